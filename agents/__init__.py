@@ -1,0 +1,1 @@
+"""Batch PPO, and the toolbox that all systems of this project share."""

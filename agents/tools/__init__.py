@@ -1,0 +1,23 @@
+"""Toolbox that PPO, PlaNet and HER share; names load when they are used."""
+
+from agents.tools import lazy
+
+lazy.export(
+  __name__,
+  {
+    'AttrDict': 'agents.tools.attr_dict:AttrDict',
+    'BatchEnv': 'agents.tools.batch_env:BatchEnv',
+    'ExternalBatchEnv': 'agents.tools.external_batch_env:ExternalBatchEnv',
+    'InGraphBatchEnv': 'agents.tools.in_graph_batch_env:InGraphBatchEnv',
+    'Loop': 'agents.tools.loop:Loop',
+    'MockAlgorithm': 'agents.tools.mock_algorithm:MockAlgorithm',
+    'MockEnvironment': 'agents.tools.mock_environment:MockEnvironment',
+    'StreamingMean': 'agents.tools.streaming_mean:StreamingMean',
+    'UsageError': 'agents.tools.errors:UsageError',
+    'count_weights': 'agents.tools.count_weights:count_weights',
+    'layers': 'agents.tools.layers',
+    'nested': 'agents.tools.nested',
+    'simulate': 'agents.tools.simulate:simulate',
+    'wrappers': 'agents.tools.wrappers',
+  },
+)

@@ -1,0 +1,199 @@
+"""Dictionary with attribute access that is locked against stray writes."""
+
+import contextlib
+import numbers
+import os
+
+
+class AttrDict(dict):
+  """Wrap a dictionary to access its keys as attributes.
+
+  Writing is possible while the dictionary is unlocked: when it was created
+  without arguments, or inside of `with obj.unlocked:`. Names that start with
+  two underscores are never keys.
+
+  The two originals treat missing keys differently. By default, as in PPO, a
+  missing attribute is None, and writing items (`d['x'] = 1`) is always
+  allowed. With `_strict`, as in PlaNet, a missing key is an AttributeError
+  from `d.x` and `d['x']`, and writing items needs the lock to be open.
+
+  Args:
+    *args: Passed on to `dict`.
+    _unlocked: Whether attributes may be set. Defaults to True when there is
+      no other argument.
+    _strict: Whether missing keys raise an AttributeError.
+    _defaults: Values of keys that are not in the dictionary, seen by `d.x`
+      and `d['x']` but not by `get` and `in`.
+    _touched: Set that collects the names of all keys that were read.
+    **kwargs: Passed on to `dict`.
+  """
+
+  def __init__(
+    self,
+    *args,
+    _unlocked=None,
+    _strict=False,
+    _defaults=None,
+    _touched=None,
+    **kwargs,
+  ):
+    super().__init__(*args, **kwargs)
+    if _unlocked is None:
+      _unlocked = not (args or kwargs)
+    self._set_state(_unlocked, _strict, _defaults, _touched)
+
+  def _set_state(self, unlocked, strict, defaults, touched):
+    put = super().__setattr__
+    put('_unlocked', unlocked)
+    put('_strict', strict)
+    put('_defaults', dict(defaults or {}))
+    put('_touched', set() if touched is None else touched)
+
+  def __reduce__(self):
+    state = (self._unlocked, self._strict, self._defaults, self._touched)
+    return _rebuild, (dict(self), state)
+
+  def __getattr__(self, name):
+    if name.startswith('__'):
+      raise AttributeError(name)
+    if self._strict:
+      return self[name]
+    self._touched.add(name)
+    return self.get(name, self._defaults.get(name))
+
+  def __getitem__(self, key):
+    self._touched.add(key)
+    if key in self:
+      return super().__getitem__(key)
+    if key in self._defaults:
+      return self._defaults[key]
+    if self._strict:
+      raise AttributeError(f'Unknown key {key!r}. Known: {sorted(self)}.')
+    raise KeyError(key)
+
+  def get(self, key, default=None):
+    self._touched.add(key)
+    return super().get(key, default)
+
+  def __setattr__(self, name, value):
+    self._check_write(name)
+    super().__setitem__(name, value)
+
+  def __setitem__(self, key, value):
+    if self._strict:
+      self._check_write(key)
+    super().__setitem__(key, value)
+
+  def __delattr__(self, name):
+    self._check_write(name)
+    super().__delitem__(name)
+
+  def _check_write(self, name):
+    if isinstance(name, str) and name.startswith('__'):
+      raise AttributeError(f'Cannot set magic attribute {name!r}.')
+    if not self._unlocked:
+      raise RuntimeError(
+        f'Cannot set attribute {name!r}. '
+        "Use 'with obj.unlocked:' scope to set attributes."
+      )
+
+  def update(self, *args, **kwargs):
+    """Set several keys, if unlocked; returns the dictionary itself."""
+    values = dict(*args, **kwargs)
+    for key in values:
+      self._check_write(key)
+    super().update(values)
+    return self
+
+  def setdefault(self, key, default=None):
+    if key not in self:
+      self[key] = default
+    return self[key]
+
+  def copy(self, _unlocked=False):
+    """Shallow copy of the same type and strictness, locked by default."""
+    return type(self)(
+      dict(self),
+      _unlocked=_unlocked,
+      _strict=self._strict,
+      _defaults=self._defaults,
+    )
+
+  @property
+  def touched(self):
+    """Set of the names of all keys that were asked for."""
+    return self._touched
+
+  @property
+  def untouched(self):
+    """Sorted list of the keys that nobody has read yet."""
+    return sorted(set(self) - self._touched)
+
+  @property
+  @contextlib.contextmanager
+  def unlocked(self):
+    """Context in which the dictionary can be written; locked afterwards."""
+    self.unlock()
+    try:
+      yield self
+    finally:
+      self.lock()
+
+  def lock(self):
+    self._lock(False)
+
+  def unlock(self):
+    self._lock(True)
+
+  def _lock(self, unlocked):
+    super().__setattr__('_unlocked', unlocked)
+    for value in self.values():
+      if isinstance(value, AttrDict):
+        value._lock(unlocked)
+
+  def summarize(self):
+    """One line per key, with short numbers and the names of functions."""
+    return '\n'.join(f'{key}: {_format(self.get(key))}' for key in self)
+
+  def __repr__(self):
+    items = (f'{key}={_format(dict.get(self, key))}' for key in self)
+    return f'{type(self).__name__}({", ".join(items)})'
+
+  def save(self, filename):
+    """Write plain values to a .yaml file; needs only built-in types."""
+    assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
+    from agents.tools import files
+
+    files.write_yaml(filename, dict(self))
+
+  @classmethod
+  def load(cls, filename):
+    """Read a .yaml file that `save` has written."""
+    assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
+    from agents.tools import files
+
+    return cls(files.read_yaml(filename))
+
+
+def _rebuild(values, state):
+  result = AttrDict(values)
+  result._set_state(*state)
+  return result
+
+
+def _format(value):
+  if isinstance(value, bool) or value is None:
+    return str(value)
+  if isinstance(value, numbers.Integral):
+    return str(value)
+  if isinstance(value, numbers.Real):
+    inside = 1e-3 < abs(value) < 1e6 or value == 0
+    return f'{value:.3f}' if inside else f'{value:4.1e}'
+  if isinstance(value, AttrDict):
+    return repr(value)
+  if isinstance(value, (list, tuple)):
+    inner = ', '.join(_format(x) for x in value)
+    return f'[{inner}]' if isinstance(value, list) else f'({inner})'
+  if callable(value):
+    return getattr(value, '__name__', None) or repr(value)
+  return str(value)

@@ -1,0 +1,25 @@
+"""Count the trainable parameters of a graph."""
+
+import math
+import re
+
+from agents.tools.tf1 import tf
+
+
+def count_weights(scope=None, exclude=None, graph=None) -> int:
+  """Number of trainable scalars.
+
+  Args:
+    scope: Name of a variable scope; its whole path has to be given.
+    exclude: Regular expression, matched from the start of the names of
+      variables to leave out.
+    graph: Graph to look at; the default graph if not given.
+  """
+  graph = graph or tf.get_default_graph()
+  variables = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
+  if scope:
+    scope = scope if scope.endswith('/') else scope + '/'
+    variables = [x for x in variables if x.name.startswith(scope)]
+  if exclude:
+    variables = [x for x in variables if not re.match(exclude, x.name)]
+  return sum(math.prod(x.shape.as_list()) for x in variables)

@@ -1,0 +1,304 @@
+"""The one border to environments from outside: gymnasium, gym, dm_control.
+
+Inside of the project an environment has `reset() -> observation`,
+`step(action) -> (observation, reward, done, info)`, `observation_space`,
+`action_space` (those of gymnasium), `render(mode)`, `seed` and `close`. A
+time limit of the library sets `info['truncated']`.
+"""
+
+import contextlib
+import functools
+import io
+import logging
+import warnings
+
+import numpy as np
+
+from agents.tools import errors
+from agents.tools import spaces
+
+DISTRIBUTION = 'reference-agents'
+
+
+class GymnasiumEnv:
+  """Environment of gymnasium.
+
+  Args:
+    env: What `gymnasium.make` returns.
+    env_id: Id that was asked for, if another one had to be used.
+  """
+
+  def __init__(self, env, env_id=None):
+    self._env = env
+    self._seed = None
+    self.requested_id = env_id or env.spec.id
+    self.observation_space = env.observation_space
+    self.action_space = env.action_space
+
+  def __getattr__(self, name):
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  def seed(self, seed):
+    """Seed the action space now and the environment at its next reset."""
+    self._seed = seed
+    self.action_space.seed(seed)
+
+  def reset(self):
+    observ, _ = self._env.reset(seed=self._seed)
+    self._seed = None
+    return observ
+
+  def step(self, action):
+    observ, reward, terminated, truncated, info = self._env.step(action)
+    if truncated and not terminated:
+      info = dict(info, truncated=True)
+    return observ, reward, terminated or truncated, info
+
+  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
+    """What the environment shows in the mode chosen by `make`."""
+    if mode != self._env.render_mode:
+      raise ValueError(
+        f'Cannot render in mode {mode!r}; the environment was made for '
+        f'{self._env.render_mode!r}.'
+      )
+    return self._env.render()
+
+
+class GymEnv:
+  """Environment of gym 0.25 and older, such as those of PyBullet.
+
+  Args:
+    env: What `gym.make` returns.
+  """
+
+  def __init__(self, env):
+    self._env = env
+    self.observation_space = spaces.convert(env.observation_space)
+    self.action_space = spaces.convert(env.action_space)
+
+  def __getattr__(self, name):
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  def seed(self, seed):
+    """Seed the environment and its action space."""
+    self._env.unwrapped.seed(seed)
+    self.action_space.seed(seed)
+
+  def reset(self):
+    return self._env.reset()
+
+  def step(self, action):
+    observ, reward, done, info = self._env.step(action)
+    if info.get('TimeLimit.truncated'):
+      info = dict(info, truncated=True)
+    return observ, reward, bool(done), info
+
+  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')
+      return np.asarray(self._env.render(mode=mode))
+
+
+class DeepMindWrapper:
+  """Environment of the control suite; observations are dictionaries.
+
+  Args:
+    env: What `dm_control.suite.load` returns.
+    render_size: Height and width of rendered images.
+    camera_id: Number of the camera to render from.
+  """
+
+  metadata = {'render.modes': ['rgb_array']}
+  reward_range = (-np.inf, np.inf)
+
+  def __init__(self, env, render_size=(64, 64), camera_id=0):
+    self._env = env
+    self._render_size = render_size
+    self._camera_id = camera_id
+
+  def __getattr__(self, name):
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  @functools.cached_property
+  def observation_space(self):
+    parts = {}
+    for key, spec in self._env.observation_spec().items():
+      infinity = np.full(spec.shape, np.inf, np.float32)
+      parts[key] = spaces.box(-infinity, infinity)
+    return spaces.dictionary(parts)
+
+  @functools.cached_property
+  def action_space(self):
+    spec = self._env.action_spec()
+    ones = np.ones(spec.shape)
+    return spaces.box(spec.minimum * ones, spec.maximum * ones)
+
+  def seed(self, seed):
+    """Seed the environment and its action space."""
+    self._env.task.random.seed(seed)
+    self.action_space.seed(seed)
+
+  def reset(self):
+    return dict(self._env.reset().observation)
+
+  def step(self, action):
+    time_step = self._env.step(action)
+    info = {'discount': time_step.discount}
+    return (
+      dict(time_step.observation),
+      time_step.reward or 0,
+      time_step.last(),
+      info,
+    )
+
+  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
+    """Image uint8 [height, width, 3].
+
+    Raises:
+      ValueError: If the mode is not `rgb_array`.
+    """
+    if mode != 'rgb_array':
+      raise ValueError(
+        f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
+      )
+    return self._env.physics.render(
+      *self._render_size, camera_id=self._camera_id
+    )
+
+
+def make(env_id: str, render_mode: str | None = None, **kwargs):
+  """Create an environment by its id.
+
+  Ids of gymnasium come first, then those of gymnasium-robotics and PyBullet.
+  Ids whose simulator is gone resolve to the maintained version.
+
+  Args:
+    env_id: Such as `Pendulum-v1` or `HalfCheetahBulletEnv-v0`.
+    render_mode: Mode for `render`, usually `rgb_array`; None for no images.
+    **kwargs: Passed on to the constructor of the environment.
+
+  Returns:
+    Environment with the interface of this module.
+
+  Raises:
+    UsageError: If the id is unknown or what it needs is not installed.
+  """
+  library, resolved = resolve(env_id)
+  if library == 'gym':
+    import gym
+
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')
+      return GymEnv(gym.make(resolved, disable_env_checker=True, **kwargs))
+  import gymnasium
+
+  try:
+    env = gymnasium.make(
+      resolved, render_mode=render_mode, disable_env_checker=True, **kwargs
+    )
+  except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+    raise errors.UsageError(
+      f'Environment {resolved} needs a package that is not installed: {error}'
+    ) from None
+  return GymnasiumEnv(env, env_id)
+
+
+def renders_with_opengl(env_id: str) -> bool:
+  """Whether images of an environment come from MuJoCo, through OpenGL."""
+  library, resolved = resolve(env_id)
+  if library == 'gym':
+    return False
+  import gymnasium
+
+  try:
+    entry_point = str(gymnasium.spec(resolved).entry_point)
+  except gymnasium.error.Error:
+    return False
+  return 'mujoco' in entry_point or 'robotics' in entry_point
+
+
+@functools.cache
+def resolve(env_id: str) -> tuple[str, str]:
+  """Library, `gymnasium` or `gym`, and the id to use today.
+
+  Raises:
+    UsageError: If the id is unknown or its library is not installed.
+  """
+  import gymnasium
+
+  if ':' in env_id:
+    return 'gymnasium', env_id
+  if not _versions(gymnasium.registry, env_id):
+    with contextlib.suppress(ImportError):
+      import gymnasium_robotics
+
+      gymnasium.register_envs(gymnasium_robotics)
+  registry = gymnasium.registry
+  if env_id in registry and _is_maintained(registry[env_id]):
+    return 'gymnasium', env_id
+  versions = _versions(registry, env_id)
+  if versions:
+    newest = versions[max(versions)]
+    logging.getLogger(__name__).info(
+      '%s cannot run any more, using %s.', env_id, newest
+    )
+    return 'gymnasium', newest
+  if env_id in _gym_registry():
+    return 'gym', env_id
+  raise errors.UsageError(_explain_unknown(env_id, registry))
+
+
+def _versions(registry, env_id):
+  """Dict from version to id of the maintained environments of this name."""
+  base = env_id.rpartition('-v')[0] or env_id
+  versions = {}
+  for name, spec in registry.items():
+    if name.rpartition('-v')[0] == base and _is_maintained(spec):
+      versions[spec.version or 0] = name
+  return versions
+
+
+def _is_maintained(spec):
+  entry = spec.entry_point
+  name = entry if isinstance(entry, str) else getattr(entry, '__name__', '')
+  return 'mujoco_py' not in name and ':MujocoPy' not in name
+
+
+@functools.cache
+def _gym_registry():
+  """Ids of gym, with those of PyBullet; none if not installed."""
+  try:
+    # gym prints an advertisement of its successor when imported.
+    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+      warnings.simplefilter('ignore')
+      import pybullet_envs  # noqa: F401
+      from gym.envs.registration import registry
+    return frozenset(registry.keys())
+  except ImportError:
+    return frozenset()
+
+
+def _explain_unknown(env_id, registry):
+  for words, extra in (
+    (('Bullet',), 'pybullet'),
+    (('Fetch', 'Hand', 'AntMaze'), 'robotics'),
+  ):
+    if any(word in env_id for word in words):
+      known = (
+        _gym_registry()
+        if extra == 'pybullet'
+        else [x for x in registry if x.startswith(words)]
+      )
+      if not known:
+        return (
+          f'Environment {env_id!r} needs the extra {extra!r}: pip '
+          f"install '{DISTRIBUTION}[{extra}]'."
+        )
+  hint = errors.suggest(env_id, list(registry) + list(_gym_registry()))
+  return f'Environment {env_id!r} is unknown. {hint}'

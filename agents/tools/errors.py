@@ -1,0 +1,19 @@
+"""Errors that are the user's to mend."""
+
+import difflib
+
+
+class UsageError(ValueError):
+  """Bad input: one sentence says what was given, what is allowed, what to do.
+
+  Programs print the sentence without a traceback and exit with code 2.
+  """
+
+
+def suggest(name: str, known) -> str:
+  """Sentence that names the nearest known names, or lists all of them."""
+  known = sorted(known)
+  close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+  if close:
+    return f'Did you mean {" or ".join(close)}?'
+  return f'Known are: {", ".join(known)}.'

@@ -1,0 +1,81 @@
+"""Files that are either complete or absent, and plain YAML in them."""
+
+import contextlib
+import os
+import uuid
+
+
+@contextlib.contextmanager
+def atomic_path(filename: str):
+  """Path to write to, which becomes the final path when all went well.
+
+  The content goes to a hidden file in the same folder first, so that a
+  process killed at any moment leaves the old file or none. Missing folders
+  are created.
+
+  Args:
+    filename: Final path.
+
+  Yields:
+    Temporary path with the same ending.
+  """
+  filename = os.path.abspath(os.path.expanduser(filename))
+  folder, name = os.path.split(filename)
+  os.makedirs(folder, exist_ok=True)
+  temporary = os.path.join(folder, f'.{uuid.uuid4().hex[:8]}.{name}')
+  try:
+    yield temporary
+    os.replace(temporary, filename)
+  finally:
+    with contextlib.suppress(FileNotFoundError):
+      os.remove(temporary)
+
+
+@contextlib.contextmanager
+def atomic_write(filename: str, mode: str = 'w'):
+  """Open a file that appears under its name only when it is complete.
+
+  Args:
+    filename: Final path.
+    mode: Mode for `open`, `w` or `wb`.
+
+  Yields:
+    The open file.
+  """
+  with atomic_path(filename) as temporary, open(temporary, mode) as file_:
+    yield file_
+
+
+def parse_yaml(text: str):
+  """Plain data from YAML 1.2 text, in which `5e7` and `1e-3` are numbers.
+
+  Raises:
+    ValueError: If the text is not YAML, with the parser's explanation.
+  """
+  from ruamel import yaml
+
+  try:
+    return yaml.YAML(typ='safe', pure=True).load(text)
+  except yaml.YAMLError as error:
+    raise ValueError(' '.join(str(error).split())) from None
+
+
+def write_yaml(filename: str, data) -> None:
+  """Write built-in types as block style YAML, completely or not at all."""
+  from ruamel import yaml
+
+  writer = yaml.YAML(typ='safe', pure=True)
+  writer.default_flow_style = False
+  with atomic_write(filename) as file_:
+    writer.dump(data, file_)
+
+
+def read_yaml(filename: str):
+  """Plain data from a YAML file.
+
+  Raises:
+    OSError: If there is no such file.
+    ValueError: If its content is not YAML.
+  """
+  with open(os.path.expanduser(filename)) as file_:
+    return parse_yaml(file_.read())

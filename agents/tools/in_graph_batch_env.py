@@ -1,0 +1,156 @@
+"""Batch of environments as part of a TensorFlow graph."""
+
+from agents.tools import graph_errors
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+
+
+class InGraphBatchEnv:
+  """Step a batch of environments from within the graph.
+
+  The last observation, action, reward and done flag of each environment are
+  kept in variables that are not trained, one row per environment.
+
+  Args:
+    batch_env: Batch environment with `step` and `reset(indices)`.
+    initial_done: Value of the done flags before the first reset. True makes
+      `simulate` reset all environments in its first step.
+
+  Raises:
+    NotImplementedError: If a space is neither a box nor discrete.
+  """
+
+  def __init__(self, batch_env, initial_done=True):
+    self._batch_env = batch_env
+    observ_shape, observ_dtype = _parse_space(batch_env.observation_space)
+    action_shape, action_dtype = _parse_space(batch_env.action_space)
+    count = len(batch_env)
+    with scopes.uncached_scope('env_temporary'):
+      self._observ = _variable('observ', (count,) + observ_shape, observ_dtype)
+      self._action = _variable('action', (count,) + action_shape, action_dtype)
+      self._reward = _variable('reward', (count,), tf.float32)
+      self._done = _variable('done', (count,), tf.int32, int(initial_done))
+
+  def __getattr__(self, name):
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._batch_env, name)
+
+  def __len__(self):
+    return len(self._batch_env)
+
+  def __getitem__(self, index):
+    return self._batch_env[index]
+
+  def simulate(self, action):
+    """Step all environments and remember what came back.
+
+    Args:
+      action: Tensor with one action per environment, [N, ...].
+
+    Returns:
+      Operation.
+    """
+    with tf.name_scope('environment/simulate'):
+      action = _check_numerics(action, 'action')
+      observ, reward, done = tf.py_func(
+        graph_errors.remember(self._python_step),
+        [action],
+        [self._observ.dtype.base_dtype, tf.float32, tf.bool],
+        name='step',
+      )
+      observ = _check_numerics(observ, 'observ')
+      reward = _check_numerics(reward, 'reward')
+      return tf.group(
+        self._observ.assign(observ),
+        self._action.assign(action),
+        self._reward.assign(reward),
+        self._done.assign(tf.cast(done, tf.int32)),
+      )
+
+  step = simulate
+
+  def reset(self, indices=None):
+    """Reset environments, zero their rewards and done flags.
+
+    Args:
+      indices: Integer tensor of the environments to reset; all by default.
+
+    Returns:
+      Tensor of the new observations of these environments.
+    """
+    if indices is None:
+      indices = tf.range(len(self._batch_env))
+    with tf.name_scope('environment/reset'):
+      observ = tf.py_func(
+        graph_errors.remember(self._batch_env.reset),
+        [indices],
+        self._observ.dtype.base_dtype,
+        name='reset',
+      )
+      observ = _check_numerics(observ, 'observ')
+      observ.set_shape([None] + self._observ.shape.as_list()[1:])
+      zeros = tf.zeros_like(indices)
+      with tf.control_dependencies(
+        [
+          tf.scatter_update(self._observ, indices, observ),
+          tf.scatter_update(self._reward, indices, tf.cast(zeros, tf.float32)),
+          tf.scatter_update(self._done, indices, tf.cast(zeros, tf.int32)),
+        ]
+      ):
+        return tf.identity(observ)
+
+  @property
+  def observ(self):
+    """Copy of the last observations, [N, ...]."""
+    return tf.identity(self._observ)
+
+  @property
+  def action(self):
+    """Copy of the last actions, [N, ...]."""
+    return tf.identity(self._action)
+
+  @property
+  def reward(self):
+    """Copy of the last rewards, float32 [N]."""
+    return tf.identity(self._reward)
+
+  @property
+  def done(self):
+    """Whether the current episodes are over, bool [N]."""
+    return tf.cast(self._done, tf.bool)
+
+  def close(self):
+    """Close the environments."""
+    self._batch_env.close()
+
+  def _python_step(self, action):
+    observ, reward, done, _ = self._batch_env.step(action)
+    return observ, reward, done
+
+
+def _variable(name, shape, dtype, value=0):
+  return tf.get_variable(
+    name, shape, dtype, tf.constant_initializer(value), trainable=False
+  )
+
+
+def _check_numerics(tensor, name):
+  if not tensor.dtype.is_floating:
+    return tensor
+  return tf.check_numerics(tensor, name)
+
+
+def _parse_space(space):
+  """Shape and dtype of the tensors that hold elements of a space."""
+  # Boxes of gym and of gymnasium are different classes.
+  kind = type(space).__name__
+  if kind == 'Box':
+    is_bytes = space.low.dtype == 'uint8'
+    return tuple(space.shape), tf.uint8 if is_bytes else tf.float32
+  if kind == 'Discrete':
+    return (), tf.int32
+  raise NotImplementedError(
+    f'Spaces of type {kind} cannot be part of the graph; use a Box or '
+    'Discrete space.'
+  )

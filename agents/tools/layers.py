@@ -1,0 +1,201 @@
+"""Layers as functions on `tf.get_variable`, without Keras.
+
+Every call opens a scope of its own below the current one (`dense`,
+`dense_1`, ...), so that `tf.make_template` shares the weights between calls.
+Names and initialisers are those of the original `tf.layers`: kernels start
+Glorot uniform, biases at zero.
+"""
+
+from agents.tools.tf1 import tf
+
+
+def dense(
+  inputs,
+  units,
+  activation=None,
+  name='dense',
+  use_bias=True,
+  kernel_initializer=None,
+  trainable=True,
+):
+  """Fully connected layer over the last dimension.
+
+  Args:
+    inputs: Float tensor [..., features]; the features have to be known.
+    units: Number of outputs.
+    activation: Function of the result; linear by default.
+    name: Default name of the scope.
+    use_bias: Whether to add a bias.
+    kernel_initializer: Initialiser of the kernel [features, units].
+    trainable: Whether the variables are trainable.
+
+  Returns:
+    Float tensor [..., units].
+  """
+  features = inputs.shape.as_list()[-1]
+  with tf.variable_scope(None, name):
+    kernel = _kernel('kernel', (features, units), kernel_initializer, trainable)
+    if inputs.shape.ndims == 2:
+      outputs = tf.matmul(inputs, kernel)
+    else:
+      outputs = tf.matmul(tf.reshape(inputs, [-1, features]), kernel)
+    if use_bias:
+      outputs = tf.nn.bias_add(outputs, _bias(units, trainable))
+    if activation:
+      outputs = activation(outputs)
+    if inputs.shape.ndims != 2:
+      outputs = _restore_batch_dims(outputs, inputs, [units])
+    return outputs
+
+
+def conv2d(
+  inputs, filters, kernel_size, strides=1, activation=None, name='conv2d'
+):
+  """Convolution without padding, channels last.
+
+  Args:
+    inputs: Float tensor [batch, height, width, channels].
+    filters: Number of output channels.
+    kernel_size: Height and width of the kernel.
+    strides: Step of the kernel in both directions.
+    activation: Function of the result; linear by default.
+    name: Default name of the scope.
+
+  Returns:
+    Float tensor [batch, new height, new width, filters].
+  """
+  channels = inputs.shape.as_list()[-1]
+  with tf.variable_scope(None, name):
+    kernel = _kernel('kernel', (kernel_size, kernel_size, channels, filters))
+    outputs = tf.nn.conv2d(inputs, kernel, strides, 'VALID')
+    outputs = tf.nn.bias_add(outputs, _bias(filters))
+    return activation(outputs) if activation else outputs
+
+
+def conv2d_transpose(
+  inputs,
+  filters,
+  kernel_size,
+  strides=1,
+  activation=None,
+  name='conv2d_transpose',
+):
+  """Transposed convolution without padding, channels last.
+
+  An input of one pixel makes this a matrix product, which is far faster than
+  the general kernel and gives the same numbers.
+
+  Args:
+    inputs: Float tensor [batch, height, width, channels].
+    filters: Number of output channels.
+    kernel_size: Height and width of the kernel.
+    strides: Step between the outputs of neighbouring inputs.
+    activation: Function of the result; linear by default.
+    name: Default name of the scope.
+
+  Returns:
+    Float tensor [batch, (height - 1) * strides + kernel_size, same for the
+    width, filters]. The kernel variable is [kernel_size, kernel_size,
+    filters, channels].
+  """
+  _, height, width, channels = inputs.shape.as_list()
+  with tf.variable_scope(None, name):
+    kernel = _kernel('kernel', (kernel_size, kernel_size, filters, channels))
+    if height == width == 1:
+      flat = tf.reshape(kernel, [kernel_size**2 * filters, channels])
+      outputs = tf.matmul(
+        tf.reshape(inputs, [-1, channels]), flat, transpose_b=True
+      )
+      outputs = tf.reshape(outputs, [-1, kernel_size, kernel_size, filters])
+    else:
+      size = [(x - 1) * strides + kernel_size for x in (height, width)]
+      shape = tf.stack([tf.shape(inputs)[0]] + size + [filters])
+      outputs = tf.nn.conv2d_transpose(inputs, kernel, shape, strides, 'VALID')
+      outputs.set_shape([inputs.shape.as_list()[0]] + size + [filters])
+    outputs = tf.nn.bias_add(outputs, _bias(filters))
+    return activation(outputs) if activation else outputs
+
+
+def gru_cell(inputs, state, name='gru_cell'):
+  """One step of a gated recurrent unit in the block layout.
+
+  With x the inputs and h the state, gates in the order reset, update:
+
+    [r, u] = sigmoid([x, h] w_ru + b_ru)
+    c = tanh([x, r * h] w_c + b_c)
+    h' = u * h + (1 - u) * c
+
+  The bias of the gates starts at one. This is not the layout of Keras.
+
+  Args:
+    inputs: Float tensor [batch, features].
+    state: Float tensor [batch, units].
+    name: Default name of the scope of `w_ru`, `b_ru`, `w_c` and `b_c`.
+
+  Returns:
+    New state [batch, units], which is the output as well.
+  """
+  features = inputs.shape.as_list()[-1]
+  units = state.shape.as_list()[-1]
+  with tf.variable_scope(None, name):
+    w_ru = _kernel('w_ru', (features + units, 2 * units))
+    b_ru = tf.get_variable(
+      'b_ru', (2 * units,), initializer=tf.ones_initializer()
+    )
+    w_c = _kernel('w_c', (features + units, units))
+    b_c = tf.get_variable('b_c', (units,), initializer=tf.zeros_initializer())
+    return tf.raw_ops.GRUBlockCell(
+      x=inputs, h_prev=state, w_ru=w_ru, w_c=w_c, b_ru=b_ru, b_c=b_c
+    ).h
+
+
+def _kernel(name, shape, initializer=None, trainable=True):
+  initializer = initializer or tf.glorot_uniform_initializer()
+  return tf.get_variable(
+    name, shape, initializer=initializer, trainable=trainable
+  )
+
+
+def _bias(units, trainable=True):
+  return tf.get_variable(
+    'bias', (units,), initializer=tf.zeros_initializer(), trainable=trainable
+  )
+
+
+def _restore_batch_dims(outputs, inputs, event_shape):
+  """Reshape [prod(batch dims), ...] to the leading dimensions of inputs."""
+  static = inputs.shape.as_list()[:-1]
+  dynamic = tf.shape(inputs)
+  dims = [dynamic[i] if x is None else x for i, x in enumerate(static)]
+  outputs = tf.reshape(outputs, tf.stack(dims + event_shape))
+  outputs.set_shape(static + event_shape)
+  return outputs
+
+
+@tf.RegisterGradient('GRUBlockCell')
+def _gru_gradient(op, *grads):
+  """Gradient with respect to all inputs; TensorFlow brings none."""
+  x, h_prev, w_ru, w_c, b_ru, b_c = op.inputs
+  r, u, c, _ = op.outputs
+  d_x, d_h_prev, d_c_bar, d_ru_bar = tf.raw_ops.GRUBlockCellGrad(
+    x=x,
+    h_prev=h_prev,
+    w_ru=w_ru,
+    w_c=w_c,
+    b_ru=b_ru,
+    b_c=b_c,
+    r=r,
+    u=u,
+    c=c,
+    d_h=grads[3],
+  )
+  d_w_ru = tf.matmul(tf.concat([x, h_prev], 1), d_ru_bar, transpose_a=True)
+  d_w_c = tf.matmul(tf.concat([x, h_prev * r], 1), d_c_bar, transpose_a=True)
+  return (
+    d_x,
+    d_h_prev,
+    d_w_ru,
+    d_w_c,
+    tf.reduce_sum(d_ru_bar, 0),
+    tf.reduce_sum(d_c_bar, 0),
+  )

@@ -1,0 +1,139 @@
+"""Execute operations in a loop and coordinate logging and checkpoints."""
+
+import logging
+import os
+
+from agents.tools import phases
+from agents.tools import streaming_mean
+from agents.tools.tf1 import tf
+
+
+class Loop(phases.PhaseMachine):
+  """Alternate phases of training and evaluation, one operation each.
+
+  Every operation makes as many steps as there are environments in its batch.
+  Scores count when their episode is done; the mean over those since the last
+  report of the same phase is handed out.
+
+  Args:
+    logdir: Folder for summaries and checkpoints, or None for none.
+    step: Variable of the global step; created if not given.
+    log: Bool placeholder, True when summaries should be computed.
+    report: Bool placeholder, True when the mean score is due.
+    reset: Bool placeholder, True at the beginning of a phase.
+  """
+
+  def __init__(self, logdir, step=None, log=None, report=None, reset=None):
+    super().__init__(logdir)
+    self._step = (
+      tf.Variable(0, False, dtype=tf.int32, name='global_step')
+      if step is None
+      else step
+    )
+    self._log = tf.placeholder(tf.bool) if log is None else log
+    self._report = tf.placeholder(tf.bool) if report is None else report
+    self._reset = tf.placeholder(tf.bool) if reset is None else reset
+    self._saver = None
+
+  def add_phase(
+    self,
+    name,
+    done,
+    score,
+    summary,
+    steps,
+    report_every=None,
+    log_every=None,
+    checkpoint_every=None,
+    feed=None,
+  ):
+    """Add a phase to the end of an epoch.
+
+    Args:
+      name: Name of the phase and of its folder below the logdir.
+      done: Bool tensor, scalar or [batch], whether scores are final.
+      score: Float tensor of the same shape with the scores so far.
+      summary: String tensor of a serialised summary.
+      steps: Steps of the phase per epoch.
+      report_every: Steps between two mean scores, None for never.
+      log_every: Steps between two summaries, None for never.
+      checkpoint_every: Steps between two checkpoints, None for never.
+      feed: Extra values to feed in this phase.
+
+    Raises:
+      ValueError: If the rank of done or score is unknown.
+    """
+    done = tf.convert_to_tensor(done, tf.bool)
+    score = tf.convert_to_tensor(score, tf.float32)
+    if done.shape.ndims is None or score.shape.ndims is None:
+      raise ValueError("Rank of 'done' and 'score' tensors must be known.")
+    writer = self._logdir and tf.summary.FileWriter(
+      os.path.join(self._logdir, name), tf.get_default_graph(), flush_secs=60
+    )
+    batch = 1 if score.shape.ndims == 0 else score.shape.as_list()[0]
+    op = self._define_step(done, score, summary)
+    self._phases.append(
+      phases.Phase(
+        name,
+        int(steps),
+        batch,
+        op,
+        writer,
+        report_every,
+        log_every,
+        checkpoint_every,
+        {} if feed is None else feed,
+      )
+    )
+
+  def run(self, sess, saver, max_step=None):
+    """Run the phases; resumes where the global step says.
+
+    Args:
+      sess: Session to execute the operations in.
+      saver: Saver of checkpoints, or None for none.
+      max_step: Global step to stop at, None for no limit.
+
+    Yields:
+      Mean scores as floats, when they are due.
+    """
+    self._saver = saver
+    yield from self._iterate(sess, int(sess.run(self._step)), max_step)
+
+  def _expected_batch(self, phase, made):
+    # Until the first execution the original does not know the batch size.
+    return made
+
+  def _execute(self, sess, phase, phase_step, reset, log, report):
+    if reset:
+      message = '{}\nPhase {} (phase step {}, global step {}).'
+      logging.getLogger('agents').info(
+        message.format('-' * 50, phase.name, phase_step, sess.run(self._step))
+      )
+    feed = {self._reset: reset, self._log: log, self._report: report}
+    summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+    return summary, score, int(global_step)
+
+  def _store_checkpoint(self, sess, global_step):
+    if not self._logdir or not self._saver:
+      return None
+    tf.gfile.MakeDirs(self._logdir)
+    filename = os.path.join(self._logdir, 'model.ckpt')
+    return self._saver.save(sess, filename, global_step)
+
+  def _define_step(self, done, score, summary):
+    """Tensors for the summary, the mean score, and the new global step."""
+    if done.shape.ndims == 0:
+      done, score = done[None], score[None]
+    mean = streaming_mean.StreamingMean((), tf.float32)
+    with tf.control_dependencies([done, score, summary]):
+      submit = mean.submit(tf.boolean_mask(score, done))
+    with tf.control_dependencies([submit]):
+      mean_score = tf.cond(self._report, mean.clear, float)
+      next_step = self._step.assign_add(tf.shape(done)[0])
+    with tf.control_dependencies([mean_score, next_step]):
+      return (
+        tf.identity(summary),
+        tf.identity(mean_score),
+        tf.identity(next_step),
+      )

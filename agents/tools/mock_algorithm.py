@@ -1,0 +1,29 @@
+"""Algorithm that acts at random, for tests."""
+
+from agents.tools.tf1 import tf
+
+
+class MockAlgorithm:
+  """Draw uniform actions and learn nothing.
+
+  Args:
+    envs: List of environments; the first one tells the action space.
+  """
+
+  def __init__(self, envs):
+    self._envs = envs
+
+  def begin_episode(self, unused_indices):
+    return tf.constant('')
+
+  def perform(self, indices, unused_observ):
+    space = self._envs[0].action_space
+    shape = tf.concat([tf.shape(indices), space.shape], 0)
+    low, high = float(space.low.min()), float(space.high.max())
+    return tf.random_uniform(shape, low, high), tf.constant('')
+
+  def experience(self, unused_indices, *unused_transition):
+    return tf.constant('')
+
+  def end_episode(self, unused_indices):
+    return tf.constant('')

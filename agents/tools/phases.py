@@ -1,0 +1,186 @@
+"""The machine behind `Loop` and `Trainer`: phases, events, checkpoints."""
+
+import dataclasses
+import os
+import time
+from typing import Any
+
+from agents.tools import stopping
+
+
+@dataclasses.dataclass
+class Phase:
+  """One of the phases that alternate.
+
+  Attributes:
+    name: Name, also of its folder of event files.
+    steps: Steps of the phase per epoch.
+    batch_size: Steps made by one execution of the graph.
+    op: Tensors to execute.
+    writer: Writer of summaries, or None.
+    report_every: Steps between two scores, None for never.
+    log_every: Steps between two summaries, None for never.
+    checkpoint_every: Steps between two checkpoints, None for never.
+    feed: Extra values to feed.
+  """
+
+  name: str
+  steps: int
+  batch_size: int
+  op: Any = None
+  writer: Any = None
+  report_every: int | None = None
+  log_every: int | None = None
+  checkpoint_every: int | None = None
+  feed: dict = dataclasses.field(default_factory=dict)
+
+
+class Observer:
+  """What a phase machine tells others; every method may be overridden."""
+
+  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+    """An execution of a phase begins, the first ever or of this epoch."""
+
+  def step(self, phase, amount, global_step):
+    """The graph has been executed; `global_step` counts it already."""
+
+  def score(self, phase, epoch, global_step, score):
+    """A score is due and about to be handed out."""
+
+  def summary(self, phase, step, global_step, summary):
+    """A serialised summary has been written with this step."""
+
+  def checkpoint(self, path):
+    """A checkpoint has been written."""
+
+  def close(self):
+    """The machine has stopped."""
+
+
+class PhaseMachine:
+  """Alternate phases by a global step, so that resuming finds its place.
+
+  An epoch consists of all phases in the order in which they were added. All
+  steps are counted over examples: one execution of a phase advances the
+  global step by the batch size of the phase.
+
+  Subclasses define `_execute` and `_store_checkpoint`.
+
+  Args:
+    logdir: Folder for event files and checkpoints, or None for none.
+  """
+
+  def __init__(self, logdir):
+    self._logdir = logdir and os.path.expanduser(logdir)
+    self._phases = []
+    self._observers = []
+    self.checkpoint_secs = None
+
+  def add_observer(self, observer):
+    """Tell an `Observer` what happens from now on."""
+    self._observers.append(observer)
+
+  def _execute(self, sess, phase, phase_step, reset, log, report):
+    """Run the graph once; returns summary, score and new global step."""
+    raise NotImplementedError
+
+  def _store_checkpoint(self, sess, global_step):
+    """Write a checkpoint; returns its path or None."""
+    raise NotImplementedError
+
+  def _iterate(self, sess, global_step, max_step):
+    """Execute phases until the global step reaches a limit.
+
+    Ends early when the user asks to stop: after the current execution, or
+    within it if it plays episodes.
+
+    Args:
+      sess: TensorFlow session.
+      global_step: Step to begin with.
+      max_step: Step to stop at, None for no limit.
+
+    Yields:
+      Scores when they are due.
+    """
+    made = 1
+    started = None
+    last_checkpoint = time.time()
+    try:
+      while not (max_step and global_step >= max_step):
+        if stopping.requested():
+          break
+        phase, epoch, steps_in = self._find_current_phase(global_step)
+        phase_step = epoch * phase.steps + steps_in
+        batch = self._expected_batch(phase, made)
+        if steps_in < batch or started is not phase:
+          self._notify(
+            'start_phase', phase, epoch, steps_in, phase_step, global_step
+          )
+          started = phase
+        due = {
+          name: self._is_every_steps(phase_step, phase.batch_size, every)
+          for name, every in (
+            ('log', phase.log_every),
+            ('report', phase.report_every),
+            ('checkpoint', phase.checkpoint_every),
+          )
+        }
+        log = bool(phase.writer) and due['log']
+        before = global_step
+        try:
+          summary, score, global_step = self._execute(
+            sess, phase, phase_step, steps_in < batch, log, due['report']
+          )
+        except stopping.StopRequested:
+          break
+        made = global_step - before
+        self._notify('step', phase, made, global_step)
+        if due['checkpoint'] or self._out_of_date(last_checkpoint):
+          last_checkpoint = time.time()
+          self._checkpoint(sess, global_step)
+        if due['report']:
+          self._notify('score', phase, epoch, global_step, score)
+          yield score
+        if summary and phase.writer:
+          # The longest phase decides, so that the phases line up in plots.
+          longest = max(x.steps for x in self._phases)
+          step = epoch * longest + steps_in
+          phase.writer.add_summary(summary, step)
+          self._notify('summary', phase, step, global_step, summary)
+    finally:
+      self._notify('close')
+
+  def _expected_batch(self, phase, made):
+    """Number of steps below which a phase counts as just begun."""
+    del made
+    return phase.batch_size
+
+  def _find_current_phase(self, global_step):
+    """Phase, epoch, and steps within the phase at a global step."""
+    epoch_size = sum(phase.steps for phase in self._phases)
+    epoch, steps_in = divmod(int(global_step), epoch_size)
+    for phase in self._phases:
+      if steps_in < phase.steps:
+        return phase, epoch, steps_in
+      steps_in -= phase.steps
+    raise AssertionError((global_step, self._phases))
+
+  def _is_every_steps(self, phase_step, batch, every):
+    """Whether a multiple of `every` is completed by the next batch."""
+    if not every:
+      return False
+    return (phase_step + batch) // every > phase_step // every
+
+  def _out_of_date(self, last_checkpoint):
+    return bool(self.checkpoint_secs) and (
+      time.time() - last_checkpoint >= self.checkpoint_secs
+    )
+
+  def _checkpoint(self, sess, global_step):
+    path = self._store_checkpoint(sess, global_step)
+    if path:
+      self._notify('checkpoint', path)
+
+  def _notify(self, event, *args):
+    for observer in self._observers:
+      getattr(observer, event)(*args)

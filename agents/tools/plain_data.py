@@ -1,0 +1,80 @@
+"""Configurations as data that any YAML reader can load safely.
+
+Functions and classes become `{reference: 'module:qualname'}`, partial calls
+`{partial: 'module:qualname', args: [...], kwargs: {...}}`, tuples lists.
+"""
+
+import functools
+import importlib
+import numbers
+
+import numpy as np
+
+
+def to_plain(value):
+  """Built-in types for a configuration value; unknown objects become text."""
+  if value is None or isinstance(value, (bool, str)):
+    return value
+  if isinstance(value, numbers.Integral):
+    return int(value)
+  if isinstance(value, numbers.Real):
+    return float(value)
+  if isinstance(value, np.ndarray):
+    return value.tolist()
+  if isinstance(value, dict):
+    return {str(key): to_plain(item) for key, item in dict.items(value)}
+  if isinstance(value, (list, tuple, set)):
+    return [to_plain(item) for item in value]
+  if isinstance(value, functools.partial):
+    return {
+      'partial': reference(value.func),
+      'args': to_plain(value.args),
+      'kwargs': to_plain(value.keywords),
+    }
+  if callable(value):
+    return {'reference': reference(value)}
+  return str(value)
+
+
+def from_plain(value):
+  """Undo `to_plain`, importing what is referred to.
+
+  Raises:
+    ValueError: If a reference cannot be found.
+  """
+  if isinstance(value, list):
+    return [from_plain(item) for item in value]
+  if not isinstance(value, dict):
+    return value
+  if set(value) == {'reference'}:
+    return resolve(value['reference'])
+  if set(value) == {'partial', 'args', 'kwargs'}:
+    return functools.partial(
+      resolve(value['partial']),
+      *from_plain(value['args']),
+      **from_plain(value['kwargs']),
+    )
+  return {key: from_plain(item) for key, item in value.items()}
+
+
+def reference(value) -> str:
+  """Name of a function or class as `module:qualname`."""
+  module = getattr(value, '__module__', None)
+  name = getattr(value, '__qualname__', None) or repr(value)
+  return f'{module}:{name}'
+
+
+def resolve(name: str):
+  """Function or class from its name as `module:qualname`.
+
+  Raises:
+    ValueError: If the module or the name within it does not exist.
+  """
+  module, _, qualname = name.partition(':')
+  try:
+    value = importlib.import_module(module)
+    for part in qualname.split('.'):
+      value = getattr(value, part)
+  except (ImportError, AttributeError) as error:
+    raise ValueError(f'Cannot find {name!r}: {error}.') from None
+  return value

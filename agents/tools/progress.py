@@ -1,0 +1,163 @@
+"""Progress of long work: a bar on terminals, a line now and then elsewhere."""
+
+import os
+import sys
+import threading
+import time
+
+_activity = ['']
+
+
+def set_activity(text: str) -> None:
+  """Say what happens within the current step, such as an episode; or ''."""
+  _activity[0] = text
+
+
+class Progress:
+  """Show where the work is, also while one step takes minutes.
+
+  Terminals get a tqdm bar per phase. Other streams get a plain line at the
+  beginning and then one every `interval` seconds.
+
+  Args:
+    status: Function that returns a dict of further values to show, such as
+      the number of episodes; None values are left out.
+    max_step: Global step at which everything ends, to tell the time left.
+    stream: Text stream, standard error by default.
+    interval: Seconds between two plain lines.
+  """
+
+  def __init__(self, status=None, max_step=None, stream=None, interval=30.0):
+    self._status = status or dict
+    self._max_step = max_step
+    self._stream = stream or sys.stderr
+    self._interval = interval
+    self._fancy = self._stream.isatty()
+    self._bar = None
+    self._phase = ''
+    self._steps = 0
+    self._done = 0
+    self._global_step = 0
+    self._first = None
+    self._last_line = 0.0
+    self._rate = None
+    self._closed = threading.Event()
+    self._lock = threading.RLock()
+    self._ticker = threading.Thread(target=self._tick, daemon=True)
+    self._ticker.start()
+
+  def start_phase(self, name, steps, done, global_step):
+    """Begin to show a phase.
+
+    Args:
+      name: What to call the phase, including the epoch.
+      steps: Number of steps of the phase.
+      done: How many of these steps lie behind.
+      global_step: Step over all phases.
+    """
+    with self._lock:
+      self._finish_bar()
+      self._phase, self._steps, self._done = name, steps, done
+      self._global_step = global_step
+      if self._first is None:
+        self._first = (time.time(), global_step)
+      if self._fancy:
+        import tqdm
+
+        self._bar = tqdm.tqdm(
+          total=steps,
+          initial=done,
+          desc=name,
+          file=self._stream,
+          dynamic_ncols=True,
+          leave=False,
+          unit='ex',
+        )
+      self._show()
+
+  def update(self, amount, global_step):
+    """Note that the phase has advanced by some steps."""
+    with self._lock:
+      self._done += amount
+      self._global_step = global_step
+      began, first_step = self._first
+      elapsed = time.time() - began
+      if elapsed > 0:
+        self._rate = (global_step - first_step) / elapsed
+      if self._bar is not None:
+        self._bar.update(amount)
+      self._show()
+
+  def write(self, text):
+    """Print a line that stays."""
+    with self._lock:
+      if self._bar is not None:
+        self._bar.write(text, file=self._stream)
+      else:
+        print(text, file=self._stream, flush=True)
+
+  def close(self):
+    """Stop showing anything."""
+    self._closed.set()
+    with self._lock:
+      self._finish_bar()
+    self._ticker.join(2)
+
+  def _finish_bar(self):
+    if self._bar is not None:
+      self._bar.close()
+      self._bar = None
+
+  def _tick(self):
+    while not self._closed.wait(1.0):
+      with self._lock:
+        if self._phase:
+          self._show()
+
+  def _show(self):
+    if self._closed.is_set():
+      return
+    if self._bar is not None:
+      self._bar.set_postfix_str(self._describe(), refresh=False)
+      self._bar.refresh()
+    elif time.time() - self._last_line >= self._interval and not self._fancy:
+      self._last_line = time.time()
+      print(
+        f'{self._phase}: {self._done}/{self._steps}, {self._describe()}',
+        file=self._stream,
+        flush=True,
+      )
+
+  def _describe(self):
+    values = {'step': self._global_step}
+    values.update(self._status())
+    if self._rate:
+      values['ex/s'] = f'{self._rate:.3g}'
+      if self._max_step:
+        left = max(0, self._max_step - self._global_step) / self._rate
+        values['left'] = format_duration(left)
+    values['mem'] = f'{resident_memory() / 2**30:.1f}G'
+    text = ', '.join(f'{k} {v}' for k, v in values.items() if v is not None)
+    return f'{text}, {_activity[0]}' if _activity[0] else text
+
+
+def format_duration(seconds: float) -> str:
+  """Short form of a duration, such as `3h12m` or `45s`."""
+  seconds = int(seconds)
+  for size, large, unit, small in (
+    (86400, 'd', 3600, 'h'),
+    (3600, 'h', 60, 'm'),
+    (60, 'm', 1, 's'),
+  ):
+    if seconds >= size:
+      return f'{seconds // size}{large}{seconds % size // unit:02d}{small}'
+  return f'{seconds}s'
+
+
+def resident_memory() -> int:
+  """Bytes of memory that this process occupies, 0 if unknown."""
+  try:
+    with open('/proc/self/statm') as file_:
+      return int(file_.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+  except (OSError, ValueError, IndexError):
+    return 0

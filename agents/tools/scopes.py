@@ -1,0 +1,25 @@
+"""Variable scopes whose variables are always read afresh."""
+
+import contextlib
+
+from agents.tools.tf1 import tf
+
+
+@contextlib.contextmanager
+def uncached_scope(name, default_name=None):
+  """Variable scope of resource variables that are not cached.
+
+  `tf.scan` and `tf.nn.dynamic_rnn` switch on caching for variables created
+  within them. Such a variable is read only once per execution, so what it is
+  assigned during the execution stays unseen, silently.
+
+  Args:
+    name: Name of the scope, or None for a unique one.
+    default_name: Name to make unique if `name` is None.
+
+  Yields:
+    The scope.
+  """
+  with tf.variable_scope(name, default_name, use_resource=True) as scope:
+    scope.set_caching_device(None)
+    yield scope

@@ -1,0 +1,83 @@
+"""Orderly end of long programs on Ctrl-C and SIGTERM.
+
+Python runs signal handlers only between two bytecodes of the main thread,
+which may be inside of one graph execution for minutes. The signal number is
+therefore written to a socket at once, where a thread waits for it.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+
+_requested = threading.Event()
+
+
+class StopRequested(Exception):
+  """Raised from within environments to leave a long graph execution."""
+
+
+def requested() -> bool:
+  """Whether the user has asked the program to stop."""
+  return _requested.is_set()
+
+
+def check() -> None:
+  """Raise StopRequested if the user has asked the program to stop."""
+  if requested():
+    raise StopRequested('The user asked to stop.')
+
+
+@contextlib.contextmanager
+def handle_signals(
+  message='Stopping after this step; press Ctrl-C again to exit at once.',
+):
+  """Turn SIGINT and SIGTERM into a request that `requested` reports.
+
+  A second SIGINT ends the program at once with exit code 130. Only the main
+  thread can install signal handlers; elsewhere this does nothing.
+
+  Args:
+    message: Line for the user after the first signal.
+
+  Yields:
+    Nothing.
+  """
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
+  _requested.clear()
+  receiver, sender = socket.socketpair()
+  sender.setblocking(False)
+  numbers = (signal.SIGINT, signal.SIGTERM)
+  previous = {x: signal.signal(x, lambda *unused: None) for x in numbers}
+  previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+  watcher = threading.Thread(
+    target=_watch, args=(receiver, numbers, message), daemon=True
+  )
+  watcher.start()
+  try:
+    yield
+  finally:
+    signal.set_wakeup_fd(previous_fd)
+    for number, handler in previous.items():
+      signal.signal(number, handler)
+    sender.close()
+    watcher.join(1)
+    receiver.close()
+
+
+def _watch(receiver, numbers, message):
+  while True:
+    data = receiver.recv(1)
+    if not data:
+      return
+    if data[0] not in numbers:
+      continue
+    if requested() and data[0] == signal.SIGINT:
+      os._exit(130)
+    if not requested():
+      _requested.set()
+      print(f'\n{message}', file=sys.stderr, flush=True)

@@ -1,0 +1,71 @@
+"""Running mean inside of the graph."""
+
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+
+
+class StreamingMean:
+  """Mean over all values submitted since the last clear.
+
+  Args:
+    shape: Shape of one value.
+    dtype: Type of the values.
+    name: Scope of the two variables, `sum` and `count`. By default they get a
+      scope of their own.
+  """
+
+  def __init__(self, shape, dtype, name=None):
+    self._dtype = dtype
+    self._shape = tuple(shape)
+    with scopes.uncached_scope(name, 'streaming_mean'):
+      self._sum = tf.get_variable(
+        'sum', shape, dtype, tf.zeros_initializer(), trainable=False
+      )
+      self._count = tf.get_variable(
+        'count', (), tf.int32, tf.zeros_initializer(), trainable=False
+      )
+
+  @property
+  def value(self):
+    """Current mean; NaN for floats if nothing was submitted."""
+    return self._sum / tf.cast(self._count, self._dtype)
+
+  @property
+  def count(self):
+    """Number of submitted values, int32."""
+    return tf.identity(self._count)
+
+  def submit(self, value):
+    """Add one value, or a batch of values along the first dimension.
+
+    Returns:
+      Operation.
+
+    Raises:
+      ValueError: If the shape is neither that of a value nor of a batch.
+    """
+    value = tf.convert_to_tensor(value, self._dtype)
+    if value.shape.ndims == len(self._shape):
+      value = value[None]
+    if not value.shape[1:].is_compatible_with(self._shape) or (
+      value.shape.ndims != len(self._shape) + 1
+    ):
+      raise ValueError(
+        f'Value of shape {value.shape} cannot be added to a mean of shape '
+        f'{self._shape}; submit one value or a batch of them.'
+      )
+    return tf.group(
+      self._sum.assign_add(tf.reduce_sum(value, 0)),
+      self._count.assign_add(tf.shape(value)[0]),
+    )
+
+  def clear(self):
+    """Return the mean and start anew."""
+    value = tf.identity(self.value)
+    with tf.control_dependencies([value]):
+      reset = tf.group(
+        self._sum.assign(tf.zeros(self._shape, self._dtype)),
+        self._count.assign(0),
+      )
+    with tf.control_dependencies([reset]):
+      return tf.identity(value)

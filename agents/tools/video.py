@@ -1,0 +1,129 @@
+"""Videos, animations and contact sheets, without a system ffmpeg."""
+
+import io
+import os
+
+import numpy as np
+
+from agents.tools import errors
+from agents.tools import files
+
+
+def encode_gif(images, fps: float) -> bytes:
+  """Encode frames as an endless GIF animation.
+
+  Args:
+    images: uint8 array [time, height, width, 1 or 3].
+    fps: Frames per second.
+  """
+  from PIL import Image
+
+  frames = [Image.fromarray(_as_rgb(x)).quantize() for x in images]
+  buffer = io.BytesIO()
+  frames[0].save(
+    buffer,
+    'GIF',
+    save_all=True,
+    append_images=frames[1:],
+    loop=0,
+    duration=max(20, round(1000 / fps)),
+    optimize=False,
+  )
+  return buffer.getvalue()
+
+
+def encode_png(image) -> bytes:
+  """Encode a uint8 image [height, width, 1 or 3] as PNG."""
+  from PIL import Image
+
+  buffer = io.BytesIO()
+  Image.fromarray(_as_rgb(image)).save(buffer, 'PNG')
+  return buffer.getvalue()
+
+
+def write_video(filename: str, images, fps: float, scale: int = 1) -> None:
+  """Write frames to an .mp4 or .gif file, completely or not at all.
+
+  Args:
+    filename: Path whose ending decides the format.
+    images: uint8 array [time, height, width, 3].
+    fps: Frames per second.
+    scale: Integer factor by which pixels are enlarged.
+
+  Raises:
+    UsageError: If the ending is another one, or .mp4 cannot be written
+      because the package imageio-ffmpeg is missing.
+  """
+  images = np.asarray(images).repeat(scale, 1).repeat(scale, 2)
+  ending = os.path.splitext(filename)[1].lower()
+  if ending not in ('.gif', '.mp4'):
+    raise errors.UsageError(
+      f'Cannot write a video to {filename!r}; use a name that ends in '
+      '.mp4 or .gif.'
+    )
+  with files.atomic_path(filename) as temporary:
+    if ending == '.mp4':
+      _write_mp4(temporary, images, fps)
+    else:
+      with open(temporary, 'wb') as file_:
+        file_.write(encode_gif(images, fps))
+
+
+def write_png(filename: str, image) -> None:
+  """Write a uint8 image [height, width, 1 or 3], completely or not at all."""
+  with files.atomic_write(filename, 'wb') as file_:
+    file_.write(encode_png(image))
+
+
+def contact_sheet(videos, columns: int = 10, scale: int = 1, gap: int = 2):
+  """Arrange evenly spaced frames of several videos, one video per row.
+
+  Args:
+    videos: List of uint8 arrays [time, height, width, 3] of one frame size.
+    columns: Number of frames to show of each video.
+    scale: Integer factor by which pixels are enlarged.
+    gap: Pixels of white between two frames.
+
+  Returns:
+    uint8 array [height of the sheet, width of the sheet, 3].
+  """
+  rows = []
+  for video in videos:
+    index = np.linspace(0, len(video) - 1, columns).round().astype(int)
+    frames = np.asarray(video)[index].repeat(scale, 1).repeat(scale, 2)
+    pad = ((0, 0), (0, gap), (0, gap), (0, 0))
+    frames = np.pad(frames, pad, constant_values=255)
+    rows.append(np.concatenate(list(frames), 1))
+  return np.concatenate(rows, 0)
+
+
+def _write_mp4(filename, images, fps):
+  try:
+    import imageio.v2 as imageio
+    import imageio_ffmpeg  # noqa: F401
+  except ImportError:
+    raise errors.UsageError(
+      'Writing .mp4 files needs the package imageio-ffmpeg: pip install '
+      '"imageio[ffmpeg]", or choose a name that ends in .gif.'
+    ) from None
+  # The encoder wants even sizes.
+  pad = [(0, 0)] + [(0, x % 2) for x in images.shape[1:3]] + [(0, 0)]
+  images = np.pad(images, pad, mode='edge')
+  with imageio.get_writer(
+    filename,
+    format='FFMPEG',
+    mode='I',
+    fps=fps,
+    codec='libx264',
+    quality=8,
+    macro_block_size=1,
+  ) as writer:
+    for image in images:
+      writer.append_data(image)
+
+
+def _as_rgb(image):
+  image = np.asarray(image)
+  if image.ndim == 3 and image.shape[-1] == 1:
+    image = image[..., 0]
+  return np.ascontiguousarray(image)

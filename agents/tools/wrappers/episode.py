@@ -1,0 +1,126 @@
+"""Wrappers that change where episodes start and end."""
+
+import logging
+
+import numpy as np
+
+from agents.tools.wrappers.base import Wrapper
+
+
+class AutoReset(Wrapper):
+  """Reset instead of stepping when the episode is over.
+
+  Such a step returns the first observation, reward 0, and done False.
+  """
+
+  def __init__(self, env):
+    super().__init__(env)
+    self._done = True
+
+  def step(self, action):
+    if self._done:
+      return self.reset(), 0.0, False, {}
+    observ, reward, self._done, info = self._env.step(action)
+    return observ, reward, self._done, info
+
+  def reset(self):
+    self._done = False
+    return self._env.reset()
+
+
+class RandomStart(Wrapper):
+  """Begin each episode with a random number of random actions.
+
+  The number comes from NumPy's global generator, as in the original.
+
+  Args:
+    env: Environment to wrap.
+    max_steps: Exclusive upper limit of the number of actions.
+  """
+
+  def __init__(self, env, max_steps):
+    super().__init__(env)
+    self._max_steps = max_steps
+
+  def reset(self):
+    while True:
+      observ = self._env.reset()
+      for _ in range(np.random.randint(0, self._max_steps)):
+        observ, _, done, _ = self._env.step(self._env.action_space.sample())
+        if done:
+          logging.getLogger(__name__).warning(
+            'Episode ended during random start.'
+          )
+          break
+      else:
+        return observ
+
+
+class MaximumDuration(Wrapper):
+  """End episodes after a number of steps; they must be reset then.
+
+  Only `reset` clears the counter, not an earlier end by the environment. The
+  step that reaches the limit says so in `info['truncated']`.
+
+  Args:
+    env: Environment to wrap.
+    duration: Number of steps of the longest episode.
+
+  Raises:
+    RuntimeError: From `step`, before the first reset and after the limit.
+  """
+
+  def __init__(self, env, duration):
+    super().__init__(env)
+    self._duration = duration
+    self._step = None
+
+  def step(self, action):
+    if self._step is None:
+      raise RuntimeError('Must reset environment.')
+    observ, reward, done, info = self._env.step(action)
+    self._step += 1
+    if self._step >= self._duration:
+      info = info if done else dict(info, truncated=True)
+      done = True
+      self._step = None
+    return observ, reward, done, info
+
+  def reset(self):
+    self._step = 0
+    return self._env.reset()
+
+
+LimitDuration = MaximumDuration
+
+
+class MinimumDuration(Wrapper):
+  """Ignore the end of episodes that are too short.
+
+  The environment is stepped on past its own end.
+
+  Args:
+    env: Environment to wrap.
+    duration: Number of steps of the shortest episode.
+
+  Raises:
+    RuntimeError: When stepped before the first reset.
+  """
+
+  def __init__(self, env, duration):
+    super().__init__(env)
+    self._duration = duration
+    self._step = None
+
+  def step(self, action):
+    if self._step is None:
+      raise RuntimeError('Must reset environment.')
+    observ, reward, done, info = self._env.step(action)
+    self._step += 1
+    if self._step < self._duration:
+      done = False
+    return observ, reward, done, info
+
+  def reset(self):
+    self._step = 0
+    return self._env.reset()

@@ -1,0 +1,112 @@
+"""Wrappers that change ranges and types of numbers, but not their meaning."""
+
+import functools
+import logging
+
+import numpy as np
+
+from agents.tools import nested
+from agents.tools import spaces
+from agents.tools.wrappers.base import Wrapper
+
+
+class RangeNormalize(Wrapper):
+  """Scale observations and actions linearly to [-1, 1], without clipping.
+
+  Args:
+    env: Environment to wrap.
+    observ: True to normalise observations, False to leave them alone. By
+      default they are normalised if their range is finite.
+    action: The same for actions.
+
+  Raises:
+    ValueError: If a range is infinite and should be normalised.
+  """
+
+  def __init__(self, env, observ=None, action=None):
+    super().__init__(env)
+    self._observ = self._bounds(env.observation_space, observ, 'observation')
+    self._action = self._bounds(env.action_space, action, 'action')
+
+  @functools.cached_property
+  def observation_space(self):
+    space = self._env.observation_space
+    return space if self._observ is None else _unit_box(space)
+
+  @functools.cached_property
+  def action_space(self):
+    space = self._env.action_space
+    return space if self._action is None else _unit_box(space)
+
+  def step(self, action):
+    if self._action is not None:
+      low, high = self._action
+      action = (action + 1) / 2 * (high - low) + low
+    observ, reward, done, info = self._env.step(action)
+    return self._normalize(observ), reward, done, info
+
+  def reset(self):
+    return self._normalize(self._env.reset())
+
+  def _normalize(self, observ):
+    if self._observ is None:
+      return observ
+    low, high = self._observ
+    return 2 * (observ - low) / (high - low) - 1
+
+  def _bounds(self, space, enabled, name):
+    """Lower and upper bounds, or None if there is nothing to normalise."""
+    if enabled is False:
+      return None
+    low, high = getattr(space, 'low', np.inf), getattr(space, 'high', np.inf)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+      return low, high
+    if enabled:
+      raise ValueError(f'Cannot normalize infinite {name} range.')
+    logging.getLogger(__name__).info('Not normalizing infinite %s range.', name)
+    return None
+
+
+class ConvertTo32Bit(Wrapper):
+  """Convert observations and rewards to 32 bits and refuse infinities.
+
+  Observations become float32 or int32, other dtypes stay; rewards become
+  float32 arrays without dimensions.
+
+  Raises:
+    ValueError: If an observation or a reward is infinite or NaN.
+  """
+
+  def step(self, action):
+    observ, reward, done, info = self._env.step(action)
+    observ = nested.map(self._convert_observ, observ)
+    return observ, self._convert_reward(reward), done, info
+
+  def reset(self):
+    return nested.map(self._convert_observ, self._env.reset())
+
+  def _convert_observ(self, observ):
+    observ = np.asarray(observ)
+    if observ.dtype.kind == 'f' and not np.isfinite(observ).all():
+      raise ValueError('Infinite observation encountered.')
+    dtype = {'float64': np.float32, 'int64': np.int32}.get(observ.dtype.name)
+    return observ.astype(dtype) if dtype else observ
+
+  def _convert_reward(self, reward):
+    if not np.isfinite(reward).all():
+      raise ValueError('Infinite reward encountered.')
+    return np.array(reward, np.float32)
+
+
+class CacheSpaces(Wrapper):
+  """Read both spaces once and return the same objects from then on."""
+
+  def __init__(self, env):
+    super().__init__(env)
+    self.observation_space = env.observation_space
+    self.action_space = env.action_space
+
+
+def _unit_box(space):
+  ones = np.ones(space.shape, np.float32)
+  return spaces.box(-ones, ones)

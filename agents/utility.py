@@ -1,0 +1,169 @@
+"""Checkpoints, configurations and logging for all systems."""
+
+import glob
+import logging
+import os
+import re
+import sys
+
+from agents.tools import attr_dict
+from agents.tools import files
+from agents.tools import plain_data
+from agents.tools.tf1 import tf
+
+
+def set_up_logging():
+  """Print the messages of this project, the warnings of everyone else."""
+  logging.captureWarnings(True)
+  logging.getLogger('py.warnings').setLevel(logging.ERROR)
+  for name in ('agents', 'planet', 'baselines_her'):
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    if not logger.handlers:
+      handler = logging.StreamHandler(sys.stderr)
+      handler.setFormatter(logging.Formatter('%(message)s'))
+      logger.addHandler(handler)
+
+
+def save_config(config, logdir=None):
+  """Store a configuration as plain data in `<logdir>/config.yaml`.
+
+  Args:
+    config: AttrDict of numbers, text, sequences, functions and partials.
+    logdir: Folder to create; taken from `config.logdir` by default. Nothing
+      is stored if there is none.
+
+  Returns:
+    The configuration with its logdir, locked.
+  """
+  logdir = logdir or config.get('logdir')
+  if logdir:
+    with config.unlocked:
+      config.logdir = logdir
+    logging.getLogger(__name__).info(
+      'Start a new run and write summaries and checkpoints to %s.', logdir
+    )
+    files.write_yaml(
+      os.path.join(logdir, 'config.yaml'), plain_data.to_plain(config)
+    )
+  else:
+    logging.getLogger(__name__).info(
+      'Start a new run without storing summaries and checkpoints since no '
+      'logging directory was specified.'
+    )
+  return config
+
+
+def load_config(logdir):
+  """Read a configuration that `save_config` has stored.
+
+  Args:
+    logdir: Folder of the run.
+
+  Returns:
+    Locked AttrDict, with functions imported again and tuples as lists.
+
+  Raises:
+    IOError: If there is no configuration.
+    ValueError: If the file is damaged or refers to what does not exist.
+  """
+  filename = logdir and os.path.join(os.path.expanduser(logdir), 'config.yaml')
+  if not filename or not os.path.exists(filename):
+    raise OSError(
+      f'Cannot resume an existing run since {logdir!r} does not contain a '
+      'config.yaml.'
+    )
+  try:
+    values = files.read_yaml(filename)
+    if not isinstance(values, dict):
+      raise ValueError('it holds no mapping')
+    return attr_dict.AttrDict(plain_data.from_plain(values))
+  except ValueError as error:
+    raise ValueError(
+      f'Cannot read {filename}: {error} Repair the file, or start a new '
+      'run in another folder.'
+    ) from None
+
+
+def define_saver(exclude=None, **kwargs):
+  """Create a saver for the global variables of the default graph.
+
+  Args:
+    exclude: List of regular expressions, matched from the start of the names
+      of variables to leave out.
+    **kwargs: Passed on to `tf.train.Saver`.
+
+  Returns:
+    Saver that keeps five checkpoints, and one for good every five hours.
+  """
+  patterns = [re.compile(x) for x in exclude or ()]
+  variables = [
+    x
+    for x in tf.global_variables()
+    if not any(pattern.match(x.name) for pattern in patterns)
+  ]
+  kwargs.setdefault('keep_checkpoint_every_n_hours', 5)
+  kwargs.setdefault('save_relative_paths', True)
+  return tf.train.Saver(variables, **kwargs)
+
+
+def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
+  """Initialise all variables, then restore a checkpoint if there is one.
+
+  Args:
+    sess: Session of the graph.
+    saver: Saver that knows the variables to restore.
+    logdir: Folder to look for the newest checkpoint in, or None.
+    checkpoint: Name of the checkpoint to restore, relative to the logdir.
+    resume: True if a checkpoint has to exist, False if none may exist.
+
+  Raises:
+    ValueError: If `resume` is True without a checkpoint to resume.
+    RuntimeError: If `resume` is False, but a checkpoint exists.
+  """
+  sess.run(
+    [tf.global_variables_initializer(), tf.local_variables_initializer()]
+  )
+  if resume and not (logdir or checkpoint):
+    raise ValueError('Need to specify logdir to resume a checkpoint.')
+  if not logdir:
+    return
+  if checkpoint:
+    path = os.path.join(os.path.expanduser(logdir), checkpoint)
+  else:
+    path = latest_checkpoint(logdir)
+  if resume is False and path:
+    raise RuntimeError(f'Found unexpected checkpoint {path}.')
+  if resume and not path:
+    raise ValueError(f'There is no checkpoint to resume in {logdir}.')
+  if path:
+    saver.restore(sess, path)
+
+
+def latest_checkpoint(logdir):
+  """Path of the newest checkpoint that can be read, or None.
+
+  A process may be killed while it writes; incomplete checkpoints are passed
+  over with a message.
+  """
+  logdir = os.path.expanduser(logdir)
+  steps = []
+  for filename in glob.glob(
+    os.path.join(glob.escape(logdir), 'model.ckpt-*.index')
+  ):
+    match = re.search(r'model\.ckpt-(\d+)\.index$', filename)
+    if match:
+      steps.append(int(match.group(1)))
+  for step in sorted(steps, reverse=True):
+    path = os.path.join(logdir, f'model.ckpt-{step}')
+    try:
+      tf.train.NewCheckpointReader(path)
+      if glob.glob(glob.escape(path) + '.data-*'):
+        return path
+    except (tf.errors.OpError, ValueError, RuntimeError):
+      pass
+    logging.getLogger(__name__).warning(
+      'Skip the incomplete checkpoint %s.', path
+    )
+  return None

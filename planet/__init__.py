@@ -1,0 +1,1 @@
+"""Deep planning network: learning latent dynamics from pixels."""

@@ -1,0 +1,97 @@
+"""Record episodes to disk while they are played."""
+
+import datetime
+import os
+import uuid
+
+import numpy as np
+
+from agents.tools import files
+from agents.tools.wrappers.base import Wrapper
+
+
+class CollectGymDataset(Wrapper):
+  """Collect transitions and write each finished episode to an .npz file.
+
+  An episode of N steps has arrays of length N + 1. Index t holds the action
+  that led to observation t and the reward received with it; the first action
+  and reward are zero. The info of the last step holds the episode, too.
+
+  Files appear under their names only when they are complete.
+
+  Args:
+    env: Environment with dictionaries as observations. Its `step` and `reset`
+      may take `blocking=False`.
+    outdir: Folder to write to, created if needed; None writes nothing.
+
+  Raises:
+    RuntimeError: At the end of an episode with values that are no numbers.
+  """
+
+  def __init__(self, env, outdir):
+    super().__init__(env)
+    self._outdir = outdir and os.path.expanduser(outdir)
+    self._episode = None
+
+  def step(self, action, *args, **kwargs):
+    if kwargs.get('blocking', True):
+      return self._process_step(
+        action, *self._env.step(action, *args, **kwargs)
+      )
+    promise = self._env.step(action, *args, **kwargs)
+    return lambda: self._process_step(action, *promise())
+
+  def reset(self, *args, **kwargs):
+    if kwargs.get('blocking', True):
+      return self._process_reset(self._env.reset(*args, **kwargs))
+    promise = self._env.reset(*args, **kwargs)
+    return lambda: self._process_reset(promise())
+
+  def _process_step(self, action, observ, reward, done, info):
+    self._episode.append(
+      {**observ, 'action': np.array(action), 'reward': reward}
+    )
+    if done:
+      episode = _stack(self._episode)
+      info = dict(info, episode=episode)
+      if self._outdir:
+        write_episode(episode, self._outdir)
+    return observ, reward, done, info
+
+  def _process_reset(self, observ):
+    space = self._env.action_space
+    action = np.zeros(space.shape, space.dtype)
+    # This float makes all rewards of the episode float64, as in the original.
+    self._episode = [{**observ, 'action': action, 'reward': 0.0}]
+    return observ
+
+
+def write_episode(episode, outdir):
+  """Write an episode to a new file of a folder.
+
+  Args:
+    episode: Dict of arrays [time, ...].
+    outdir: Folder, created if needed.
+
+  Returns:
+    Path of the file.
+  """
+  timestamp = datetime.datetime.now().strftime('%Y%m%dT%H%M%S')
+  filename = os.path.join(outdir, f'{timestamp}-{uuid.uuid4().hex}.npz')
+  with files.atomic_write(filename, 'wb') as file_:
+    np.savez_compressed(file_, **episode)
+  folder = os.path.basename(os.path.normpath(outdir))
+  print(f'Recorded episode {os.path.basename(filename)[:-4]} to {folder}.')
+  return filename
+
+
+def _stack(transitions):
+  episode = {}
+  for key in transitions[0]:
+    sequence = np.array([x[key] for x in transitions])
+    if sequence.dtype == object:
+      raise RuntimeError(
+        f'Entry {key!r} of the episode holds no numbers: {sequence.flat[0]!r}.'
+      )
+    episode[key] = sequence
+  return episode

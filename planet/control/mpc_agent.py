@@ -1,0 +1,144 @@
+"""Agent that filters its observations and plans anew at every step."""
+
+from tensorflow_probability import distributions as tfd
+
+from agents.tools import nested
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+
+
+class MPCAgent:
+  """Model predictive control with a latent dynamics model.
+
+  The states of the model and the previous actions of all environments are
+  local variables, which are not saved.
+
+  Args:
+    batch_env: In-graph batch environment.
+    step: Tensor of the training step, for the schedule of the exploration.
+    is_training: Unused.
+    should_log: Unused.
+    config: AttrDict of
+      `cell`, see `planet.models.Base`;
+      `encoder`, function from a dict of observations [batch, time, ...] to
+      embeddings [batch, time, size];
+      `observation`, key of the observation for the encoder, by default
+      `image`;
+      `preprocess_fn`, function from observations to what the encoder takes;
+      `planner`, function from cell, objective, state, shape of an embedding
+      and shape of an action to plans [batch, horizon, actions];
+      `objective`, passed on to the planner;
+      `exploration`, None or AttrDict of `scale`, the standard deviation of
+      the noise, and `schedule`, None or a function from step to a factor;
+      `warm_start`, None or the horizon of a planner that takes the rest of
+      the previous plan as `initial_mean`.
+  """
+
+  def __init__(self, batch_env, step, is_training, should_log, config):
+    del is_training, should_log
+    self._batch_env = batch_env
+    self._step = step
+    self._config = config
+    self._cell = config.cell
+    count = len(batch_env)
+    state = self._cell.zero_state(count, tf.float32)
+    action_shape = batch_env.action.shape.as_list()[1:]
+    with scopes.uncached_scope('agent_temporary'):
+      self._state = {
+        key: _local_variable(key, value.shape.as_list())
+        for key, value in state.items()
+      }
+      self._prev_action = _local_variable(
+        'prev_action_var', [count] + action_shape
+      )
+      self._plan = config.get('warm_start') and _local_variable(
+        'plan', [count, config.warm_start] + action_shape
+      )
+
+  def begin_episode(self, agent_indices):
+    """Forget states and actions of the given agents.
+
+    (The original forgot the actions of all agents here.)
+    """
+    memory = nested.flatten(self._state) + (self._prev_action,)
+    if self._plan is not None:
+      memory += (self._plan,)
+    with tf.control_dependencies(
+      [_clear(variable, agent_indices) for variable in memory]
+    ):
+      return tf.constant('')
+
+  def perform(self, agent_indices, observ):
+    """Choose actions.
+
+    Args:
+      agent_indices: Agents to act for, int32 [n].
+      observ: Their observations [n, ...].
+
+    Returns:
+      Tuple of actions in [-1, 1] float32 [n, actions], and an empty summary.
+    """
+    embedded = self._encode(observ)
+    state = nested.map(lambda x: tf.gather(x, agent_indices), self._state)
+    prev_action = tf.gather(self._prev_action, agent_indices)
+    _, state = self._cell.step(embedded, prev_action, True, state)
+    plan, remember = self._define_plan(agent_indices, state, embedded)
+    action = self._explore(plan[:, 0])
+    action = tf.clip_by_value(action, -1.0, 1.0)
+    remember.append(tf.scatter_update(self._prev_action, agent_indices, action))
+    remember += [
+      tf.scatter_update(self._state[key], agent_indices, state[key])
+      for key in self._state
+    ]
+    with tf.control_dependencies(remember):
+      return tf.identity(action), tf.constant('')
+
+  def experience(self, unused_agent_indices, *unused_transition):
+    """Do nothing; episodes are recorded by the environments."""
+    return tf.constant('')
+
+  def end_episode(self, unused_agent_indices):
+    """Do nothing."""
+    return tf.constant('')
+
+  def _encode(self, observ):
+    observ = self._config.preprocess_fn(observ)
+    key = self._config.get('observation') or 'image'
+    return self._config.encoder({key: observ[:, None]})[:, 0]
+
+  def _define_plan(self, agent_indices, state, embedded):
+    """Plan [n, horizon, actions], and operations that remember it."""
+    args = (
+      self._cell,
+      self._config.objective,
+      state,
+      embedded.shape.as_list()[1:],
+      self._prev_action.shape.as_list()[1:],
+    )
+    if self._plan is None:
+      return self._config.planner(*args), []
+    plan = self._config.planner(
+      *args, initial_mean=tf.gather(self._plan, agent_indices)
+    )
+    rest = tf.concat([plan[:, 1:], tf.zeros_like(plan[:, :1])], 1)
+    return plan, [tf.scatter_update(self._plan, agent_indices, rest)]
+
+  def _explore(self, action):
+    exploration = self._config.exploration
+    if not exploration:
+      return action
+    scale = exploration.scale
+    if exploration.schedule:
+      scale = scale * exploration.schedule(self._step)
+    return tfd.Normal(action, scale).sample()
+
+
+def _local_variable(name, shape):
+  return tf.get_local_variable(
+    name, shape, tf.float32, tf.zeros_initializer(), use_resource=True
+  )
+
+
+def _clear(variable, indices):
+  shape = tf.concat([tf.shape(indices), variable.shape.as_list()[1:]], 0)
+  return tf.scatter_update(variable, indices, tf.zeros(shape))

@@ -1,0 +1,107 @@
+"""Choose actions by searching in the latent space of a model."""
+
+from agents.tools import nested
+from agents.tools.tf1 import tf
+from planet.tools.shape import shape
+
+
+def cross_entropy_method(
+  cell,
+  objective_fn,
+  state,
+  obs_shape,
+  action_shape,
+  horizon,
+  graph,
+  amount=1000,
+  topk=100,
+  iterations=10,
+  min_action=-1,
+  max_action=1,
+  initial_mean=None,
+):
+  """Plan action sequences with the cross entropy method.
+
+  Repeatedly draw candidate sequences from a diagonal Gaussian, predict where
+  each leads to, and fit the Gaussian to the best of them.
+
+  Every environment of the batch gets the plan that it would get alone. (The
+  original mixed up the states of several environments.)
+
+  Source: Hafner et al. (2019), arXiv:1811.04551, algorithm 2.
+
+  Args:
+    cell: Latent dynamics model, see `planet.models.Base`.
+    objective_fn: Function from states [batch * amount, horizon, ...] to
+      returns [batch * amount].
+    state: Current state of the model, dict of tensors [batch, ...].
+    obs_shape: Shape of one encoded observation.
+    action_shape: Shape of one action, [actions].
+    horizon: Number of actions to plan.
+    graph: Unused; what a planner may need of the whole model.
+    amount: Number of candidates per iteration.
+    topk: Number of candidates to fit the Gaussian to.
+    iterations: Number of iterations. Less than one gives the initial mean.
+    min_action: Lower bound of the actions.
+    max_action: Upper bound of the actions.
+    initial_mean: Mean of the first Gaussian [batch, horizon, actions]; zero
+      by default.
+
+  Returns:
+    Mean of the last Gaussian, float32 [batch, horizon, actions].
+  """
+  del graph
+  batch = shape(nested.flatten(state)[0])[0]
+  sizes = [batch, horizon] + list(action_shape)
+  start = nested.map(lambda x: _repeat(x, amount), state)
+  obs = tf.zeros(tf.stack([batch * amount] + list(obs_shape)))
+
+  def iteration(index, mean, stddev):
+    noise = tf.random_normal(tf.stack([batch, amount] + sizes[1:]))
+    candidates = mean[:, None] + stddev[:, None] * noise
+    candidates = tf.clip_by_value(candidates, min_action, max_action)
+    candidates = tf.reshape(candidates, tf.stack([batch * amount] + sizes[1:]))
+    candidates.set_shape([None, horizon] + list(action_shape))
+    states = _predict(cell, start, obs, candidates)
+    returns = tf.reshape(objective_fn(states), tf.stack([batch, amount]))
+    _, best = tf.nn.top_k(returns, topk, sorted=False)
+    best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
+    mean, variance = tf.nn.moments(best, 1)
+    return index + 1, mean, tf.sqrt(variance + 1e-6)
+
+  if initial_mean is None:
+    initial_mean = tf.zeros(tf.stack(sizes))
+  if iterations < 1:
+    return initial_mean
+  # One iteration at a time, as otherwise the draws of several iterations may
+  # be made in any order.
+  _, mean, _ = tf.while_loop(
+    lambda index, *unused: index < iterations,
+    iteration,
+    [0, initial_mean, tf.ones(tf.stack(sizes))],
+    parallel_iterations=1,
+    back_prop=False,
+  )
+  return mean
+
+
+def _predict(cell, state, obs, actions):
+  """States after each action, [batch, time, ...], without observations.
+
+  The loop is written out, so that only those entries of the states are kept
+  that the objective looks at.
+  """
+  states = []
+  for action in tf.unstack(actions, axis=1):
+    _, state = cell.step(obs, action, False, state)
+    states.append(state)
+  return nested.map(lambda *steps: tf.stack(steps, 1), *states)
+
+
+def _repeat(tensor, amount):
+  """Repeat every row in place: rows 0, 0, ..., 1, 1, ..."""
+  tiled = tf.tile(tensor[:, None], [1, amount] + [1] * (tensor.shape.ndims - 1))
+  rest = shape(tensor)[1:]
+  repeated = tf.reshape(tiled, tf.stack([-1] + rest))
+  repeated.set_shape([None] + tensor.shape.as_list()[1:])
+  return repeated

@@ -1,0 +1,36 @@
+"""Environments whose random numbers are known."""
+
+import zlib
+
+
+def seeded_constructor(env_ctor, seed):
+  """Build an environment and seed it, its actions included.
+
+  Args:
+    env_ctor: Function without arguments that returns an environment.
+    seed: Integer.
+
+  Returns:
+    The environment.
+  """
+  env = env_ctor()
+  env.action_space.seed(seed)
+  try:
+    seed_env = env.seed
+  except AttributeError:
+    return env
+  seed_env(seed)
+  return env
+
+
+def derive_seed(seed, *names):
+  """Different seed for each purpose, None without a seed.
+
+  Args:
+    seed: Integer or None.
+    *names: Numbers or text that tell the purposes apart.
+  """
+  if seed is None:
+    return None
+  text = '/'.join(str(name) for name in (seed,) + names)
+  return zlib.crc32(text.encode()) % (2**31 - 1000)

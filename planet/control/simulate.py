@@ -1,0 +1,208 @@
+"""Play episodes from within the graph."""
+
+from agents.tools import progress
+from agents.tools import stopping
+from agents.tools import wrappers
+from agents.tools.batch_env import BatchEnv
+from agents.tools.external_batch_env import ExternalBatchEnv
+from agents.tools.in_graph_batch_env import InGraphBatchEnv
+from agents.tools.simulate import simulate as simulate_batch
+from agents.tools.tf1 import tf
+from planet.control.mpc_agent import MPCAgent
+from planet.control.seeding import seeded_constructor
+from planet.tools.bind import bind
+from planet.tools.image_summaries import gif_summary as define_gif_summary
+from planet.tools.image_summaries import image_strip_summary
+
+
+def simulate(
+  step,
+  env_ctor,
+  duration,
+  num_agents,
+  agent_config,
+  isolate_envs='none',
+  expensive_summaries=False,
+  gif_summary=True,
+  name='simulate',
+):
+  """Play episodes and summarise them.
+
+  Args:
+    step: Tensor of the training step.
+    env_ctor: Function without arguments that returns an environment.
+    duration: Number of steps to play.
+    num_agents: Number of environments to play in at the same time.
+    agent_config: Configuration of `MPCAgent`. An entry `seed` makes the
+      environments reproducible.
+    isolate_envs: Where the environments live: `none`, `thread`, `process`.
+    expensive_summaries: Add histograms and a strip of images.
+    gif_summary: Add an animation.
+    name: Name of the variable scope.
+
+  Returns:
+    Tuple of a summary, the mean return of the episodes that finished within
+    the duration, NaN if there was none, and a function that closes the
+    environments.
+  """
+  with tf.variable_scope(name):
+    score, image, action, reward, cleanup = collect_rollouts(
+      step, env_ctor, duration, num_agents, agent_config, isolate_envs, name
+    )
+    return_mean = tf.reduce_mean(score)
+    summaries = [tf.summary.scalar('return', return_mean)]
+    is_image = image.shape.ndims == 5
+    if expensive_summaries:
+      summaries += [
+        tf.summary.histogram('return_hist', score),
+        tf.summary.histogram('reward_hist', reward),
+        tf.summary.histogram('action_hist', action),
+      ]
+      if is_image:
+        summaries.append(
+          image_strip_summary('image', image, max_length=duration)
+        )
+    if gif_summary and is_image:
+      summaries.append(
+        define_gif_summary('animation', image, max_outputs=1, fps=20)
+      )
+    return tf.summary.merge(summaries), return_mean, cleanup
+
+
+def collect_rollouts(
+  step,
+  env_ctor,
+  duration,
+  num_agents,
+  agent_config,
+  isolate_envs='none',
+  name='episodes',
+):
+  """Play for a number of steps, beginning with a reset.
+
+  Args:
+    step: Tensor of the training step.
+    env_ctor: Function without arguments that returns an environment.
+    duration: Number of steps to play.
+    num_agents: Number of environments to play in at the same time.
+    agent_config: Configuration of `MPCAgent`.
+    isolate_envs: Where the environments live: `none`, `thread`, `process`.
+    name: What to call the episodes in the progress display.
+
+  Returns:
+    Tuple of the returns of the episodes that finished, float32 [episodes] in
+    the order of time and then agent; observations after each step
+    [agents, time, ...]; actions [agents, time, size]; rewards float32
+    [agents, time]; and a function that closes the environments.
+  """
+  batch_env = define_batch_env(
+    env_ctor, num_agents, isolate_envs, agent_config.get('seed')
+  )
+  batch_env = InGraphBatchEnv(
+    _Watched(batch_env, duration, name), initial_done=False
+  )
+  agent = MPCAgent(batch_env, step, False, False, agent_config)
+
+  def body(unused_last, index):
+    done, score, _ = simulate_step(
+      batch_env, agent, log=False, reset=tf.equal(index, 0)
+    )
+    with tf.control_dependencies([done, score]):
+      return (done, score, batch_env.observ, batch_env.action, batch_env.reward)
+
+  initial = (
+    tf.zeros_like(batch_env.done),
+    tf.zeros_like(batch_env.reward),
+    tf.zeros_like(batch_env.observ),
+    tf.zeros_like(batch_env.action),
+    tf.zeros_like(batch_env.reward),
+  )
+  # The body does not depend on the carried values, so nothing but the limit
+  # of one iteration at a time keeps the environment steps in order.
+  done, score, image, action, reward = tf.scan(
+    body, tf.range(duration), initial, parallel_iterations=1, back_prop=False
+  )
+  score = tf.boolean_mask(score, done)
+  image, action, reward = [
+    _swap_time_and_agents(x) for x in (image, action, reward)
+  ]
+  return score, image, action, reward, batch_env.close
+
+
+def simulate_step(batch_env, algo, log=True, reset=False):
+  """Step environments and algorithm; see `agents.tools.simulate`.
+
+  Scores and lengths of the current episodes are local variables, as in the
+  original of PlaNet, and are not saved.
+  """
+  return simulate_batch(
+    batch_env, algo, log, reset, [tf.GraphKeys.LOCAL_VARIABLES]
+  )
+
+
+def define_batch_env(env_ctor, num_agents, isolate_envs, seed=None):
+  """Create the environments of a simulation.
+
+  Args:
+    env_ctor: Function without arguments that returns an environment.
+    num_agents: Number of environments.
+    isolate_envs: `none` for this thread, `thread` for a thread each, or
+      `process` for a few processes.
+    seed: Seed of the first environment; the others get the next ones.
+
+  Returns:
+    Batch environment.
+
+  Raises:
+    NotImplementedError: For other values of `isolate_envs`.
+  """
+  constructors = [
+    env_ctor
+    if seed is None
+    else bind(seeded_constructor, env_ctor, seed + index)
+    for index in range(num_agents)
+  ]
+  if isolate_envs == 'none':
+    return BatchEnv([ctor() for ctor in constructors], blocking=True)
+  if isolate_envs == 'thread':
+    envs = [wrappers.Async(ctor, 'thread') for ctor in constructors]
+    return BatchEnv(envs, blocking=False)
+  if isolate_envs == 'process':
+    return ExternalBatchEnv(constructors)
+  raise NotImplementedError(
+    f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or 'process'."
+  )
+
+
+class _Watched:
+  """Batch environment that tells the progress and heeds requests to stop."""
+
+  def __init__(self, batch_env, duration, name):
+    self._batch_env = batch_env
+    self._duration = duration
+    self._name = name
+    self._steps = 0
+
+  def __getattr__(self, name):
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._batch_env, name)
+
+  def __len__(self):
+    return len(self._batch_env)
+
+  def __getitem__(self, index):
+    return self._batch_env[index]
+
+  def step(self, action):
+    stopping.check()
+    self._steps = self._steps % self._duration + 1
+    last = self._steps == self._duration
+    progress.set_activity(
+      '' if last else f'{self._name} {self._steps}/{self._duration}'
+    )
+    return self._batch_env.step(action)
+
+
+def _swap_time_and_agents(tensor):
+  return tf.transpose(tensor, [1, 0] + list(range(2, tensor.shape.ndims)))

@@ -1,0 +1,110 @@
+"""Returns along a time dimension."""
+
+from agents.tools.tf1 import tf
+
+
+def discounted_return(reward, discount, bootstrap, axis, stop_gradient=True):
+  """Discounted sum of future rewards.
+
+    R_t = r_t + discount * R_{t+1}, R_T = bootstrap
+
+  A discount of exactly one gives only the total sum, as in the original.
+
+  Args:
+    reward: Float tensor with a time dimension.
+    discount: Scalar in [0, 1].
+    bootstrap: Value after the last step, without the time dimension; zero if
+      None.
+    axis: The time dimension.
+    stop_gradient: Treat the result as a constant.
+
+  Returns:
+    Tensor like `reward`, without the time dimension if the discount is one.
+  """
+  if discount == 1 and bootstrap is None:
+    return_ = tf.reduce_sum(reward, axis)
+  elif discount == 1:
+    return_ = tf.reduce_sum(reward, axis) + bootstrap
+  else:
+    reward = _swap(reward, axis)
+    if bootstrap is None:
+      bootstrap = tf.zeros_like(reward[-1])
+    return_ = _scan_back(
+      lambda last, current: current + discount * last, reward, bootstrap
+    )
+    return_ = _swap(return_, axis)
+  return tf.stop_gradient(return_) if stop_gradient else return_
+
+
+def lambda_return(
+  reward, value, bootstrap, discount, lambda_, axis, stop_gradient=True
+):
+  """Exponentially weighted mean of returns over all numbers of steps.
+
+    R_t = r_t + discount * ((1 - lambda) v_{t+1} + lambda R_{t+1})
+
+  Source: Sutton and Barto, Reinforcement Learning, section 12.1.
+
+  Args:
+    reward: Float tensor with a time dimension.
+    value: Values of the states, shaped like the rewards.
+    bootstrap: Value after the last step, without the time dimension; zero if
+      None.
+    discount: Scalar in [0, 1].
+    lambda_: Weight of the later returns, in [0, 1].
+    axis: The time dimension.
+    stop_gradient: Treat the result as a constant.
+
+  Returns:
+    Tensor like `reward`.
+  """
+  reward, value = _swap(reward, axis), _swap(value, axis)
+  if bootstrap is None:
+    bootstrap = tf.zeros_like(value[-1])
+  next_value = tf.concat([value[1:], bootstrap[None]], 0)
+  inputs = reward + discount * (1 - lambda_) * next_value
+  return_ = _scan_back(
+    lambda last, current: current + discount * lambda_ * last, inputs, bootstrap
+  )
+  return_ = _swap(return_, axis)
+  return tf.stop_gradient(return_) if stop_gradient else return_
+
+
+def fixed_step_return(reward, value, discount, steps, axis, stop_gradient=True):
+  """Discounted sum of a fixed number of rewards, then the value.
+
+    R_t = sum_{i < steps} discount^i r_{t+i} + discount^steps v_{t+steps}
+
+  Args:
+    reward: Float tensor with a time dimension.
+    value: Values of the states, shaped like the rewards; zero if None.
+    discount: Scalar in [0, 1].
+    steps: Number of rewards.
+    axis: The time dimension.
+    stop_gradient: Treat the result as a constant.
+
+  Returns:
+    Tensor like `reward`, shorter by the number of steps.
+  """
+  reward = _swap(reward, axis)
+  length = tf.shape(reward)[0] - steps
+  return_ = tf.add_n(
+    [discount**i * reward[i : i + length] for i in range(steps)]
+  )
+  if value is not None:
+    return_ += discount**steps * _swap(value, axis)[steps:]
+  return_ = _swap(return_, axis)
+  return tf.stop_gradient(return_) if stop_gradient else return_
+
+
+def _swap(tensor, axis):
+  """Exchange a dimension with the first one."""
+  if axis == 0:
+    return tensor
+  order = list(range(tensor.shape.ndims))
+  order[0], order[axis] = order[axis], order[0]
+  return tf.transpose(tensor, order)
+
+
+def _scan_back(function, elements, initial):
+  return tf.scan(function, elements, initial, reverse=True)

@@ -1,0 +1,37 @@
+"""Wrappers of environments under their original names."""
+
+from agents.tools.env_border import DeepMindWrapper
+from agents.tools.wrappers import ActionRepeat
+from agents.tools.wrappers import Async
+from agents.tools.wrappers import ConcatObservation
+from agents.tools.wrappers import ConvertTo32Bit
+from agents.tools.wrappers import MaximumDuration
+from agents.tools.wrappers import MinimumDuration
+from agents.tools.wrappers import NormalizeActions
+from agents.tools.wrappers import ObservationDict
+from agents.tools.wrappers import ObservationToRender
+from agents.tools.wrappers import OverwriteRender
+from agents.tools.wrappers import PadActions
+from agents.tools.wrappers import PixelObservations
+from agents.tools.wrappers import ProcessObservation
+from agents.tools.wrappers import SelectObservations
+from planet.control.collect_dataset import CollectGymDataset
+
+__all__ = [
+  'ActionRepeat',
+  'Async',
+  'CollectGymDataset',
+  'ConcatObservation',
+  'ConvertTo32Bit',
+  'DeepMindWrapper',
+  'MaximumDuration',
+  'MinimumDuration',
+  'NormalizeActions',
+  'ObservationDict',
+  'ObservationToRender',
+  'OverwriteRender',
+  'PadActions',
+  'PixelObservations',
+  'ProcessObservation',
+  'SelectObservations',
+]

@@ -1,0 +1,1 @@
+"""What processes of environments need; free of TensorFlow."""

@@ -1,0 +1,78 @@
+"""Environments of gymnasium and PyBullet, seen by a camera."""
+
+import gymnasium
+import numpy as np
+
+from agents.tools import env_border
+from agents.tools import errors
+from agents.tools import wrappers
+from planet.envs import opengl
+
+
+def make(
+  env_id,
+  action_repeat,
+  max_length,
+  min_length=0,
+  image_size=64,
+  observation_is_image=False,
+  pixels=True,
+):
+  """Create an environment of gymnasium or PyBullet.
+
+  Args:
+    env_id: Id of the environment.
+    action_repeat: Number of steps with the same action.
+    max_length: Number of decisions of the longest episode.
+    min_length: Number of decisions of the shortest episode, the length of the
+      chunks for training.
+    image_size: Height and width of the images.
+    observation_is_image: Whether the observation is the image. Otherwise the
+      environment is rendered.
+    pixels: Whether to add images to the observations.
+
+  Returns:
+    Environment with dictionaries as observations: `image` uint8, and `state`
+    float32 unless the observation is the image.
+
+  Raises:
+    UsageError: If the id is unknown, lacks what it needs, has actions that
+      are not continuous, or observations that are not a box.
+  """
+  render_mode = 'rgb_array' if pixels and not observation_is_image else None
+  if render_mode and env_border.renders_with_opengl(env_id):
+    opengl.select_backend()
+  env = env_border.make(env_id, render_mode)
+  _check_spaces(env, env_id)
+  env = wrappers.ActionRepeat(env, action_repeat)
+  env = wrappers.NormalizeActions(env)
+  env = wrappers.MinimumDuration(env, min_length)
+  env = wrappers.MaximumDuration(env, max_length)
+  if observation_is_image:
+    env = wrappers.ObservationDict(env, 'image')
+    env = wrappers.ObservationToRender(env)
+  else:
+    env = wrappers.ObservationDict(env, 'state')
+  if pixels:
+    env = wrappers.PixelObservations(
+      env, (image_size, image_size), np.uint8, 'image'
+    )
+  return wrappers.ConvertTo32Bit(env)
+
+
+def _check_spaces(env, env_id):
+  for name, space in (
+    ('actions', env.action_space),
+    ('observations', env.observation_space),
+  ):
+    if not isinstance(space, gymnasium.spaces.Box):
+      raise errors.UsageError(
+        f'The {name} of {env_id} are {space}; PlaNet needs a box of real '
+        'numbers. Choose an environment with continuous actions, or wrap '
+        'and register it under an id of its own.'
+      )
+  if len(env.action_space.shape) != 1:
+    raise errors.UsageError(
+      f'The actions of {env_id} are shaped {env.action_space.shape}; '
+      'PlaNet needs vectors.'
+    )

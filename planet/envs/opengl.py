@@ -1,0 +1,88 @@
+"""Choose how MuJoCo renders, before it is imported."""
+
+import os
+import subprocess
+import sys
+
+from agents.tools import errors
+
+INSTALL_COMMAND = (
+  'apt-get install -y libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6'
+)
+
+# Spares child processes the attempt.
+_RESULT = 'PLANET_OPENGL_RENDERER'
+
+VARIABLES = ('MUJOCO_GL', 'PYOPENGL_PLATFORM', _RESULT)
+
+_SOFTWARE = ('llvmpipe', 'softpipe', 'swrast', 'software')
+
+_PROBE = """
+import mujoco
+context = mujoco.GLContext(16, 16)
+context.make_current()
+from OpenGL import GL
+print(GL.glGetString(GL.GL_RENDERER).decode())
+"""
+
+
+def select_backend() -> str:
+  """Set MUJOCO_GL in this process and its children to something that works.
+
+  A value that the user has set is kept, if it works.
+
+  Returns:
+    Name of the OpenGL renderer.
+
+  Raises:
+    UsageError: If OpenGL cannot render.
+  """
+  if selected_renderer():
+    return selected_renderer()
+  chosen = os.environ.get('MUJOCO_GL')
+  for backend in (chosen,) if chosen else ('egl', 'osmesa'):
+    name = renderer(backend)
+    if name:
+      os.environ['MUJOCO_GL'] = backend
+      os.environ.setdefault('PYOPENGL_PLATFORM', backend)
+      os.environ[_RESULT] = f'{backend}:{name}'
+      return name
+  if chosen:
+    raise errors.UsageError(
+      f'OpenGL cannot render with MUJOCO_GL={chosen}; unset the variable '
+      'to use EGL or OSMesa, whichever works.'
+    )
+  raise errors.UsageError(
+    'OpenGL cannot render here, neither through EGL nor through OSMesa. '
+    f'Install the drivers, on Debian and Ubuntu: {INSTALL_COMMAND}'
+  )
+
+
+def selected_renderer() -> str | None:
+  """Name of the renderer, if one was selected here or by a parent."""
+  backend, _, name = os.environ.get(_RESULT, '').partition(':')
+  return name if name and backend == os.environ.get('MUJOCO_GL') else None
+
+
+def is_software(name: str) -> bool:
+  """Whether a renderer draws on the processor, which crashes TensorFlow."""
+  return any(word in name.lower() for word in _SOFTWARE)
+
+
+def renderer(backend: str) -> str | None:
+  """Name of the OpenGL renderer behind a backend, None if it fails.
+
+  The attempt is made in a process of its own, as a failure may be a crash.
+  """
+  environ = {**os.environ, 'MUJOCO_GL': backend, 'PYOPENGL_PLATFORM': backend}
+  try:
+    result = subprocess.run(
+      [sys.executable, '-c', _PROBE],
+      env=environ,
+      timeout=60,
+      capture_output=True,
+      text=True,
+    )
+  except (OSError, subprocess.TimeoutExpired):
+    return None
+  return result.stdout.strip() if result.returncode == 0 else None

@@ -1,0 +1,64 @@
+"""Environments of the DeepMind Control Suite, seen by a camera."""
+
+import numpy as np
+
+from agents.tools import env_border
+from agents.tools import errors
+from agents.tools import wrappers
+from planet.envs import opengl
+
+
+def make(
+  domain,
+  task,
+  action_repeat,
+  max_length,
+  image_size=64,
+  camera_id=0,
+  normalize=False,
+  pixels=True,
+):
+  """Create an environment of the control suite.
+
+  Args:
+    domain: Name of the domain, or a function that returns an environment if
+      there is no task.
+    task: Name of the task, or None.
+    action_repeat: Number of steps with the same action.
+    max_length: Number of decisions per episode.
+    image_size: Height and width of the images.
+    camera_id: Number of the camera.
+    normalize: Whether to map actions from [-1, 1] to their range.
+    pixels: Whether to add images to the observations.
+
+  Returns:
+    Environment with dictionaries as observations: `image` uint8 and the
+    float32 arrays of the suite.
+
+  Raises:
+    UsageError: If dm_control is not installed or OpenGL cannot render.
+  """
+  if pixels:
+    opengl.select_backend()
+  size = (image_size, image_size)
+  env = env_border.DeepMindWrapper(_load(domain, task), size, camera_id)
+  env = wrappers.ActionRepeat(env, action_repeat)
+  if normalize:
+    env = wrappers.NormalizeActions(env)
+  env = wrappers.MaximumDuration(env, max_length)
+  if pixels:
+    env = wrappers.PixelObservations(env, size, np.uint8, 'image')
+  return wrappers.ConvertTo32Bit(env)
+
+
+def _load(domain, task):
+  if task is None:
+    return domain()
+  try:
+    from dm_control import suite
+  except ImportError as error:
+    raise errors.UsageError(
+      'Tasks of the control suite need dm_control, which cannot be '
+      f"imported ({error}): pip install '{env_border.DISTRIBUTION}[dmc]'."
+    ) from None
+  return suite.load(domain, task)

@@ -1,0 +1,174 @@
+"""Interface of latent dynamics models, which are recurrent cells."""
+
+from tensorflow_probability import distributions as tfd
+
+from agents.tools import layers
+from agents.tools import nested
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+from planet.tools.mask import mask as mask_tensor
+
+
+class Base:
+  """Recurrent cell with a prior and a posterior over its next state.
+
+  The prior predicts the next state from the previous one and the action. The
+  posterior has seen the observation as well; the next step continues from
+  its sample.
+
+  Subclasses define the property `state_size`, a dict from the entries of the
+  state to their sizes. Models of a Gaussian state have the entries `mean`,
+  `stddev` and `sample`.
+
+  Args:
+    transition_tpl: Template called with the previous state, the previous
+      action and an observation of zeros. Returns the prior.
+    posterior_tpl: Template called with the previous state, the previous
+      action and the observation. Returns the posterior.
+    reuse: Unused; templates share their weights.
+  """
+
+  def __init__(self, transition_tpl, posterior_tpl, reuse=None):
+    del reuse
+    self._transition_tpl = transition_tpl
+    self._posterior_tpl = posterior_tpl
+    self._complete = False
+
+  @property
+  def state_size(self):
+    raise NotImplementedError
+
+  @property
+  def output_size(self):
+    return (self.state_size, self.state_size)
+
+  @property
+  def updates(self):
+    return []
+
+  @property
+  def losses(self):
+    return []
+
+  def zero_state(self, batch_size, dtype):
+    """State of zeros, dict of tensors [batch, size]."""
+    return nested.map(
+      lambda size: tf.zeros(tf.stack([batch_size, size]), dtype),
+      self.state_size,
+    )
+
+  def __call__(self, inputs, prev_state, scope=None):
+    """Advance by one step, as recurrent cells do.
+
+    Args:
+      inputs: Tuple of the encoded observation [batch, embedding], the
+        previous action [batch, actions], and a bool [batch, 1] whether to use
+        the observation; the first entry decides for the whole batch.
+      prev_state: Dict of tensors [batch, size].
+      scope: Unused.
+
+    Returns:
+      Tuple of outputs and the next state. The outputs are the prior and the
+      posterior; the state is the posterior. The posterior equals the prior
+      when the observation is not used.
+    """
+    obs, prev_action, use_obs = inputs
+    return self.step(obs, prev_action, use_obs[0, 0], prev_state)
+
+  def step(self, obs, prev_action, use_obs, prev_state):
+    """Advance by one step.
+
+    Args:
+      obs: Encoded observation [batch, embedding].
+      prev_action: Previous action [batch, actions].
+      use_obs: Bool tensor without dimensions, or a bool that is known while
+        the graph is built.
+      prev_state: Dict of tensors [batch, size].
+
+    Returns:
+      Like calling the cell.
+    """
+    # Episodes that are played after an update, in the same execution, have to
+    # see the new weights.
+    with scopes.uncached_scope(type(self).__name__.lower()):
+      prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
+      if use_obs is False:
+        posterior = prior
+        if not self._complete:
+          # All weights should exist after the first step, whatever it uses.
+          self._define_posterior(prev_state, prev_action, obs, prior)
+      elif use_obs is True:
+        posterior = self._define_posterior(prev_state, prev_action, obs, prior)
+      else:
+        posterior = tf.cond(
+          use_obs,
+          lambda: self._define_posterior(prev_state, prev_action, obs, prior),
+          lambda: nested.map(tf.identity, prior),
+        )
+    self._complete = True
+    return (prior, posterior), posterior
+
+  def _define_posterior(self, prev_state, prev_action, obs, prior):
+    """Posterior; subclasses may start from the prior that exists already."""
+    del prior
+    return self._posterior_tpl(prev_state, prev_action, obs)
+
+  def features_from_state(self, state):
+    """Tensor [..., features] of what the heads see of a state."""
+    return state['sample']
+
+  def dist_from_state(self, state, mask=None):
+    """Distribution of the stochastic part of a state.
+
+    Args:
+      state: Dict of tensors [..., size].
+      mask: Bool tensor of the leading dimensions; where it is False, the
+        standard deviation is taken to be one.
+
+    Returns:
+      Normal distribution over the last dimension.
+    """
+    stddev = state['stddev']
+    if mask is not None:
+      stddev = mask_tensor(stddev, mask, value=1)
+    return tfd.MultivariateNormalDiag(state['mean'], stddev)
+
+  def divergence_from_states(self, lhs, rhs, mask=None):
+    """Kullback-Leibler divergence from one state to another.
+
+    Args:
+      lhs: Dict of tensors [..., size].
+      rhs: Dict of tensors [..., size].
+      mask: Bool tensor of the leading dimensions; the divergence is zero
+        where it is False.
+
+    Returns:
+      Tensor [...], KL(lhs || rhs) summed over the last dimension.
+    """
+    divergence = tfd.kl_divergence(
+      self.dist_from_state(lhs, mask), self.dist_from_state(rhs, mask)
+    )
+    if mask is not None:
+      divergence = mask_tensor(divergence, mask)
+    return divergence
+
+
+def gaussian_state(hidden, size, min_stddev, mean_only):
+  """Normal distribution from the last hidden layer, and a draw from it.
+
+  Args:
+    hidden: Tensor [batch, features].
+    size: Number of dimensions of the state.
+    min_stddev: Added to the standard deviation.
+    mean_only: Use the mean instead of a draw.
+
+  Returns:
+    Dict of `mean`, `stddev` and `sample`, tensors [batch, size].
+  """
+  mean = layers.dense(hidden, size)
+  stddev = layers.dense(hidden, size, tf.nn.softplus) + min_stddev
+  if mean_only:
+    sample = mean
+  else:
+    sample = mean + stddev * tf.random_normal(tf.shape(mean))
+  return {'mean': mean, 'stddev': stddev, 'sample': sample}

@@ -1,0 +1,105 @@
+"""Two recurrent networks around a stochastic state."""
+
+from agents.tools import layers
+from agents.tools.tf1 import tf
+from planet.models import base
+
+
+class DRNN(base.Base):
+  """Encoder and decoder that are both recurrent, with optional links.
+
+  One function serves as prior and posterior; the prior sees an observation
+  of zeros. The hidden layer always uses a rectifier, as in the original,
+  whatever the activation says.
+
+  Args:
+    state_size: Size of the stochastic state.
+    belief_size: Size of the states of both recurrent networks.
+    embed_size: Units of the hidden layer.
+    mean_only: Use means instead of draws.
+    min_stddev: Added to the standard deviations.
+    activation: Unused.
+    encoder_to_decoder: Feed the previous encoder state to the decoder.
+    sample_to_sample: Feed the previous sample to the next one.
+    sample_to_encoder: Feed the previous sample to the encoder.
+    decoder_to_encoder: Feed the previous decoder state to the encoder.
+    decoder_to_sample: Feed the previous decoder state to the sample.
+    action_to_decoder: Feed the action to the decoder.
+  """
+
+  def __init__(
+    self,
+    state_size,
+    belief_size,
+    embed_size,
+    mean_only=False,
+    min_stddev=0.1,
+    activation=None,
+    encoder_to_decoder=False,
+    sample_to_sample=True,
+    sample_to_encoder=True,
+    decoder_to_encoder=False,
+    decoder_to_sample=True,
+    action_to_decoder=False,
+  ):
+    del activation
+    self._state_size = state_size
+    self._belief_size = belief_size
+    self._embed_size = embed_size
+    self._mean_only = mean_only
+    self._min_stddev = min_stddev
+    self._encoder_to_decoder = encoder_to_decoder
+    self._sample_to_sample = sample_to_sample
+    self._sample_to_encoder = sample_to_encoder
+    self._decoder_to_encoder = decoder_to_encoder
+    self._decoder_to_sample = decoder_to_sample
+    self._action_to_decoder = action_to_decoder
+    posterior = tf.make_template('posterior', self._posterior)
+    super().__init__(posterior, posterior)
+
+  @property
+  def state_size(self):
+    return {
+      'encoder_state': self._belief_size,
+      'decoder_state': self._belief_size,
+      'mean': self._state_size,
+      'stddev': self._state_size,
+      'sample': self._state_size,
+    }
+
+  def features_from_state(self, state):
+    """State of the decoder, [..., belief]."""
+    return state['decoder_state']
+
+  def _posterior(self, prev_state, prev_action, obs):
+    encoded = self._define_encoder(prev_state, prev_action, obs)
+    state = self._define_sample(prev_state, encoded)
+    decoded = self._define_decoder(prev_state, prev_action, state['sample'])
+    return {**state, 'encoder_state': encoded, 'decoder_state': decoded}
+
+  def _define_encoder(self, prev_state, prev_action, obs):
+    inputs = [obs, prev_action]
+    if self._sample_to_encoder:
+      inputs.append(prev_state['sample'])
+    if self._decoder_to_encoder:
+      inputs.append(prev_state['decoder_state'])
+    return layers.gru_cell(tf.concat(inputs, -1), prev_state['encoder_state'])
+
+  def _define_sample(self, prev_state, encoded):
+    inputs = [encoded]
+    if self._sample_to_sample:
+      inputs.append(prev_state['sample'])
+    if self._decoder_to_sample:
+      inputs.append(prev_state['decoder_state'])
+    hidden = layers.dense(tf.concat(inputs, -1), self._embed_size, tf.nn.relu)
+    return base.gaussian_state(
+      hidden, self._state_size, self._min_stddev, self._mean_only
+    )
+
+  def _define_decoder(self, prev_state, prev_action, sample):
+    inputs = [sample]
+    if self._encoder_to_decoder:
+      inputs.append(prev_state['encoder_state'])
+    if self._action_to_decoder:
+      inputs.append(prev_action)
+    return layers.gru_cell(tf.concat(inputs, -1), prev_state['decoder_state'])

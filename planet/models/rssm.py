@@ -1,0 +1,97 @@
+"""Recurrent state space model, with a deterministic and a stochastic path."""
+
+from agents.tools import layers
+from agents.tools.tf1 import tf
+from planet.models import base
+
+
+class RSSM(base.Base):
+  """Recurrent state space model.
+
+    x_t  = f(s_{t-1}, a_{t-1})
+    h_t  = GRU(x_t, h_{t-1})               belief, deterministic
+    s_t ~ p(s_t | h_t)                     prior
+    s_t ~ q(s_t | h_t, o_t)                posterior
+
+  Source: Hafner et al. (2019), Learning Latent Dynamics for Planning from
+  Pixels, arXiv:1811.04551, section 3.
+
+  Args:
+    state_size: Size of the stochastic state s.
+    belief_size: Size of the deterministic state h.
+    embed_size: Units of the hidden layers.
+    future_rnn: Predict the prior from the belief h_t. Otherwise from x_t,
+      which leaves the recurrent state to the posterior.
+    mean_only: Use means instead of draws.
+    min_stddev: Added to the standard deviations.
+    activation: Function of the hidden layers; `tf.nn.elu` by default.
+    num_layers: Number of hidden layers in each place.
+  """
+
+  def __init__(
+    self,
+    state_size,
+    belief_size,
+    embed_size,
+    future_rnn=True,
+    mean_only=False,
+    min_stddev=0.1,
+    activation=None,
+    num_layers=1,
+  ):
+    self._state_size = state_size
+    self._belief_size = belief_size
+    self._embed_size = embed_size
+    self._future_rnn = future_rnn
+    self._mean_only = mean_only
+    self._min_stddev = min_stddev
+    self._activation = activation or tf.nn.elu
+    self._num_layers = num_layers
+    super().__init__(
+      tf.make_template('transition', self._transition),
+      tf.make_template('posterior', self._posterior),
+    )
+
+  @property
+  def state_size(self):
+    return {
+      'mean': self._state_size,
+      'stddev': self._state_size,
+      'sample': self._state_size,
+      'belief': self._belief_size,
+      'rnn_state': self._belief_size,
+    }
+
+  def features_from_state(self, state):
+    """Stochastic and deterministic state, [..., state + belief]."""
+    return tf.concat([state['sample'], state['belief']], -1)
+
+  def _define_posterior(self, prev_state, prev_action, obs, prior):
+    del prev_state, prev_action
+    return self._posterior_tpl(prior, obs)
+
+  def _transition(self, prev_state, prev_action, zero_obs):
+    del zero_obs
+    inputs = self._hidden([prev_state['sample'], prev_action])
+    belief = layers.gru_cell(inputs, prev_state['rnn_state'])
+    hidden = self._hidden([belief if self._future_rnn else inputs])
+    return {**self._gaussian(hidden), 'belief': belief, 'rnn_state': belief}
+
+  def _posterior(self, prior, obs):
+    hidden = self._hidden([prior['belief'], obs])
+    return {
+      **self._gaussian(hidden),
+      'belief': prior['belief'],
+      'rnn_state': prior['rnn_state'],
+    }
+
+  def _hidden(self, inputs):
+    hidden = tf.concat(inputs, -1)
+    for _ in range(self._num_layers):
+      hidden = layers.dense(hidden, self._embed_size, self._activation)
+    return hidden
+
+  def _gaussian(self, hidden):
+    return base.gaussian_state(
+      hidden, self._state_size, self._min_stddev, self._mean_only
+    )

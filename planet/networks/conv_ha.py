@@ -1,0 +1,37 @@
+"""Convolutional encoder and decoder of 64 x 64 images.
+
+Source: Ha and Schmidhuber (2018), World Models, arXiv:1803.10122.
+"""
+
+from agents.tools.tf1 import tf
+from planet.networks import convolutions
+
+_ENCODER = ((32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2))
+_DECODER = ((128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2))
+
+
+def encoder(obs):
+  """Features of the observed images.
+
+  Args:
+    obs: Dict whose entry `image` is float32 [batch, time, 64, 64, 3].
+
+  Returns:
+    Float32 tensor [batch, time, 1024]; pixels of 2 x 2 x 256 in the order
+    height, width, channel.
+  """
+  return convolutions.encode(obs['image'], _ENCODER, tf.nn.relu)
+
+
+def decoder(state, data_shape):
+  """Distribution of images given features.
+
+  Args:
+    state: Features float32 [..., features].
+    data_shape: Shape of one image, [64, 64, 3].
+
+  Returns:
+    Independent normal distributions of standard deviation one, with batch
+    shape [...] and event shape `data_shape`.
+  """
+  return convolutions.decode(state, data_shape, _DECODER, tf.nn.relu)

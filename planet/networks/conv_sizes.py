@@ -1,0 +1,50 @@
+"""Convolutional encoders and decoders of other image sizes."""
+
+import functools
+
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet.networks import convolutions
+
+
+def _define_network(encoder, decoder, activation, last_activation=True):
+  """Pair of functions like those of `conv_ha`.
+
+  Args:
+    encoder: Filters, kernel size and stride of each convolution.
+    decoder: The same of each transposed convolution.
+    activation: Name of a function in `tf.nn`.
+    last_activation: Whether the last convolution of the encoder has it, too.
+  """
+  function = getattr(tf.nn, activation)
+  encode = functools.partial(
+    _encode, spec=encoder, activation=function, last_activation=last_activation
+  )
+  decode = functools.partial(
+    convolutions.decode, spec=decoder, activation=function
+  )
+  return AttrDict(encoder=encode, decoder=decode)
+
+
+def _encode(obs, spec, activation, last_activation):
+  return convolutions.encode(obs['image'], spec, activation, last_activation)
+
+
+conv_32 = _define_network(
+  encoder=((32, 4, 2), (64, 4, 1), (128, 4, 2), (256, 4, 1)),
+  decoder=((128, 5, 1), (64, 4, 2), (32, 4, 1), (3, 4, 2)),
+  activation='relu',
+)
+
+conv_96 = _define_network(
+  encoder=((32, 8, 2), (64, 5, 2), (72, 5, 2), (128, 5, 2), (1024, 3, 1)),
+  decoder=((128, 3, 2), (64, 5, 2), (48, 6, 2), (32, 5, 2), (3, 4, 2)),
+  activation='elu',
+  last_activation=False,
+)
+
+conv_128 = _define_network(
+  encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2)),
+  decoder=((256, 5, 2), (128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2)),
+  activation='relu',
+)

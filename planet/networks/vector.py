@@ -1,0 +1,22 @@
+"""Encoder of low-dimensional observations, for training without images."""
+
+from agents.tools import layers
+from agents.tools.tf1 import tf
+
+
+def encoder(obs, num_layers=2, units=100, activation=None):
+  """Features of the observed vectors.
+
+  Args:
+    obs: Dict whose entry `vector` is float32 [batch, time, size].
+    num_layers: Number of dense layers.
+    units: Units of each of them.
+    activation: Function of each layer; `tf.nn.relu` by default.
+
+  Returns:
+    Float32 tensor [batch, time, units].
+  """
+  hidden = obs['vector']
+  for _ in range(num_layers):
+    hidden = layers.dense(hidden, units, activation or tf.nn.relu)
+  return hidden

@@ -1,0 +1,1 @@
+"""Command line programs of PlaNet, and their configuration."""

@@ -1,0 +1,361 @@
+"""Configurations: everything that a training run consists of.
+
+Every public function takes an unlocked configuration and the parameters given
+by the user, and returns the configuration. It fills `params` with its own
+choices first, then everything comes from `default`.
+"""
+
+from agents.tools import errors
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet import models
+from planet import networks
+from planet.control import wrappers
+from planet.envs import constructors
+from planet.scripts import parameters
+from planet.scripts import simulations
+from planet.scripts import tasks as tasks_lib
+from planet.tools import loaders
+from planet.tools import numpy_episodes
+from planet.tools import preprocess
+from planet.tools.bind import bind
+
+ACTIVATIONS = {
+  'relu': tf.nn.relu,
+  'elu': tf.nn.elu,
+  'tanh': tf.tanh,
+  'swish': tf.nn.swish,
+  'softplus': tf.nn.softplus,
+  'none': tf.identity,
+}
+
+
+def default(config, params):
+  """The setting of the paper."""
+  config.debug = False
+  config = _data_processing(config, params)
+  config = _model_components(config, params)
+  config = _tasks(config, params)
+  config = _loss_functions(config, params)
+  config = _training_schedule(config, params)
+  return config
+
+
+def debug(config, params):
+  """Tiny networks and short phases, to see whether a change runs at all."""
+  _fill(
+    params,
+    dict(
+      action_repeat=50,
+      num_seed_episodes=1,
+      train_steps=10,
+      test_steps=10,
+      max_steps=500,
+      train_collects=[dict(after=10, every=10)],
+      test_collects=[dict(after=10, every=10)],
+      model_size=10,
+      state_size=5,
+      num_layers=1,
+      num_units=10,
+      batch_shape=[5, 10],
+      loader_every=5,
+      loader_window=2,
+      planner_amount=5,
+      planner_topk=2,
+      planner_iterations=2,
+      checkpoint_every=100,
+    ),
+  )
+  config = default(config, params)
+  config.debug = True
+  return config
+
+
+def cpu(config, params):
+  """Small enough to learn cartpole_balance on two cores; not the reference."""
+  _fill(
+    params,
+    dict(
+      tasks=['cartpole_balance'],
+      batch_shape=[16, 32],
+      model_size=100,
+      num_units=100,
+      num_layers=2,
+      state_size=20,
+      num_seed_episodes=5,
+      loader_every=100,
+      train_steps=1600,
+      test_steps=16,
+      collect_every=800,
+      checkpoint_every=16,
+      planner_horizon=8,
+      planner_amount=200,
+      planner_topk=20,
+      planner_iterations=4,
+      max_steps=400000,
+    ),
+  )
+  return default(config, params)
+
+
+def find(name):
+  """Public configuration function by its name.
+
+  Raises:
+    UsageError: If there is no such configuration.
+  """
+  known = {x.__name__: x for x in (default, debug, cpu)}
+  if name not in known:
+    raise errors.UsageError(
+      f'Configuration {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+  return known[name]
+
+
+def _fill(params, values):
+  """Choose values for parameters that the user has not given."""
+  params.unlock()
+  for key, value in values.items():
+    if key not in params:
+      params[key] = value
+  # Choices that a task or model does not ask for are no mistake of the user.
+  params.touched.update(values)
+
+
+def _data_processing(config, params):
+  get = bind(parameters.read, params)
+  config.batch_shape = get('batch_shape')
+  config.num_chunks = get('num_chunks')
+  config.image_size = get('image_size')
+  config.image_bits = get('image_bits')
+  config.observation = get('observations')
+  config.preprocess_fn = bind(preprocess.preprocess, bits=config.image_bits)
+  config.postprocess_fn = bind(preprocess.postprocess, bits=config.image_bits)
+  config.open_loop_context = 5
+  config.data_reader = numpy_episodes.episode_reader
+  config.data_loader = _define_loader(params)
+  config.bound_action = get('bound_action')
+  get('loader_window')
+  return config
+
+
+def _define_loader(params):
+  name = parameters.read(params, 'loader')
+  loader = getattr(loaders, f'{name}_loader')
+  if name in ('cache', 'recent'):
+    loader = bind(loader, every=parameters.read(params, 'loader_every'))
+  return loader
+
+
+def _model_components(config, params):
+  get = bind(parameters.read, params)
+  config.activation = ACTIVATIONS[get('activation')]
+  config.num_layers = get('num_layers')
+  config.num_units = get('num_units')
+  config.heads = AttrDict(_unlocked=True)
+  if config.observation == 'image':
+    network = _find_network(get('network'), config.image_size)
+    config.encoder = network.encoder
+    config.heads.image = network.decoder
+  else:
+    config.encoder = bind(
+      networks.vector.encoder,
+      units=config.num_units,
+      activation=config.activation,
+    )
+  config.gradient_heads = get('gradient_heads') or [
+    config.observation,
+    'reward',
+  ]
+  config.cell = _define_cell(config, params)
+  return config
+
+
+def _find_network(name, image_size):
+  if name is None:
+    name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
+  known = [x for x in dir(networks) if x.startswith('conv_')]
+  network = getattr(networks, name, None)
+  if not (hasattr(network, 'encoder') and hasattr(network, 'decoder')):
+    raise errors.UsageError(
+      f'Network {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+  return network
+
+
+def _define_cell(config, params):
+  get = bind(parameters.read, params)
+  name = get('model')
+  size, state_size = get('model_size'), get('state_size')
+  common = dict(
+    mean_only=get('mean_only'),
+    activation=config.activation,
+    min_stddev=get('min_stddev'),
+  )
+  if name == 'rssm':
+    return bind(
+      models.RSSM,
+      state_size,
+      size,
+      size,
+      future_rnn=get('future_rnn'),
+      num_layers=get('model_layers'),
+      **common,
+    )
+  if name == 'ssm':
+    return bind(models.SSM, state_size, size, **common)
+  if name == 'drnn':
+    links = (
+      'encoder_to_decoder',
+      'sample_to_sample',
+      'sample_to_encoder',
+      'decoder_to_encoder',
+      'decoder_to_sample',
+      'action_to_decoder',
+    )
+    return bind(
+      models.DRNN,
+      state_size,
+      size,
+      size,
+      **{link: get(f'drnn_{link}') for link in links},
+      **common,
+    )
+  raise NotImplementedError(f'Unknown model {name!r}.')
+
+
+def _tasks(config, params):
+  get = bind(parameters.read, params)
+  names = get('tasks')
+  if len(set(names)) < len(names):
+    raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
+  tasks = [tasks_lib.find(name)(config, params) for name in names]
+  config.isolate_envs = get('isolate_envs') or (
+    'thread' if names == ['dummy'] else 'process'
+  )
+  _check_lengths(config, tasks)
+  if config.observation == 'vector':
+    config.observation_keys = _vector_keys(tasks)
+  else:
+    config.observation_keys = ['image']
+  if len(tasks) > 1:
+    tasks = _unify(tasks)
+  config.tasks = tasks
+  diagnostics = get('state_diagnostics')
+  components = tasks[0].state_components
+  for name in components if diagnostics else ['reward']:
+    config.heads[name] = _define_vector_head(config, name)
+  if config.observation == 'vector':
+    config.heads.vector = _define_vector_head(config, 'vector')
+  for name in config.gradient_heads:
+    if name not in config.heads:
+      raise errors.UsageError(
+        f'Parameter gradient_heads names {name!r}, which is not predicted. '
+        f'{errors.suggest(name, config.heads)}'
+      )
+  config.heads.lock()
+  return config
+
+
+def _define_vector_head(config, name):
+  return bind(
+    networks.feed_forward,
+    num_layers=config.num_layers,
+    units=config.num_units,
+    activation=config.activation,
+    stop_gradient=name not in config.gradient_heads,
+  )
+
+
+def _check_lengths(config, tasks):
+  needed = config.batch_shape[1] * config.num_chunks
+  for task in tasks:
+    # An episode also holds the observation of its reset.
+    if task.max_length + 1 < needed:
+      raise errors.UsageError(
+        f'Episodes of {task.name} have {task.max_length + 1} observations, '
+        f'too few for {config.num_chunks} chunks of '
+        f'{config.batch_shape[1]}; lower batch_shape or action_repeat.'
+      )
+
+
+def _vector_keys(tasks):
+  keys = [x for x in tasks[0].state_components if x != 'reward']
+  if len(tasks) > 1 or not keys:
+    raise errors.UsageError(
+      'Vector observations need a single task that has a state; '
+      f'{[x.name for x in tasks]} do not fit. Use observations: image.'
+    )
+  return keys
+
+
+def _unify(tasks):
+  """Give several tasks common observations and actions."""
+  spaces = []
+  for task in tasks:
+    env = wrappers.Async(task.env_ctor, 'process')
+    try:
+      spaces.append(env.action_space)
+    finally:
+      env.close()
+  return [
+    task._replace(
+      env_ctor=bind(constructors.unified_env, task.env_ctor, spaces),
+      state_components=['reward'],
+    )
+    for task in tasks
+  ]
+
+
+def _loss_functions(config, params):
+  get = bind(parameters.read, params)
+  scales = AttrDict(_unlocked=True)
+  # The order decides in which order losses are computed and printed.
+  heads = [x for x in config.heads if x != config.observation]
+  for head in heads:
+    default_scale = 10.0 if head == 'reward' else 1.0
+    scales[head] = parameters.read_loss_scale(params, head, default_scale)
+  scales.divergence = get('divergence_scale')
+  scales.global_divergence = get('global_div_scale')
+  scales.overshooting = get('overshooting_scale')
+  scales[config.observation] = parameters.read_loss_scale(
+    params, config.observation, 1.0
+  )
+  scales.lock()
+  config.loss_scales = scales
+  config.free_nats = get('free_nats')
+  config.overshooting_distance = get('overshooting_distance')
+  config.os_stop_posterior_grad = get('os_stop_posterior_grad')
+  if scales.overshooting and config.overshooting_distance < 2:
+    raise errors.UsageError(
+      f'Parameter overshooting_distance is {config.overshooting_distance}, '
+      'but overshooting_scale needs at least 2: the last distance is not '
+      'used.'
+    )
+  config.optimizers = AttrDict(
+    main=AttrDict(
+      optimizer_cls=bind(tf.train.AdamOptimizer, epsilon=1e-4),
+      learning_rate=get('main_learning_rate'),
+      clipping=get('main_gradient_clipping'),
+    )
+  )
+  return config
+
+
+def _training_schedule(config, params):
+  get = bind(parameters.read, params)
+  config.train_steps = get('train_steps')
+  config.test_steps = get('test_steps')
+  config.max_steps = int(get('max_steps'))
+  config.train_log_every = config.train_steps
+  config.train_checkpoint_every = None
+  config.test_checkpoint_every = (
+    get('checkpoint_every') or 10 * config.test_steps
+  )
+  config.checkpoint_secs = 60 * get('checkpoint_minutes')
+  config.checkpoint_at_end = True
+  config.checkpoint_to_load = None
+  # Short phases would otherwise print every zero steps.
+  config.print_metrics_every = max(1, config.train_steps // 10)
+  config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]
+  return simulations.define_all(config, params)

@@ -1,0 +1,145 @@
+"""What a run will do, decided and checked before it begins."""
+
+import glob
+import os
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools.attr_dict import AttrDict
+
+# Parameters that do not change what a run is.
+_FREE_ON_RESUME = (
+  'max_steps',
+  'checkpoint_every',
+  'checkpoint_minutes',
+  'isolate_envs',
+)
+
+
+def check(args):
+  """Refuse arguments that cannot work, before any work is done.
+
+  Builds the configuration, constructs each environment once, and looks at
+  the runs that exist.
+
+  Args:
+    args: See `main`.
+
+  Raises:
+    UsageError: Saying what is wrong and what to do.
+  """
+  from planet.envs import opengl
+  from planet.envs import probe
+  from planet.training import episode_folder
+
+  logdir = os.path.expanduser(args.logdir)
+  _check_writable(logdir)
+  runs = sorted(glob.glob(os.path.join(glob.escape(logdir), '[0-9]' * 5)))
+  open_runs = [x for x in runs if not os.path.exists(os.path.join(x, 'DONE'))]
+  configs = [
+    define_config(x, args) for x in open_runs or [os.path.join(logdir, '00001')]
+  ]
+  for task in configs[0].tasks:
+    report = probe.inspect(task.env_ctor)
+    for message in report['messages']:
+      print(message)
+    renderer = report['renderer']
+    if (
+      renderer
+      and opengl.is_software(renderer)
+      and (configs[0].isolate_envs != 'process')
+    ):
+      raise errors.UsageError(
+        f'Task {task.name} renders with {renderer}, which crashes in the '
+        'process of TensorFlow; use isolate_envs: process.'
+      )
+  for config in configs:
+    for folder in (config.train_dir, config.test_dir):
+      episode_folder.check(folder, report['shapes'])
+
+
+def define_config(logdir, args):
+  """Build the configuration of a run, new or existing.
+
+  Args:
+    logdir: Folder of the run.
+    args: Object with `config`, `params` and optionally `seed`.
+
+  Returns:
+    Locked AttrDict.
+
+  Raises:
+    UsageError: If the parameters are wrong, or do not fit the existing run.
+  """
+  from agents import utility as agents_utility
+  from planet.scripts import configs
+  from planet.scripts import parameters
+
+  name, given, seed = _resolve_source(logdir, args)
+  params = AttrDict(given, logdir=logdir)
+  params.get('logdir')
+  config = AttrDict()
+  config.seed = seed
+  checkpoint = agents_utility.latest_checkpoint(logdir)
+  config.first_step = int(checkpoint.rpartition('-')[2]) if checkpoint else 0
+  config = configs.find(name)(config, params)
+  parameters.check_all_used(params)
+  config.source = AttrDict(config=name, params=given, seed=seed)
+  config.lock()
+  return config
+
+
+def _resolve_source(logdir, args):
+  """Name of the configuration, given parameters and seed of a run."""
+  from planet.training import utility
+
+  given = {key: args.params.get(key) for key in args.params}
+  seed = getattr(args, 'seed', None)
+  try:
+    stored = utility.load_config(logdir)
+  except OSError:
+    return args.config, given, seed
+  except ValueError as error:
+    raise errors.UsageError(
+      f'Cannot read the configuration of {logdir}: {error} Repair '
+      'config.yaml, or use another logdir.'
+    ) from None
+  if stored.get('config') is None:
+    raise errors.UsageError(
+      f'The config.yaml of {logdir} was not written by this program; use '
+      'another logdir.'
+    )
+  before = dict(stored.params or {})
+  changed = [] if stored.config == args.config else ['--config']
+  changed += sorted(
+    key
+    for key in set(before) | set(given)
+    if key not in _FREE_ON_RESUME and before.get(key) != given.get(key)
+  )
+  if seed is not None and seed != stored.get('seed'):
+    changed.append('--seed')
+  if changed:
+    raise errors.UsageError(
+      f'The run in {logdir} was started with --config {stored.config} '
+      f'--params {before} --seed {stored.get("seed")}, and '
+      f'{", ".join(changed)} differs now. Repeat the command to continue, '
+      'or use another logdir.'
+    )
+  merged = {
+    **before,
+    **{key: given[key] for key in _FREE_ON_RESUME if key in given},
+  }
+  return stored.config, merged, stored.get('seed')
+
+
+def _check_writable(logdir):
+  try:
+    os.makedirs(logdir, exist_ok=True)
+    with files.atomic_path(os.path.join(logdir, '.writable')) as name:
+      open(name, 'w').close()
+    os.remove(os.path.join(logdir, '.writable'))
+  except OSError as error:
+    raise errors.UsageError(
+      f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '
+      'another folder.'
+    ) from None

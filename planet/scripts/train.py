@@ -1,0 +1,233 @@
+"""Train PlaNet: collect episodes, learn a model, plan with it.
+
+Example:
+
+  python -m planet.scripts.train --logdir ~/logdir --config default \\
+      --params '{tasks: [cheetah_run]}'
+
+The same command continues a run that was stopped or killed.
+"""
+
+import argparse
+import functools
+import glob
+import os
+import sys
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import stopping
+from agents.tools.attr_dict import AttrDict
+
+
+def process(logdir, args):
+  """Do the work of one run.
+
+  Args:
+    logdir: Folder of the run.
+    args: Object with `config`, `params` and optionally `seed`.
+
+  Yields:
+    Mean score of each test phase.
+  """
+  from agents.tools.tf1 import tf
+  from planet import training
+  from planet.scripts import preparation
+  from planet.tools import numpy_episodes
+  from planet.training import display
+  from planet.training import utility
+
+  config = preparation.define_config(logdir, args)
+  utility.save_config(config, logdir)
+  utility.collect_initial_episodes(config)
+  tf.reset_default_graph()
+  if config.seed is not None:
+    _seed_everything(config.seed + config.first_step)
+  dataset = numpy_episodes.numpy_episodes(
+    config.train_dir,
+    config.test_dir,
+    config.batch_shape,
+    reader=config.data_reader,
+    loader=config.data_loader,
+    num_chunks=config.num_chunks,
+    preprocess_fn=config.preprocess_fn,
+  )
+  yield from utility.train(
+    training.define_model,
+    dataset,
+    logdir,
+    config,
+    [display.Display(logdir, config)],
+  )
+  stopping.check()
+
+
+def main(args):
+  """Work on the runs of an experiment.
+
+  Args:
+    args: Object with `logdir`, `num_runs`, `config`, `params`, `ping_every`,
+      `resume_runs` and optionally `seed`.
+
+  Raises:
+    UsageError: If something is wrong with the arguments; nothing on disk has
+      changed then.
+    StopRequested: If the user asks to stop.
+  """
+  from planet import training
+  from planet.scripts import preparation
+  from planet.training import utility
+
+  utility.set_up_logging()
+  preparation.check(args)
+  experiment = training.Experiment(
+    args.logdir,
+    process_fn=functools.partial(process, args=args),
+    num_runs=args.num_runs,
+    ping_every=args.ping_every,
+    resume_runs=args.resume_runs,
+  )
+  worked = False
+  for run in experiment:
+    worked = True
+    for _ in run:
+      pass
+  if not worked:
+    _explain_idleness(args)
+
+
+def parse_args(argv=None):
+  """Parse the command line.
+
+  Args:
+    argv: List of arguments; those of the program by default.
+
+  Returns:
+    Namespace for `main`.
+
+  Raises:
+    UsageError: If `--params` is no YAML mapping.
+  """
+  from planet.scripts import parameters
+
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.train',
+    description=__doc__,
+    epilog='parameters (name, default, meaning):\n' + parameters.describe(),
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  parser.add_argument(
+    '--logdir', required=True, help='folder of the experiment'
+  )
+  parser.add_argument(
+    '--num_runs',
+    type=int,
+    default=1,
+    help='number of runs of the experiment, 0 for endless',
+  )
+  parser.add_argument(
+    '--config', default='default', help='default, debug or cpu'
+  )
+  parser.add_argument(
+    '--params',
+    default='{}',
+    help="parameters as a YAML mapping; '#' stands for a comma",
+  )
+  parser.add_argument(
+    '--ping_every',
+    type=int,
+    default=0,
+    help='seconds between signs of life, to share runs; 0 for none',
+  )
+  parser.add_argument(
+    '--resume_runs',
+    type=_literal_bool,
+    default=True,
+    help='True or False, whether to continue existing runs',
+  )
+  parser.add_argument(
+    '--seed', type=int, default=None, help='for all random numbers'
+  )
+  args, unknown = parser.parse_known_args(argv)
+  if unknown:
+    # As in the original, launchers may pass flags that are not for us.
+    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  args.params = parse_params(args.params)
+  args.logdir = os.path.expanduser(args.logdir)
+  return args
+
+
+def parse_params(text):
+  """AttrDict from the text of `--params`.
+
+  Raises:
+    UsageError: If the text is no YAML mapping.
+  """
+  try:
+    params = files.parse_yaml(text.replace('#', ','))
+  except ValueError as error:
+    raise errors.UsageError(
+      f'Flag --params is no YAML: {error}. Give a mapping such as '
+      "'{tasks: [cheetah_run], batch_shape: [50, 50]}'."
+    ) from None
+  params = {} if params is None else params
+  if not isinstance(params, dict):
+    raise errors.UsageError(
+      f'Flag --params is {params!r}; give a mapping such as '
+      "'{tasks: [cheetah_run]}'."
+    )
+  return AttrDict(params)
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  try:
+    args = parse_args(argv)
+    with stopping.handle_signals():
+      main(args)
+    return 0
+  except stopping.StopRequested:
+    print('Stopped. Repeat the command to continue.', file=sys.stderr)
+    return 0
+  except errors.UsageError as error:
+    print(f'Error: {error}', file=sys.stderr)
+    return 2
+
+
+def _seed_everything(seed):
+  import random
+
+  import numpy as np
+
+  from agents.tools.tf1 import tf
+
+  tf.set_random_seed(seed)
+  np.random.seed(seed % 2**32)
+  random.seed(seed)
+
+
+def _explain_idleness(args):
+  """Say why there was nothing to do."""
+  failed = sorted(
+    glob.glob(os.path.join(glob.escape(args.logdir), '*', 'FAIL'))
+  )
+  if failed:
+    run_dir = os.path.dirname(failed[0])
+    raise errors.UsageError(
+      f'The run in {run_dir} has failed before; its traceback is in '
+      f'{failed[0]}. Delete the files DONE and FAIL there to continue it.'
+    )
+  print(
+    'There is nothing to do: all runs are done or belong to other workers.',
+    file=sys.stderr,
+  )
+
+
+def _literal_bool(text):
+  if text not in ('True', 'False'):
+    raise ValueError(text)
+  return text == 'True'
+
+
+if __name__ == '__main__':
+  sys.exit(run())

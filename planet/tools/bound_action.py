@@ -1,0 +1,26 @@
+"""Keep actions within [-1, 1]."""
+
+from agents.tools.tf1 import tf
+
+
+def bound_action(action, strategy):
+  """Bound actions by one of several strategies.
+
+  Args:
+    action: Float tensor.
+    strategy: `none` leaves actions alone, `clip` clips them and passes the
+      gradient straight through, `tanh` squashes them.
+
+  Raises:
+    NotImplementedError: For any other strategy.
+  """
+  if strategy == 'none':
+    return action
+  if strategy == 'clip':
+    clipped = tf.clip_by_value(action, -1, 1)
+    return action + tf.stop_gradient(clipped - action)
+  if strategy == 'tanh':
+    return tf.tanh(action)
+  raise NotImplementedError(
+    f"Unknown strategy {strategy!r}; use 'none', 'clip' or 'tanh'."
+  )

@@ -1,0 +1,102 @@
+"""Optimiser with clipping, a schedule, a filter, and summaries."""
+
+from agents.tools.tf1 import tf
+from planet.tools.filter_variables import filter_variables
+
+
+class CustomOptimizer:
+  """Minimise losses for some of the variables.
+
+  Args:
+    optimizer_cls: Takes the learning rate and a name; a v1 optimiser.
+    step: Tensor for the schedule.
+    log: Bool tensor, whether to compute summaries.
+    learning_rate: Rate before the schedule.
+    include: Regular expression(s) of the variables to train.
+    exclude: Regular expression(s) of the variables to leave alone.
+    clipping: Largest global norm of the gradient, None for no limit.
+    schedule: Function from step to a factor of the learning rate.
+    debug: Check that loss and gradients make sense.
+    name: Name of the scope of the summaries, after `optimizer_`.
+  """
+
+  def __init__(
+    self,
+    optimizer_cls,
+    step,
+    log,
+    learning_rate,
+    include=None,
+    exclude=None,
+    clipping=None,
+    schedule=None,
+    debug=False,
+    name='custom_optimizer',
+  ):
+    if schedule:
+      learning_rate = learning_rate * schedule(step)
+    self._step = step
+    self._log = log
+    self._learning_rate = tf.convert_to_tensor(learning_rate, tf.float32)
+    trainable = {x.name for x in tf.trainable_variables()}
+    self._variables = [
+      x for x in filter_variables(include, exclude) if x.name in trainable
+    ]
+    self._clipping = None if clipping is None else float(clipping)
+    self._debug = debug
+    self._name = name
+    self._optimizer = optimizer_cls(self._learning_rate, name=name)
+
+  def maybe_minimize(self, condition, loss):
+    """Apply one update if a condition holds.
+
+    Args:
+      condition: Bool tensor.
+      loss: Scalar tensor.
+
+    Returns:
+      Tuple of a summary string, empty if nothing was done or logged, and the
+      global norm of the gradient before clipping, 0 if nothing was done.
+    """
+    with tf.name_scope(f'cond_{self._name}'):
+      return tf.cond(
+        condition,
+        lambda: self.minimize(loss),
+        lambda: (tf.constant(''), tf.constant(0.0)),
+      )
+
+  def minimize(self, loss):
+    """Apply one update.
+
+    Args:
+      loss: Scalar tensor.
+
+    Returns:
+      Tuple of a summary string and the norm of the gradient.
+    """
+    with tf.name_scope(f'optimizer_{self._name}'):
+      if self._debug:
+        loss = tf.check_numerics(loss, f'{self._name}_loss')
+      gradients, variables = zip(
+        *self._optimizer.compute_gradients(loss, self._variables)
+      )
+      norm = tf.global_norm(gradients)
+      if self._debug:
+        with tf.control_dependencies([tf.Assert(norm > 0, [norm])]):
+          norm = tf.identity(norm)
+      if self._clipping is not None:
+        gradients, _ = tf.clip_by_global_norm(gradients, self._clipping, norm)
+      optimize = self._optimizer.apply_gradients(zip(gradients, variables))
+      with tf.control_dependencies([optimize]):
+        summary = tf.cond(self._log, lambda: self._define_summaries(norm), str)
+        return summary, tf.identity(norm)
+
+  def _define_summaries(self, norm):
+    summaries = [
+      tf.summary.scalar('learning_rate', self._learning_rate),
+      tf.summary.scalar('grad_norm', norm),
+    ]
+    if self._clipping is not None:
+      clipped = tf.minimum(norm, self._clipping)
+      summaries.append(tf.summary.scalar('clipped_gradient_norm', clipped))
+    return tf.summary.merge(summaries)

@@ -1,0 +1,83 @@
+"""Pictures and animations for TensorBoard."""
+
+import logging
+
+from agents.tools import video
+from agents.tools.tf1 import tf
+
+
+def image_strip_summary(name, images, max_length=100, max_batch=10):
+  """Image summary of sequences: time from left to right, batch downwards.
+
+  Args:
+    name: Name of the summary.
+    images: Tensor [batch, time, height, width, 3], uint8 or in [0, 1].
+    max_length: Number of steps to show.
+    max_batch: Number of sequences to show.
+
+  Returns:
+    Serialised summary.
+  """
+  if images.dtype == tf.uint8:
+    images = tf.cast(images, tf.float32) / 255.0
+  images = tf.clip_by_value(images[:max_batch, :max_length], 0.0, 1.0)
+  _, _, _, width, channels = images.shape.as_list()
+  sizes = tf.shape(images)
+  rows = tf.transpose(images, [0, 2, 1, 3, 4])
+  strip = tf.reshape(
+    rows, tf.stack([1, sizes[0] * sizes[2], sizes[1] * width, channels])
+  )
+  return tf.summary.image(name, strip, max_outputs=1)
+
+
+def gif_summary(name, tensor, max_outputs, fps, collections=None, family=None):
+  """Summary of animations, encoded in this process.
+
+  Args:
+    name: Name of the summary; `/gif` is added to its tag, and a number if
+      there are several outputs.
+    tensor: Videos [batch, time, height, width, channels], uint8 or in [0, 1].
+    max_outputs: Number of videos to show.
+    fps: Frames per second.
+    collections: Collections to add the summary to.
+    family: Prefix of the tag.
+
+  Returns:
+    Serialised summary. Holds the first frame as PNG if encoding fails.
+  """
+  if tensor.dtype != tf.uint8:
+    tensor = tf.cast(tf.clip_by_value(tensor, 0.0, 1.0) * 255, tf.uint8)
+  with tf.name_scope(f'{family}/{name}' if family else name) as scope:
+    tag = scope.rstrip('/')
+    summary = tf.py_func(
+      lambda videos: _encode(tag, videos, max_outputs, fps),
+      [tensor[:max_outputs]],
+      tf.string,
+      stateful=False,
+      name='gif',
+    )
+    summary.set_shape(())
+  for key in collections or [tf.GraphKeys.SUMMARIES]:
+    tf.add_to_collection(key, summary)
+  return summary
+
+
+def _encode(tag, videos, max_outputs, fps):
+  summary = tf.Summary()
+  for index, frames in enumerate(videos):
+    suffix = '/gif' if max_outputs == 1 else f'/gif/{index}'
+    try:
+      content = video.encode_gif(frames, fps)
+    except (OSError, ValueError) as error:
+      logging.getLogger(__name__).warning(
+        'Cannot encode the animation %s: %s', tag, error
+      )
+      content = video.encode_png(frames[0])
+    image = tf.Summary.Image(
+      height=frames.shape[1],
+      width=frames.shape[2],
+      colorspace=frames.shape[3],
+      encoded_image_string=content,
+    )
+    summary.value.add(tag=tag + suffix, image=image)
+  return summary.SerializeToString()

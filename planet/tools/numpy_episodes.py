@@ -1,0 +1,157 @@
+"""Recorded episodes as datasets of chunks for training."""
+
+import numpy as np
+
+from agents.tools import nested
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet.tools import loaders
+from planet.tools.chunk_sequence import chunk_sequence
+from planet.tools.loaders import _permuted
+from planet.tools.loaders import _sample
+from planet.tools.loaders import cache_loader
+from planet.tools.loaders import dummy_loader
+from planet.tools.loaders import recent_loader
+from planet.tools.loaders import reload_loader
+
+__all__ = [
+  '_permuted',
+  '_sample',
+  'cache_loader',
+  'dummy_loader',
+  'episode_reader',
+  'numpy_episodes',
+  'recent_loader',
+  'reload_loader',
+]
+
+
+def numpy_episodes(
+  train_dir,
+  test_dir,
+  shape,
+  reader=None,
+  loader=None,
+  num_chunks=None,
+  preprocess_fn=None,
+):
+  """Read episodes from two folders as batches of chunks.
+
+  Episodes that are damaged or differ in keys, types or sizes from the first
+  one are set aside.
+
+  Args:
+    train_dir: Folder of .npz episodes for training.
+    test_dir: Folder of .npz episodes for testing.
+    shape: Tuple of batch size and chunk length.
+    reader: Function from filename to a dict of arrays [time, ...]; by default
+      `episode_reader`.
+    loader: Function from reader, directory and batch size to a generator of
+      episodes; by default `reload_loader`.
+    num_chunks: Number of chunks per episode; see `chunk_sequence`.
+    preprocess_fn: Function applied to the images of a batch.
+
+  Returns:
+    AttrDict of the datasets `train` and `test`. Their elements are dicts of
+    tensors [batch, chunk length, ...], and `length` int32 [batch].
+
+  Raises:
+    ValueError: If the training folder holds no readable episode.
+  """
+  reader = reader or episode_reader
+  loader = loader or reload_loader
+  example = _first_episode(reader, train_dir)
+  checked = _CheckedReader(reader, example)
+  dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
+  shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
+
+  def define(directory):
+    dataset = tf.data.Dataset.from_generator(
+      lambda: loader(checked, directory, shape[0]), dtypes, shapes
+    )
+    dataset = dataset.flat_map(
+      lambda x: tf.data.Dataset.from_tensor_slices(
+        chunk_sequence(x, shape[1], True, num_chunks)
+      )
+    )
+    dataset = dataset.batch(shape[0], drop_remainder=True)
+    if preprocess_fn and 'image' in example:
+      # Parallel calls take turns with the random numbers, which would make
+      # runs with a seed differ.
+      parallel = 10 if tf.get_default_graph().seed is None else None
+      dataset = dataset.map(
+        lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
+      )
+    return dataset.prefetch(10)
+
+  return AttrDict(train=define(train_dir), test=define(test_dir))
+
+
+def episode_reader(filename, resize=None, max_length=None, action_noise=None):
+  """Read one episode and convert its numbers to 32 bits.
+
+  Args:
+    filename: Path of an .npz file.
+    resize: Factor by which the images are made smaller or larger.
+    max_length: Number of steps to keep.
+    action_noise: Standard deviation of noise to add to the actions.
+
+  Returns:
+    Dict of the recorded arrays [time, ...] and `return`, the cumulative sum
+    of the rewards.
+  """
+  with np.load(filename) as archive:
+    episode = {key: _to_32_bits(archive[key]) for key in archive.files}
+  if max_length:
+    episode = {key: value[:max_length] for key, value in episode.items()}
+  episode['return'] = np.cumsum(episode['reward'], dtype=np.float32)
+  if resize and resize != 1:
+    from scipy import ndimage
+
+    factors = (1, resize, resize, 1)
+    episode['image'] = ndimage.zoom(episode['image'], factors)
+  if action_noise:
+    episode['action'] = episode['action'] + np.random.normal(
+      0, action_noise, episode['action'].shape
+    ).astype(np.float32)
+  return episode
+
+
+def _to_32_bits(array):
+  dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
+  return array.astype(dtype) if dtype else array
+
+
+def _first_episode(reader, directory):
+  episode = None
+  for filename in loaders._list(directory):
+    episode = loaders._read(reader, filename)
+    if episode is not None:
+      return episode
+  raise ValueError(
+    f'There are no readable episodes in {directory}; collect some first.'
+  )
+
+
+class _CheckedReader:
+  """Refuses episodes that do not look like an example."""
+
+  def __init__(self, reader, example):
+    self._reader = reader
+    self._expected = self._describe(example)
+
+  def __call__(self, filename):
+    episode = self._reader(filename)
+    found = self._describe(episode)
+    if found != self._expected:
+      raise ValueError(f'it holds {found} instead of {self._expected}')
+    lengths = {key: len(value) for key, value in episode.items()}
+    if len(set(lengths.values())) > 1:
+      raise ValueError(f'its arrays differ in length: {lengths}')
+    return episode
+
+  def _describe(self, episode):
+    return {
+      key: f'{value.dtype.name} {["time"] + list(value.shape[1:])}'
+      for key, value in sorted(episode.items())
+    }

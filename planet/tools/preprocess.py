@@ -1,0 +1,51 @@
+"""Images as numbers for the networks, and back."""
+
+from agents.tools.tf1 import tf
+
+
+def preprocess(image, bits):
+  """Quantise an image, scale it to [-0.5, 0.5), and add uniform noise.
+
+  The noise fills the width of one quantisation step, so that densities of
+  continuous distributions make sense (Theis et al., 2016).
+
+  Args:
+    image: Tensor of values from 0 to 255.
+    bits: Number of bits to keep, at most eight.
+
+  Returns:
+    Float32 tensor of the same shape, with fresh noise at every evaluation.
+  """
+  bins = 2**bits
+  image = tf.cast(image, tf.float32)
+  if bits < 8:
+    image = tf.floor(image / 2 ** (8 - bits))
+  image = image / bins
+  noise = tf.random_uniform(tf.shape(image), 0, 1.0 / bins)
+  return image + noise - 0.5
+
+
+def postprocess(image, bits, dtype=tf.float32):
+  """Undo `preprocess`, up to the noise and the bits that were dropped.
+
+  Args:
+    image: Float tensor, usually within [-0.5, 0.5].
+    bits: Number of bits that `preprocess` kept.
+    dtype: Type of the result. Float32 gives values in [0, 1] that are not
+      clipped; uint8 gives values in [0, 255] that are.
+
+  Returns:
+    Tensor of the same shape.
+
+  Raises:
+    NotImplementedError: For other types.
+  """
+  bins = 2**bits
+  levels = tf.floor(bins * (image + 0.5))
+  if dtype == tf.float32:
+    return levels / bins
+  if dtype == tf.uint8:
+    return tf.cast(tf.clip_by_value(levels * (256.0 / bins), 0, 255), dtype)
+  raise NotImplementedError(
+    f'Cannot postprocess to {dtype}; use float32 or uint8.'
+  )

@@ -1,0 +1,24 @@
+"""Reshape tensors like other tensors."""
+
+from agents.tools import nested
+from agents.tools.tf1 import tf
+from planet.tools.shape import shape
+
+
+def reshape_as(tensor, reference):
+  """Reshape a tensor, or each tensor of a structure, like a reference.
+
+  Args:
+    tensor: Tensor or nested structure of tensors.
+    reference: Tensor whose shape is taken.
+
+  Returns:
+    Like `tensor`, all of them shaped like the reference.
+  """
+  return nested.map(lambda x: _reshape(x, reference), tensor)
+
+
+def _reshape(tensor, reference):
+  reshaped = tf.reshape(tensor, tf.stack(shape(reference)))
+  reshaped.set_shape(reference.shape)
+  return reshaped

@@ -1,0 +1,83 @@
+"""Values that depend on the training step."""
+
+from agents.tools.tf1 import tf
+
+
+def binary(step, batch_size, after, every, until=-1):
+  """Whether an event is due within the batch that begins at a step.
+
+  Args:
+    step: Integer tensor.
+    batch_size: Steps made by one execution.
+    after: First step of the event.
+    every: Steps between two events.
+    until: Step from which there are no events; no limit if not positive.
+
+  Returns:
+    Bool tensor.
+  """
+  step = tf.cast(step, tf.int32)
+  due = tf.less(tf.math.floormod(step - after, every), batch_size)
+  due = tf.logical_and(due, tf.greater_equal(step, after))
+  if until is not None and until > 0:
+    due = tf.logical_and(due, tf.less(step, until))
+  return due
+
+
+def linear(step, ramp, min=None, max=None):
+  """Ramp from 0 to 1, or from 1 to 0 if the ramp is negative.
+
+  Args:
+    step: Integer tensor.
+    ramp: Steps until the end is reached; 0 gives a constant 1.
+    min: Lower limit of the result, at most `max`.
+    max: Upper limit of the result.
+
+  Returns:
+    Float32 tensor.
+
+  Raises:
+    ValueError: If the limits are not ordered within [0, 1].
+  """
+  for name, value in (('min', min), ('max', max)):
+    if value is not None and not 0 <= value <= 1:
+      raise ValueError(f'Limit {name} is {value}; use a value in [0, 1].')
+  if min is not None and max is not None and min > max:
+    raise ValueError(f'Limit min is {min}; use at most max, which is {max}.')
+  step = tf.cast(step, tf.float32)
+  if ramp == 0:
+    value = tf.ones_like(step)
+  else:
+    value = tf.minimum(step / abs(float(ramp)), 1.0)
+    value = value if ramp > 0 else 1.0 - value
+  if min is not None:
+    value = tf.maximum(value, float(min))
+  if max is not None:
+    value = tf.minimum(value, float(max))
+  return value
+
+
+def linear_reset(step, ramp, after, every):
+  """Ramp from 0 to 1 that starts anew every so many steps.
+
+  Args:
+    step: Integer tensor.
+    ramp: Steps until 1 is reached.
+    after: Step from which on the ramp starts anew.
+    every: Steps between two starts, more than `ramp`.
+
+  Returns:
+    Float32 tensor.
+
+  Raises:
+    ValueError: If the ramp does not end before the next one starts.
+  """
+  if every <= ramp:
+    raise ValueError(
+      f'Ramp of {ramp} steps does not fit into {every} steps; use fewer.'
+    )
+  step = tf.cast(step, tf.int32)
+  since = tf.where(
+    tf.less(step, after), step, tf.math.floormod(step - after, every)
+  )
+  return tf.minimum(tf.cast(since, tf.float32) / float(ramp), 1.0)

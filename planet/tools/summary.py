@@ -1,0 +1,225 @@
+"""Summaries of data, states and predictions for TensorBoard."""
+
+import time
+
+import numpy as np
+
+from agents.tools import video
+from agents.tools.tf1 import tf
+from planet.tools.image_summaries import gif_summary
+from planet.tools.image_summaries import image_strip_summary
+
+_MAX_BATCH = 6
+
+
+def timing_summaries(step):
+  """How fast the program is since the last summary.
+
+  Args:
+    step: Integer tensor that counts examples.
+
+  Returns:
+    List of serialised summaries.
+  """
+  last = []
+
+  def measure(step):
+    now = time.time()
+    steps, seconds = (step - last[0], now - last[1]) if last else (0, 0)
+    last[:] = [step, now]
+    per_second = steps / seconds if seconds else 0
+    per_step = seconds / steps if steps else 0
+    return np.float32(per_second), np.float32(per_step)
+
+  per_second, per_step = tf.py_func(
+    measure, [step], [tf.float32, tf.float32], name='timing'
+  )
+  per_second.set_shape(())
+  per_step.set_shape(())
+  return [
+    tf.summary.scalar('step', step),
+    tf.summary.scalar('steps_per_second', per_second),
+    tf.summary.scalar('seconds_per_step', per_step),
+  ]
+
+
+def dataset_summaries(episodes):
+  """How many episodes there are for training."""
+  with tf.variable_scope('dataset'):
+    return [tf.summary.scalar('episodes', episodes)]
+
+
+def objective_summaries(objectives):
+  """Values of the objectives, a dict from name to scalar."""
+  with tf.variable_scope('objectives'):
+    return [tf.summary.scalar(k, v) for k, v in objectives.items()]
+
+
+def data_summary(images):
+  """Strip of training data [batch, time, height, width, 3] in [0, 1]."""
+  with tf.variable_scope('data'):
+    return image_strip_summary('image', images, max_batch=_MAX_BATCH)
+
+
+def state_summaries(cell, prior, posterior):
+  """Entropy and spread of latent states, and their divergence.
+
+  Args:
+    cell: Model, see `planet.models.Base`.
+    prior: Dict of tensors [batch, time, ...].
+    posterior: Dict of tensors [batch, time, ...].
+
+  Returns:
+    List of serialised summaries.
+  """
+  summaries = []
+  with tf.variable_scope('state'):
+    for name, state in (('prior', prior), ('posterior', posterior)):
+      entropy = cell.dist_from_state(state).entropy()
+      summaries += [
+        tf.summary.scalar(f'{name}_entropy', tf.reduce_mean(entropy)),
+        tf.summary.scalar(f'{name}_std', tf.reduce_mean(state['stddev'])),
+      ]
+    divergence = cell.divergence_from_states(posterior, prior)
+    summaries.append(
+      tf.summary.scalar('divergence', tf.reduce_mean(divergence))
+    )
+  return summaries
+
+
+def prediction_summaries(dists, target):
+  """How good predictions are; pictures of predicted images.
+
+  Args:
+    dists: Dict from name to distribution over [batch, time, ...].
+    target: Dict from name to data [batch, time, ...].
+
+  Returns:
+    List of serialised summaries.
+  """
+  summaries = []
+  with tf.variable_scope('dist_summaries'):
+    for name, dist in dists.items():
+      summaries += _dist_summaries(name, dist, target[name])
+  if 'image' in dists:
+    summaries += _image_summaries(dists['image'], target['image'])
+  return summaries
+
+
+def _dist_summaries(name, dist, target):
+  mode, stddev = dist.mode(), dist.stddev()
+  values = {
+    'mode_mean': tf.reduce_mean(mode),
+    'mode_std': tf.math.reduce_std(mode),
+    'std_mean': tf.reduce_mean(stddev),
+    'std_std': tf.math.reduce_std(stddev),
+    'log_prob': tf.reduce_mean(dist.log_prob(target)),
+    'abs_error': tf.reduce_mean(tf.abs(mode - target)),
+  }
+  return [tf.summary.scalar(f'{name}_{k}', v) for k, v in values.items()]
+
+
+def _image_summaries(dist, target):
+  image = dist.mode()
+  # Differences are shown around gray.
+  change = (image[:, 1:] - image[:, :-1] + 1) / 2
+  error = (image - target + 1) / 2
+  with tf.variable_scope('image'):
+    return [
+      image_strip_summary('prediction', image, max_batch=_MAX_BATCH),
+      image_strip_summary('change', change, max_batch=_MAX_BATCH),
+      image_strip_summary('error', error, max_batch=_MAX_BATCH),
+      gif_summary('animation', _side_by_side(target, image), 1, 20),
+    ]
+
+
+def _side_by_side(target, image):
+  """One video: target above prediction, sequences from left to right."""
+  both = tf.concat([target[:_MAX_BATCH], image[:_MAX_BATCH]], 2)
+  _, _, height, width, channels = both.shape.as_list()
+  sizes = tf.shape(both)
+  row = tf.transpose(both, [1, 2, 0, 3, 4])
+  row = tf.reshape(
+    row, tf.stack([1, sizes[1], height, sizes[0] * width, channels])
+  )
+  row.set_shape([1, None, height, None, channels])
+  return row
+
+
+def trajectory_summaries(dists, target, context):
+  """Plots over time: predicted and real rewards, and log-probabilities.
+
+  Args:
+    dists: Dict from name to distribution over [batch, time, ...].
+    target: Dict from name to data [batch, time, ...].
+    context: Number of steps that have seen the observation.
+
+  Returns:
+    List of serialised summaries.
+  """
+  with tf.name_scope('state'):
+    summaries = []
+    if 'reward' in dists:
+      lines = tf.stack([target['reward'][:3], dists['reward'].mode()[:3]], 1)
+      summaries.append(
+        _plot_summary(
+          'reward_trajectory', lines, ('data', 'prediction'), context
+        )
+      )
+    log_probs = {
+      name: tf.reduce_mean(dist.log_prob(target[name]), 0)
+      for name, dist in dists.items()
+    }
+    lines = tf.stack(list(log_probs.values()))[:, None]
+    titles = tuple(log_probs)
+    summaries.append(_plot_summary('logprobs', lines, None, context, titles))
+    return summaries
+
+
+def _plot_summary(name, lines, labels, context, titles=None):
+  """Image summary of panels of lines [panels, lines, time]."""
+  with tf.name_scope(name) as scope:
+    tag = scope.rstrip('/')
+    summary = tf.py_func(
+      lambda values: _plot(tag, values, labels, context, titles),
+      [lines],
+      tf.string,
+      stateful=False,
+    )
+    summary.set_shape(())
+  return summary
+
+
+def _plot(tag, lines, labels, context, titles):
+  # Figures made without pyplot need no display and are freed at once.
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+  from matplotlib.figure import Figure
+
+  figure = Figure(figsize=(4 * len(lines), 3), dpi=80)
+  canvas = FigureCanvasAgg(figure)
+  panels = figure.subplots(1, len(lines), squeeze=False)[0]
+  for index, (panel, values) in enumerate(zip(panels, lines)):
+    for line, label in zip(values, labels or [None] * len(values)):
+      panel.plot(line, label=label)
+    panel.axvline(context - 0.5, color='gray', linestyle=':')
+    panel.set_xlabel('time step')
+    if titles:
+      panel.set_title(titles[index])
+    if labels:
+      panel.legend()
+  figure.tight_layout()
+  canvas.draw()
+  image = np.asarray(canvas.buffer_rgba())[..., :3]
+  return tf.Summary(
+    value=[
+      tf.Summary.Value(
+        tag=tag,
+        image=tf.Summary.Image(
+          height=image.shape[0],
+          width=image.shape[1],
+          colorspace=3,
+          encoded_image_string=video.encode_png(image),
+        ),
+      )
+    ]
+  ).SerializeToString()

@@ -1,0 +1,157 @@
+"""Run a latent model along a sequence."""
+
+from agents.tools import nested
+from agents.tools.tf1 import tf
+from planet.tools.shape import shape
+
+
+def closed_loop(cell, embedded, prev_action, debug=False):
+  """Filter a sequence: at every step the model sees the observation.
+
+  Args:
+    cell: Model, see `planet.models.Base`.
+    embedded: Encoded observations float32 [batch, time, embedding].
+    prev_action: Actions that led to them float32 [batch, time, actions].
+    debug: Check that the results are finite.
+
+  Returns:
+    Tuple of prior and posterior, dicts of tensors [batch, time, ...].
+  """
+  (prior, posterior), _ = tf.nn.dynamic_rnn(
+    _Unrolled(cell, use_obs=True), (embedded, prev_action), dtype=tf.float32
+  )
+  if debug:
+    prior, posterior = [_check(x) for x in (prior, posterior)]
+  return prior, posterior
+
+
+def open_loop(cell, embedded, prev_action, context=1, debug=False):
+  """Filter the beginning of a sequence, then predict the rest.
+
+  Args:
+    cell: Model, see `planet.models.Base`.
+    embedded: Encoded observations float32 [batch, time, embedding], of which
+      only the first `context` steps are used.
+    prev_action: Actions float32 [batch, time, actions].
+    context: Number of steps that see the observation, at least one.
+    debug: Check that the results are finite.
+
+  Returns:
+    Dict of tensors [batch, time, ...]: posteriors within the context, then
+    priors.
+  """
+  (_, observed), last_state = tf.nn.dynamic_rnn(
+    _Unrolled(cell, use_obs=True),
+    (embedded[:, :context], prev_action[:, :context]),
+    dtype=tf.float32,
+  )
+  (predicted, _), _ = tf.nn.dynamic_rnn(
+    _Unrolled(cell, use_obs=False, obs_size=shape(embedded)[2:]),
+    (prev_action[:, context:],),
+    initial_state=last_state,
+  )
+  state = nested.map(lambda x, y: tf.concat([x, y], 1), observed, predicted)
+  return _check(state) if debug else state
+
+
+def predict(cell, prev_state, prev_action, obs_size, length=None):
+  """Predict along given actions without observations.
+
+  Args:
+    cell: Model, see `planet.models.Base`.
+    prev_state: State before the first action, dict of tensors [batch, ...].
+    prev_action: Actions float32 [batch, time, actions].
+    obs_size: Shape of one encoded observation.
+    length: Integer tensor [batch] of the steps to predict; all by default.
+      Results past the end are zero.
+
+  Returns:
+    Dict of tensors [batch, time, ...].
+  """
+  (prior, _), _ = tf.nn.dynamic_rnn(
+    _Unrolled(cell, use_obs=False, obs_size=obs_size),
+    (prev_action,),
+    sequence_length=length,
+    initial_state=prev_state,
+  )
+  return prior
+
+
+def planned(
+  cell,
+  objective_fn,
+  embedded,
+  prev_action,
+  planner,
+  context=1,
+  length=20,
+  debug=False,
+):
+  """Filter the beginning of a sequence, then follow a plan.
+
+  Kept from the original, where nothing uses it.
+
+  Args:
+    cell: Model, see `planet.models.Base`.
+    objective_fn: Function from states to returns.
+    embedded: Encoded observations float32 [batch, time, embedding].
+    prev_action: Actions float32 [batch, time, actions].
+    planner: See `planet.control.planning`.
+    context: Number of steps that see the observation.
+    length: Number of steps to plan and predict.
+    debug: Check that the results are finite.
+
+  Returns:
+    Tuple of the states [batch, context + length, ...] and the planned
+    actions [batch, length, actions].
+  """
+  (_, observed), last_state = tf.nn.dynamic_rnn(
+    _Unrolled(cell, use_obs=True),
+    (embedded[:, :context], prev_action[:, :context]),
+    dtype=tf.float32,
+  )
+  obs_size = shape(embedded)[2:]
+  action = planner(
+    cell,
+    objective_fn,
+    last_state,
+    obs_size,
+    shape(prev_action)[2:],
+    horizon=length,
+  )
+  predicted = predict(cell, last_state, action, obs_size)
+  state = nested.map(lambda x, y: tf.concat([x, y], 1), observed, predicted)
+  return (_check(state) if debug else state), action
+
+
+class _Unrolled:
+  """Model as a cell for `dynamic_rnn` whose use of inputs is settled.
+
+  Settling it while the graph is built avoids a condition at every step, and
+  sequences of zeros where there are no observations.
+  """
+
+  def __init__(self, cell, use_obs, obs_size=None):
+    self._cell = cell
+    self._use_obs = use_obs
+    self._obs_size = obs_size
+    self.state_size = cell.state_size
+    self.output_size = cell.output_size
+
+  def zero_state(self, batch_size, dtype):
+    return self._cell.zero_state(batch_size, dtype)
+
+  def __call__(self, inputs, state, scope=None):
+    if self._use_obs:
+      obs, action = inputs
+    else:
+      (action,) = inputs
+      obs = tf.zeros([tf.shape(action)[0]] + list(self._obs_size))
+      obs.set_shape(
+        [None] + [x if isinstance(x, int) else None for x in self._obs_size]
+      )
+    return self._cell.step(obs, action, self._use_obs, state)
+
+
+def _check(state):
+  return nested.map(lambda x: tf.check_numerics(x, 'state'), state)

@@ -1,0 +1,117 @@
+"""Episodes of a run: random ones before training, planned ones during it."""
+
+import glob
+import os
+
+from agents.tools import wrappers
+from agents.tools.attr_dict import AttrDict
+from planet import control
+from planet.control.seeding import derive_seed
+from planet.control.seeding import seeded_constructor
+from planet.envs import constructors
+from planet.tools.bind import bind
+
+
+def collect_initial_episodes(config):
+  """Play random episodes until every task has as many as it should.
+
+  Episodes that exist already are counted, first for the first collection of
+  their folder.
+
+  Args:
+    config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
+  """
+  items = sorted(config.random_collects.items())
+  existing = {
+    params.save_episode_dir: count_episodes(params.save_episode_dir)
+    for _, params in items
+  }
+  for name, params in items:
+    folder = params.save_episode_dir
+    reused = min(existing[folder], params.num_episodes)
+    existing[folder] -= reused
+    missing = params.num_episodes - reused
+    if missing:
+      print(f'Collecting {missing} initial episodes ({name}).')
+      seed = derive_seed(config.get('seed'), name, reused)
+      env_ctor = bind(
+        _isolated_env, params.task.env_ctor, config.isolate_envs, seed
+      )
+      control.random_episodes(env_ctor, missing, folder)
+
+
+def simulate_episodes(
+  config, params, graph, cleanups, expensive_summaries, gif_summary, name
+):
+  """Play an episode with the planner, from within the graph.
+
+  Args:
+    config: AttrDict of the run.
+    params: AttrDict of the simulation, see `planet.scripts.simulations`.
+    graph: AttrDict of the model.
+    cleanups: List that functions to call at the end are added to.
+    expensive_summaries: Add histograms and a strip of images.
+    gif_summary: Add an animation.
+    name: Name of the simulation.
+
+  Returns:
+    Tuple of a summary and the mean return.
+  """
+  summary, return_, cleanup = control.simulate(
+    graph.step,
+    recording_constructor(config, params),
+    params.task.max_length,
+    params.num_agents,
+    agent_config(config, params, graph, name),
+    config.isolate_envs,
+    expensive_summaries,
+    gif_summary,
+    name=name,
+  )
+  cleanups.append(cleanup)
+  return summary, return_
+
+
+def agent_config(config, params, graph, name):
+  """Configuration of `MPCAgent` for a simulation."""
+  image = config.observation == 'image'
+  return AttrDict(
+    cell=graph.cell,
+    encoder=graph.encoder,
+    planner=bind(params.planner, graph=graph),
+    objective=bind(params.objective, graph=graph),
+    exploration=params.exploration,
+    preprocess_fn=config.preprocess_fn if image else lambda x: x,
+    postprocess_fn=config.postprocess_fn,
+    observation=config.observation,
+    warm_start=params.horizon if params.warm_start else None,
+    seed=derive_seed(config.get('seed'), name, config.get('first_step')),
+  )
+
+
+def recording_constructor(config, params):
+  """Constructor of the environments of a simulation."""
+  return bind(
+    constructors.recording_env,
+    params.task.env_ctor,
+    params.save_episode_dir,
+    tuple(config.observation_keys),
+  )
+
+
+def count_episodes(directory):
+  """Number of episodes in a folder, 0 if there is no folder."""
+  return len(glob.glob(os.path.join(glob.escape(directory), '*.npz')))
+
+
+def _isolated_env(env_ctor, isolate_envs, seed):
+  if seed is not None:
+    env_ctor = bind(seeded_constructor, env_ctor, seed)
+  if isolate_envs == 'none':
+    env = env_ctor()
+  else:
+    env = wrappers.Async(env_ctor, isolate_envs)
+  if seed is not None:
+    # Actions are drawn on this side of the process.
+    env.action_space.seed(seed)
+  return env

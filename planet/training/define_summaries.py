@@ -1,0 +1,120 @@
+"""Summaries of a step that is logged, and the score of the test phase."""
+
+from tensorflow_probability import distributions as tfd
+
+from agents.tools.tf1 import tf
+from planet.tools import summary as summary_lib
+from planet.tools import unroll
+from planet.tools.count_dataset import count_dataset
+from planet.training import utility
+
+
+def define_summaries(graph, config, cleanups):
+  """Describe the model on a batch, and play the test episodes.
+
+  Args:
+    graph: AttrDict of the model.
+    config: Configuration.
+    cleanups: List that functions to call at the end are added to.
+
+  Returns:
+    Tuple of a summary and the score float32 [1], the mean return over all
+    test collections, 0 in the training phase.
+  """
+  target = _define_targets(graph, config)
+  summaries = _define_general(graph, config, target)
+  summaries += _define_closed_loop(graph, config, target)
+  summaries += _define_open_loop(graph, config, target)
+  simulation, score = _define_simulation(graph, config, cleanups)
+  return tf.summary.merge(summaries + simulation), score
+
+
+def _define_general(graph, config, target):
+  with tf.variable_scope('general'):
+    summaries = summary_lib.timing_summaries(graph.trainer.global_step)
+    summaries += summary_lib.dataset_summaries(count_dataset(config.train_dir))
+    summaries += summary_lib.objective_summaries(
+      {x.name: x.value for x in graph.objective_list}
+    )
+    if 'image' in target:
+      summaries.append(summary_lib.data_summary(target['image']))
+    return summaries
+
+
+def _define_closed_loop(graph, config, target):
+  with tf.variable_scope('closedloop'):
+    summaries = summary_lib.state_summaries(
+      graph.cell, graph.prior, graph.posterior
+    )
+    for name in ('prior', 'posterior'):
+      with tf.variable_scope(name):
+        dists = _predict(graph, config, graph[name])
+        summaries += summary_lib.prediction_summaries(dists, target)
+    return summaries
+
+
+def _define_open_loop(graph, config, target):
+  with tf.variable_scope('openloop'):
+    state = unroll.open_loop(
+      graph.cell,
+      graph.embedded,
+      graph.data['action'],
+      config.open_loop_context,
+      config.debug,
+    )
+    dists = _predict(graph, config, state)
+    summaries = summary_lib.state_summaries(graph.cell, state, graph.posterior)
+    summaries += summary_lib.prediction_summaries(dists, target)
+    summaries += summary_lib.trajectory_summaries(
+      dists, target, config.open_loop_context
+    )
+    return summaries
+
+
+def _define_simulation(graph, config, cleanups):
+  """Test episodes, played in the test phase only."""
+  summaries, scores = [], []
+  testing = tf.equal(graph.trainer.phase, 'test')
+  with tf.variable_scope('simulation'):
+    for name, params in config.test_collects.items():
+      summary, score = tf.cond(
+        testing,
+        lambda name=name, params=params: utility.simulate_episodes(
+          config,
+          params,
+          graph,
+          cleanups,
+          expensive_summaries=False,
+          gif_summary=True,
+          name=name,
+        ),
+        lambda: (tf.constant(''), tf.constant(0.0)),
+        name=f'should_simulate_{params.task.name}',
+      )
+      summaries.append(summary)
+      scores.append(score)
+    return summaries, tf.reduce_mean(tf.stack(scores))[None]
+
+
+def _predict(graph, config, state):
+  """Distributions of all heads; images as they are displayed."""
+  features = graph.cell.features_from_state(state)
+  dists = {}
+  for name, head in graph.heads.items():
+    dist = head(features)
+    if name == 'image':
+      mean = tf.clip_by_value(config.postprocess_fn(dist.mean()), 0, 1)
+      dist = tfd.Independent(tfd.Normal(mean, 1.0), 3)
+    dists[name] = dist
+  return dists
+
+
+def _define_targets(graph, config):
+  """Data that the heads predict; images as they are displayed.
+
+  (The original compared displayed images with data in [-0.5, 0.5].)
+  """
+  target = {name: graph.data[name] for name in graph.heads}
+  if 'image' in target:
+    target['image'] = config.postprocess_fn(target['image'])
+  return target

@@ -1,0 +1,81 @@
+"""What users see of a run: progress, one line per epoch, metrics on disk."""
+
+from agents.tools import metrics
+from agents.tools import phases
+from agents.tools import progress
+from planet.training import episode_folder
+
+
+class Display(phases.Observer):
+  """Shows phases and episodes, and appends scalars to `metrics.jsonl`.
+
+  Args:
+    logdir: Folder of the run.
+    config: Configuration.
+    stream: Text stream for the progress, standard error by default.
+  """
+
+  def __init__(self, logdir, config, stream=None):
+    self._config = config
+    self._train = episode_folder.EpisodeLog(config.train_dir)
+    self._test = episode_folder.EpisodeLog(config.test_dir)
+    self._train.update()
+    self._test.update()
+    self._seen = len(self._train.returns)
+    self._metrics = metrics.MetricsWriter(logdir)
+    self._progress = progress.Progress(self._status, config.max_steps, stream)
+
+  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+    self._progress.start_phase(
+      f'Epoch {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
+    )
+
+  def step(self, phase, amount, global_step):
+    self._progress.update(amount, global_step)
+
+  def score(self, phase, epoch, global_step, score):
+    self._train.update()
+    self._test.update()
+    new = self._train.returns[self._seen :]
+    self._seen = len(self._train.returns)
+    values = {
+      'episodes': len(self._train.returns),
+      'environment_steps': self._environment_steps(),
+    }
+    train = 'no new episode'
+    if new:
+      values['train_return'] = sum(new) / len(new)
+      train = f'{values["train_return"]:.1f} ({len(new)} episodes)'
+    test = 'no episode ended'
+    if score == score:
+      values['test_return'] = float(score)
+      test = f'{score:.1f}'
+    self._progress.write(
+      f'Epoch {epoch + 1}: train return {train}, test return {test}, '
+      f'{values["environment_steps"]} environment steps.'
+    )
+    self._metrics.write('epoch', epoch + 1, global_step, values)
+
+  def summary(self, phase, step, global_step, summary):
+    self._metrics.write_summary(phase.name, step, global_step, summary)
+
+  def checkpoint(self, path):
+    self._progress.write(f'Saved {path}.')
+
+  def close(self):
+    self._progress.close()
+
+  def _status(self):
+    self._train.update(min_age=2.0)
+    last = self._train.returns[-1] if self._train.returns else None
+    return {
+      'env': self._environment_steps(),
+      'episodes': len(self._train.returns),
+      'return': None if last is None else f'{last:.1f}',
+      'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',
+    }
+
+  def _environment_steps(self):
+    # All tasks of the project play 1000 steps an episode.
+    repeat = max(1, round(1000 / self._config.tasks[0].max_length))
+    return self._train.decisions * repeat

@@ -1,0 +1,114 @@
+"""Recorded episodes on disk: what they hold, how many, how well they went."""
+
+import glob
+import os
+import time
+import zipfile
+
+import numpy as np
+
+from agents.tools import errors
+from planet.tools import loaders
+
+
+def check(directory, shapes):
+  """Make sure that a folder holds episodes of the right kind.
+
+  Files that do not fit are set aside, unless none of them fits.
+
+  Args:
+    directory: Folder of .npz files; may be missing.
+    shapes: Dict from name to the shape of one step.
+
+  Raises:
+    UsageError: If there are readable episodes, but all have other shapes.
+  """
+  expected = {key: tuple(value) for key, value in shapes.items()}
+  foreign, fitting = {}, 0
+  for filename in list_episodes(directory):
+    try:
+      found = _read_shapes(filename)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+      loaders.set_aside(filename, error)
+      continue
+    if found == expected:
+      fitting += 1
+    else:
+      foreign[filename] = found
+  if foreign and not fitting:
+    found = _describe(next(iter(foreign.values())))
+    raise errors.UsageError(
+      f'Episodes in {directory} have {found}'
+      f', but this task has {_describe(expected)}. Use another logdir, or '
+      'the parameters that the episodes were recorded with.'
+    )
+  for filename, found in foreign.items():
+    loaders.set_aside(filename, f'it has {_describe(found)}')
+
+
+def list_episodes(directory):
+  """Sorted paths of the episodes in a folder."""
+  pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
+  return sorted(glob.glob(pattern))
+
+
+class EpisodeLog:
+  """Keeps count of the episodes in a folder, also of those to come.
+
+  Args:
+    directory: Folder of .npz files.
+
+  Attributes:
+    returns: List of the sums of rewards, in the order of appearance.
+    decisions: Number of decisions in all episodes.
+    bytes: Size of all files.
+  """
+
+  def __init__(self, directory):
+    self._directory = directory
+    self._known = set()
+    self._last_look = 0.0
+    self.returns = []
+    self.decisions = 0
+    self.bytes = 0
+
+  def update(self, min_age=0.0):
+    """Look for new episodes, unless that was done some seconds ago."""
+    if time.time() - self._last_look < min_age:
+      return
+    self._last_look = time.time()
+    for filename in list_episodes(self._directory):
+      if filename in self._known:
+        continue
+      self._known.add(filename)
+      try:
+        with np.load(filename) as episode:
+          reward = episode['reward']
+        self.bytes += os.path.getsize(filename)
+      except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        continue
+      self.returns.append(float(reward.sum()))
+      self.decisions += len(reward) - 1
+
+
+def _read_shapes(filename):
+  """Shapes of one step of all arrays, read without the arrays themselves."""
+  shapes = {}
+  with zipfile.ZipFile(filename) as archive:
+    for name in archive.namelist():
+      with archive.open(name) as file_:
+        version = np.lib.format.read_magic(file_)
+        read = (
+          np.lib.format.read_array_header_1_0
+          if version == (1, 0)
+          else np.lib.format.read_array_header_2_0
+        )
+        shape, _, _ = read(file_)
+      shapes[name.removesuffix('.npy')] = tuple(shape[1:])
+  return shapes
+
+
+def _describe(shapes):
+  return ', '.join(
+    f'{key} {list(shape)}' for key, shape in sorted(shapes.items())
+  )

@@ -1,0 +1,167 @@
+"""What the model is trained for, and the updates that follow from it."""
+
+import collections
+
+from agents.tools import nested
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet.tools.custom_optimizer import CustomOptimizer
+from planet.tools.overshooting import overshooting
+
+Objective = collections.namedtuple(
+  'Objective', 'name, value, goal, include, exclude'
+)
+
+
+def compute_objectives(posterior, prior, target, graph, config):
+  """Losses of the latent dynamics model, averaged over batch and time.
+
+  Source: Hafner et al. (2019), arXiv:1811.04551, equations 3 and 7.
+
+  Args:
+    posterior: Filtered states, dict of tensors [batch, time, ...].
+    prior: Predicted states, the same.
+    target: Dict of data [batch, time, ...].
+    graph: AttrDict with `cell`, `heads`, `data` and `embedded`.
+    config: AttrDict with `loss_scales`, `heads`, `gradient_heads`,
+      `free_nats`, `overshooting_distance` and `os_stop_posterior_grad`.
+
+  Returns:
+    List of an `Objective` for each loss scale that is not zero. Its value is
+    a scalar, its goal `min` or `max`, and it names the variables to train.
+  """
+  functions = {
+    'divergence': lambda: (_divergence(posterior, prior, graph, config), min),
+    'global_divergence': lambda: (
+      _global_divergence(posterior, graph, config),
+      min,
+    ),
+    'overshooting': lambda: (_overshooting(posterior, graph, config), min),
+  }
+  features = graph.cell.features_from_state(posterior)
+  objectives = []
+  for name, scale in config.loss_scales.items():
+    if not scale:
+      continue
+    include = r'.*'
+    if name in functions:
+      value, goal = functions[name]()
+    else:
+      value, goal = _log_prob(name, features, target, graph, config), max
+      if name not in config.gradient_heads:
+        include = rf'.*/head_{name}/.*'
+    objectives.append(
+      Objective(name, tf.reduce_mean(value), goal, include, None)
+    )
+  return objectives
+
+
+def apply_optimizers(objectives, trainer, config):
+  """Update the model during the training phase.
+
+  The losses of the whole model are added up for the optimiser `main`. Heads
+  that do not train the model have optimisers of their own, which are set up
+  like `main` unless the configuration has an entry for them.
+
+  Args:
+    objectives: List of `Objective`.
+    trainer: Object with `step`, `log` and `phase`.
+    config: AttrDict with `optimizers`, `loss_scales` and `debug`.
+
+  Returns:
+    Tuple of a list of summaries and a dict from the name of the optimiser to
+    the norm of the gradient before clipping.
+  """
+  values = [objective.value for objective in objectives]
+  groups = collections.OrderedDict()
+  for objective in objectives:
+    whole_model = objective.include == r'.*' and objective.exclude is None
+    name = 'main' if whole_model else objective.name
+    groups.setdefault(name, []).append(objective)
+  training = tf.equal(trainer.phase, 'train')
+  summaries, grad_norms = [], {}
+  for name, members in groups.items():
+    settings = config.optimizers.get(name) or config.optimizers.main
+    optimizer = CustomOptimizer(
+      step=trainer.step,
+      log=trainer.log,
+      include=members[0].include,
+      exclude=members[0].exclude,
+      debug=config.debug,
+      name=name,
+      **settings,
+    )
+    # No update may change weights before all losses have been computed.
+    with tf.control_dependencies(values):
+      loss = tf.add_n(
+        [_sign(x) * config.loss_scales[x.name] * x.value for x in members]
+      )
+    summary, grad_norm = optimizer.maybe_minimize(training, loss)
+    summaries.append(summary)
+    grad_norms[name] = grad_norm
+  return summaries, grad_norms
+
+
+def _sign(objective):
+  return {min: 1, max: -1}[objective.goal]
+
+
+def _divergence(posterior, prior, graph, config):
+  """KL from prior to posterior beyond the free nats, [batch, time]."""
+  return _charge(graph.cell.divergence_from_states(posterior, prior), config)
+
+
+def _global_divergence(posterior, graph, config):
+  """KL from the standard normal distribution to the posterior."""
+  standard = {
+    **posterior,
+    'mean': tf.zeros_like(posterior['mean']),
+    'stddev': tf.ones_like(posterior['stddev']),
+  }
+  return _charge(graph.cell.divergence_from_states(posterior, standard), config)
+
+
+def _overshooting(posterior, graph, config):
+  """KL from predictions over several steps, [batch, time, distances]."""
+  distance = config.overshooting_distance
+  batch, time = tf.unstack(tf.shape(graph.data['action'])[:2])
+  length = graph.data.get('length', tf.fill([batch], time))
+  _, priors, posteriors, mask = overshooting(
+    graph.cell,
+    {},
+    graph.embedded,
+    graph.data['action'],
+    length,
+    distance,
+    posterior,
+  )
+  # Distance 0 is the usual divergence. The original leaves out the last
+  # distance as well, which is kept.
+  priors, posteriors, mask = nested.map(
+    lambda x: x[:, :, 1:-1], (priors, posteriors, mask)
+  )
+  if config.os_stop_posterior_grad:
+    posteriors = nested.map(tf.stop_gradient, posteriors)
+  return _charge(
+    graph.cell.divergence_from_states(posteriors, priors, mask), config
+  )
+
+
+def _charge(divergence, config):
+  """Charge only what exceeds the free nats, element by element."""
+  if config.free_nats is None:
+    return divergence
+  return tf.maximum(0.0, divergence - float(config.free_nats))
+
+
+def _log_prob(name, features, target, graph, config):
+  """Log-probability of the data under a head, [batch, time]."""
+  assert name in config.heads, (name, list(config.heads))
+  if name not in config.gradient_heads:
+    features = tf.stop_gradient(features)
+  return graph.heads[name](features).log_prob(target[name])
+
+
+def as_dict(objectives):
+  """AttrDict from the names of objectives to their values."""
+  return AttrDict((x.name, x.value) for x in objectives)

@@ -1,0 +1,259 @@
+"""Runs on disk that several workers share and take over from each other.
+
+Every run has a folder. The worker that owns it keeps the time in the file
+PING; DONE marks its end, and FAIL holds the traceback of a failure.
+"""
+
+import datetime
+import itertools
+import logging
+import os
+import pickle
+import random
+import socket
+import threading
+import time
+import traceback
+import uuid
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import stopping
+
+_logger = logging.getLogger(__name__)
+
+
+class StopExperiment(Exception):
+  """Stop iterating over the runs of an experiment."""
+
+
+class WorkerConflict(Exception):
+  """Another worker has taken over the run."""
+
+
+class SkipRun(Exception):
+  """The run is over, or another worker owns it."""
+
+
+class Experiment:
+  """Iterate over the runs that this worker should work on.
+
+  With a number of runs, the runs are tried in random order, and once more
+  after the time that it takes to see that another worker has died. Without,
+  they are tried in order for ever, after that time.
+
+  Args:
+    basedir: Folder of the experiment; runs go to `00001`, `00002`, ...
+    process_fn: Generator function from the folder of the run, and what
+      `start_fn` or `resume_fn` return, to scores.
+    start_fn: Called with the folder of a new run.
+    resume_fn: Called with the folder of a run that was begun.
+    num_runs: Number of runs; None or 0 for no limit.
+    worker_name: Unique name of this worker; made up by default.
+    ping_every: Seconds between two signs of life; 0 for only the first one.
+      A worker counts as dead after twice this time.
+    resume_runs: Whether to continue runs that dead workers began.
+  """
+
+  def __init__(
+    self,
+    basedir,
+    process_fn,
+    start_fn=None,
+    resume_fn=None,
+    num_runs=None,
+    worker_name=None,
+    ping_every=30,
+    resume_runs=True,
+  ):
+    self._basedir = os.path.expanduser(basedir)
+    self._process_fn = process_fn
+    self._start_fn = start_fn
+    self._resume_fn = resume_fn
+    self._num_runs = num_runs
+    self._worker_name = worker_name or (
+      f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}'
+    )
+    self._ping_every = ping_every or 0
+    self._stale_after = 2 * self._ping_every
+    self._resume_runs = resume_runs
+
+  def __iter__(self):
+    """Yield each claimed `Run`; iterate over it before asking for more."""
+    for number in self._generate_numbers():
+      run = Run(
+        os.path.join(self._basedir, f'{number:05d}'),
+        self._process_fn,
+        self._start_fn,
+        self._resume_fn,
+        self._worker_name,
+        self._ping_every,
+        self._resume_runs,
+      )
+      try:
+        run.claim()
+        yield run
+      except SkipRun:
+        continue
+      except StopExperiment:
+        _logger.info('Stopping the experiment.')
+        return
+
+  def _generate_numbers(self):
+    if self._num_runs:
+      numbers = list(range(1, self._num_runs + 1))
+      random.Random(uuid.uuid4().int).shuffle(numbers)
+      yield from numbers
+      time.sleep(self._stale_after)
+      yield from numbers
+    else:
+      time.sleep(self._stale_after)
+      yield from itertools.count(1)
+
+
+class Run:
+  """One run of an experiment; iterating over it does the work.
+
+  Args:
+    logdir: Folder of the run.
+    process_fn: See `Experiment`.
+    start_fn: See `Experiment`.
+    resume_fn: See `Experiment`.
+    worker_name: Name of this worker.
+    ping_every: Seconds between two signs of life; 0 for only the first one.
+    resume_runs: Whether to continue runs that dead workers began.
+  """
+
+  def __init__(
+    self,
+    logdir,
+    process_fn,
+    start_fn=None,
+    resume_fn=None,
+    worker_name='worker',
+    ping_every=0,
+    resume_runs=True,
+  ):
+    self.logdir = os.path.expanduser(logdir)
+    self._process_fn = process_fn
+    self._start_fn = start_fn
+    self._resume_fn = resume_fn
+    self._worker_name = worker_name
+    self._ping_every = ping_every
+    self._resume_runs = resume_runs
+    self._init_fn = None
+    self._stopped = threading.Event()
+    self._conflict = threading.Event()
+
+  def claim(self):
+    """Become the owner of the run.
+
+    Raises:
+      SkipRun: If the run is done, belongs to another worker, or may not be
+        resumed.
+    """
+    if self._should_start():
+      self._init_fn = self._start_fn
+      _logger.info('Start run %s.', self.logdir)
+    elif self._should_resume():
+      self._init_fn = self._resume_fn
+      _logger.info('Resume run %s.', self.logdir)
+    else:
+      raise SkipRun(self.logdir)
+    self._store_ping(overwrite=True)
+    # Of several workers that claim at the same time, the last one wins.
+    time.sleep(self._ping_every)
+    if not self._owns():
+      raise SkipRun(self.logdir)
+
+  def __iter__(self):
+    """Yield the scores of the run.
+
+    Raises:
+      WorkerConflict: If another worker took over the run.
+    """
+    thread = None
+    self._stopped.clear()
+    if self._ping_every:
+      thread = threading.Thread(target=self._keep_pinging, daemon=True)
+      thread.start()
+    try:
+      args = self._init_fn(self.logdir) if self._init_fn else ()
+      args = () if args is None else args
+      args = args if isinstance(args, tuple) else (args,)
+      for value in self._process_fn(self.logdir, *args):
+        if self._conflict.is_set():
+          raise WorkerConflict(self.logdir)
+        yield value
+      self._write('DONE', '\n')
+    except (WorkerConflict, stopping.StopRequested, errors.UsageError):
+      # The run is not over; it can be resumed by the owner, or by whoever
+      # repeats the command.
+      raise
+    except Exception:
+      _logger.warning('Run %s failed:\n%s', self.logdir, traceback.format_exc())
+      self._write('DONE', '\n')
+      self._write('FAIL', traceback.format_exc() + '\n')
+      raise
+    finally:
+      self._stopped.set()
+      if thread:
+        thread.join(1)
+
+  def _should_start(self):
+    return not self._exists('PING') and not self._exists('DONE')
+
+  def _should_resume(self):
+    if not self._resume_runs or self._exists('DONE'):
+      return False
+    ping = self._read_ping()
+    if ping is None:
+      return False
+    name, last = ping
+    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    stale = (now - last).total_seconds() >= 2 * self._ping_every
+    return name == self._worker_name or stale
+
+  def _keep_pinging(self):
+    while not self._stopped.wait(self._ping_every):
+      try:
+        self._store_ping(overwrite=False)
+      except WorkerConflict:
+        _logger.warning(
+          'Another worker has taken over the run %s.', self.logdir
+        )
+        self._conflict.set()
+        return
+
+  def _store_ping(self, overwrite):
+    if not overwrite and not self._owns():
+      raise WorkerConflict(self.logdir)
+    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    with files.atomic_write(os.path.join(self.logdir, 'PING'), 'wb') as file_:
+      pickle.dump((self._worker_name, now), file_)
+
+  def _owns(self):
+    ping = self._read_ping()
+    return ping is not None and ping[0] == self._worker_name
+
+  def _read_ping(self):
+    """Name and time of the last sign of life, or None if there is none."""
+    filename = os.path.join(self.logdir, 'PING')
+    try:
+      with open(filename, 'rb') as file_:
+        name, last = pickle.load(file_)
+      return str(name), last
+    except OSError:
+      return None
+    except Exception:  # Whatever damaged bytes may lead to.
+      changed = os.path.getmtime(filename)
+      return 'unknown', datetime.datetime.fromtimestamp(
+        changed, datetime.timezone.utc
+      ).replace(tzinfo=None)
+
+  def _exists(self, name):
+    return os.path.exists(os.path.join(self.logdir, name))
+
+  def _write(self, name, text):
+    with files.atomic_write(os.path.join(self.logdir, name)) as file_:
+      file_.write(text)

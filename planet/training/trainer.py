@@ -1,0 +1,268 @@
+"""Alternate between training and testing phases."""
+
+import logging
+import os
+
+from agents import utility
+from agents.tools import graph_errors
+from agents.tools import phases
+from agents.tools import streaming_mean
+from agents.tools.tf1 import tf
+from planet.tools.filter_variables import filter_variables
+
+_logger = logging.getLogger(__name__)
+
+
+class Trainer(phases.PhaseMachine):
+  """Execute phases in turn, with scores, summaries and checkpoints.
+
+  All counters count examples: an execution adds the batch size of its phase.
+
+  Args:
+    logdir: Folder of the run, or None to keep nothing.
+    config: AttrDict. Its optional `checkpoint_to_load` names the checkpoint
+      to restore, relative to the logdir, instead of the newest one; with
+      `checkpoint_at_end`, one is written when iterating stops.
+  """
+
+  def __init__(self, logdir, config=None):
+    super().__init__(logdir)
+    self._config = config if config is not None else {}
+    self._global_step = tf.train.get_or_create_global_step()
+    self._step = tf.placeholder(tf.int32, (), name='step')
+    self._phase = tf.placeholder(tf.string, (), name='phase')
+    self._log = tf.placeholder(tf.bool, (), name='log')
+    self._report = tf.placeholder(tf.bool, (), name='report')
+    self._reset = tf.placeholder(tf.bool, (), name='reset')
+    self._loaders = []
+    self._savers = []
+
+  @property
+  def global_step(self):
+    """Number of examples over all phases, int64 variable."""
+    return self._global_step
+
+  @property
+  def step(self):
+    """Number of examples within the current phase, int32 placeholder."""
+    return self._step
+
+  @property
+  def phase(self):
+    """Name of the current phase, string placeholder."""
+    return self._phase
+
+  @property
+  def log(self):
+    """Whether to compute summaries, bool placeholder."""
+    return self._log
+
+  @property
+  def reset(self):
+    """Whether the phase has just begun, bool placeholder."""
+    return self._reset
+
+  def add_saver(
+    self,
+    include='.*',
+    exclude='.^',
+    logdir=None,
+    load=True,
+    save=True,
+    checkpoint=None,
+  ):
+    """Save and restore some of the variables.
+
+    Args:
+      include: Regular expression(s) of the variables.
+      exclude: Regular expression(s) of variables to leave out.
+      logdir: Folder of the checkpoints, that of the run by default.
+      load: Whether to restore the variables before the first step.
+      save: Whether to save them.
+      checkpoint: Name of the checkpoint to restore; the newest by default.
+    """
+    variables = filter_variables(include, exclude)
+    saver = tf.train.Saver(
+      variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
+    )
+    logdir = logdir and os.path.expanduser(logdir)
+    if load:
+      self._loaders.append(
+        (saver, logdir, checkpoint or self._config.get('checkpoint_to_load'))
+      )
+    if save:
+      self._savers.append((saver, logdir))
+
+  def add_phase(
+    self,
+    name,
+    steps,
+    score,
+    summary,
+    batch_size=1,
+    report_every=None,
+    log_every=None,
+    checkpoint_every=None,
+    restore_every=None,
+    feed=None,
+  ):
+    """Add a phase to the end of an epoch.
+
+    Args:
+      name: Name of the phase, fed to the placeholder `phase`.
+      steps: Examples per epoch.
+      score: Float tensor, scalar or a vector of any length.
+      summary: String tensor of a serialised summary.
+      batch_size: Examples per execution.
+      report_every: Examples between two mean scores, None for never.
+      log_every: Examples between two summaries, None for never.
+      checkpoint_every: Examples between two checkpoints, None for never.
+      restore_every: Unused, as in the original.
+      feed: Extra values to feed in this phase.
+    """
+    del restore_every
+    score = tf.convert_to_tensor(score, tf.float32)
+    summary = tf.convert_to_tensor(summary, tf.string)
+    if not score.shape.ndims:
+      score = score[None]
+    writer = self._logdir and tf.summary.FileWriter(
+      os.path.join(self._logdir, name), tf.get_default_graph(), flush_secs=30
+    )
+    op = self._define_step(name, batch_size, score, summary)
+    self._phases.append(
+      phases.Phase(
+        name,
+        int(steps),
+        batch_size,
+        op,
+        writer,
+        report_every,
+        log_every,
+        checkpoint_every,
+        dict(feed or {}),
+      )
+    )
+
+  def run(self, max_step=None, sess=None):
+    """Iterate without anyone looking at the scores."""
+    for _ in self.iterate(max_step, sess):
+      pass
+
+  def iterate(self, max_step=None, sess=None):
+    """Execute the phases, beginning where the newest checkpoint left off.
+
+    Args:
+      max_step: Global step to stop at, None for no limit.
+      sess: Session to use; a new one by default.
+
+    Yields:
+      Mean scores as floats, when they are due.
+    """
+    created = sess is None
+    sess = self._create_session() if created else sess
+    try:
+      global_step = self._initialize(sess)
+      yield from self._iterate(sess, global_step, max_step)
+      if self._config.get('checkpoint_at_end'):
+        self._checkpoint(sess, int(sess.run(self._global_step)))
+    finally:
+      for phase in self._phases:
+        if phase.writer:
+          phase.writer.flush()
+      if created:
+        sess.close()
+
+  def _execute(self, sess, phase, phase_step, reset, log, report):
+    if reset:
+      epoch = phase_step // phase.steps
+      _logger.info(
+        '%s\nEpoch %s phase %s (phase step %s, global step %s).',
+        '-' * 50,
+        epoch + 1,
+        phase.name,
+        phase_step,
+        sess.run(self._global_step),
+      )
+    feed = {
+      self._step: phase_step,
+      self._phase: phase.name,
+      self._log: log,
+      self._report: report,
+      self._reset: reset,
+    }
+    with graph_errors.unwrapped():
+      summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+    if report:
+      text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
+      _logger.info('Score %s.', text)
+    return summary, score, int(global_step)
+
+  def _store_checkpoint(self, sess, global_step):
+    path = None
+    for saver, logdir in self._savers:
+      logdir = logdir or self._logdir
+      if logdir:
+        filename = os.path.join(logdir, 'model.ckpt')
+        with sess.graph.as_default():
+          path = saver.save(sess, filename, global_step)
+    return path
+
+  def _define_step(self, name, batch_size, score, summary):
+    """Tensors for the summary, the mean score, and the new global step."""
+    with tf.variable_scope(f'phase_{name}', use_resource=True):
+      mean = streaming_mean.StreamingMean((), tf.float32, 'score_mean')
+      with tf.control_dependencies([score, summary]):
+        submit = mean.submit(score)
+      with tf.control_dependencies([submit]):
+        mean_score = tf.cond(self._report, mean.clear, float)
+        summary = tf.cond(
+          self._report,
+          lambda: tf.summary.merge(
+            [
+              summary,
+              tf.summary.scalar(f'{name}/score', mean_score, family='trainer'),
+            ]
+          ),
+          lambda: summary,
+        )
+      with tf.control_dependencies([mean_score, summary]):
+        next_step = self._global_step.assign_add(batch_size)
+      with tf.control_dependencies([next_step]):
+        return (
+          tf.identity(summary),
+          tf.identity(mean_score),
+          tf.identity(next_step),
+        )
+
+  def _initialize(self, sess):
+    """Initialise or restore all variables; returns the global step."""
+    with sess.graph.as_default():
+      sess.run(
+        [tf.global_variables_initializer(), tf.local_variables_initializer()]
+      )
+    for saver, logdir, checkpoint in self._loaders:
+      logdir = logdir or self._logdir
+      if not logdir:
+        continue
+      path = (
+        os.path.join(logdir, checkpoint)
+        if checkpoint
+        else utility.latest_checkpoint(logdir)
+      )
+      if path:
+        _logger.info('Restore %s.', path)
+        saver.restore(sess, path)
+        self._remember_checkpoints(saver, logdir)
+    sess.graph.finalize()
+    return int(sess.run(self._global_step))
+
+  def _remember_checkpoints(self, saver, logdir):
+    """Let the saver delete old checkpoints of an earlier process, too."""
+    state = tf.train.get_checkpoint_state(logdir)
+    if state:
+      saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+
+  def _create_session(self):
+    config = tf.ConfigProto(allow_soft_placement=True)
+    config.gpu_options.allow_growth = True
+    return tf.Session(config=config)

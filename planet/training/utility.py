@@ -1,0 +1,204 @@
+"""Train a model on datasets, under the names of the original."""
+
+import logging
+import os
+
+from agents.tools import files
+from agents.tools import plain_data
+from agents.tools.attr_dict import AttrDict
+from agents.tools.count_weights import count_weights
+from agents.tools.streaming_mean import StreamingMean
+from agents.tools.tf1 import tf
+from agents.utility import set_up_logging
+from planet.training.collection import collect_initial_episodes
+from planet.training.collection import simulate_episodes
+from planet.training.objectives import Objective
+from planet.training.objectives import apply_optimizers
+from planet.training.objectives import compute_objectives
+from planet.training.trainer import Trainer
+
+__all__ = [
+  'Objective',
+  'apply_optimizers',
+  'collect_initial_episodes',
+  'compute_objectives',
+  'get_batch',
+  'load_config',
+  'print_metrics',
+  'save_config',
+  'set_up_logging',
+  'simulate_episodes',
+  'train',
+]
+
+
+def save_config(config, logdir=None):
+  """Store how a configuration came about in `<logdir>/config.yaml`.
+
+  The file holds the name of the configuration, the parameters given by the
+  user, the seed, and for reading all resulting values. Running again in the
+  same folder rebuilds the configuration from the first three.
+
+  Args:
+    config: AttrDict with `source`, an AttrDict of `config`, `params` and
+      `seed`.
+    logdir: Folder of the run; nothing is stored without one.
+
+  Returns:
+    The configuration.
+  """
+  if logdir:
+    source = config.get('source') or {}
+    values = {key: value for key, value in config.items() if key != 'source'}
+    files.write_yaml(
+      os.path.join(logdir, 'config.yaml'),
+      {**plain_data.to_plain(source), 'values': plain_data.to_plain(values)},
+    )
+  return config
+
+
+def load_config(logdir):
+  """What `save_config` has stored, as an AttrDict.
+
+  Raises:
+    IOError: If there is no file.
+    ValueError: If the file is damaged.
+  """
+  filename = os.path.join(os.path.expanduser(logdir or ''), 'config.yaml')
+  if not logdir or not os.path.exists(filename):
+    raise OSError(f'There is no configuration in {logdir!r}.')
+  stored = files.read_yaml(filename)
+  if not isinstance(stored, dict):
+    raise ValueError(f'{filename} holds no mapping.')
+  return AttrDict(stored)
+
+
+def train(model_fn, datasets, logdir, config, observers=()):
+  """Train a model until the configured number of steps.
+
+  Args:
+    model_fn: Function from data, trainer and configuration to score, summary
+      and a list of functions to call at the end.
+    datasets: AttrDict of the datasets `train` and `test`.
+    logdir: Folder of the run, or None.
+    config: Configuration.
+    observers: List of `agents.tools.phases.Observer` to inform.
+
+  Yields:
+    Mean score of each test phase.
+  """
+  if logdir and not os.path.exists(os.path.join(logdir, 'config.yaml')):
+    save_config(config, logdir)
+  trainer = Trainer(logdir, config=config)
+  trainer.checkpoint_secs = config.get('checkpoint_secs')
+  for observer in observers:
+    trainer.add_observer(observer)
+  cleanups = []
+  try:
+    with tf.variable_scope('graph', use_resource=True):
+      data = get_batch(datasets, trainer.phase, trainer.reset)
+      score, summary, cleanups = model_fn(data, trainer, config)
+      logging.getLogger(__name__).info(
+        'The model has %s weights.', f'{count_weights():,}'
+      )
+      batch_size = config.batch_shape[0]
+      if config.train_steps:
+        trainer.add_phase(
+          'train',
+          config.train_steps,
+          score,
+          summary,
+          batch_size=batch_size,
+          report_every=None,
+          log_every=config.train_log_every,
+          checkpoint_every=config.train_checkpoint_every,
+        )
+      if config.test_steps:
+        trainer.add_phase(
+          'test',
+          config.test_steps,
+          score,
+          summary,
+          batch_size=batch_size,
+          report_every=config.test_steps,
+          log_every=config.test_steps,
+          checkpoint_every=config.test_checkpoint_every,
+        )
+    for saver in config.savers:
+      trainer.add_saver(**saver)
+    yield from trainer.iterate(config.max_steps)
+  finally:
+    for cleanup in cleanups:
+      cleanup()
+
+
+def get_batch(datasets, phase, reset):
+  """Next batch of the dataset that belongs to a phase.
+
+  Args:
+    datasets: AttrDict of the datasets `train` and `test`.
+    phase: String tensor.
+    reset: Unused, as in the original.
+
+  Returns:
+    Dict of tensors [batch, time, ...], and `length` int32 [batch].
+  """
+  del reset
+  with tf.variable_scope('datasets'):
+    iterators = {
+      name: tf.data.make_one_shot_iterator(datasets[name])
+      for name in ('train', 'test')
+    }
+    data = tf.cond(
+      tf.equal(phase, 'train'),
+      iterators['train'].get_next,
+      iterators['test'].get_next,
+    )
+    if not isinstance(data, dict):
+      data = {'data': data}
+    if 'length' not in data:
+      example = next(iter(data.values()))
+      data['length'] = (
+        tf.zeros((tf.shape(example)[0],), tf.int32) + tf.shape(example)[1]
+      )
+    return data
+
+
+def print_metrics(metrics, step, every, name='metrics'):
+  """Print the means of metrics now and then.
+
+  Args:
+    metrics: Dict from name to scalar tensor.
+    step: Integer tensor.
+    every: Steps between two lines.
+    name: First word of the line.
+
+  Returns:
+    Operation.
+  """
+  means, updates = [], []
+  with tf.variable_scope(f'print_{name}'):
+    for key, value in metrics.items():
+      mean = StreamingMean((), tf.float32, f'mean_{key}')
+      means.append(mean)
+      updates.append(mean.submit(value))
+    with tf.control_dependencies(updates):
+      title = '/'.join(['step'] + list(metrics))
+
+      def show():
+        values = [tf.cast(step, tf.float32)] + [x.clear() for x in means]
+        return tf.py_func(
+          lambda *numbers: _print_line(name, title, numbers),
+          values,
+          [],
+          stateful=True,
+        )
+
+      due = tf.equal(tf.math.floormod(tf.cast(step, tf.int64), every), 0)
+      return tf.cond(due, lambda: tf.group(show()), tf.no_op)
+
+
+def _print_line(name, title, numbers):
+  step, *values = numbers
+  text = ' '.join(f'{x:.4g}' for x in values)
+  print(f'{name}: {title} = [{int(step)} {text}]')
