@@ -12,7 +12,7 @@ class UsageError(ValueError):
 
 def suggest(name: str, known) -> str:
   """Sentence that names the nearest known names, or lists all of them."""
-  known = sorted(known)
+  known = sorted(set(known))
   close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
   if close:
     return f'Did you mean {" or ".join(close)}?'

@@ -132,7 +132,8 @@ class Progress:
     values = {'step': self._global_step}
     values.update(self._status())
     if self._rate:
-      values['ex/s'] = f'{self._rate:.3g}'
+      if not self._fancy:
+        values['ex/s'] = f'{self._rate:.3g}'
       if self._max_step:
         left = max(0, self._max_step - self._global_step) / self._rate
         values['left'] = format_duration(left)

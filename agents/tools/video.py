@@ -75,6 +75,25 @@ def write_png(filename: str, image) -> None:
     file_.write(encode_png(image))
 
 
+def caption(image, text: str, height: int = 20):
+  """Add a dark strip with a line of text below an image.
+
+  Args:
+    image: uint8 array [height, width, 3].
+    text: Text, cut off at the right edge.
+    height: Height of the strip in pixels.
+
+  Returns:
+    uint8 array [height + strip, width, 3].
+  """
+  from PIL import Image
+  from PIL import ImageDraw
+
+  strip = Image.new('RGB', (image.shape[1], height), (24, 24, 24))
+  ImageDraw.Draw(strip).text((4, 4), text, fill=(240, 240, 240))
+  return np.concatenate([image, np.asarray(strip)], 0)
+
+
 def contact_sheet(videos, columns: int = 10, scale: int = 1, gap: int = 2):
   """Arrange evenly spaced frames of several videos, one video per row.
 

@@ -71,34 +71,59 @@ def define_config(logdir, args):
   Raises:
     UsageError: If the parameters are wrong, or do not fit the existing run.
   """
-  from agents import utility as agents_utility
-  from planet.scripts import configs
-  from planet.scripts import parameters
-
-  name, given, seed = _resolve_source(logdir, args)
-  params = AttrDict(given, logdir=logdir)
-  params.get('logdir')
-  config = AttrDict()
-  config.seed = seed
-  checkpoint = agents_utility.latest_checkpoint(logdir)
-  config.first_step = int(checkpoint.rpartition('-')[2]) if checkpoint else 0
-  config = configs.find(name)(config, params)
-  parameters.check_all_used(params)
-  config.source = AttrDict(config=name, params=given, seed=seed)
-  config.lock()
-  return config
-
-
-def _resolve_source(logdir, args):
-  """Name of the configuration, given parameters and seed of a run."""
-  from planet.training import utility
-
   given = {key: args.params.get(key) for key in args.params}
   seed = getattr(args, 'seed', None)
+  stored = _load_source(logdir)
+  if not stored:
+    return _build(logdir, args.config, given, seed)
+  name, before, old_seed = stored
+  changed = [] if name == args.config else ['--config']
+  changed += sorted(
+    key
+    for key in set(before) | set(given)
+    if key not in _FREE_ON_RESUME and before.get(key) != given.get(key)
+  )
+  if seed is not None and seed != old_seed:
+    changed.append('--seed')
+  if changed:
+    raise errors.UsageError(
+      f'The run in {logdir} was started with --config {name} --params '
+      f'"{before}" --seed {old_seed}. Now {", ".join(changed)} would change. '
+      'Repeat the command to continue, or use another logdir.'
+    )
+  free = {key: given[key] for key in _FREE_ON_RESUME if key in given}
+  return _build(logdir, name, {**before, **free}, old_seed)
+
+
+def restore_config(logdir, overrides):
+  """Build the configuration of an existing run.
+
+  Args:
+    logdir: Folder of the run.
+    overrides: Dict of parameters that differ.
+
+  Returns:
+    Locked AttrDict.
+
+  Raises:
+    UsageError: If there is no readable configuration, or a parameter is
+      wrong.
+  """
+  stored = _load_source(logdir)
+  if not stored:
+    raise errors.UsageError(f'There is no configuration in {logdir}.')
+  name, params, seed = stored
+  return _build(logdir, name, {**params, **overrides}, seed)
+
+
+def _load_source(logdir):
+  """Name, parameters and seed of an existing run, None if it is new."""
+  from planet.training import utility
+
   try:
     stored = utility.load_config(logdir)
   except OSError:
-    return args.config, given, seed
+    return None
   except ValueError as error:
     raise errors.UsageError(
       f'Cannot read the configuration of {logdir}: {error} Repair '
@@ -109,27 +134,24 @@ def _resolve_source(logdir, args):
       f'The config.yaml of {logdir} was not written by this program; use '
       'another logdir.'
     )
-  before = dict(stored.params or {})
-  changed = [] if stored.config == args.config else ['--config']
-  changed += sorted(
-    key
-    for key in set(before) | set(given)
-    if key not in _FREE_ON_RESUME and before.get(key) != given.get(key)
-  )
-  if seed is not None and seed != stored.get('seed'):
-    changed.append('--seed')
-  if changed:
-    raise errors.UsageError(
-      f'The run in {logdir} was started with --config {stored.config} '
-      f'--params {before} --seed {stored.get("seed")}, and '
-      f'{", ".join(changed)} differs now. Repeat the command to continue, '
-      'or use another logdir.'
-    )
-  merged = {
-    **before,
-    **{key: given[key] for key in _FREE_ON_RESUME if key in given},
-  }
-  return stored.config, merged, stored.get('seed')
+  return stored.config, dict(stored.params or {}), stored.get('seed')
+
+
+def _build(logdir, name, given, seed):
+  from agents import utility as agents_utility
+  from planet.scripts import configs
+  from planet.scripts import parameters
+
+  params = AttrDict(given, logdir=logdir)
+  config = AttrDict()
+  config.seed = seed
+  checkpoint = agents_utility.latest_checkpoint(logdir)
+  config.first_step = int(checkpoint.rpartition('-')[2]) if checkpoint else 0
+  config = configs.find(name)(config, params)
+  parameters.check_all_used(params)
+  config.source = AttrDict(config=name, params=given, seed=seed)
+  config.lock()
+  return config
 
 
 def _check_writable(logdir):

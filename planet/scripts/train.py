@@ -14,6 +14,7 @@ import glob
 import os
 import sys
 
+from agents.tools import entry
 from agents.tools import errors
 from agents.tools import files
 from agents.tools import stopping
@@ -181,17 +182,13 @@ def parse_params(text):
 
 def run(argv=None):
   """Entry point; returns the exit code."""
-  try:
+
+  def work():
     args = parse_args(argv)
     with stopping.handle_signals():
       main(args)
-    return 0
-  except stopping.StopRequested:
-    print('Stopped. Repeat the command to continue.', file=sys.stderr)
-    return 0
-  except errors.UsageError as error:
-    print(f'Error: {error}', file=sys.stderr)
-    return 2
+
+  return entry.run(work)
 
 
 def _seed_everything(seed):
@@ -218,7 +215,8 @@ def _explain_idleness(args):
       f'{failed[0]}. Delete the files DONE and FAIL there to continue it.'
     )
   print(
-    'There is nothing to do: all runs are done or belong to other workers.',
+    'There is nothing to do: all runs are done or belong to other workers. '
+    'To train a run for longer, delete its file DONE and raise max_steps.',
     file=sys.stderr,
   )
 

@@ -3,11 +3,12 @@
 import functools
 
 
-class bind:  # pylint: disable=invalid-name
-  """Picklable partial call.
+class bind(functools.partial):
+  """Picklable partial call with a name.
 
   Arguments given at the time of the call follow those given here; keyword
-  arguments given at the time of the call win.
+  arguments given at the time of the call win. Binding a bound function again
+  adds to its arguments.
 
   Args:
     fn: Function to call.
@@ -15,18 +16,7 @@ class bind:  # pylint: disable=invalid-name
     **kwargs: Keyword arguments.
   """
 
-  def __init__(self, fn, *args, **kwargs):
-    self._fn = fn
-    self._args = args
-    self._kwargs = kwargs
-    name = getattr(fn, '__name__', None) or type(fn).__name__
-    functools.update_wrapper(self, fn, updated=())
+  def __init__(self, *unused_args, **unused_kwargs):
+    super().__init__()
+    name = getattr(self.func, '__name__', None) or type(self.func).__name__
     self.__name__ = name
-
-  def __call__(self, *args, **kwargs):
-    return self._fn(*self._args, *args, **{**self._kwargs, **kwargs})
-
-  def __repr__(self):
-    args = [repr(x) for x in self._args]
-    args += [f'{k}={v!r}' for k, v in self._kwargs.items()]
-    return f'bind({", ".join([self.__name__] + args)})'

@@ -74,29 +74,29 @@ class CustomOptimizer:
     Returns:
       Tuple of a summary string and the norm of the gradient.
     """
-    with tf.name_scope(f'optimizer_{self._name}'):
-      if self._debug:
-        loss = tf.check_numerics(loss, f'{self._name}_loss')
-      gradients, variables = zip(
-        *self._optimizer.compute_gradients(loss, self._variables)
-      )
-      norm = tf.global_norm(gradients)
-      if self._debug:
-        with tf.control_dependencies([tf.Assert(norm > 0, [norm])]):
-          norm = tf.identity(norm)
-      if self._clipping is not None:
-        gradients, _ = tf.clip_by_global_norm(gradients, self._clipping, norm)
-      optimize = self._optimizer.apply_gradients(zip(gradients, variables))
-      with tf.control_dependencies([optimize]):
-        summary = tf.cond(self._log, lambda: self._define_summaries(norm), str)
-        return summary, tf.identity(norm)
+    if self._debug:
+      loss = tf.check_numerics(loss, f'{self._name}_loss')
+    gradients, variables = zip(
+      *self._optimizer.compute_gradients(loss, self._variables)
+    )
+    norm = tf.global_norm(gradients)
+    if self._debug:
+      with tf.control_dependencies([tf.Assert(norm > 0, [norm])]):
+        norm = tf.identity(norm)
+    if self._clipping is not None:
+      gradients, _ = tf.clip_by_global_norm(gradients, self._clipping, norm)
+    optimize = self._optimizer.apply_gradients(zip(gradients, variables))
+    with tf.control_dependencies([optimize]):
+      summary = tf.cond(self._log, lambda: self._define_summaries(norm), str)
+      return summary, tf.identity(norm)
 
   def _define_summaries(self, norm):
-    summaries = [
-      tf.summary.scalar('learning_rate', self._learning_rate),
-      tf.summary.scalar('grad_norm', norm),
-    ]
-    if self._clipping is not None:
-      clipped = tf.minimum(norm, self._clipping)
-      summaries.append(tf.summary.scalar('clipped_gradient_norm', clipped))
-    return tf.summary.merge(summaries)
+    with tf.name_scope(f'optimizer_{self._name}'):
+      summaries = [
+        tf.summary.scalar('learning_rate', self._learning_rate),
+        tf.summary.scalar('grad_norm', norm),
+      ]
+      if self._clipping is not None:
+        clipped = tf.minimum(norm, self._clipping)
+        summaries.append(tf.summary.scalar('clipped_gradient_norm', clipped))
+      return tf.summary.merge(summaries)

@@ -1,11 +1,10 @@
 """Graph of the model, its updates, and the collection of episodes."""
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools import schedule
-from planet.tools import unroll
 from planet.training import objectives as objectives_lib
 from planet.training import utility
+from planet.training.define_networks import define_networks
 from planet.training.define_summaries import define_summaries
 
 
@@ -26,10 +25,15 @@ def define_model(data, trainer, config):
   """
   cleanups = []
   try:
-    graph = _define_graph(data, trainer, config)
+    graph = define_networks(data, config)
+    objectives = objectives_lib.compute_objectives(
+      graph.posterior, graph.prior, graph.data, graph, config
+    )
+    with graph.unlocked:
+      graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
     with tf.variable_scope('optimizers'):
       optimizer_summaries, grad_norms = utility.apply_optimizers(
-        graph.objective_list, trainer, config
+        objectives, trainer, config
       )
     with tf.control_dependencies(optimizer_summaries):
       collect_summaries = _define_collection(graph, config, cleanups)
@@ -40,13 +44,12 @@ def define_model(data, trainer, config):
       name='summaries',
     )
     score.set_shape((None,))
-    objectives = {x.name: x.value for x in graph.objective_list}
     printed = [
       utility.print_metrics(
         metrics, trainer.global_step, config.print_metrics_every, name
       )
       for name, metrics in (
-        ('objectives', objectives),
+        ('objectives', objectives_lib.as_dict(objectives)),
         ('gradient_norms', grad_norms),
       )
     ]
@@ -60,53 +63,6 @@ def define_model(data, trainer, config):
     for cleanup in cleanups:
       cleanup()
     raise
-
-
-def _define_graph(data, trainer, config):
-  """Networks, states and losses for a batch of data."""
-  if config.observation == 'vector':
-    data = dict(
-      data, vector=tf.concat([data[key] for key in config.observation_keys], -1)
-    )
-  cell = config.cell()
-  encoder = tf.make_template('encoder', config.encoder, create_scope_now_=True)
-  heads = _define_heads(data, cell, config)
-  embedded = encoder(data)
-  graph = AttrDict(
-    cell=cell,
-    encoder=encoder,
-    heads=heads,
-    data=data,
-    embedded=embedded,
-    trainer=trainer,
-    step=trainer.step,
-  )
-  prior, posterior = unroll.closed_loop(
-    cell, embedded, data['action'], config.debug
-  )
-  objectives = objectives_lib.compute_objectives(
-    posterior, prior, data, graph, config
-  )
-  with graph.unlocked:
-    graph.update(prior=prior, posterior=posterior, objective_list=objectives)
-  return graph
-
-
-def _define_heads(data, cell, config):
-  """Templates of all heads, whose weights exist after this call."""
-  heads = AttrDict(_unlocked=True)
-  features = cell.features_from_state(cell.zero_state(1, tf.float32))
-  for key, head in config.heads.items():
-    source = 'action' if key == 'action_target' else key
-    heads[key] = tf.make_template(
-      f'head_{key}',
-      head,
-      create_scope_now_=True,
-      data_shape=data[source].shape[2:].as_list(),
-    )
-    heads[key](features)
-  heads.lock()
-  return heads
 
 
 def _define_collection(graph, config, cleanups):

@@ -6,6 +6,7 @@ from agents.tools.tf1 import tf
 from planet.tools import summary as summary_lib
 from planet.tools import unroll
 from planet.tools.count_dataset import count_dataset
+from planet.training import objectives as objectives_lib
 from planet.training import utility
 
 
@@ -34,7 +35,7 @@ def _define_general(graph, config, target):
     summaries = summary_lib.timing_summaries(graph.trainer.global_step)
     summaries += summary_lib.dataset_summaries(count_dataset(config.train_dir))
     summaries += summary_lib.objective_summaries(
-      {x.name: x.value for x in graph.objective_list}
+      objectives_lib.as_dict(graph.objectives)
     )
     if 'image' in target:
       summaries.append(summary_lib.data_summary(target['image']))

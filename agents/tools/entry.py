@@ -1,0 +1,27 @@
+"""How programs end: exit codes and last words."""
+
+import sys
+
+from agents.tools import errors
+from agents.tools import stopping
+
+
+def run(function) -> int:
+  """Call the main function of a program and turn its fate into an exit code.
+
+  Args:
+    function: Function without arguments.
+
+  Returns:
+    0 after success and when the user asked to stop, 2 for bad input, whose
+    sentence is printed. Other errors are raised.
+  """
+  try:
+    function()
+    return 0
+  except stopping.StopRequested:
+    print('Stopped. Repeat the command to continue.', file=sys.stderr)
+    return 0
+  except errors.UsageError as error:
+    print(f'Error: {error}', file=sys.stderr)
+    return 2

@@ -1,0 +1,107 @@
+"""Turn an image strip of TensorBoard into a video.
+
+Strips show time from left to right and the sequences of a batch below each
+other. The video shows the sequences side by side.
+
+Example:
+
+  python -m planet.scripts.create_video -i strip.png -o video.mp4
+"""
+
+import argparse
+import os
+import sys
+
+import numpy as np
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import video
+
+
+def main(args):
+  """Convert one file.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If the input is no strip of such tiles, or the output exists.
+  """
+  outfile = os.path.expanduser(args.output)
+  if os.path.exists(outfile) and not args.force:
+    raise errors.UsageError(f'{outfile} exists; use -f to overwrite it.')
+  frames = split_strip(read_image(args.input), args.tile_x, args.tile_y)
+  scale = max(1, round(args.dpi / 50))
+  video.write_video(outfile, frames, args.fps, scale)
+  print(f'Wrote {len(frames)} frames to {outfile}.')
+
+
+def read_image(filename):
+  """Image uint8 [height, width, 3] from a file.
+
+  Raises:
+    UsageError: If the file is missing or no image.
+  """
+  from PIL import Image
+
+  try:
+    with Image.open(os.path.expanduser(filename)) as image:
+      return np.asarray(image.convert('RGB'))
+  except OSError as error:
+    raise errors.UsageError(
+      f'Cannot read the image {filename}: {error}.'
+    ) from None
+
+
+def split_strip(image, tile_x, tile_y):
+  """Frames of a strip.
+
+  Args:
+    image: uint8 array [batch * tile_y, time * tile_x, 3].
+    tile_x: Width of one tile.
+    tile_y: Height of one tile.
+
+  Returns:
+    uint8 array [time, tile_y, batch * tile_x, 3].
+
+  Raises:
+    UsageError: If the size of the image is no multiple of that of a tile.
+  """
+  height, width, channels = image.shape
+  if height % tile_y or width % tile_x:
+    raise errors.UsageError(
+      f'The image of {width} x {height} pixels does not consist of tiles of '
+      f'{tile_x} x {tile_y}; give their size with -x and -y.'
+    )
+  batch, time = height // tile_y, width // tile_x
+  tiles = image.reshape(batch, tile_y, time, tile_x, channels)
+  tiles = tiles.transpose(2, 1, 0, 3, 4)
+  return tiles.reshape(time, tile_y, batch * tile_x, channels)
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.create_video',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('-i', '--input', required=True, help='image strip')
+  add('-o', '--output', required=True, help='.mp4 or .gif file')
+  add('-f', '--force', action='store_true', help='overwrite the output')
+  add('-x', '--tile_x', type=int, default=64, help='width of a tile')
+  add('-y', '--tile_y', type=int, default=64, help='height of a tile')
+  add('-r', '--fps', type=float, default=10, help='frames per second')
+  add('-d', '--dpi', type=int, default=50, help='50 keeps the size')
+  return parser.parse_args(argv)
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  return entry.run(lambda: main(parse_args(argv)))
+
+
+if __name__ == '__main__':
+  sys.exit(run())

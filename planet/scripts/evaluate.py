@@ -1,0 +1,241 @@
+"""Play episodes with a trained model and its planner.
+
+Example:
+
+  python -m planet.scripts.evaluate --logdir ~/logdir --episodes 10 \\
+      --video out.mp4
+
+Prints the return of each episode, their mean and standard deviation. With a
+video comes a contact sheet, a PNG of the same name.
+"""
+
+import argparse
+import os
+import sys
+
+import numpy as np
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import progress
+from agents.tools import stopping
+from agents.tools import video
+
+_SHEET_ROWS = 10
+_VIDEO_SIZE = 256
+
+
+def main(args):
+  """Play the episodes, print the scores, write video and contact sheet.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If there is no run or no checkpoint, or the video cannot be
+      written.
+  """
+  config, path = prepare(args)
+  if args.video:
+    _check_video(args.video, config)
+  print(f'Playing with {path}.')
+  scores, videos = [], []
+  try:
+    for episode in play(config, path, args.episodes):
+      print(
+        f'Episode {episode.number} of {episode.task}: '
+        f'return {episode.score:.1f}, {len(episode.rewards)} decisions.',
+        flush=True,
+      )
+      scores.append(episode.score)
+      if args.video:
+        videos.append(annotate(episode))
+  finally:
+    if scores:
+      print(
+        f'Mean return {np.mean(scores):.1f}, standard deviation '
+        f'{np.std(scores):.1f}, {len(scores)} episodes.'
+      )
+    if videos:
+      write_pictures(args.video, videos, args.fps)
+
+
+def prepare(args):
+  """Configuration of the run and path of the checkpoint.
+
+  Args:
+    args: Object with `logdir`, `checkpoint`, `params` and `seed`.
+
+  Raises:
+    UsageError: If there is no run or no checkpoint.
+  """
+  from agents import utility as agents_utility
+  from planet.scripts import preparation
+
+  logdir = find_run(args.logdir)
+  for key in args.params:
+    if not key.startswith('planner'):
+      raise errors.UsageError(
+        f'Parameter {key!r} belongs to the trained model; only those of the '
+        'planner can be changed for an evaluation.'
+      )
+  config = preparation.restore_config(logdir, args.params)
+  with config.unlocked:
+    config.seed = args.seed
+  if args.checkpoint:
+    path = os.path.join(logdir, args.checkpoint)
+    found = os.path.exists(path + '.index')
+  else:
+    path = agents_utility.latest_checkpoint(logdir)
+    found = path is not None
+  if not found:
+    raise errors.UsageError(
+      f'There is no checkpoint {args.checkpoint or ""} in {logdir} yet. One '
+      'is written at the end of training, when it is stopped with Ctrl-C, '
+      'and every checkpoint_minutes.'
+    )
+  return config, path
+
+
+def play(config, path, episodes):
+  """Play episodes of all tasks of a run.
+
+  Args:
+    config: Configuration of the run.
+    path: Path of the checkpoint.
+    episodes: Number of episodes per task.
+
+  Yields:
+    Episodes as `planet.training.playing.Player.play` returns them.
+  """
+  from planet.envs import probe
+  from planet.training import playing
+
+  bar = progress.Progress()
+
+  def show(steps, unused_score):
+    stopping.check()
+    bar.update(1, steps)
+
+  try:
+    for name, simulation in config.test_collects.items():
+      shapes = probe.inspect(simulation.task.env_ctor)['shapes']
+      with playing.Player(path, config, name, shapes) as player:
+        for number in range(1, episodes + 1):
+          bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
+          yield player.play(show)
+  finally:
+    bar.close()
+
+
+def find_run(logdir):
+  """Folder of the run within a folder that may be that of an experiment.
+
+  Raises:
+    UsageError: If there is none, or more than one.
+  """
+  logdir = os.path.abspath(os.path.expanduser(logdir))
+  if os.path.exists(os.path.join(logdir, 'config.yaml')):
+    return logdir
+  names = sorted(os.listdir(logdir)) if os.path.isdir(logdir) else []
+  found = [
+    os.path.join(logdir, name)
+    for name in names
+    if os.path.exists(os.path.join(logdir, name, 'config.yaml'))
+  ]
+  if not found:
+    raise errors.UsageError(
+      f'There is no run in {logdir}; give the --logdir of the training.'
+    )
+  if len(found) > 1:
+    raise errors.UsageError(
+      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
+      f'--logdir {found[0]}.'
+    )
+  return found[0]
+
+
+def annotate(episode):
+  """Enlarged frames of an episode with time and return below.
+
+  Args:
+    episode: AttrDict with `observations` uint8 [time, height, width, 3],
+      `rewards` [time], `number` and `task`.
+
+  Returns:
+    uint8 array [time, larger height, larger width, 3].
+  """
+  scale = max(1, _VIDEO_SIZE // episode.observations.shape[1])
+  frames = episode.observations.repeat(scale, 1).repeat(scale, 2)
+  title = f'episode {episode.number}'
+  return np.stack(
+    [
+      video.caption(frame, f'{title}  step {step}  return {return_:.1f}')
+      for step, (frame, return_) in enumerate(
+        zip(frames, np.cumsum(episode.rewards)), 1
+      )
+    ]
+  )
+
+
+def write_pictures(filename, videos, fps):
+  """Write all episodes to one video, and a contact sheet beside it."""
+  video.write_video(filename, np.concatenate(videos), fps)
+  sheet = os.path.splitext(filename)[0] + '.png'
+  frames = [x[:, ::2, ::2] for x in videos[:_SHEET_ROWS]]
+  video.write_png(sheet, video.contact_sheet(frames))
+  print(f'Wrote {filename} and {sheet}.')
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  from planet.scripts import train
+
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.evaluate',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('--logdir', required=True, help='folder of the experiment or run')
+  add('--episodes', type=int, default=10, help='episodes per task')
+  add('--video', default=None, help='file to write, .mp4 or .gif')
+  add('--fps', type=float, default=20, help='frames per second of the video')
+  add('--checkpoint', default=None, help='such as model.ckpt-1000; newest')
+  add('--seed', type=int, default=None, help='of environment and planner')
+  add('--params', default='{}', help='planner parameters, a YAML mapping')
+  args = parser.parse_args(argv)
+  args.params = train.parse_params(args.params)
+  if args.episodes < 1:
+    raise errors.UsageError(
+      f'Flag --episodes is {args.episodes}; give at least 1.'
+    )
+  return args
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+
+  def work():
+    args = parse_args(argv)
+    with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+      main(args)
+
+  return entry.run(work)
+
+
+def _check_video(filename, config):
+  if os.path.splitext(filename)[1].lower() not in ('.mp4', '.gif'):
+    raise errors.UsageError(
+      f'Cannot write a video to {filename!r}; use a name that ends in .mp4 '
+      'or .gif.'
+    )
+  if config.observation != 'image':
+    raise errors.UsageError(
+      'This run has learned from vectors and sees no images; evaluate it '
+      'without --video.'
+    )
+
+
+if __name__ == '__main__':
+  sys.exit(run())

@@ -1,0 +1,138 @@
+"""Write scalars of TensorBoard event files to CSV files.
+
+Example:
+
+  python -m planet.scripts.fetch_events --logdirs '~/logdir/*/test' \\
+      --tags 'trainer*score' --outdir ~/curves
+
+Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step, value.
+"""
+
+import argparse
+import concurrent.futures
+import csv
+import fnmatch
+import functools
+import glob
+import os
+import re
+import sys
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import files
+
+
+def main(args):
+  """Fetch the events of all folders that match.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If no folder matches.
+  """
+  logdirs = sorted(
+    x for x in glob.glob(os.path.expanduser(args.logdirs)) if os.path.isdir(x)
+  )
+  if not logdirs:
+    raise errors.UsageError(
+      f'No folder matches --logdirs {args.logdirs!r}; the phases of a run '
+      "write to its folders train and test, such as '~/logdir/*/test'."
+    )
+  fetch = functools.partial(
+    fetch_logdir, tags=args.tags, outdir=args.outdir, force=args.force
+  )
+  with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
+    for logdir, filenames in zip(logdirs, pool.map(fetch, logdirs)):
+      print(f'{logdir}: {"skipped" if filenames is None else len(filenames)}')
+
+
+def fetch_logdir(logdir, tags, outdir, force=False):
+  """Write the scalars of one folder of event files.
+
+  Args:
+    logdir: Folder of event files.
+    tags: Pattern of the tags, with `*` for any text.
+    outdir: Folder of the CSV files, created if needed.
+    force: Whether to write again what has been written before.
+
+  Returns:
+    List of the written files, None if the folder was skipped.
+  """
+  outdir = os.path.expanduser(outdir)
+  prefix = os.path.join(outdir, sanitize(logdir) + '___')
+  if glob.glob(glob.escape(prefix) + '*') and not force:
+    return None
+  filenames = []
+  for tag, rows in sorted(read_scalars(logdir, tags).items()):
+    filenames.append(f'{prefix}{sanitize(tag)}.csv')
+    with files.atomic_write(filenames[-1]) as file_:
+      writer = csv.writer(file_)
+      writer.writerow(['wall_time', 'step', 'value'])
+      writer.writerows(rows)
+  return filenames
+
+
+def read_scalars(logdir, tags='*'):
+  """Scalars of all event files of a folder, in the order of writing.
+
+  Args:
+    logdir: Folder of event files.
+    tags: Pattern of the tags.
+
+  Returns:
+    Dict from tag to a list of (wall_time, step, value).
+  """
+  from agents.tools.tf1 import tf
+
+  scalars = {}
+  pattern = os.path.join(glob.escape(logdir), '*tfevents*')
+  for filename in sorted(glob.glob(pattern)):
+    try:
+      for event in tf.train.summary_iterator(filename):
+        for value in event.summary.value:
+          if value.HasField('simple_value') and fnmatch.fnmatchcase(
+            value.tag, tags
+          ):
+            row = (event.wall_time, event.step, value.simple_value)
+            scalars.setdefault(value.tag, []).append(row)
+    except tf.errors.DataLossError:
+      # The file ends within an event, as its writer is at work or was killed.
+      continue
+  return scalars
+
+
+def sanitize(text):
+  """Text with everything but letters and digits replaced by `_`."""
+  return re.sub(r'[^a-zA-Z0-9]', '_', text)
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.fetch_events',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('--logdirs', required=True, help='pattern of folders of event files')
+  add('--tags', default='trainer*score', help='pattern of tags')
+  add('--outdir', required=True, help='folder to write to')
+  add(
+    '--force',
+    type=lambda x: {'True': True, 'False': False}[x],
+    default=False,
+    help='True or False, whether to write again',
+  )
+  add('--workers', type=int, default=10, help='folders to read at once')
+  return parser.parse_args(argv)
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  return entry.run(lambda: main(parse_args(argv)))
+
+
+if __name__ == '__main__':
+  sys.exit(run())

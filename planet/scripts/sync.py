@@ -1,0 +1,104 @@
+"""Mirror the Python files of one source tree in another one.
+
+The first file of the target decides about licence headers: if it begins with
+a block of comments, every mirrored file gets this block; otherwise the block
+at the beginning of the first file of the source is removed everywhere.
+
+Example:
+
+  python -m planet.scripts.sync --source ~/planet --target ~/public/planet
+"""
+
+import argparse
+import os
+import sys
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import files
+
+
+def main(args):
+  """Copy all files whose text differs.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If the source holds no Python files.
+  """
+  source = os.path.expanduser(args.source)
+  target = os.path.expanduser(args.target)
+  names = list_files(source)
+  if not names:
+    raise errors.UsageError(f'There are no Python files in {source}.')
+  known = list_files(target)
+  old = read_header(os.path.join(source, names[0]))
+  new = read_header(os.path.join(target, known[0])) if known else old
+  count = 0
+  for name in names:
+    text = exchange_header(read(os.path.join(source, name)), old, new)
+    filename = os.path.join(target, name)
+    if not os.path.exists(filename) or read(filename) != text:
+      count += 1
+      with files.atomic_write(filename) as file_:
+        file_.write(text)
+  print(f'Wrote {count} of {len(names)} files to {target}.')
+  for name in sorted(set(known) - set(names)):
+    print(f'Only in the target: {name}')
+
+
+def list_files(folder):
+  """Sorted paths of all Python files, relative to a folder."""
+  found = []
+  for place, _, names in os.walk(folder):
+    found += [
+      os.path.relpath(os.path.join(place, name), folder)
+      for name in names
+      if name.endswith('.py')
+    ]
+  return sorted(found)
+
+
+def read_header(filename):
+  """Comments at the beginning of a file, with the empty lines after them."""
+  lines = read(filename).splitlines(keepends=True)
+  count = 0
+  while count < len(lines) and lines[count].startswith('#'):
+    count += 1
+  while count and count < len(lines) and not lines[count].strip():
+    count += 1
+  return ''.join(lines[:count])
+
+
+def exchange_header(text, old, new):
+  """Text with one header in place of another one, or of none."""
+  text = text[len(old) :] if old and text.startswith(old) else text
+  return text if text.startswith(new) else new + text
+
+
+def read(filename):
+  """Text of a file."""
+  with open(filename) as file_:
+    return file_.read()
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.sync',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  parser.add_argument('--source', required=True, help='folder to copy from')
+  parser.add_argument('--target', required=True, help='folder to copy to')
+  return parser.parse_args(argv)
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  return entry.run(lambda: main(parse_args(argv)))
+
+
+if __name__ == '__main__':
+  sys.exit(run())

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Sets everything up, then runs the linter and the tests. Arguments go to
+# pytest, such as: ./scripts/test.sh -m slow
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/setup.sh
+set_up
+"$VENV/bin/ruff" check .
+"$VENV/bin/ruff" format --check .
+exec "$VENV/bin/python" -m pytest "$@"
