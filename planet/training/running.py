@@ -144,6 +144,7 @@ class Run:
     self._init_fn = None
     self._stopped = threading.Event()
     self._conflict = threading.Event()
+    self._locked = None
 
   def claim(self):
     """Become the owner of the run.
@@ -160,7 +161,9 @@ class Run:
       _logger.info('Resume run %s.', self.logdir)
     else:
       raise SkipRun(self.logdir)
+    self._lock()
     self._store_ping(overwrite=True)
+    self._lock()
     # Of several workers that claim at the same time, the last one wins.
     time.sleep(self._ping_every)
     if not self._owns():
@@ -199,6 +202,7 @@ class Run:
       self._stopped.set()
       if thread:
         thread.join(1)
+      self._unlock()
 
   def _should_start(self):
     return not self._exists('PING') and not self._exists('DONE')
@@ -213,6 +217,29 @@ class Run:
     now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
     stale = (now - last).total_seconds() >= 2 * self._ping_every
     return name == self._worker_name or stale
+
+  def _lock(self):
+    """Without further signs of life, keep others on this machine away."""
+    if self._ping_every:
+      return
+    try:
+      import fcntl
+
+      locked = open(os.path.join(self.logdir, 'PING'), 'rb')
+      fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      locked.close()
+      _logger.warning('Another process works on the run %s.', self.logdir)
+      raise SkipRun(self.logdir) from None
+    except (ImportError, OSError):
+      return  # There is no such file yet, or no locks on this file system.
+    self._unlock()
+    self._locked = locked
+
+  def _unlock(self):
+    if self._locked:
+      self._locked.close()
+      self._locked = None
 
   def _keep_pinging(self):
     while not self._stopped.wait(self._ping_every):

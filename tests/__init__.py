@@ -1,0 +1,1 @@
+"""Tests of the whole project; the folders mirror those of the code."""

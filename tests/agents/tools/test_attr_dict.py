@@ -1,0 +1,204 @@
+"""Dictionaries with attribute access, in both strictnesses."""
+
+import copy
+import pickle
+
+import pytest
+
+from agents.tools.attr_dict import AttrDict
+
+both = pytest.mark.parametrize('strict', [False, True])
+
+
+def test_strict_refuses_missing_keys():
+  """A missing key is an AttributeError of `x.k` and `x['k']`."""
+  settings = AttrDict(dict(known=1), _strict=True)
+  with pytest.raises(AttributeError, match='known'):
+    _ = settings.missing
+  with pytest.raises(AttributeError, match='known'):
+    _ = settings['missing']
+  assert settings.get('missing') is None
+  assert 'missing' not in settings
+  assert not hasattr(settings, 'missing')
+
+
+def test_lenient_returns_none():
+  """A missing attribute is None, a missing item a KeyError."""
+  settings = AttrDict(known=1)
+  assert settings.missing is None
+  with pytest.raises(KeyError):
+    _ = settings['missing']
+
+
+@both
+def test_attributes_are_locked(strict):
+  settings = AttrDict(dict(known=1), _strict=strict)
+  with pytest.raises(RuntimeError, match="Cannot set attribute 'known'."):
+    settings.known = 2
+  with pytest.raises(RuntimeError):
+    settings.update(other=2)
+  with pytest.raises(RuntimeError):
+    del settings.known
+  assert dict(settings) == {'known': 1}
+
+
+def test_items_are_locked_if_strict():
+  settings = AttrDict(dict(known=1), _strict=True)
+  with pytest.raises(RuntimeError):
+    settings['known'] = 2
+  with pytest.raises(RuntimeError):
+    settings.setdefault('other', 2)
+  assert settings.setdefault('known', 2) == 1
+  with settings.unlocked:
+    settings['known'] = 3
+  assert settings.known == 3
+
+
+@pytest.mark.xfail(
+  strict=True, reason='AttrDict does not override these methods of dict'
+)
+@pytest.mark.parametrize(
+  'write',
+  [
+    lambda settings: settings.__ior__(dict(other=2)),
+    lambda settings: settings.__delitem__('known'),
+    lambda settings: settings.pop('known'),
+    lambda settings: settings.clear(),
+  ],
+  ids=['|=', 'del', 'pop', 'clear'],
+)
+def test_other_ways_to_change_items_are_locked_if_strict(write):
+  settings = AttrDict(dict(known=1), _strict=True)
+  with pytest.raises(RuntimeError):
+    write(settings)
+
+
+def test_items_are_open_if_lenient():
+  settings = AttrDict(known=1)
+  settings['known'] = 2
+  assert settings.known == 2
+
+
+@both
+def test_created_empty_is_unlocked(strict):
+  settings = AttrDict(_strict=strict)
+  settings.key = 1
+  assert settings.update(other=2) is settings
+  settings.lock()
+  with pytest.raises(RuntimeError):
+    settings.key = 2
+  assert AttrDict(dict(key=1), _unlocked=True, _strict=strict).update(a=1)
+
+
+@both
+def test_defaults_are_seen_by_access_only(strict):
+  """`x.k` and `x['k']` see defaults, `get`, `in` and iteration do not."""
+  settings = AttrDict(
+    dict(known=1), _defaults=dict(known=5, other=2), _strict=strict
+  )
+  assert (settings.known, settings.other, settings['other']) == (1, 2, 2)
+  assert settings.get('other') is None
+  assert 'other' not in settings
+  assert list(settings) == ['known']
+
+
+@both
+def test_touched(strict):
+  """Every way to read counts; what is left is sorted."""
+  settings = AttrDict(dict.fromkeys('edcba', 1), _strict=strict)
+  assert settings.untouched == list('abcde')
+  _ = settings.d, settings['b'], settings.get('missing')
+  assert settings.touched == {'d', 'b', 'missing'}
+  assert settings.untouched == list('ace')
+
+
+@both
+def test_lock_recurses(strict):
+  inner = AttrDict(dict(key=1), _strict=strict)
+  outer = AttrDict(dict(inner=inner), _strict=strict)
+  with outer.unlocked:
+    outer.inner.key = 2
+  with pytest.raises(RuntimeError):
+    inner.key = 3
+  assert inner.key == 2
+
+
+@both
+def test_unlocked_is_exception_safe(strict):
+  settings = AttrDict(dict(key=1), _strict=strict)
+  with pytest.raises(KeyError):
+    with settings.unlocked:
+      settings.key = 2
+      raise KeyError('on purpose')
+  assert settings.key == 2
+  with pytest.raises(RuntimeError):
+    settings.key = 3
+
+
+@both
+def test_magic_names_are_no_keys(strict):
+  settings = AttrDict(_strict=strict)
+  for access in (
+    lambda: settings.__missing__,
+    lambda: setattr(settings, '__key__', 1),
+    lambda: settings.update({'__key__': 1}),
+  ):
+    with pytest.raises(AttributeError):
+      access()
+
+
+@both
+@pytest.mark.parametrize(
+  'duplicate', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_duplicates_keep_their_state(duplicate, strict):
+  """Pickling and deepcopy keep lock, strictness, defaults and touched."""
+  inner = AttrDict(dict(list=[1]), _strict=strict)
+  settings = AttrDict(
+    dict(inner=inner), _strict=strict, _defaults=dict(other=2)
+  )
+  _ = settings.inner
+  twin = duplicate(settings)
+  assert type(twin) is type(twin.inner) is AttrDict
+  assert twin == settings and twin.other == 2
+  assert twin.touched == {'inner', 'other'} and settings.touched == {'inner'}
+  twin.inner.list.append(2)
+  assert inner.list == [1]
+  for locked in (twin, twin.inner):
+    with pytest.raises(RuntimeError):
+      locked.key = 1
+  if strict:
+    with pytest.raises(AttributeError):
+      _ = twin.missing
+
+
+@both
+def test_copy_is_locked(strict):
+  settings = AttrDict(_strict=strict)
+  settings.key = 1
+  with pytest.raises(RuntimeError):
+    settings.copy().key = 2
+  twin = settings.copy(_unlocked=True)
+  twin.key = 2
+  assert (settings.key, twin.key) == (1, 2)
+
+
+def test_save_and_load(tmp_path):
+  """YAML keeps numbers, text and nesting; other endings are refused."""
+  values = dict(steps=5e7, rate=1e-3, count=3, name='1e3', list=[1, {'a': 2}])
+  filename = str(tmp_path / 'settings.yaml')
+  AttrDict(values).save(filename)
+  loaded = AttrDict.load(filename)
+  assert loaded == values
+  assert [type(loaded[k]) for k in values] == [type(v) for v in values.values()]
+  with pytest.raises(AssertionError):
+    AttrDict(values).save(str(tmp_path / 'settings.json'))
+
+
+def test_text():
+  """Numbers are short, functions have names, reading leaves no trace."""
+  settings = AttrDict(half=0.5, rate=1e-4, big=5e7, n=3, flag=True, fn=max)
+  expected = 'half=0.500, rate=1.0e-04, big=5.0e+07, n=3, flag=True, fn=max'
+  assert repr(settings) == f'AttrDict({expected})'
+  assert not settings.touched
+  assert settings.summarize() == expected.replace(', ', '\n').replace('=', ': ')

@@ -1,0 +1,225 @@
+"""Environments in threads and processes, and how they end."""
+
+import functools
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from agents.tools import env_host
+from agents.tools import errors
+from agents.tools import wrappers
+from tests import golden
+from tests import processes
+from tests import scripted_envs
+
+ACTION = np.zeros(1, np.float32)
+both = pytest.mark.parametrize('strategy', ['thread', 'process'])
+
+
+@pytest.fixture
+def start():
+  """Function that starts an environment, which is closed in the end."""
+  envs = []
+
+  def start_env(constructor, strategy='process'):
+    envs.append(wrappers.Async(constructor, strategy))
+    return envs[-1]
+
+  with processes.time_limit(60):
+    yield start_env
+    for env in envs:
+      env.close()
+
+
+@both
+def test_recorded_transitions(start, strategy):
+  """`planet/wrappers.json`, async_*: promises, attributes, spaces; exact."""
+  expected = golden.load_json('planet/wrappers')['async_' + strategy]
+  env = start(scripted_envs.VectorEnv, strategy)
+  assert env.reset(blocking=False)().tolist() == expected['reset']
+  promise = env.step(ACTION, blocking=False)
+  transition = promise()
+  assert len(transition) == expected['step_len']
+  assert transition[0].tolist() == expected['step_obs']
+  assert env.step(ACTION)[0].tolist() == [2, 2]
+  assert env.magic == expected['magic']
+  assert str(env.observation_space.shape) == expected['space']
+  assert env.observation_space is env.observation_space
+  assert env.call('render')().shape == env.render().shape == (6, 8, 3)
+
+
+@both
+def test_promises_keep_their_order(start, strategy):
+  """Results belong to their calls, also when collected backwards."""
+  env = start(scripted_envs.VectorEnv, strategy)
+  promises = [env.reset(blocking=False)]
+  promises += [env.step(ACTION, blocking=False) for _ in range(2)]
+  observs = [promise() for promise in reversed(promises)]
+  assert [observs[i][0].tolist() for i in (0, 1)] == [[2, 2], [1, 2]]
+  assert observs[2].tolist() == [0, 2]
+
+
+@both
+def test_failing_step(start, strategy):
+  """The traceback arrives, and every later use is a RuntimeError."""
+  env = start(functools.partial(scripted_envs.VectorEnv, crash_at=2), strategy)
+  env.reset()
+  env.step(ACTION)
+  with pytest.raises(env_host.WorkerError) as error:
+    env.step(ACTION)
+  text = str(error.value)
+  assert 'Traceback' in text and 'RuntimeError: boom in step' in text
+  assert 'scripted_envs.py' in text
+  for use in (env.reset, lambda: env.step(ACTION), lambda: env.magic):
+    with pytest.raises(RuntimeError, match='crashed earlier(.|\n)*boom'):
+      use()
+
+
+@both
+def test_failing_constructor(start, strategy):
+  env = start(scripted_envs.fail_to_construct, strategy)
+  with pytest.raises(env_host.WorkerError, match='broken constructor'):
+    env.reset()
+  with pytest.raises(RuntimeError, match='broken constructor'):
+    _ = env.action_space
+
+
+@both
+def test_usage_errors_stay_usage_errors(start, strategy):
+  """The sentence arrives as it is, without traceback."""
+  env = start(scripted_envs.refuse_to_construct, strategy)
+  with pytest.raises(errors.UsageError) as error:
+    _ = env.action_space
+  assert str(error.value) == 'Install something first.'
+
+
+@both
+def test_missing_attribute_is_survived(start, strategy):
+  env = start(scripted_envs.VectorEnv, strategy)
+  with pytest.raises(AttributeError, match="'VectorEnv'.*'missing'"):
+    _ = env.missing
+  assert not hasattr(env, 'close_all')
+  assert env.reset().tolist() == [0, 2]
+
+
+@both
+def test_close(start, strategy):
+  """Closing twice is fine, using afterwards is not."""
+  env = start(scripted_envs.VectorEnv, strategy)
+  pid = env.pid
+  assert (pid == os.getpid()) == (strategy == 'thread')
+  env.close()
+  env.close()
+  assert strategy == 'thread' or not processes.is_running(pid)
+  with pytest.raises(RuntimeError, match='closed'):
+    env.reset()
+
+
+def test_unknown_strategy():
+  with pytest.raises(NotImplementedError, match='other'):
+    wrappers.Async(scripted_envs.VectorEnv, 'other')
+
+
+def test_killed_worker_is_noticed(start):
+  """Within five seconds, with the exit code; also by waiting promises."""
+  env = start(scripted_envs.VectorEnv)
+  env.reset()
+  os.kill(env.pid, signal.SIGKILL)
+  began = time.time()
+  with pytest.raises(RuntimeError, match='exit code -9'):
+    env.step(ACTION)
+  with pytest.raises(RuntimeError, match='exit code -9'):
+    env.reset()
+  assert time.time() - began < 5
+
+
+def test_closures_are_possible(start):
+  """Constructors are pickled by value if they have to be."""
+  length = 4
+  env = start(lambda: scripted_envs.VectorEnv(length))
+  assert env.length == 4
+
+
+def test_workers_know_the_environment_variables(start, monkeypatch):
+  monkeypatch.setenv('TEST_OF_ENV_HOST', 'value')
+
+  class Env:
+    value = property(lambda self: os.environ['TEST_OF_ENV_HOST'])
+
+  assert start(Env).value == 'value'
+
+
+MAIN_WITH_TENSORFLOW = """
+import sys
+import tensorflow
+from agents.tools import wrappers
+from tests import scripted_envs
+if __name__ == '__main__':
+  env = wrappers.Async(scripted_envs.VectorEnv, 'process')
+  env.reset()
+  print('tensorflow' in sys.modules, env.has_tensorflow)
+  env.close()
+"""
+
+
+def test_workers_are_free_of_tensorflow(tmp_path):
+  """Also if the main program imports it at the top."""
+  filename = tmp_path / 'main.py'
+  filename.write_text(MAIN_WITH_TENSORFLOW)
+  assert processes.run_python(str(filename)).split() == ['True', 'False']
+
+
+PARENT = """
+import signal
+import sys
+import time
+from agents.tools import wrappers
+from tests import scripted_envs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+envs = [wrappers.Async(scripted_envs.SlowEnv, 'process') for _ in range(2)]
+pids = [env.pid for env in envs]
+if sys.argv[1] == 'busy':
+  for env in envs:
+    env.step([0], blocking=False)
+print(*pids, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+  'state, number',
+  [
+    ('idle', 'SIGKILL'),
+    ('idle', 'SIGTERM'),
+    ('idle', 'SIGINT'),
+    ('busy', 'SIGKILL'),
+    ('busy', 'SIGTERM'),
+    pytest.param(
+      'busy',
+      'SIGINT',
+      marks=pytest.mark.xfail(
+        strict=True, reason='EnvHost.close waits 5 s for each busy host'
+      ),
+    ),
+  ],
+)
+def test_workers_end_with_their_parent(state, number):
+  """However it ends, they are gone within five seconds.
+
+  Busy workers are within a step that takes a minute.
+  """
+  parent = processes.start_python('-c', PARENT, state)
+  try:
+    with processes.time_limit(60):
+      pids = [int(x) for x in parent.stdout.readline().split()]
+    assert len(pids) == 2 and all(processes.is_running(x) for x in pids)
+    parent.send_signal(getattr(signal, number))
+    assert not processes.wait_for_end(pids)
+  finally:
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()

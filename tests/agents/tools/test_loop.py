@@ -1,0 +1,139 @@
+"""Phases, reports, summaries and checkpoints of the loop."""
+
+import ast
+import glob
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools import phases
+from agents.tools.loop import Loop
+from agents.tools.tf1 import tf
+from tests import golden
+from tests import graphs
+
+
+class Recorder(phases.Observer):
+  """Notes what each execution led to, one row per execution."""
+
+  def __init__(self):
+    self.rows = []
+
+  def checkpoint(self, path):
+    assert os.path.basename(path).startswith('model.ckpt-')
+    assert os.path.exists(path + '.index')
+    self.rows[-1]['checkpoint'] = int(path.rpartition('-')[2])
+
+  def score(self, phase, epoch, global_step, score):
+    self.rows[-1]['yielded'] = 1
+
+  def summary(self, phase, step, global_step, summary):
+    self.rows[-1]['summary_step'] = step
+    phase.writer.flush()
+
+
+def finished(row, batch):
+  """Which episodes of a batch end in an execution, and their scores."""
+  done = [(row + index) % 3 == 0 for index in range(batch)]
+  return np.array(done), np.float32([10 * row + x for x in range(batch)])
+
+
+def define_phases(loop, spec, placeholders, rows):
+  """Phases that add a row for each execution."""
+
+  def note(phase, log, report, reset):
+    row = dict(phase=phase, log=log, report=report, reset=reset)
+    rows.append(dict(row, checkpoint=0, yielded=0, summary_step=None))
+    value = tf.Summary.Value(tag='row', simple_value=len(rows) - 1)
+    text = tf.Summary(value=[value]).SerializeToString()
+    return finished(len(rows) - 1, spec['batch']) + (text,)
+
+  for index, phase in enumerate(spec['phases']):
+    done, score, summary = tf.py_func(
+      lambda *flags, index=index: note(index, *flags),
+      placeholders,
+      [tf.bool, tf.float32, tf.string],
+    )
+    done.set_shape([spec['batch']])
+    score.set_shape([spec['batch']])
+    loop.add_phase(done=done, score=score, summary=summary, **phase)
+
+
+def expected_scores(rows, batch):
+  """Mean over what ended since the last report of the same phase."""
+  pending, scores = {}, []
+  for index, row in enumerate(rows):
+    collected = pending.setdefault(row['phase'], [])
+    done, score = finished(index, batch)
+    collected += score[done].tolist()
+    if row['yielded']:
+      scores.append(np.mean(collected) if collected else np.nan)
+      collected.clear()
+  return scores
+
+
+@pytest.mark.parametrize('name', ['train_eval', 'not_dividing', 'resume'])
+def test_recorded_schedule(name, tmp_path):
+  """`ppo/loop_schedule`: the flags of every execution and what follows.
+
+  `resume` begins in the middle. Exact, scores to 1e-6.
+  """
+  data = golden.load('ppo/loop_schedule').below(name)
+  spec = ast.literal_eval(str(data['spec']))
+  step = tf.Variable(spec['start_step'], False, dtype=tf.int32)
+  placeholders = [tf.placeholder(tf.bool, ()) for _ in range(3)]
+  recorder = Recorder()
+  loop = Loop(str(tmp_path), step, *placeholders)
+  loop.add_observer(recorder)
+  define_phases(loop, spec, placeholders, recorder.rows)
+  with graphs.session() as sess:
+    scores = list(
+      loop.run(sess, tf.train.Saver(max_to_keep=100), spec['max_step'])
+    )
+    final_step = sess.run(step)
+  rows = recorder.rows
+  assert len(rows) == len(data['phase'])
+  for key in ('phase', 'reset', 'log', 'report', 'yielded', 'checkpoint'):
+    assert [int(row[key]) for row in rows] == data[key].tolist(), key
+  assert final_step == data['global_step'][-1] + spec['batch']
+  np.testing.assert_allclose(scores, expected_scores(rows, spec['batch']), 1e-6)
+  names = [spec['phases'][x]['name'] for x in data['phase']]
+  expected = sorted(zip(names, data['summary_step'], range(len(rows))))
+  assert read_summaries(tmp_path) == expected
+
+
+def read_summaries(logdir):
+  """Sorted tuples of phase, step and row from all event files."""
+  found = []
+  for filename in glob.glob(str(logdir / '*' / '*tfevents*')):
+    phase = os.path.basename(os.path.dirname(filename))
+    for event in tf.train.summary_iterator(filename):
+      found += [
+        (phase, event.step, int(value.simple_value))
+        for value in event.summary.value
+      ]
+  return sorted(found)
+
+
+def test_without_folder():
+  """Neither files nor summaries, but scores; scalars have a batch of one."""
+  log, report = [tf.placeholder(tf.bool, ()) for _ in range(2)]
+  flags = []
+
+  def note(log):
+    flags.append(bool(log))
+    return ''
+
+  summary = tf.py_func(note, [log], tf.string)
+  loop = Loop(None, log=log, report=report)
+  loop.add_phase('eval', tf.constant(True), 3.0, summary, 4, 2, 1, 1)
+  with graphs.session() as sess:
+    assert list(loop.run(sess, None, 6)) == [3, 3, 3]
+  assert flags == [False] * 6
+
+
+def test_unknown_rank_is_refused():
+  loop = Loop(None)
+  with pytest.raises(ValueError, match='Rank'):
+    loop.add_phase('a', tf.placeholder(tf.bool), 0.0, '', 1)

@@ -1,0 +1,143 @@
+"""Wrappers of PPO, against `ppo/wrappers`; see also planet/control."""
+
+import numpy as np
+import pytest
+
+from agents.tools import wrappers
+from agents.tools.mock_environment import MockEnvironment
+from tests import golden
+from tests import scripted_envs
+
+
+def full_chain(env):
+  env = wrappers.RangeNormalize(wrappers.LimitDuration(env, 5))
+  return wrappers.ConvertTo32Bit(wrappers.ClipAction(env))
+
+
+CONSTRUCTORS = {
+  'auto_reset': wrappers.AutoReset,
+  'action_repeat_3': lambda env: wrappers.ActionRepeat(env, 3),
+  'frame_history_stack': lambda env: wrappers.FrameHistory(
+    env, [0, 1, 3], False
+  ),
+  'frame_history_flat': lambda env: wrappers.FrameHistory(env, [0, 2], True),
+  'frame_delta': wrappers.FrameDelta,
+  'range_normalize': wrappers.RangeNormalize,
+  'range_normalize_action_only': lambda env: wrappers.RangeNormalize(
+    env, observ=False
+  ),
+  'range_normalize_observ_only': lambda env: wrappers.RangeNormalize(
+    env, action=False
+  ),
+  'clip_action': wrappers.ClipAction,
+  'limit_duration_4': lambda env: wrappers.LimitDuration(env, 4),
+  'convert_to_32_bit': wrappers.ConvertTo32Bit,
+  'cache_spaces': wrappers.CacheSpaces,
+  'full_chain': full_chain,
+  'random_start_4': lambda env: wrappers.RandomStart(env, 4),
+}
+
+
+def make_replay(name=None):
+  data = golden.load('ppo/wrappers')
+  never_done = name in ('frame_history_stack', 'random_start_4')
+  return scripted_envs.ReplayEnv(data, data['done'] & (not never_done))
+
+
+def drive(env, calls, actions):
+  """Make the recorded calls; returns observations, rewards, dones."""
+  rows, steps = [], 0
+  for call in calls:
+    if call == 'reset':
+      rows.append((env.reset(), np.nan, False))
+    else:
+      rows.append(env.step(actions[steps % len(actions)])[:3])
+      steps += 1
+  return zip(*rows)
+
+
+@pytest.mark.parametrize('name', CONSTRUCTORS)
+def test_recorded_calls(name):
+  """What comes out, what goes in, and the spaces; rtol 1e-5.
+
+  The inner environment replays `obs`, `reward` and `done`.
+  """
+  data = golden.load('ppo/wrappers')
+  expected, base = data.below(name), make_replay(name)
+  if name == 'random_start_4':
+    np.random.seed(int(expected['numpy_seed']))
+  env = CONSTRUCTORS[name](base)
+  observs, rewards, dones = drive(env, expected['calls'], data['actions'])
+  golden.assert_close(np.array(observs), expected['observ'])
+  golden.assert_close(np.array(rewards, float), expected['reward'])
+  assert np.array(dones).tolist() == expected['done'].tolist()
+  if len(expected['inner_actions']):
+    golden.assert_close(np.array(base.actions), expected['inner_actions'])
+  assert base.resets == expected['inner_resets']
+  for space in ('observation_space', 'action_space'):
+    for bound in ('low', 'high'):
+      golden.assert_close(
+        getattr(getattr(env, space), bound), expected[f'{space}_{bound}']
+      )
+  if 'float32' in str(expected['observ_dtype']):
+    assert observs[-1].dtype == rewards[-1].dtype == np.float32
+
+
+def test_every_recording_is_used():
+  keys = golden.load('ppo/wrappers')
+  recorded = {key.split('/')[0] for key in keys if key.endswith('/calls')}
+  assert recorded == set(CONSTRUCTORS)
+
+
+@pytest.mark.parametrize('name', ['range_normalize', 'clip_action'])
+def test_spaces_are_built_once(name):
+  env = CONSTRUCTORS[name](make_replay())
+  assert env.observation_space is env.observation_space
+  assert env.action_space is env.action_space
+
+
+def test_cached_spaces_are_read_once():
+  base = make_replay()
+  env = wrappers.CacheSpaces(base)
+  assert env.action_space is env.action_space
+  assert env.observation_space is env.observation_space
+  assert base.accesses == 2
+
+
+def test_history_of_the_current_frame_only():
+  """Frames are fresh even if there is no past."""
+  env = wrappers.FrameHistory(MockEnvironment((2,), (1,), 9, 9), [0], False)
+  assert env.reset().shape == (1, 2)
+  frames = [env.step(np.zeros(1, np.float32))[0] for _ in range(3)]
+  assert len({frame.tobytes() for frame in frames}) == 3
+
+
+def test_history_needs_the_current_frame():
+  with pytest.raises(KeyError, match='include 0'):
+    wrappers.FrameHistory(make_replay(), [1, 2], False)
+
+
+def test_time_limit_is_no_end():
+  """The step that reaches the limit says so, unless the episode ended."""
+  for length, truncated in ((3, None), (2, None), (5, True)):
+    env = wrappers.LimitDuration(scripted_envs.VectorEnv(length), 3)
+    env.reset()
+    done = False
+    while not done:
+      _, _, done, info = env.step(np.zeros(1, np.float32))
+    assert info.get('truncated') is truncated
+
+
+def test_infinite_ranges_cannot_be_normalized():
+  env = scripted_envs.VectorEnv(low=(-np.inf,), high=(np.inf,))
+  with pytest.raises(ValueError, match='infinite action range'):
+    wrappers.RangeNormalize(env, action=True)
+  env = wrappers.RangeNormalize(env)
+  env.reset()
+  env.step(np.float32([5]))
+  assert env.actions[0].tolist() == [5]
+
+
+def test_auto_reset_and_repeat_check_their_arguments():
+  with pytest.raises(ValueError, match='1 or more'):
+    wrappers.ActionRepeat(make_replay(), 0)

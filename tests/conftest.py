@@ -1,0 +1,17 @@
+"""What all tests share. TensorFlow is only imported by tests that need it."""
+
+import sys
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+  """Give each test an empty graph with a fixed seed, if it uses TensorFlow."""
+  module = sys.modules.get('agents.tools.tf1')
+  if module:
+    module.tf.reset_default_graph()
+    module.tf.set_random_seed(0)
+  yield
+  if module:
+    module.tf.reset_default_graph()

@@ -1,0 +1,119 @@
+"""Episodes that are recorded while they are played."""
+
+import functools
+import os
+import re
+
+import numpy as np
+import pytest
+
+from agents.tools import stopping
+from planet.control import random_episodes
+from planet.control import wrappers
+from tests import golden
+from tests import scripted_envs
+from tests.planet.control import recorded
+
+
+def read_all(folder):
+  """List of the episodes in a folder, as dicts of arrays."""
+  episodes = []
+  for name in sorted(os.listdir(folder)):
+    with np.load(os.path.join(folder, name)) as archive:
+      episodes.append({key: archive[key] for key in archive.files})
+  return episodes
+
+
+def test_recorded_episode(tmp_path, capsys):
+  """`planet/wrappers`, out/collect: name, keys, types; numbers to 1e-5.
+
+  Rewards are float64, the first action and reward zero.
+  """
+  env = wrappers.PixelObservations(recorded.make(), (6, 8))
+  folder = tmp_path / 'new'
+  env = wrappers.CollectGymDataset(wrappers.ConvertTo32Bit(env), str(folder))
+  recorded.play(env)
+  (name,) = os.listdir(folder)
+  pattern = golden.load_json('planet/wrappers')['collect_filename_regex']
+  assert re.match(pattern, name)
+  (episode,) = read_all(folder)
+  expected = golden.load('planet/wrappers').below('out/collect')
+  golden.assert_all_close(episode, expected)
+  assert {k: v.dtype for k, v in episode.items()} == {
+    k: v.dtype for k, v in expected.items()
+  }
+  assert f'Recorded episode {name[:-4]} to new.' in capsys.readouterr().out
+
+
+def test_episode_is_in_the_info_without_a_folder():
+  env = wrappers.CollectGymDataset(scripted_envs.ScriptedEnv(2), None)
+  env.reset()
+  assert 'episode' not in env.step(np.float32([0.5]))[-1]
+  episode = env.step(np.float32([-0.5]))[-1]['episode']
+  assert episode['action'].tolist() == [[0], [0.5], [-0.5]]
+  assert episode['state'].tolist() == [[0, 0], [1, 0.5], [2, 1]]
+
+
+def test_values_that_are_no_numbers(tmp_path):
+  """An error instead of a file that nobody can read."""
+  inner = scripted_envs.ScriptedEnv(
+    1, observe=lambda t: {'state': np.array([None, t])}
+  )
+  env = wrappers.CollectGymDataset(inner, str(tmp_path))
+  env.reset()
+  with pytest.raises(RuntimeError, match="'state'.* holds no numbers"):
+    env.step(np.float32([0]))
+  assert os.listdir(tmp_path) == []
+
+
+def test_promises(tmp_path):
+  """Without blocking, transitions are recorded when they are collected."""
+
+  class Promising(scripted_envs.ScriptedEnv):
+    def step(self, action, blocking=True):
+      return functools.partial(super().step, action)
+
+    def reset(self, blocking=True):
+      return super().reset
+
+  env = wrappers.CollectGymDataset(Promising(2, [1.0, 2.0]), str(tmp_path))
+  assert env.reset(blocking=False)()['state'].tolist() == [0, 0]
+  for _ in range(2):
+    promise = env.step(np.float32([1]), blocking=False)
+    assert os.listdir(tmp_path) == []
+    promise()
+  (episode,) = read_all(tmp_path)
+  assert episode['reward'].tolist() == [0, 1, 2]
+
+
+def test_random_episodes(tmp_path):
+  """Uniform actions; episodes are returned, and written if asked to."""
+  make = functools.partial(
+    scripted_envs.ScriptedEnv, 50, [0.25] * 50, [-1, 0], [1, 4]
+  )
+  episodes = random_episodes(make, 2)
+  assert len(episodes) == 2
+  actions = np.concatenate([x['action'][1:] for x in episodes])
+  assert actions.shape == (100, 2)
+  assert (np.abs(actions.mean(0) - [0, 2]) < 0.5).all()
+  for episode in episodes:
+    assert (episode['action'][0] == 0).all()
+    assert episode['reward'].tolist() == [0] + [0.25] * 50
+  returned = random_episodes(make, 1, str(tmp_path))
+  np.testing.assert_equal(read_all(tmp_path), returned)
+
+
+def test_random_episodes_close_the_environment(monkeypatch):
+  """Also if something fails, or the user asks to stop."""
+  closed = []
+
+  class Env(scripted_envs.ScriptedEnv):
+    def close(self):
+      closed.append(True)
+
+  random_episodes(Env, 1)
+  assert len(closed) == 1
+  monkeypatch.setattr(stopping, 'requested', lambda: True)
+  with pytest.raises(stopping.StopRequested):
+    random_episodes(Env, 1)
+  assert len(closed) == 2

@@ -1,0 +1,183 @@
+"""Episodes played from within the graph, against `planet/simulate`."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet.control import simulate as simulate_fn
+from planet.control.simulate import collect_rollouts
+from planet.control.simulate import define_batch_env
+from tests import golden
+from tests import graphs
+from tests import processes
+from tests import scripted_envs
+
+DURATION = 10
+
+
+def agent_config(gain=1.0, **kwargs):
+  """Agent with the recorded model that acts by 1.3 tanh(sample policy)."""
+  data = golden.load('planet/simulate')
+  policy = tf.constant(data['w/policy'] * np.float32(gain))
+
+  def planner(cell, objective, state, obs_shape, action_shape):
+    action = 1.3 * tf.tanh(tf.matmul(state['sample'], policy))
+    return tf.tile(action[:, None], [1, 3, 1])
+
+  return AttrDict(
+    cell=graphs.make_cell(data.meta),
+    objective=None,
+    exploration=None,
+    encoder=lambda obs: tf.reduce_mean(obs['image'], [2, 3]),
+    planner=planner,
+    preprocess_fn=lambda image: tf.cast(image, tf.float32) / 255 - 0.5,
+    **kwargs,
+  )
+
+
+def run(fetches):
+  """Values with the recorded weights of the model."""
+  data = golden.load('planet/simulate')
+  pairs = graphs.pair_weights(graphs.cell_roles(data.meta))
+  with graphs.session() as sess:
+    graphs.load_weights(sess, data, pairs)
+    return sess.run(fetches)
+
+
+def rollout(lengths, gain=1.0, isolate_envs='none'):
+  """Outputs of environments of the given lengths, one pixel per image."""
+  tf.reset_default_graph()
+  env_ctor = functools.partial(scripted_envs.CountingImageEnv, lengths[0])
+  if isolate_envs == 'none':
+    # Environments are made one after another while the graph is built.
+    remaining = iter(lengths)
+    env_ctor = lambda: scripted_envs.CountingImageEnv(next(remaining))
+  *outputs, close = collect_rollouts(
+    tf.constant(0),
+    env_ctor,
+    DURATION,
+    len(lengths),
+    agent_config(gain),
+    isolate_envs,
+  )
+  try:
+    values = dict(zip(('score', 'image', 'action', 'reward'), run(outputs)))
+  finally:
+    close()
+  assert (values['image'] == values['image'][:, :, :1, :1]).all()
+  values['image'] = values['image'][:, :, 0, 0]
+  return values
+
+
+@pytest.mark.parametrize(
+  'name', ['one_env', 'two_envs_same_length', 'not_finished']
+)
+def test_recorded_episodes(name):
+  """Scores, images, actions and rewards [agents, time]; MODEL, images exact."""
+  data = golden.load('planet/simulate')
+  assert data['cfg/duration'] == DURATION
+  values = rollout(data[f'cfg/{name}/lengths'])
+  expected = data.below('out/' + name)
+  golden.assert_all_close(values, expected, **golden.MODEL)
+  np.testing.assert_array_equal(values['image'], expected['image'])
+
+
+def test_environments_of_different_length():
+  """Each acts as it does alone, whoever else resets; MODEL.
+
+  (In the recording, a reset makes all agents forget their last action.)
+  """
+  data = golden.load('planet/simulate')
+  lengths = data['cfg/two_envs_different_length/lengths']
+  alone = [rollout([x]) for x in lengths]
+  values = rollout(lengths)
+  for key in ('image', 'action', 'reward'):
+    expected = np.concatenate([x[key] for x in alone])
+    golden.assert_close(values[key], expected, name=key, **golden.MODEL)
+  scores = [
+    values['reward'][index, step - length : step].sum()
+    for step in range(1, DURATION + 1)
+    for index, length in enumerate(lengths)
+    if step % length == 0
+  ]
+  golden.assert_close(values['score'], np.float32(scores), **golden.MODEL)
+  recorded = data['out/two_envs_different_length/action']
+  assert np.abs(values['action'] - recorded).max() > 1e-3
+
+
+def test_actions_are_clipped():
+  """The agent sees what the environment gets, within [-1, 1]."""
+  action = rollout([15], gain=20.0)['action']
+  assert np.abs(action).max() == 1
+
+
+@pytest.mark.parametrize('strategy', ['thread', 'process'])
+def test_isolated_environments(strategy):
+  """The same numbers from environments that live elsewhere."""
+  with processes.time_limit(60):
+    values = rollout([4, 4], isolate_envs=strategy)
+  expected = golden.load('planet/simulate').below('out/two_envs_same_length')
+  golden.assert_all_close(values, expected, **golden.MODEL)
+
+
+def test_unknown_isolation():
+  with pytest.raises(NotImplementedError, match='other'):
+    define_batch_env(lambda: scripted_envs.CountingImageEnv(3), 1, 'other')
+
+
+def test_steps_happen_in_order():
+  """Resets and steps alternate as they should, and none is made twice."""
+  log = []
+
+  class Logging(scripted_envs.CountingImageEnv):
+    def reset(self):
+      log.append('reset')
+      return super().reset()
+
+    def step(self, action):
+      log.append(self._t + 1)
+      return super().step(action)
+
+  outputs = collect_rollouts(
+    tf.constant(0), lambda: Logging(3), DURATION, 1, agent_config()
+  )
+  run(outputs[0])
+  expected = ['reset', 1, 2, 3] * 3 + ['reset', 1]
+  assert log == expected
+
+
+def test_summaries():
+  """Mean return, histograms, strip and animation, below the scope."""
+  summary, return_, close = simulate_fn(
+    tf.constant(0),
+    lambda: scripted_envs.CountingImageEnv(4),
+    DURATION,
+    1,
+    agent_config(),
+    expensive_summaries=True,
+    name='test_main',
+  )
+  summary, return_ = run([summary, return_])
+  close()
+  scores = golden.load('planet/simulate')['out/one_env/score']
+  np.testing.assert_allclose(return_, scores.mean(), 1e-4)
+  tags = [x.tag for x in tf.Summary.FromString(summary).value]
+  names = 'return return_hist reward_hist action_hist image animation/gif'
+  assert len(tags) == 6
+  for tag, name in zip(tags, names.split()):
+    assert tag.startswith(f'test_main/{name}'), tag
+
+
+def test_mean_of_no_episodes_is_nan():
+  _, return_, _ = simulate_fn(
+    tf.constant(0),
+    lambda: scripted_envs.CountingImageEnv(15),
+    DURATION,
+    1,
+    agent_config(),
+    gif_summary=False,
+  )
+  assert np.isnan(run(return_))

@@ -1,0 +1,133 @@
+"""Recorded episodes as files, and as datasets of chunks."""
+
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools.tf1 import tf
+from planet.tools import loaders
+from planet.tools import numpy_episodes
+from tests import golden
+
+
+@pytest.mark.parametrize(
+  'name, kwargs', [('full', {}), ('max_length3', dict(max_length=3))]
+)
+def test_recorded_reader(name, kwargs, tmp_path):
+  """`planet/episode_reader`: 32 bits and cumulative rewards, rtol 1e-5."""
+  data = golden.load('planet/episode_reader')
+  np.savez_compressed(tmp_path / 'episode.npz', **data.below('in'))
+  filename = str(tmp_path / 'episode.npz')
+  episode = numpy_episodes.episode_reader(filename, **kwargs)
+  expected = data.below('out/' + name)
+  golden.assert_all_close(episode, expected)
+  assert {k: v.dtype for k, v in episode.items()} == {
+    k: v.dtype for k, v in expected.items()
+  }
+
+
+def test_reader_can_resize_and_add_noise(tmp_path):
+  filename = str(tmp_path / 'episode.npz')
+  write(filename, 5, 0)
+  episode = numpy_episodes.episode_reader(filename, resize=2)
+  assert episode['image'].shape == (5, 4, 4, 3)
+  np.random.seed(0)
+  episode = numpy_episodes.episode_reader(filename, action_noise=0.5)
+  assert episode['action'].dtype == np.float32
+  assert 0 < np.abs(episode['action']).max() < 3
+
+
+def write(filename, length, number, size=2):
+  """Episode whose images hold its number and rewards the time."""
+  np.savez_compressed(
+    filename,
+    image=np.full((length, size, size, 3), number, np.uint8),
+    action=np.zeros((length, 1), np.float32),
+    reward=np.arange(length, dtype=np.float64),
+  )
+
+
+@pytest.fixture
+def folder(tmp_path):
+  """Two good episodes, one cut off, one of other sizes, one that is odd."""
+  write(tmp_path / 'b.npz', 7, 1)
+  write(tmp_path / 'd.npz', 9, 2)
+  content = (tmp_path / 'b.npz').read_bytes()
+  (tmp_path / 'a.npz').write_bytes(content[: len(content) // 2])
+  write(tmp_path / 'c.npz', 7, 3, size=4)
+  np.savez(tmp_path / 'e.npz', image=np.zeros((7, 2, 2, 3), np.uint8))
+  return tmp_path
+
+
+def read_batches(folder, count, **kwargs):
+  """Batches of two chunks of three steps, from the same folder twice."""
+  datasets = numpy_episodes.numpy_episodes(
+    str(folder), str(folder), (2, 3), **kwargs
+  )
+  assert sorted(datasets) == ['test', 'train']
+  batch = tf.data.make_one_shot_iterator(datasets.train).get_next()
+  with tf.Session() as sess:
+    return [sess.run(batch) for _ in range(count)]
+
+
+def test_damaged_files_are_set_aside(folder):
+  """They are renamed and skipped; the first good one is the example."""
+  batches = read_batches(folder, 6)
+  assert sorted(os.listdir(folder)) == [
+    'a.npz.damaged',
+    'b.npz',
+    'c.npz.damaged',
+    'd.npz',
+    'e.npz.damaged',
+  ]
+  images = np.concatenate([batch['image'] for batch in batches])
+  assert set(images.flat) == {1, 2}
+
+
+def test_batches(folder):
+  """Chunks of consecutive steps, with the right shapes and types."""
+  double = lambda image: tf.cast(image, tf.float32) * 2
+  for batch in read_batches(folder, 4, preprocess_fn=double):
+    assert {k: (v.shape, v.dtype.name) for k, v in batch.items()} == dict(
+      image=((2, 3, 2, 2, 3), 'float32'),
+      action=((2, 3, 1), 'float32'),
+      reward=((2, 3), 'float32'),
+      **{'return': ((2, 3), 'float32')},
+      length=((2,), 'int32'),
+    )
+    assert (np.diff(batch['reward']) == 1).all()
+    assert (batch['length'] == 3).all()
+    assert set(batch['image'].flat) <= {2, 4}
+
+
+def test_loader_and_number_of_chunks(folder):
+  """The loader gets reader, folder and batch size; chunks are consecutive."""
+  calls = []
+
+  def loader(reader, directory, batch_size):
+    calls.append((directory, batch_size))
+    while True:
+      yield reader(str(folder / 'd.npz'))
+
+  (batch,) = read_batches(folder, 1, loader=loader, num_chunks=2)
+  assert calls == [(str(folder), 2)]
+  assert (np.diff(batch['reward'].ravel()) == 1).all()
+
+
+def test_short_episode_is_an_error(folder):
+  write(folder / 'b.npz', 2, 1)
+  with pytest.raises(tf.errors.InvalidArgumentError, match='too short'):
+    read_batches(folder, 9)
+
+
+def test_folder_without_readable_episodes(tmp_path):
+  (tmp_path / 'a.npz').write_bytes(b'no archive')
+  with pytest.raises(ValueError, match='no readable episodes'):
+    numpy_episodes.numpy_episodes(str(tmp_path), str(tmp_path), (2, 3))
+  assert os.listdir(tmp_path) == ['a.npz.damaged']
+
+
+def test_loaders_are_offered_under_their_old_place():
+  for name in ('cache_loader', 'recent_loader', 'reload_loader', '_sample'):
+    assert getattr(numpy_episodes, name) is getattr(loaders, name)

@@ -1,0 +1,246 @@
+"""Runs that several workers share."""
+
+import collections
+import datetime
+import itertools
+import os
+import pickle
+import threading
+import time
+
+import pytest
+
+from agents.tools import errors
+from agents.tools import stopping
+from planet.training import running
+
+WORKERS, RUNS, VALUES = 20, 100, 10
+
+
+class Counter:
+  """Counts calls by their folders; workers share it."""
+
+  def __init__(self):
+    self._lock = threading.Lock()
+    self.counts = collections.Counter()
+
+  def __call__(self, logdir):
+    with self._lock:
+      self.counts[os.path.basename(logdir)] += 1
+
+
+def count_to_ten(unused_logdir, *unused_args):
+  yield from range(VALUES)
+
+
+def work(experiment, limit, counts):
+  """Exhaust the runs of an experiment, or die after some values."""
+  count = 0
+  for run in experiment:
+    for _ in run:
+      count += 1
+      if count == limit:
+        counts.append(count)
+        return
+  counts.append(count)
+
+
+def start_workers(basedir, limit=None, **kwargs):
+  """Let all workers run until the end; returns the number of all values."""
+  threads, counts = [], []
+  for _ in range(WORKERS):
+    experiment = running.Experiment(
+      str(basedir), count_to_ten, num_runs=RUNS, ping_every=0.5, **kwargs
+    )
+    threads.append(
+      threading.Thread(target=work, args=(experiment, limit, counts))
+    )
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join(60)
+  assert not any(thread.is_alive() for thread in threads)
+  return sum(counts)
+
+
+def names(basedir, filename):
+  """Runs that have a file."""
+  return {
+    x for x in os.listdir(basedir) if os.path.exists(basedir / x / filename)
+  }
+
+
+ALL = {f'{x:05d}' for x in range(1, RUNS + 1)}
+
+
+def test_many_workers(tmp_path):
+  """20 threads finish 100 runs of 10 values, each started once."""
+  started, resumed = Counter(), Counter()
+  count = start_workers(tmp_path, start_fn=started, resume_fn=resumed)
+  assert count == RUNS * VALUES
+  assert names(tmp_path, 'DONE') == ALL
+  assert not names(tmp_path, 'FAIL')
+  assert started.counts == dict.fromkeys(ALL, 1)
+  assert not resumed.counts
+
+
+def test_dying_workers(tmp_path):
+  """Each of 20 dies within its second run; exactly these get resumed."""
+  started, resumed = Counter(), Counter()
+  count = start_workers(tmp_path, 15, start_fn=started, resume_fn=resumed)
+  assert count == WORKERS * 15
+  assert len(names(tmp_path, 'DONE')) == WORKERS
+  unfinished = names(tmp_path, 'PING') - names(tmp_path, 'DONE')
+  assert len(unfinished) == WORKERS and not resumed.counts
+  start_workers(tmp_path, start_fn=started, resume_fn=resumed)
+  assert names(tmp_path, 'DONE') == ALL
+  assert started.counts == dict.fromkeys(ALL, 1)
+  assert resumed.counts == dict.fromkeys(unfinished, 1)
+
+
+def make_run(folder, process_fn=count_to_ten, **kwargs):
+  kwargs = {'worker_name': 'me', 'ping_every': 0, **kwargs}
+  return running.Run(str(folder), process_fn, **kwargs)
+
+
+def fail_with(error):
+  def process_fn(unused_logdir):
+    yield 1
+    raise error
+
+  return process_fn
+
+
+def test_failing_process(tmp_path):
+  """DONE comes first, so that nobody resumes it; FAIL has the traceback."""
+  run = make_run(tmp_path, fail_with(ZeroDivisionError('on purpose')))
+  run.claim()
+  with pytest.raises(ZeroDivisionError):
+    list(run)
+  assert (tmp_path / 'DONE').read_text() == '\n'
+  text = (tmp_path / 'FAIL').read_text()
+  assert text.startswith('Traceback') and text.endswith('\n')
+  assert 'ZeroDivisionError: on purpose' in text
+  times = [os.stat(tmp_path / x).st_mtime_ns for x in ('DONE', 'FAIL')]
+  assert times == sorted(times)
+  with pytest.raises(running.SkipRun):
+    make_run(tmp_path).claim()
+
+
+@pytest.mark.parametrize(
+  'error', [errors.UsageError('mend it'), stopping.StopRequested()], ids=repr
+)
+def test_errors_after_which_the_run_can_go_on(error, tmp_path):
+  """The user's mistake or wish leaves neither DONE nor FAIL."""
+  run = make_run(tmp_path, fail_with(error))
+  run.claim()
+  with pytest.raises(type(error)):
+    list(run)
+  assert os.listdir(tmp_path) == ['PING']
+  make_run(tmp_path).claim()
+
+
+def test_abandoned_run_can_be_resumed(tmp_path):
+  run = make_run(tmp_path)
+  run.claim()
+  for _ in run:
+    break
+  assert os.listdir(tmp_path) == ['PING']
+  again = make_run(tmp_path)
+  again.claim()
+  assert list(again) == list(range(VALUES))
+  assert sorted(os.listdir(tmp_path)) == ['DONE', 'PING']
+
+
+def test_takeover_is_noticed(tmp_path):
+  """The worker that lost the run stops, and leaves it to the other."""
+  run = make_run(tmp_path, lambda logdir: itertools.count(), ping_every=0.05)
+  run.claim()
+  write_ping(tmp_path, 'other')
+  limit = time.time() + 5
+  with pytest.raises(running.WorkerConflict):
+    for _ in run:
+      assert time.time() < limit
+      time.sleep(0.05)
+  assert os.listdir(tmp_path) == ['PING']
+  assert read_ping(tmp_path)[0] == 'other'
+
+
+def write_ping(folder, name):
+  run = make_run(folder, worker_name=name)
+  run._store_ping(overwrite=True)
+
+
+def read_ping(folder):
+  with open(folder / 'PING', 'rb') as file_:
+    return pickle.load(file_)
+
+
+def test_pings_are_kept_up(tmp_path):
+  """Name and naive UTC time; renewed while the run goes on, then not."""
+  run = make_run(tmp_path, ping_every=0.05)
+  run.claim()
+  name, first = read_ping(tmp_path)
+  assert name == 'me' and first.tzinfo is None
+  now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+  assert abs(now - first) < datetime.timedelta(seconds=30)
+  values = iter(run)
+  next(values)
+  time.sleep(0.5)
+  assert read_ping(tmp_path)[1] > first
+  list(values)
+  last = read_ping(tmp_path)
+  time.sleep(0.2)
+  assert read_ping(tmp_path) == last
+
+
+def test_run_of_a_living_worker_is_skipped(tmp_path):
+  write_ping(tmp_path, 'other')
+  with pytest.raises(running.SkipRun):
+    make_run(tmp_path, ping_every=30).claim()
+  assert read_ping(tmp_path)[0] == 'other'
+
+
+def test_resuming_can_be_switched_off(tmp_path):
+  write_ping(tmp_path, 'me')
+  with pytest.raises(running.SkipRun):
+    make_run(tmp_path, resume_runs=False).claim()
+
+
+@pytest.mark.parametrize('content', [b'', b'garbage', pickle.dumps(5)])
+def test_unreadable_ping(content, tmp_path):
+  """It counts as a sign of life of its own age, not for ever."""
+  ping = tmp_path / 'PING'
+  ping.write_bytes(content)
+  with pytest.raises(running.SkipRun):
+    make_run(tmp_path, ping_every=30).claim()
+  past = time.time() - 100
+  os.utime(ping, (past, past))
+  resumed = Counter()
+  run = make_run(tmp_path, ping_every=0.05, resume_fn=resumed)
+  run.claim()
+  assert list(run) == list(range(VALUES))
+  assert sum(resumed.counts.values()) == 1
+
+
+@pytest.mark.parametrize(
+  'result, expected', [(None, ()), (3, (3,)), ((3, 4), (3, 4)), ([3], ([3],))]
+)
+def test_arguments_of_the_process(result, expected, tmp_path):
+  """What `start_fn` returns follows the folder."""
+
+  def process_fn(*args):
+    yield args
+
+  run = make_run(tmp_path, process_fn, start_fn=lambda logdir: result)
+  run.claim()
+  assert list(run) == [(str(tmp_path),) + expected]
+
+
+def test_endless_experiments_count_up(tmp_path):
+  experiment = running.Experiment(
+    str(tmp_path), count_to_ten, num_runs=None, ping_every=0
+  )
+  for run, number in zip(experiment, (1, 2, 3)):
+    assert os.path.basename(run.logdir) == f'{number:05d}'
+    list(run)

@@ -1,0 +1,187 @@
+"""Phases, scores and checkpoints, against `planet/trainer.json`."""
+
+import glob
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools import phases
+from agents.tools.attr_dict import AttrDict
+from agents.tools.tf1 import tf
+from planet.training import Trainer
+from tests import golden
+
+RECORDED = golden.load_json('planet/trainer')
+
+
+def test_recorded_events():
+  """Whether an event is due: phase step, batch, every, result; exact."""
+  trainer = Trainer(None)
+  for step, batch, every, expected in RECORDED['is_every_steps']:
+    due = trainer._is_every_steps(step, batch, every)
+    assert due == expected, (step, batch, every)
+
+
+@pytest.mark.parametrize('row', RECORDED['find_current_phase'])
+def test_recorded_phases(row):
+  """Phase, epoch and steps within the phase at global steps; exact."""
+  trainer = Trainer(None)
+  for name, steps in row['phases']:
+    trainer.add_phase(name, steps, 0.0, '')
+  for global_step, *expected in row['rows']:
+    phase, epoch, steps_in = trainer._find_current_phase(global_step)
+    assert [phase.name, epoch, steps_in] == expected, global_step
+
+
+class Recorder(phases.Observer):
+  """Notes what each execution was fed, and the checkpoints that exist."""
+
+  def __init__(self):
+    self.calls = []
+    self.checkpoints = []
+
+  def note(self, step, phase, log, reset):
+    row = dict(step=step, phase=phase.decode(), log=log, reset=reset)
+    self.calls.append(dict(row, report=False))
+    return np.float32(step + 1)
+
+  def score(self, phase, epoch, global_step, score):
+    self.calls[-1]['report'] = True
+
+  def checkpoint(self, path):
+    assert os.path.exists(path + '.index')
+    self.checkpoints.append(int(path.rpartition('model.ckpt-')[2]))
+
+
+def define_trainer(logdir, config, recorder):
+  """Trainer whose score is the phase step plus one."""
+  trainer = Trainer(str(logdir), AttrDict(checkpoint_to_load=None))
+  trainer.add_observer(recorder)
+  score = tf.py_func(
+    recorder.note,
+    [trainer.step, trainer.phase, trainer.log, trainer.reset],
+    tf.float32,
+  )
+  score.set_shape(())
+  summary = tf.cond(
+    trainer.log,
+    lambda: tf.summary.scalar('step', tf.cast(trainer.step, tf.float32)),
+    lambda: tf.constant(''),
+  )
+  for name in ('train', 'test'):
+    trainer.add_phase(
+      name,
+      score=score,
+      summary=summary,
+      batch_size=config['batch'],
+      **config[name],
+    )
+  trainer.add_saver()
+  return trainer
+
+
+def read_events(logdir):
+  """Lists of (phase, step) by the last part of the tag, from event files."""
+  steps = {}
+  for phase in ('train', 'test'):
+    for filename in glob.glob(str(logdir / phase / '*tfevents*')):
+      for event in tf.train.summary_iterator(filename):
+        for value in event.summary.value:
+          tag = value.tag.split('/')[-1]
+          steps.setdefault(tag, []).append([phase, event.step])
+  return steps
+
+
+@pytest.mark.parametrize('run', RECORDED['runs'], ids=['a', 'b', 'c'])
+def test_recorded_run(run, tmp_path):
+  """All that is fed, mean scores, checkpoints and events; exact.
+
+  Phases alternate, with batches that divide the phases or do not.
+  """
+  recorder = Recorder()
+  trainer = define_trainer(tmp_path, run['config'], recorder)
+  scores = list(trainer.iterate(run['config']['max_step']))
+  keys = ('step', 'phase', 'log', 'reset', 'report')
+  assert recorder.calls == [{k: x[k] for k in keys} for x in run['rows']]
+  np.testing.assert_allclose(scores, run['yielded_scores'], 1e-6)
+  assert recorder.checkpoints == run['checkpoints_at_global_step']
+  written = read_events(tmp_path)
+  logged = [x for x in run['rows'] if x['log']]
+  assert len(written['step']) == len(logged)
+  # Events with a score but no summary of the phase are written, too.
+  everything = written['step'] + written['score']
+  for row in run['summaries_written']:
+    assert row in everything
+  assert all(row in run['summaries_written'] for row in everything)
+
+
+def count_steps(logdir, max_step, **config):
+  """Run a trainer of one phase; returns it with the steps that were fed."""
+  tf.reset_default_graph()
+  recorder = Recorder()
+  trainer = Trainer(logdir and str(logdir), AttrDict(config))
+  trainer.add_observer(recorder)
+  score = tf.py_func(
+    recorder.note,
+    [trainer.step, trainer.phase, trainer.log, trainer.reset],
+    tf.float32,
+  )
+  score.set_shape(())
+  trainer.add_phase('train', 100, score, '', 5, checkpoint_every=10)
+  trainer.add_saver()
+  trainer.run(max_step)
+  return [x['step'] for x in recorder.calls]
+
+
+def test_resume(tmp_path):
+  """The next process goes on after the newest checkpoint."""
+  assert count_steps(tmp_path, 15) == [0, 5, 10]
+  assert count_steps(tmp_path, 30) == [10, 15, 20, 25]
+  assert count_steps(tmp_path, 30) == []
+
+
+def test_five_checkpoints_are_kept(tmp_path):
+  """Also over several processes, each of which writes three."""
+  for max_step in (30, 60, 90):
+    count_steps(tmp_path, max_step)
+  names = {os.path.basename(x) for x in glob.glob(str(tmp_path / '*.index'))}
+  assert names == {f'model.ckpt-{x}.index' for x in (50, 60, 70, 80, 90)}
+
+
+def test_named_checkpoint(tmp_path):
+  count_steps(tmp_path, 30)
+  config = dict(checkpoint_to_load='model.ckpt-20')
+  assert count_steps(tmp_path, 30, **config) == [20, 25]
+
+
+def test_incomplete_checkpoint_is_passed_over(tmp_path):
+  """A process may be killed while it writes."""
+  count_steps(tmp_path, 30)
+  for filename in glob.glob(str(tmp_path / 'model.ckpt-30.data-*')):
+    os.remove(filename)
+  (tmp_path / 'model.ckpt-20.index').write_bytes(b'damaged')
+  assert count_steps(tmp_path, 30) == [10, 15, 20, 25]
+
+
+def test_checkpoint_at_the_end(tmp_path):
+  count_steps(tmp_path, 15, checkpoint_at_end=True)
+  assert (tmp_path / 'model.ckpt-15.index').exists()
+  assert count_steps(tmp_path, 25) == [15, 20]
+
+
+def test_nothing_is_kept_without_a_folder():
+  """Also without configuration (the original failed)."""
+  assert count_steps(None, 15) == [0, 5, 10]
+  assert count_steps(None, 15) == [0, 5, 10]
+
+
+def test_scores_of_any_length():
+  """Vectors count each entry; no entry at all leaves the mean unknown."""
+  trainer = Trainer(None)
+  length = tf.placeholder(tf.int32, ())
+  score = tf.cast(tf.range(length), tf.float32)
+  for count in (0, 3):
+    trainer.add_phase(f'a{count}', 1, score, '', 1, 1, feed={length: count})
+  scores = list(trainer.iterate(4))
+  np.testing.assert_array_equal(scores, [np.nan, 1, np.nan, 1])

@@ -1,0 +1,226 @@
+"""Rules of the house that can be read off the source code.
+
+Directions of imports, sizes of files and functions, and where TensorFlow may
+be loaded.
+"""
+
+import ast
+import functools
+import glob
+import os
+import re
+
+from tests import golden
+from tests import processes
+
+# What parts of the project may import of others. Longer names come first.
+DIRECTIONS = {
+  'agents.tools': [],
+  'agents.utility': ['agents.tools'],
+  'agents.pipeline': ['agents.tools', 'agents.utility'],
+  'agents.configs': ['agents.tools', 'agents.utility'],
+  'agents.networks': ['agents.tools', 'agents.utility'],
+  'agents.ppo': ['agents.tools', 'agents.utility'],
+  'agents': ['agents'],
+  'planet.tools': ['agents.tools', 'agents.utility'],
+  'planet.models': ['planet.tools', 'agents.tools', 'agents.utility'],
+  'planet.networks': ['planet.tools', 'agents.tools', 'agents.utility'],
+  'planet.control': ['planet.tools', 'agents.tools', 'agents.utility'],
+  'planet.envs': [
+    'planet.control',
+    'planet.tools',
+    'agents.tools',
+    'agents.utility',
+  ],
+  'planet.training': [
+    'planet.models',
+    'planet.networks',
+    'planet.control',
+    'planet.envs',
+    'planet.tools',
+    'agents.tools',
+    'agents.utility',
+  ],
+  'planet': ['planet', 'agents.tools', 'agents.utility'],
+  'baselines_her': [
+    'baselines_her',
+    'agents.tools',
+    'agents.utility',
+    'agents.pipeline',
+  ],
+  'scripts': ['agents', 'planet', 'baselines_her'],
+}
+OURS = ('agents', 'planet', 'baselines_her', 'scripts', 'tests')
+
+# Functions over the limit, docstrings included; nothing may be added.
+TOO_LONG = {
+  ('agents/tools/phases.py', '_iterate'),
+  ('planet/control/planning.py', 'cross_entropy_method'),
+}
+
+
+def list_files(*folders):
+  """Paths of all Python files, relative to the root of the project."""
+  files = []
+  for folder in folders:
+    pattern = os.path.join(golden.ROOT, folder, '**', '*.py')
+    files += glob.glob(pattern, recursive=True)
+  return sorted(os.path.relpath(x, golden.ROOT) for x in files)
+
+
+@functools.cache
+def parse(path):
+  with open(os.path.join(golden.ROOT, path)) as file_:
+    return ast.parse(file_.read())
+
+
+def module_name(path):
+  return path.removesuffix('.py').replace('/', '.').removesuffix('.__init__')
+
+
+def is_module(name):
+  path = os.path.join(golden.ROOT, *name.split('.'))
+  return os.path.isdir(path) or os.path.exists(path + '.py')
+
+
+def find_imports(path):
+  """Names of our modules that a file imports, also lazily."""
+  for node in ast.walk(parse(path)):
+    names = []
+    if isinstance(node, ast.Import):
+      names = [x.name for x in node.names]
+    elif isinstance(node, ast.ImportFrom):
+      assert not node.level, f'{path} has a relative import'
+      names = [f'{node.module}.{x.name}' for x in node.names]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+      # Lazy exports and references to modules that are loaded by name.
+      if re.fullmatch(r'\w+(\.\w+)+(:\w+)?', node.value):
+        name = node.value.partition(':')[0]
+        names = [name] if is_module(name) else []
+    yield from (x for x in names if x.split('.')[0] in OURS)
+
+
+def belongs_to(name, part):
+  return f'{name}.'.startswith(f'{part}.')
+
+
+def find_part(name):
+  return next(x for x in DIRECTIONS if belongs_to(name, x))
+
+
+def test_directions():
+  """Imports go down: scripts, training, models, tools; see DIRECTIONS.
+
+  Parts may import themselves. Nothing imports `scripts` or `tests`.
+  """
+  files = list_files('agents', 'planet', 'baselines_her', 'scripts')
+  assert len(files) > 80
+  wrong, count = [], 0
+  for path in files:
+    part = find_part(module_name(path))
+    allowed = DIRECTIONS[part] + [part]
+    for name in find_imports(path):
+      count += 1
+      if not any(belongs_to(name, x) for x in allowed):
+        wrong.append(f'{path} imports {name}')
+  assert not wrong
+  assert count > 200
+
+
+def test_directions_are_noticed():
+  """The test above would see these."""
+  assert find_part('planet.tools.mask') == 'planet.tools'
+  assert find_part('planet.scripts.train') == 'planet'
+  assert find_part('agents.train_ppo') == 'agents'
+  imports = set(find_imports('planet/tools/__init__.py'))
+  assert 'planet.tools.mask' in imports and 'agents.tools.nested' in imports
+  assert not belongs_to('planet.toolset', 'planet.tools')
+
+
+@functools.cache
+def list_functions():
+  """Tuples of path, name and number of lines."""
+  return [
+    (path, node.name, node.end_lineno - node.lineno + 1)
+    for path in list_files('agents', 'planet', 'scripts', 'tests')
+    for node in ast.walk(parse(path))
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+  ]
+
+
+def test_functions_are_short():
+  """At most 60 lines; what is mended has to leave the list above."""
+  long = {(path, name) for path, name, lines in list_functions() if lines > 60}
+  assert long == TOO_LONG
+
+
+def test_files_are_short():
+  """At most 400 lines, the first of which is a docstring."""
+  for path in list_files('agents', 'planet', 'scripts', 'tests'):
+    with open(os.path.join(golden.ROOT, path)) as file_:
+      assert len(file_.readlines()) <= 400, path
+    assert ast.get_docstring(parse(path)), path
+
+
+def list_light_modules():
+  """Modules that have to stay free of TensorFlow when they are imported."""
+  return [
+    'agents',
+    'agents.tools',
+    'agents.tools.wrappers',
+    'agents.tools.env_host',
+    'agents.tools.batch_env',
+    'agents.tools.external_batch_env',
+    'agents.tools.mock_environment',
+    'agents.tools.env_border',
+    'agents.tools.video',
+    'planet',
+    'planet.tools',
+    'planet.tools.bind',
+    'planet.models',
+    'planet.networks',
+    'planet.training',
+    'planet.control',
+    'planet.control.wrappers',
+    'planet.control.random_episodes',
+    'planet.control.dummy_env',
+    *[module_name(x) for x in list_files('planet/envs')],
+    'planet.scripts',
+    'planet.scripts.train',
+    'tests.scripted_envs',
+  ]
+
+
+def test_tensorflow_is_not_loaded_early():
+  """Packages load their names when these are used.
+
+  Workers of environments import these modules, and software OpenGL crashes in
+  a process that has TensorFlow.
+  """
+  modules = list_light_modules()
+  assert 'planet.envs.suite' in modules
+  code = '\n'.join(
+    ['import importlib', 'import sys']
+    + [
+      f'importlib.import_module({name!r})\n'
+      f'assert "tensorflow" not in sys.modules, {name!r}'
+      for name in modules
+    ]
+    + ['print("done")']
+  )
+  assert processes.run_python('-c', code).split() == ['done']
+
+
+def test_tensorflow_is_imported_in_one_place():
+  """Only `agents.tools.tf1` decides how it is set up."""
+  found = set()
+  for path in list_files('agents', 'planet', 'baselines_her', 'scripts'):
+    for node in ast.walk(parse(path)):
+      names = []
+      if isinstance(node, ast.Import):
+        names = [x.name for x in node.names]
+      elif isinstance(node, ast.ImportFrom):
+        names = [node.module]
+      if any(belongs_to(name, 'tensorflow') for name in names):
+        found.add(path)
+  assert found == {'agents/tools/tf1.py'}
