@@ -82,6 +82,7 @@ setuptools.setup(
     'pillow>=10',
     'matplotlib>=3.8',
     'scikit-image>=0.24',
+    'scipy>=1.13',
   ],
   extras_require=EXTRAS,
 )

@@ -80,13 +80,37 @@ class AttrDict(dict):
     super().__setitem__(name, value)
 
   def __setitem__(self, key, value):
-    if self._strict:
-      self._check_write(key)
+    self._check_item_write(key)
     super().__setitem__(key, value)
 
   def __delattr__(self, name):
     self._check_write(name)
     super().__delitem__(name)
+
+  def __delitem__(self, key):
+    self._check_item_write(key)
+    super().__delitem__(key)
+
+  def __ior__(self, other):
+    for key in dict(other):
+      self._check_item_write(key)
+    return super().__ior__(other)
+
+  def pop(self, key, *default):
+    self._check_item_write(key)
+    return super().pop(key, *default)
+
+  def popitem(self):
+    self._check_item_write('popitem')
+    return super().popitem()
+
+  def clear(self):
+    self._check_item_write('clear')
+    super().clear()
+
+  def _check_item_write(self, key):
+    if self._strict:
+      self._check_write(key)
 
   def _check_write(self, name):
     if isinstance(name, str) and name.startswith('__'):

@@ -33,6 +33,7 @@ from agents.tools import errors
 
 ACCESS, CALL, RESULT, EXCEPTION, CLOSE, STEP = 1, 2, 3, 4, 5, 6
 _START_METHOD = 'spawn'
+_PATIENCE = 3.0
 
 
 class WorkerError(Exception):
@@ -70,7 +71,7 @@ class EnvHost:
       self._conn, self._process = _start_process(constructors)
     else:
       self._conn, self._thread = _start_thread(constructors)
-    atexit.register(_close_if_alive, weakref.ref(self))
+    _hosts.add(self)
 
   def access(self, index, name):
     """Promise of the value of an attribute of one environment."""
@@ -86,19 +87,24 @@ class EnvHost:
 
   def close(self):
     """End the host; safe to call twice and after a failure."""
+    close_hosts([self])
+
+  def _request_close(self):
     with contextlib.suppress(OSError, ValueError):
       self._conn.send((CLOSE, None))
     with contextlib.suppress(OSError):
       self._conn.close()
+    if not self._failure:
+      self._failure = 'The environment was closed.'
+
+  def _join(self, seconds):
     if self._process and self._process.is_alive():
-      self._process.join(5)
+      self._process.join(seconds)
       if self._process.is_alive():
         self._process.kill()
         self._process.join()
     if self._thread and self._thread is not threading.current_thread():
-      self._thread.join(5)
-    if not self._failure:
-      self._failure = 'The environment was closed.'
+      self._thread.join(seconds)
 
   def _request(self, kind, payload):
     with self._lock:
@@ -153,10 +159,17 @@ class EnvHost:
     )
 
 
-def _close_if_alive(reference):
-  host = reference()
-  if host is not None:
-    host.close()
+def close_hosts(hosts):
+  """End several hosts at once; those that are busy are given some seconds."""
+  deadline = time.time() + _PATIENCE
+  for host in hosts:
+    host._request_close()
+  for host in hosts:
+    host._join(max(0, deadline - time.time()))
+
+
+_hosts = weakref.WeakSet()
+atexit.register(lambda: close_hosts(list(_hosts)))
 
 
 def _start_thread(constructors):

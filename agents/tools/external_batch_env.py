@@ -80,5 +80,4 @@ class ExternalBatchEnv:
 
   def close(self):
     """End all processes."""
-    for host in self._hosts:
-      host.close()
+    env_host.close_hosts(self._hosts)

@@ -117,19 +117,16 @@ class PhaseMachine:
             'start_phase', phase, epoch, steps_in, phase_step, global_step
           )
           started = phase
-        due = {
-          name: self._is_every_steps(phase_step, phase.batch_size, every)
-          for name, every in (
-            ('log', phase.log_every),
-            ('report', phase.report_every),
-            ('checkpoint', phase.checkpoint_every),
-          )
-        }
-        log = bool(phase.writer) and due['log']
+        due = self._find_due_events(phase, phase_step)
         before = global_step
         try:
           summary, score, global_step = self._execute(
-            sess, phase, phase_step, steps_in < batch, log, due['report']
+            sess,
+            phase,
+            phase_step,
+            steps_in < batch,
+            due['log'],
+            due['report'],
           )
         except stopping.StopRequested:
           break
@@ -142,11 +139,7 @@ class PhaseMachine:
           self._notify('score', phase, epoch, global_step, score)
           yield score
         if summary and phase.writer:
-          # The longest phase decides, so that the phases line up in plots.
-          longest = max(x.steps for x in self._phases)
-          step = epoch * longest + steps_in
-          phase.writer.add_summary(summary, step)
-          self._notify('summary', phase, step, global_step, summary)
+          self._write_summary(phase, epoch, steps_in, global_step, summary)
     finally:
       self._notify('close')
 
@@ -164,6 +157,25 @@ class PhaseMachine:
         return phase, epoch, steps_in
       steps_in -= phase.steps
     raise AssertionError((global_step, self._phases))
+
+  def _find_due_events(self, phase, phase_step):
+    """Whether log, report and checkpoint are due in the next execution."""
+    due = {
+      name: self._is_every_steps(phase_step, phase.batch_size, every)
+      for name, every in (
+        ('log', phase.log_every),
+        ('report', phase.report_every),
+        ('checkpoint', phase.checkpoint_every),
+      )
+    }
+    due['log'] = due['log'] and bool(phase.writer)
+    return due
+
+  def _write_summary(self, phase, epoch, steps_in, global_step, summary):
+    # The longest phase decides, so that the phases line up in plots.
+    step = epoch * max(x.steps for x in self._phases) + steps_in
+    phase.writer.add_summary(summary, step)
+    self._notify('summary', phase, step, global_step, summary)
 
   def _is_every_steps(self, phase_step, batch, every):
     """Whether a multiple of `every` is completed by the next batch."""

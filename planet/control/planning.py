@@ -52,37 +52,50 @@ def cross_entropy_method(
   """
   del graph
   batch = shape(nested.flatten(state)[0])[0]
-  sizes = [batch, horizon] + list(action_shape)
+  sizes = tf.stack([batch, horizon] + list(action_shape))
+  mean = tf.zeros(sizes) if initial_mean is None else initial_mean
+  if iterations < 1:
+    return mean
   start = nested.map(lambda x: _repeat(x, amount), state)
   obs = tf.zeros(tf.stack([batch * amount] + list(obs_shape)))
 
-  def iteration(index, mean, stddev):
-    noise = tf.random_normal(tf.stack([batch, amount] + sizes[1:]))
-    candidates = mean[:, None] + stddev[:, None] * noise
-    candidates = tf.clip_by_value(candidates, min_action, max_action)
-    candidates = tf.reshape(candidates, tf.stack([batch * amount] + sizes[1:]))
-    candidates.set_shape([None, horizon] + list(action_shape))
+  def evaluate(candidates):
     states = _predict(cell, start, obs, candidates)
-    returns = tf.reshape(objective_fn(states), tf.stack([batch, amount]))
-    _, best = tf.nn.top_k(returns, topk, sorted=False)
-    best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
-    mean, variance = tf.nn.moments(best, 1)
-    return index + 1, mean, tf.sqrt(variance + 1e-6)
+    return tf.reshape(objective_fn(states), tf.stack([batch, amount]))
 
-  if initial_mean is None:
-    initial_mean = tf.zeros(tf.stack(sizes))
-  if iterations < 1:
-    return initial_mean
+  def iteration(index, mean, stddev):
+    candidates = _draw(mean, stddev, amount, min_action, max_action)
+    mean, stddev = _fit(candidates, evaluate(candidates), topk)
+    return index + 1, mean, stddev
+
   # One iteration at a time, as otherwise the draws of several iterations may
   # be made in any order.
   _, mean, _ = tf.while_loop(
     lambda index, *unused: index < iterations,
     iteration,
-    [0, initial_mean, tf.ones(tf.stack(sizes))],
+    [0, mean, tf.ones(sizes)],
     parallel_iterations=1,
     back_prop=False,
   )
   return mean
+
+
+def _draw(mean, stddev, amount, min_action, max_action):
+  """Candidates [batch * amount, horizon, actions] from the Gaussian."""
+  batch, *rest = shape(mean)
+  noise = tf.random_normal(tf.stack([batch, amount] + rest))
+  candidates = mean[:, None] + stddev[:, None] * noise
+  candidates = tf.clip_by_value(candidates, min_action, max_action)
+  return tf.reshape(candidates, tf.stack([batch * amount] + rest))
+
+
+def _fit(candidates, returns, topk):
+  """Mean and deviation of the best candidates of each environment."""
+  batch, amount = shape(returns)
+  _, best = tf.nn.top_k(returns, topk, sorted=False)
+  best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
+  mean, variance = tf.nn.moments(best, 1)
+  return mean, tf.sqrt(variance + 1e-6)
 
 
 def _predict(cell, state, obs, actions):

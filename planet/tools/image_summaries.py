@@ -27,7 +27,7 @@ def image_strip_summary(name, images, max_length=100, max_batch=10):
   strip = tf.reshape(
     rows, tf.stack([1, sizes[0] * sizes[2], sizes[1] * width, channels])
   )
-  return tf.summary.image(name, strip, max_outputs=1)
+  return tf.summary.image(name, strip)
 
 
 def gif_summary(name, tensor, max_outputs, fps, collections=None, family=None):

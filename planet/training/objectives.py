@@ -107,12 +107,12 @@ def _sign(objective):
 
 
 def _divergence(posterior, prior, graph, config):
-  """KL from prior to posterior beyond the free nats, [batch, time]."""
+  """KL(posterior || prior) beyond the free nats, [batch, time]."""
   return _charge(graph.cell.divergence_from_states(posterior, prior), config)
 
 
 def _global_divergence(posterior, graph, config):
-  """KL from the standard normal distribution to the posterior."""
+  """KL(posterior || standard normal) beyond the free nats."""
   standard = {
     **posterior,
     'mean': tf.zeros_like(posterior['mean']),
@@ -122,7 +122,7 @@ def _global_divergence(posterior, graph, config):
 
 
 def _overshooting(posterior, graph, config):
-  """KL from predictions over several steps, [batch, time, distances]."""
+  """KL(posterior || prediction over several steps) beyond the free nats."""
   distance = config.overshooting_distance
   batch, time = tf.unstack(tf.shape(graph.data['action'])[:2])
   length = graph.data.get('length', tf.fill([batch], time))

@@ -54,9 +54,6 @@ def test_items_are_locked_if_strict():
   assert settings.known == 3
 
 
-@pytest.mark.xfail(
-  strict=True, reason='AttrDict does not override these methods of dict'
-)
 @pytest.mark.parametrize(
   'write',
   [

@@ -198,13 +198,7 @@ time.sleep(60)
     ('idle', 'SIGINT'),
     ('busy', 'SIGKILL'),
     ('busy', 'SIGTERM'),
-    pytest.param(
-      'busy',
-      'SIGINT',
-      marks=pytest.mark.xfail(
-        strict=True, reason='EnvHost.close waits 5 s for each busy host'
-      ),
-    ),
+    ('busy', 'SIGINT'),
   ],
 )
 def test_workers_end_with_their_parent(state, number):

@@ -45,9 +45,6 @@ def test_recorded_strips(key, name, sizes, output):
   assert (image.height, image.width) == expected.shape[:2]
 
 
-@pytest.mark.xfail(
-  strict=True, reason='max_outputs=1 drops the number that the original has'
-)
 @recorded_strips
 def test_recorded_tags(key, name, sizes, output):
   """`planet/image_strip`: tags, such as `x/image/0`."""
