@@ -52,8 +52,6 @@ DIRECTIONS = {
 }
 OURS = ('agents', 'planet', 'baselines_her', 'scripts', 'tests')
 
-# Functions over the limit, docstrings included; nothing may be added.
-
 
 def list_files(*folders):
   """Paths of all Python files, relative to the root of the project."""

@@ -170,5 +170,9 @@ def gaussian_state(hidden, size, min_stddev, mean_only):
   if mean_only:
     sample = mean
   else:
-    sample = mean + stddev * tf.random_normal(tf.shape(mean))
+    # Loops may draw for several steps at once, in any order; waiting for the
+    # mean makes runs with a seed reproducible.
+    with tf.control_dependencies([mean]):
+      noise = tf.random_normal(tf.shape(mean))
+    sample = mean + stddev * noise
   return {'mean': mean, 'stddev': stddev, 'sample': sample}

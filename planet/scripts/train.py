@@ -42,8 +42,8 @@ def process(logdir, args):
   utility.save_config(config, logdir)
   utility.collect_initial_episodes(config)
   tf.reset_default_graph()
-  if config.seed is not None:
-    _seed_everything(config.seed + config.first_step)
+  seed = None if config.seed is None else config.seed + config.first_step
+  _seed_everything(seed)
   dataset = numpy_episodes.numpy_episodes(
     config.train_dir,
     config.test_dir,
@@ -52,6 +52,7 @@ def process(logdir, args):
     loader=config.data_loader,
     num_chunks=config.num_chunks,
     preprocess_fn=config.preprocess_fn,
+    seed=seed,
   )
   yield from utility.train(
     training.define_model,
@@ -198,6 +199,8 @@ def _seed_everything(seed):
 
   from agents.tools.tf1 import tf
 
+  if seed is None:
+    return
   tf.set_random_seed(seed)
   np.random.seed(seed % 2**32)
   random.seed(seed)

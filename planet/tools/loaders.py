@@ -1,7 +1,7 @@
 """Endless streams of recorded episodes.
 
-Loaders draw from the global generators of Python and NumPy, like the
-original; its recorded sequences depend on the order of the draws.
+Without a seed, loaders draw from the global generators of Python and NumPy,
+like the original; its recorded sequences depend on the order of the draws.
 """
 
 import glob
@@ -16,7 +16,7 @@ import numpy as np
 _PATIENCE = 30.0
 
 
-def cache_loader(reader, directory, batch_size, every):
+def cache_loader(reader, directory, batch_size, every, seed=None):
   """Keep all episodes in memory and look for new ones now and then.
 
   Yields episodes in fresh permutations of a random sample of the cache.
@@ -26,6 +26,7 @@ def cache_loader(reader, directory, batch_size, every):
     directory: Folder of .npz files.
     batch_size: Unused.
     every: Number of episodes between two scans, and size of the sample.
+    seed: Seed of generators of its own.
 
   Yields:
     Episodes as returned by the reader.
@@ -34,16 +35,17 @@ def cache_loader(reader, directory, batch_size, every):
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
+  draws = _generators(seed)
   cache = {}
   waiting = _Waiting(directory)
   while True:
-    selected = _sample(list(cache.values()), every)
-    yield from _permuted(selected, every)
+    selected = _sample(list(cache.values()), every, draws[0])
+    yield from _permuted(selected, every, draws[1])
     cache.update(_read_new(reader, directory, cache))
     waiting.check(cache)
 
 
-def recent_loader(reader, directory, batch_size, every):
+def recent_loader(reader, directory, batch_size, every, seed=None):
   """Draw half of the episodes from those that are new since the last scan.
 
   Args:
@@ -52,6 +54,7 @@ def recent_loader(reader, directory, batch_size, every):
     batch_size: Unused.
     every: Number of episodes between two scans. Half of it is the size of
       the samples from new and from old episodes.
+    seed: Seed of generators of its own.
 
   Yields:
     Episodes as returned by the reader.
@@ -60,25 +63,27 @@ def recent_loader(reader, directory, batch_size, every):
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
+  draws = _generators(seed)
   recent, cache = {}, {}
   half = max(1, every // 2)
   waiting = _Waiting(directory)
   while True:
-    selected = _sample(list(recent.values()), half)
-    selected += _sample(list(cache.values()), half)
-    yield from _permuted(selected, every)
+    selected = _sample(list(recent.values()), half, draws[0])
+    selected += _sample(list(cache.values()), half, draws[0])
+    yield from _permuted(selected, every, draws[1])
     cache.update(recent)
     recent = _read_new(reader, directory, cache)
     waiting.check(cache or recent)
 
 
-def reload_loader(reader, directory, batch_size):
+def reload_loader(reader, directory, batch_size, seed=None):
   """Read every episode from disk each time, in random order.
 
   Args:
     reader: Function from filename to episode.
     directory: Folder of .npz files.
     batch_size: Unused.
+    seed: Seed of a generator of its own.
 
   Yields:
     Episodes as returned by the reader.
@@ -87,10 +92,11 @@ def reload_loader(reader, directory, batch_size):
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
+  generator = random if seed is None else random.Random(seed)
   waiting = _Waiting(directory)
   while True:
     filenames = _list(directory)
-    random.shuffle(filenames)
+    generator.shuffle(filenames)
     found = False
     for filename in filenames:
       episode = _read(reader, filename)
@@ -100,13 +106,14 @@ def reload_loader(reader, directory, batch_size):
     waiting.check(found)
 
 
-def dummy_loader(reader, directory, batch_size):
+def dummy_loader(reader, directory, batch_size, seed=None):
   """Yield random data shaped like one real episode.
 
   Args:
     reader: Function from filename to episode.
     directory: Folder of .npz files.
     batch_size: Unused.
+    seed: Seed of the data, 0 by default.
 
   Yields:
     Dict of arrays, uniform between 0 and 255 for bytes and between 0 and 1
@@ -117,7 +124,7 @@ def dummy_loader(reader, directory, batch_size):
   """
   del batch_size
   example = next(cache_loader(reader, directory, 1, 1))
-  generator = np.random.RandomState(seed=0)
+  generator = np.random.RandomState(seed or 0)
 
   def draw(value):
     high = 255 if value.dtype == np.uint8 else 1
@@ -127,20 +134,27 @@ def dummy_loader(reader, directory, batch_size):
     yield {key: draw(value) for key, value in example.items()}
 
 
-def _sample(sequence, amount):
+def _generators(seed):
+  """Generators for `_sample` and `_permuted`."""
+  if seed is None:
+    return random, np.random
+  return random.Random(seed), np.random.RandomState(seed)
+
+
+def _sample(sequence, amount, generator=random):
   """Random elements without repetition, as many as there are at most."""
   sequence = list(sequence)
-  return random.sample(sequence, min(amount, len(sequence)))
+  return generator.sample(sequence, min(amount, len(sequence)))
 
 
-def _permuted(sequence, amount):
+def _permuted(sequence, amount, generator=np.random):
   """Cycle through fresh permutations until the amount is reached."""
   sequence = list(sequence)
   if not sequence:
     return
   count = 0
   while True:
-    for index in np.random.permutation(len(sequence)):
+    for index in generator.permutation(len(sequence)):
       if count >= amount:
         return
       yield sequence[index]

@@ -34,6 +34,7 @@ def numpy_episodes(
   loader=None,
   num_chunks=None,
   preprocess_fn=None,
+  seed=None,
 ):
   """Read episodes from two folders as batches of chunks.
 
@@ -50,6 +51,8 @@ def numpy_episodes(
       episodes; by default `reload_loader`.
     num_chunks: Number of chunks per episode; see `chunk_sequence`.
     preprocess_fn: Function applied to the images of a batch.
+    seed: Makes the order of the episodes reproducible. The two loaders run in
+      threads, so they cannot share a generator then.
 
   Returns:
     AttrDict of the datasets `train` and `test`. Their elements are dicts of
@@ -65,9 +68,10 @@ def numpy_episodes(
   dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
   shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
 
-  def define(directory):
+  def define(directory, seed):
+    kwargs = {} if seed is None else {'seed': seed}
     dataset = tf.data.Dataset.from_generator(
-      lambda: loader(checked, directory, shape[0]), dtypes, shapes
+      lambda: loader(checked, directory, shape[0], **kwargs), dtypes, shapes
     )
     dataset = dataset.flat_map(
       lambda x: tf.data.Dataset.from_tensor_slices(
@@ -84,7 +88,10 @@ def numpy_episodes(
       )
     return dataset.prefetch(10)
 
-  return AttrDict(train=define(train_dir), test=define(test_dir))
+  return AttrDict(
+    train=define(train_dir, seed),
+    test=define(test_dir, None if seed is None else seed + 1),
+  )
 
 
 def episode_reader(filename, resize=None, max_length=None, action_noise=None):

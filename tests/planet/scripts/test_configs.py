@@ -1,0 +1,144 @@
+"""Configurations: defaults of the specification and what follows from them."""
+
+import pytest
+
+from agents.tools.attr_dict import AttrDict
+from agents.tools.errors import UsageError
+from planet import models
+from planet.scripts import configs
+from planet.scripts import parameters
+
+
+def build(name='default', **params):
+  params = AttrDict(dict(params, logdir='/logdir'))
+  params.get('logdir')
+  config = configs.find(name)(AttrDict(), params)
+  parameters.check_all_used(params)
+  return config
+
+
+def test_default():
+  """Table of section 3 of the specification."""
+  config = build()
+  assert config.batch_shape == [50, 50] and config.num_chunks == 1
+  assert list(config.loss_scales.items()) == [
+    ('reward', 10.0),
+    ('divergence', 1.0),
+    ('global_divergence', 0.0),
+    ('overshooting', 0.0),
+    ('image', 1.0),
+  ]
+  assert config.gradient_heads == ['image', 'reward']
+  assert config.free_nats == 3.0 and config.open_loop_context == 5
+  assert (config.train_steps, config.test_steps) == (50000, 50)
+  assert config.max_steps == int(5e7)
+  assert config.train_log_every == 50000
+  assert config.train_checkpoint_every is None
+  assert config.test_checkpoint_every == 500
+  assert config.print_metrics_every == 5000
+  assert config.train_dir == '/logdir/train_episodes'
+  assert config.test_dir == '/logdir/test_episodes'
+  assert config.savers == [{'exclude': ('.*_temporary.*',)}]
+  assert config.cell.func is models.RSSM
+  assert config.cell.args == (30, 200, 200)
+  assert config.data_loader.keywords == {'every': 1000}
+  main = config.optimizers.main
+  assert main.learning_rate == 1e-3 and main.clipping == 1000.0
+  assert main.optimizer_cls.keywords == {'epsilon': 1e-4}
+  assert config.isolate_envs == 'process' and config.debug is False
+
+
+def test_default_collections():
+  config = build()
+  assert list(config.random_collects) == [
+    'train-cheetah_run',
+    'test-cheetah_run',
+  ]
+  assert config.random_collects['test-cheetah_run'].num_episodes == 5
+  train = config.train_collects.train_main_cheetah_run
+  test = config.test_collects.test_main_cheetah_run
+  assert (train.steps_after, train.steps_every, train.steps_until) == (
+    5000,
+    5000,
+    -1,
+  )
+  assert train.num_agents == 1 and train.exploration.scale == 0.3
+  assert test.exploration is None
+  assert train.planner.keywords == {
+    'horizon': 12,
+    'amount': 1000,
+    'topk': 100,
+    'iterations': 10,
+  }
+
+
+def test_debug_and_its_overrides():
+  config = build('debug', num_units=7, tasks=['dummy'])
+  assert config.debug and config.batch_shape == [5, 10]
+  assert config.num_units == 7 and config.max_steps == 500
+  assert config.tasks[0].max_length == 20
+  collect = config.train_collects.train_main_dummy
+  assert (collect.steps_after, collect.steps_every) == (10, 10)
+  assert config.isolate_envs == 'thread'
+
+
+def test_settings_of_the_paper():
+  config = build(mean_only=True, divergence_scale=0.0)
+  assert config.cell.keywords['mean_only'] is True
+  assert config.loss_scales.divergence == 0
+  config = build(planner_iterations=0, train_action_noise=1.0)
+  assert config.train_collects.train_main_cheetah_run.exploration.scale == 1
+  assert build(model='ssm').cell.func is models.SSM
+  assert build(model='ssm').cell.args == (30, 200)
+  assert build(model='drnn').cell.func is models.DRNN
+
+
+def test_heads():
+  config = build(state_diagnostics=True, velocity_loss_scale=2.0)
+  assert list(config.heads) == ['image', 'reward', 'position', 'velocity']
+  assert config.loss_scales.velocity == 2 and config.loss_scales.position == 1
+  assert not config.heads.reward.keywords['stop_gradient']
+  assert config.heads.velocity.keywords['stop_gradient']
+
+
+@pytest.mark.parametrize('size', [32, 64, 96, 128])
+def test_networks_of_image_sizes(size):
+  """Encoders end at 1024 features, decoders at the size they began with."""
+  from agents.tools.tf1 import tf
+
+  config = build(image_size=size)
+  image = tf.zeros([2, 3, size, size, 3])
+  assert config.encoder({'image': image}).shape == (2, 3, 1024)
+  dist = config.heads.image(tf.zeros([2, 3, 9]), data_shape=[size, size, 3])
+  assert dist.mean().shape == (2, 3, size, size, 3)
+  assert dist.event_shape == (size, size, 3)
+
+
+def test_every_parameter_is_read():
+  """With some model, each name of the table has an effect."""
+  values = {k: v.default for k, v in parameters.PARAMETERS.items()}
+  values.update(
+    network='conv_ha',
+    action_repeat=4,
+    checkpoint_every=5,
+    isolate_envs='process',
+    gradient_heads=['image'],
+  )
+  unused = []
+  for model in ('rssm', 'ssm', 'drnn'):
+    params = AttrDict(dict(values, model=model))
+    configs.default(AttrDict(), params)
+    unused.append(set(params.untouched))
+  assert not set.intersection(*unused)
+  assert 'future_rnn' in unused[1] and 'drnn_sample_to_sample' in unused[0]
+
+
+def test_every_default_passes_its_own_check():
+  for name, parameter in parameters.PARAMETERS.items():
+    if parameter.default is not None:
+      assert parameter.check(parameter.default) == parameter.default, name
+
+
+def test_unused_parameters_are_errors():
+  with pytest.raises(UsageError, match='Did you mean num_units'):
+    build(num_unit=3)

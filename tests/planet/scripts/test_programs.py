@@ -1,0 +1,156 @@
+"""Programs that work on runs: evaluate, events, videos, mirrored sources."""
+
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agents.tools import video
+from planet.scripts import create_video
+from planet.scripts import evaluate
+from planet.scripts import fetch_events
+from planet.scripts import sync
+from tests.planet.scripts import training_runs
+
+
+@pytest.fixture(scope='module')
+def cartpole(tmp_path_factory):
+  """Two epochs on the real simulator."""
+  logdir = tmp_path_factory.mktemp('cartpole')
+  result = training_runs.train(logdir, {'tasks': ['cartpole_balance']})
+  assert result.code == 0, result.output
+  return logdir, result.output
+
+
+@pytest.mark.render
+def test_training_on_the_simulator(cartpole):
+  """Episodes show the cart: images differ, rewards are those of the task."""
+  logdir, output = cartpole
+  assert 'Epoch 2: train return' in output
+  folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
+  names = training_runs.episodes(logdir)
+  assert len(names) == 2
+  for name in names:
+    with np.load(os.path.join(folder, name)) as episode:
+      assert sorted(episode.files) == [
+        'action',
+        'image',
+        'position',
+        'reward',
+        'velocity',
+      ]
+      assert episode['image'].std() > 10
+      assert (episode['image'][0] != episode['image'][-1]).any()
+      assert 50 < episode['reward'].sum() < 1000
+      assert episode['position'].dtype == np.float32
+
+
+@pytest.mark.render
+def test_evaluate(cartpole, tmp_path, capsys):
+  """Scores, a video and a contact sheet; equal seeds give equal scores."""
+  logdir, _ = cartpole
+  filename = str(tmp_path / 'out.mp4')
+  args = ['--logdir', str(logdir), '--episodes', '2', '--seed', '1']
+  assert evaluate.run(args + ['--video', filename]) == 0
+  output = capsys.readouterr().out
+  assert 'Episode 2 of cartpole_balance: return' in output
+  assert 'Mean return' in output
+  assert os.path.getsize(filename) > 1000
+  with Image.open(tmp_path / 'out.png') as sheet:
+    assert sheet.size == (10 * 130, 2 * 140)
+    assert np.asarray(sheet).std() > 10
+  assert evaluate.run(args) == 0
+  again = capsys.readouterr().out
+  find = lambda text: [x for x in text.splitlines() if 'return' in x]
+  assert find(again) == find(output)
+  before = training_runs.episodes(logdir, 'test')
+  assert len(before) == 3  # Evaluations are not recorded.
+
+
+@pytest.mark.render
+def test_evaluate_refuses_what_it_cannot_do(cartpole, tmp_path, capsys):
+  logdir, _ = cartpole
+  base = ['--logdir', str(logdir)]
+  for args, message in (
+    (['--video', str(tmp_path / 'out.avi')], '.mp4 or .gif'),
+    (['--checkpoint', 'model.ckpt-7'], 'no checkpoint'),
+    (['--params', '{num_units: 3}'], 'belongs to the trained model'),
+    (['--episodes', '0'], 'at least 1'),
+  ):
+    assert evaluate.run(base + args) == 2
+    assert message in capsys.readouterr().err
+
+
+def write_events(folder, tags):
+  from agents.tools.tf1 import tf
+
+  writer = tf.summary.FileWriter(str(folder))
+  for step in range(3):
+    for tag in tags:
+      value = tf.Summary.Value(tag=tag, simple_value=10.0 * step)
+      writer.add_summary(tf.Summary(value=[value]), step)
+  writer.close()
+
+
+def test_fetch_events(tmp_path, capsys):
+  """One CSV file per folder and tag; a second call skips the folder."""
+  for name in ('a', 'b'):
+    write_events(tmp_path / name / 'test', ['trainer/x/score', 'other'])
+  args = ['--logdirs', str(tmp_path / '*' / 'test')]
+  args += ['--outdir', str(tmp_path / 'out')]
+  assert fetch_events.run(args) == 0
+  names = sorted(os.listdir(tmp_path / 'out'))
+  assert [x.split('___')[1] for x in names] == ['trainer_x_score.csv'] * 2
+  lines = (tmp_path / 'out' / names[0]).read_text().splitlines()
+  assert lines[0] == 'wall_time,step,value'
+  assert [x.split(',')[1:] for x in lines[1:]] == [
+    ['0', '0.0'],
+    ['1', '10.0'],
+    ['2', '20.0'],
+  ]
+  capsys.readouterr()
+  assert fetch_events.run(args) == 0
+  assert capsys.readouterr().out.count('skipped') == 2
+  assert fetch_events.run(args + ['--force', 'True', '--tags', 'oth*']) == 0
+  assert len(os.listdir(tmp_path / 'out')) == 4
+  assert fetch_events.run(['--logdirs', '/no*', '--outdir', 'x']) == 2
+
+
+def test_create_video(tmp_path, capsys):
+  """Strips of two sequences and five steps become five frames."""
+  strip = np.random.RandomState(0).randint(0, 255, (16, 30, 3), np.uint8)
+  frames = create_video.split_strip(strip, 6, 8)
+  assert frames.shape == (5, 8, 12, 3)
+  np.testing.assert_array_equal(frames[1, :, 6:], strip[8:, 6:12])
+  video.write_png(str(tmp_path / 'strip.png'), strip)
+  args = ['-i', str(tmp_path / 'strip.png'), '-x', '6', '-y', '8']
+  output = str(tmp_path / 'out.gif')
+  assert create_video.run(args + ['-o', output]) == 0
+  with Image.open(output) as image:
+    assert image.n_frames == 5 and image.size == (12, 8)
+  assert create_video.run(args + ['-o', output]) == 2
+  assert 'use -f' in capsys.readouterr().err
+  assert create_video.run(args + ['-o', output, '-f', '-d', '100']) == 0
+  with Image.open(output) as image:
+    assert image.size == (24, 16)
+  assert create_video.run(args[:2] + ['-o', output, '-f', '-x', '7']) == 2
+
+
+def test_sync(tmp_path, capsys):
+  """Headers follow the first file of the target."""
+  source, target = tmp_path / 'source', tmp_path / 'target'
+  (source / 'sub').mkdir(parents=True)
+  (source / 'a.py').write_text('# License\n\nx = 1\n')
+  (source / 'sub' / 'b.py').write_text('# License\n\ny = 2\n')
+  target.mkdir()
+  (target / 'a.py').write_text('x = 0\n')
+  (target / 'z.py').write_text('z = 0\n')
+  args = ['--source', str(source), '--target', str(target)]
+  assert sync.run(args) == 0
+  assert (target / 'a.py').read_text() == 'x = 1\n'
+  assert (target / 'sub' / 'b.py').read_text() == 'y = 2\n'
+  assert 'Only in the target: z.py' in capsys.readouterr().out
+  (target / 'a.py').write_text('# Other\n\nx = 0\n')
+  assert sync.run(args) == 0
+  assert (target / 'sub' / 'b.py').read_text() == '# Other\n\ny = 2\n'

@@ -1,0 +1,137 @@
+"""Tasks of the specification, and environments by their ids."""
+
+import numpy as np
+import pytest
+
+from agents.tools.attr_dict import AttrDict
+from planet.envs import probe
+from planet.scripts import configs
+from planet.scripts import tasks
+from planet.tools.bind import bind
+
+# Name, action repeat, state components after the reward, size of an action.
+SUITE = [
+  ('cartpole_balance', 8, {'position': 3, 'velocity': 2}, 1),
+  ('cartpole_swingup', 8, {'position': 3, 'velocity': 2}, 1),
+  ('finger_spin', 2, {'position': 4, 'velocity': 3, 'touch': 2}, 2),
+  ('cheetah_run', 4, {'position': 8, 'velocity': 9}, 6),
+  ('cup_catch', 4, {'position': 4, 'velocity': 4}, 2),
+  ('walker_walk', 2, {'height': None, 'orientations': 14, 'velocity': 9}, 6),
+  ('reacher_easy', 4, {'position': 2, 'velocity': 2, 'to_target': 2}, 2),
+]
+
+
+def define(name, **params):
+  config = AttrDict(batch_shape=[5, 10], observation='image')
+  return tasks.find(name)(config, AttrDict(params))
+
+
+@pytest.mark.parametrize('name, repeat, components, actions', SUITE)
+def test_lengths_and_components(name, repeat, components, actions):
+  task = define(name)
+  assert task.name == name
+  assert task.max_length == 1000 // repeat
+  assert task.state_components == ['reward'] + list(components)
+  assert define(name, action_repeat=50).max_length == 20
+
+
+def test_other_tasks():
+  assert define('dummy').state_components == ['reward']
+  assert define('dummy').max_length == 1000
+  assert define('gym_cheetah').name == 'gym_cheetah'
+  assert define('gym_cheetah').state_components == ['reward', 'state']
+  assert define('gym_racecar').name == 'gym_racing'
+  assert define('gym_racecar').state_components == ['reward']
+  assert define('gym_Pendulum-v1', action_repeat=2).max_length == 500
+  assert define('gym_my.envs:A-v0').name == 'gym_my.envs_A-v0'
+
+
+@pytest.mark.render
+@pytest.mark.parametrize('name, repeat, components, actions', SUITE)
+def test_suite_environments(name, repeat, components, actions):
+  """Built in a process of their own, with images of the right size."""
+  report = probe.inspect(define(name, image_size=32).env_ctor)
+  shapes = report['shapes']
+  assert shapes['image'] == (32, 32, 3)
+  assert shapes['action'] == (actions,) and shapes['reward'] == ()
+  for key, size in components.items():
+    assert shapes[key] == (() if size is None else (size,))
+  assert report['renderer']
+
+
+@pytest.mark.parametrize(
+  'name, state, actions, message',
+  [
+    ('gym_cheetah', 17, 6, 'HalfCheetah-v3 cannot run any more, using'),
+    ('gym_racecar', None, 3, 'CarRacing-v0 cannot run any more, using'),
+    ('gym_InvertedPendulumBulletEnv-v0', 5, 1, None),
+    ('gym_Pendulum-v1', 3, 1, None),
+  ],
+)
+@pytest.mark.render
+def test_gym_environments(name, state, actions, message):
+  report = probe.inspect(define(name).env_ctor)
+  shapes = report['shapes']
+  assert shapes['image'] == (64, 64, 3) and shapes['action'] == (actions,)
+  assert shapes.get('state') == (None if state is None else (state,))
+  lines = [message] if message else []
+  assert [x for x in report['messages'] if 'cannot run' in x] == [
+    x for x in report['messages'] if any(x.startswith(y) for y in lines)
+  ]
+  assert len(report['messages']) == len(lines)
+
+
+@pytest.mark.render
+def test_two_tasks_share_actions_and_images():
+  """Padded to the longer action, and nothing but images is left."""
+  config, params = (
+    AttrDict(),
+    AttrDict(tasks=['cartpole_balance', 'reacher_easy'], logdir='unused'),
+  )
+  config = configs.debug(config, params)
+  assert [x.state_components for x in config.tasks] == [['reward']] * 2
+  for task in config.tasks:
+    shapes = probe.inspect(task.env_ctor)['shapes']
+    assert shapes == {'image': (64, 64, 3), 'action': (2,), 'reward': ()}
+  assert list(config.train_collects) == [
+    'train_main_cartpole_balance',
+    'train_main_reacher_easy',
+  ]
+
+
+def play(env, actions):
+  observs, rewards = [env.reset()], []
+  for action in actions:
+    observ, reward, done, _ = env.step(action)
+    observs.append(observ)
+    rewards.append(reward)
+    if done:
+      break
+  return observs, rewards
+
+
+def test_episodes_of_gym_environments_have_a_minimum_length():
+  """The pendulum falls early, but chunks need `batch_shape[1]` steps."""
+  from planet.envs import gym_pixels
+
+  env = gym_pixels.make(
+    'InvertedPendulumBulletEnv-v0', 1, 30, min_length=25, pixels=False
+  )
+  env.seed(0)
+  observs, rewards = play(env, np.ones((40, 1), np.float32))
+  assert 25 <= len(rewards) <= 30
+  assert observs[0]['state'].dtype == np.float32
+  env.close()
+
+
+def test_equal_seeds_give_equal_episodes():
+  from planet.control.seeding import seeded_constructor
+  from planet.envs import gym_pixels
+
+  make = bind(gym_pixels.make, 'Pendulum-v1', 1, 20, pixels=False)
+  first, second, third = [
+    play(seeded_constructor(make, seed), np.zeros((20, 1), np.float32))
+    for seed in (1, 1, 2)
+  ]
+  assert np.array_equal(first[0][-1]['state'], second[0][-1]['state'])
+  assert not np.array_equal(first[0][-1]['state'], third[0][-1]['state'])

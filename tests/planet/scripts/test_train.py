@@ -1,0 +1,320 @@
+"""Whole training runs: what they write, how they stop, how they resume."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from planet.scripts import fetch_events
+from tests import processes
+from tests.planet.scripts import training_runs
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+  """Run of two epochs with environments in processes."""
+  logdir = tmp_path_factory.mktemp('finished')
+  result = training_runs.train(
+    logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
+  )
+  assert result.code == 0, result.output
+  return logdir, result.output
+
+
+def test_files_of_a_run(finished):
+  """Everything that the README lists is there, and DONE."""
+  logdir, _ = finished
+  names = set(os.listdir(training_runs.run_dir(logdir)))
+  assert {
+    'DONE',
+    'PING',
+    'checkpoint',
+    'config.yaml',
+    'metrics.jsonl',
+    'test',
+    'test_episodes',
+    'train',
+    'train_episodes',
+  } <= names
+  assert 'FAIL' not in names
+  assert training_runs.checkpoints(logdir) == [20, 40]
+
+
+def test_episodes_of_a_run(finished):
+  """One random episode each, then one per epoch; all of them complete."""
+  logdir, _ = finished
+  assert len(training_runs.episodes(logdir, 'train')) == 2
+  assert len(training_runs.episodes(logdir, 'test')) == 3
+  folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
+  for name in training_runs.episodes(logdir):
+    with np.load(os.path.join(folder, name)) as episode:
+      assert episode['image'].shape == (21, 64, 64, 3)
+      assert episode['image'].dtype == np.uint8
+      assert episode['action'].shape == (21, 5)
+      assert not episode['action'][0].any() and episode['reward'][0] == 0
+      assert np.abs(episode['action']).max() <= 1
+
+
+def test_console_output(finished):
+  """Progress, one line per epoch, no nan."""
+  _, output = finished
+  assert 'Epoch 1: train return' in output and 'Epoch 2: train' in output
+  assert 'Epoch 1 train: 0/10, step 0, env 1000, episodes 1' in output
+  assert 'nan' not in output.lower().replace('finance', '')
+
+
+def test_metrics_of_a_run(finished):
+  """Lines of epochs hold returns; the others the scalars of TensorBoard."""
+  logdir, _ = finished
+  lines = training_runs.metrics(logdir)
+  epochs = [x for x in lines if x['phase'] == 'epoch']
+  assert [x['global_step'] for x in epochs] == [20, 40]
+  assert all(400 < x['test_return'] < 600 for x in epochs)
+  assert epochs[1]['environment_steps'] == 2000
+  assert any('graph/summaries/general/objectives/image' in x for x in lines)
+
+
+SCALARS = (
+  [
+    'general/dataset/episodes',
+    'general/step',
+    'general/steps_per_second',
+    'general/seconds_per_step',
+  ]
+  + [f'general/objectives/{x}' for x in ('reward', 'divergence', 'image')]
+  + [
+    f'{place}/state/{x}'
+    for place in ('closedloop', 'openloop')
+    for x in (
+      'prior_entropy',
+      'prior_std',
+      'posterior_entropy',
+      'posterior_std',
+      'divergence',
+    )
+  ]
+  + [
+    f'{place}/dist_summaries/{head}_{x}'
+    for place in ('closedloop/prior', 'closedloop/posterior', 'openloop')
+    for head in ('image', 'reward')
+    for x in (
+      'mode_mean',
+      'mode_std',
+      'std_mean',
+      'std_std',
+      'log_prob',
+      'abs_error',
+    )
+  ]
+)
+PICTURES = [
+  'general/data/image',
+  'openloop/state_1/reward_trajectory',
+  'openloop/state_1/logprobs',
+] + [
+  f'{place}/image/{x}'
+  for place in ('closedloop/prior', 'closedloop/posterior', 'openloop')
+  for x in ('prediction', 'change', 'error', 'animation/gif')
+]
+
+
+@pytest.mark.parametrize('phase', ['train', 'test'])
+def test_summaries_of_a_run(finished, phase):
+  """All names of section 11 of the specification."""
+  from agents.tools.tf1 import tf
+
+  logdir, _ = finished
+  folder = os.path.join(training_runs.run_dir(logdir), phase)
+  scalars = set(fetch_events.read_scalars(folder))
+  assert {f'graph/summaries/{x}' for x in SCALARS} <= scalars
+  pictures = {
+    value.tag
+    for name in os.listdir(folder)
+    for event in tf.train.summary_iterator(os.path.join(folder, name))
+    for value in event.summary.value
+    if value.HasField('image')
+  }
+  wanted = [f'graph/summaries/{x}' for x in PICTURES]
+  if phase == 'test':
+    simulation = 'graph/summaries/simulation/should_simulate_dummy/'
+    wanted.append(simulation + 'test_main_dummy/animation/gif')
+    assert simulation + 'test_main_dummy/return' in scalars
+    assert any(
+      x.startswith('trainer/graph/phase_test/')
+      and x.endswith('/trainer/test/score')
+      for x in scalars
+    )
+  else:
+    collection = 'graph/collection/should_collect_train_main_dummy/'
+    assert collection + 'train_main_dummy/return' in scalars
+    for name in ('learning_rate', 'grad_norm', 'clipped_gradient_norm'):
+      assert any(x.endswith(f'/optimizer_main/{name}') for x in scalars)
+  for name in wanted:
+    assert any(x.startswith(name) for x in pictures), name
+
+
+def test_finished_run_has_nothing_to_do(finished):
+  logdir, _ = finished
+  result = training_runs.train(
+    logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
+  )
+  assert result.code == 0 and 'nothing to do' in result.output
+
+
+@pytest.mark.parametrize('isolate_envs', ['none', 'thread'])
+def test_resume_after_the_end(tmp_path, isolate_envs):
+  """With DONE deleted and more steps, training goes on at the stored step."""
+  params = {'isolate_envs': isolate_envs, 'max_steps': 20}
+  assert training_runs.train(tmp_path, params).code == 0
+  before = training_runs.episodes(tmp_path)
+  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
+  result = training_runs.train(tmp_path, {**params, 'max_steps': 40})
+  assert result.code == 0, result.output
+  assert 'model.ckpt-20.' in result.output
+  assert 'Epoch 2 phase train (phase step 10, global step 20)' in (
+    result.output
+  )
+  assert 'Epoch 1 phase' not in result.output
+  assert training_runs.checkpoints(tmp_path) == [20, 40]
+  assert set(before) < set(training_runs.episodes(tmp_path))
+
+
+def test_equal_seeds_give_equal_losses(tmp_path):
+  """All losses of the first 20 steps, two in each line; others differ."""
+  params = {
+    'isolate_envs': 'none',
+    'max_steps': 100,
+    'train_steps': 100,
+    'test_steps': 0,
+  }
+  first, second, third = [
+    training_runs.losses(
+      training_runs.train(tmp_path / name, params, args=args).output
+    )
+    for name, args in (
+      ('a', ['--seed', '3']),
+      ('b', ['--seed', '3']),
+      ('c', []),
+    )
+  ]
+  assert len(first) == 20
+  assert first == second
+  assert first != third
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signals_save_and_end(tmp_path, number):
+  """Within 30 seconds, also in the middle of a long episode."""
+  params = {
+    'isolate_envs': 'process',
+    'planner_amount': 1000,
+    'planner_topk': 100,
+    'planner_iterations': 60,
+    'max_steps': 1000,
+  }
+  process = training_runs.start(tmp_path, params)
+  try:
+    training_runs.wait_for(process, 'Epoch 1 phase test')
+    time.sleep(2)
+    process.send_signal(number)
+    began = time.time()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert time.time() - began < 30
+    assert 'Repeat the command to continue.' in output
+    assert training_runs.checkpoints(tmp_path)
+    names = os.listdir(training_runs.run_dir(tmp_path))
+    assert 'DONE' not in names and 'FAIL' not in names
+  finally:
+    process.kill()
+
+
+def find_workers(pid):
+  """Children of a process that host environments."""
+  children = []
+  for name in os.listdir('/proc'):
+    try:
+      with open(f'/proc/{name}/stat') as file_:
+        parent = int(file_.read().rpartition(')')[2].split()[1])
+      with open(f'/proc/{name}/cmdline') as file_:
+        command = file_.read()
+    except (OSError, ValueError, IndexError):
+      continue
+    if parent == pid and 'spawn_main' in command:
+      children.append(int(name))
+  return children
+
+
+def test_killed_worker_is_named(tmp_path):
+  """Exit code 1, one sentence with the worker's exit code, no orphans."""
+  process = training_runs.start(
+    tmp_path, {'isolate_envs': 'process', 'max_steps': 5000}
+  )
+  try:
+    training_runs.wait_for(process, 'Epoch 1: train return')
+    workers = find_workers(process.pid)
+    assert len(workers) == 2
+    for worker in workers:
+      os.kill(worker, signal.SIGKILL)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert 'ended with exit code -9 (SIGKILL)' in output
+    assert not processes.wait_for_end(workers)
+    assert 'FAIL' in os.listdir(training_runs.run_dir(tmp_path))
+  finally:
+    process.kill()
+  again = training_runs.train(
+    tmp_path, {'isolate_envs': 'process', 'max_steps': 5000}
+  )
+  assert again.code == 2 and 'Delete the files DONE and FAIL' in again.output
+
+
+@pytest.mark.parametrize('kills', [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_resume_after_being_killed(tmp_path, kills):
+  """SIGKILL at random moments; every new start goes on without complaint."""
+  params = {'checkpoint_minutes': 0.02, 'max_steps': 100000}
+  random = np.random.RandomState(kills)
+  last = 0
+  for _ in range(kills):
+    process = training_runs.start(tmp_path, params)
+    try:
+      training_runs.wait_for(process, r'Epoch \d+ phase \w+ .*global step')
+      time.sleep(random.uniform(0, 10))
+      assert process.poll() is None
+    finally:
+      process.kill()
+      process.communicate()
+    steps = training_runs.checkpoints(tmp_path)
+    assert not steps or steps[-1] >= last
+    last = steps[-1] if steps else last
+  process = training_runs.start(tmp_path, params)
+  try:
+    match = training_runs.wait_for(process, r'phase \w+ .*global step (\d+)')
+    assert last - 20 < int(match.group(1)) <= last + 20
+  finally:
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+  folder = training_runs.run_dir(tmp_path)
+  assert not [x for x in os.listdir(folder) if x.endswith('.damaged')]
+
+
+def test_damaged_episodes_are_set_aside(tmp_path):
+  """A truncated and a foreign file are named and skipped."""
+  assert training_runs.train(tmp_path, {'max_steps': 10}).code == 0
+  folder = os.path.join(training_runs.run_dir(tmp_path), 'train_episodes')
+  name = training_runs.episodes(tmp_path)[0]
+  with open(os.path.join(folder, name), 'rb') as file_:
+    content = file_.read()
+  with open(os.path.join(folder, '0-cut.npz'), 'wb') as file_:
+    file_.write(content[: len(content) // 2])
+  np.savez(os.path.join(folder, '0-foreign.npz'), reward=np.zeros(5))
+  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
+  result = training_runs.train(tmp_path, {'max_steps': 20})
+  assert result.code == 0, result.output
+  for bad in ('0-cut.npz', '0-foreign.npz'):
+    assert f'{bad} cannot be used' in result.output
+    assert os.path.exists(os.path.join(folder, bad + '.damaged'))
+  assert name in training_runs.episodes(tmp_path)

@@ -1,0 +1,215 @@
+"""Bad input: one sentence, exit code 2, nothing lost on disk."""
+
+import os
+
+import pytest
+
+from planet.scripts import evaluate
+from planet.scripts import train
+from tests.planet.scripts import training_runs
+
+
+def fail(capsys, *args):
+  """Sentence that a command line leads to."""
+  assert train.run(list(args)) == 2
+  error = capsys.readouterr().err.strip()
+  assert error.startswith('Error: ') and '\n' not in error
+  return error
+
+
+PARAMS = [
+  ('{tasks: [cheeta_run]}', 'Did you mean cheetah_run'),
+  ('{taskss: [dummy]}', 'Did you mean tasks'),
+  ('{tasks: dummy}', 'give a list'),
+  ('{tasks: [dummy, dummy]}', 'name each of them once'),
+  ('{batch_shape: [5]}', 'a list of 2 values'),
+  ('{batch_shape: [5, 0]}', 'a whole number of at least 1'),
+  ('{image_bits: 9}', 'one of 1, 2'),
+  ('{image_size: 65}', 'one of 32, 64, 96, 128'),
+  ('{future_rnn: 1}', 'true or false'),
+  ('{min_stddev: -1}', 'at least 0'),
+  ('{model: lstm}', 'one of rssm, ssm, drnn'),
+  ('{network: conv_65}', 'Did you mean conv_'),
+  ('{drnn_action_to_decoder: true}', 'has no effect'),
+  ('{gradient_heads: [velocity]}', 'not predicted'),
+  ('{planner_topk: 2000}', 'more than planner_amount'),
+  ('{collect_objective: rewards}', 'Did you mean reward'),
+  ('{train_collects: [{evry: 5}]}', 'Did you mean every'),
+  ('{train_collects: [{every: 0}]}', 'at least 1'),
+  ('{train_collects: [{}, {}]}', 'a name of its own'),
+  ('{overshooting_scale: 1.0}', 'needs at least 2'),
+  ('{tasks: [dummy], batch_shape: [5, 2000]}', 'too few'),
+  ('{tasks: [dummy], observations: vector}', 'Vector observations need'),
+  ('{a: [', 'is no YAML'),
+  ('[1, 2]', 'give a mapping'),
+]
+
+
+@pytest.mark.parametrize('params, message', PARAMS)
+def test_parameters(capsys, tmp_path, params, message):
+  error = fail(capsys, '--logdir', str(tmp_path), '--params', params)
+  assert message in error
+  assert not os.listdir(tmp_path)
+
+
+def test_unknown_config(capsys, tmp_path):
+  error = fail(capsys, '--logdir', str(tmp_path), '--config', 'debgu')
+  assert 'Did you mean debug' in error
+
+
+def test_unwritable_logdir(capsys, tmp_path):
+  (tmp_path / 'file').write_text('')
+  error = fail(capsys, '--logdir', str(tmp_path / 'file' / 'logdir'))
+  assert 'Cannot write to the logdir' in error
+
+
+@pytest.mark.parametrize(
+  'task, message',
+  [
+    ('gym_CartPole-v1', 'PlaNet needs a box'),
+    ('gym_Pendulumm-v1', 'Did you mean'),
+  ],
+)
+def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
+  """Found out in a process of its own, before any episode is collected."""
+  error = fail(
+    capsys,
+    '--logdir',
+    str(tmp_path),
+    '--config',
+    'debug',
+    '--params',
+    f'{{tasks: [{task}]}}',
+  )
+  assert message in error
+  assert not os.listdir(tmp_path)
+
+
+def test_changed_settings_on_resume(capsys, tmp_path):
+  """The run stays as it is; limits of the length may change."""
+  params = '{tasks: [dummy], isolate_envs: none}'
+  folder = tmp_path / '00001'
+  folder.mkdir()
+  (folder / 'config.yaml').write_text(
+    f'config: debug\nparams: {params}\nseed: 1\n'
+  )
+  base = ['--logdir', str(tmp_path), '--config', 'debug']
+  for args, change in (
+    (['--config', 'cpu', '--params', params], '--config'),
+    (['--params', '{tasks: [dummy], image_size: 32}'], 'image_size'),
+    (['--params', params, '--seed', '2'], '--seed'),
+  ):
+    error = fail(capsys, *base, *args)
+    assert f'Now {change} would change.' in error
+  assert os.listdir(folder) == ['config.yaml']
+  (folder / 'config.yaml').write_text('config: [')
+  assert 'Cannot read the configuration' in fail(capsys, *base)
+  (folder / 'config.yaml').write_text('- 1')
+  assert 'holds no mapping' in fail(capsys, *base)
+
+
+def test_episodes_of_another_task(capsys, tmp_path):
+  """Nothing is set aside when no file fits; other files would be lost."""
+  import numpy as np
+
+  folder = tmp_path / '00001' / 'train_episodes'
+  folder.mkdir(parents=True)
+  np.savez(folder / 'a.npz', image=np.zeros((3, 9, 9, 3)), reward=np.zeros(3))
+  error = fail(
+    capsys,
+    '--logdir',
+    str(tmp_path),
+    '--config',
+    'debug',
+    '--params',
+    '{tasks: [dummy]}',
+  )
+  assert 'image [9, 9, 3]' in error and 'image [64, 64, 3]' in error
+  assert os.listdir(folder) == ['a.npz']
+
+
+def test_missing_extra(capsys, tmp_path, monkeypatch):
+  """Without dm_control the sentence names the extra to install."""
+  (tmp_path / 'dm_control').mkdir()
+  (tmp_path / 'dm_control' / '__init__.py').write_text(
+    'raise ImportError("no dm_control")\n'
+  )
+  monkeypatch.syspath_prepend(str(tmp_path))
+  error = fail(
+    capsys,
+    '--logdir',
+    str(tmp_path / 'l'),
+    '--config',
+    'debug',
+    '--params',
+    '{tasks: [cartpole_balance]}',
+  )
+  assert "pip install 'reference-agents[dmc]'" in error
+
+
+def test_no_opengl(capsys, tmp_path, monkeypatch):
+  monkeypatch.setenv('MUJOCO_GL', 'nothing')
+  monkeypatch.delenv('PLANET_OPENGL_RENDERER', raising=False)
+  error = fail(
+    capsys,
+    '--logdir',
+    str(tmp_path),
+    '--config',
+    'debug',
+    '--params',
+    '{tasks: [cartpole_balance]}',
+  )
+  assert 'OpenGL cannot render with MUJOCO_GL=nothing' in error
+
+
+@pytest.mark.render
+def test_rendering_beside_tensorflow(capsys, tmp_path, monkeypatch):
+  """Software OpenGL is refused in the process of TensorFlow."""
+  from planet.envs import opengl
+
+  renderer = opengl.select_backend()
+  if not opengl.is_software(renderer):
+    pytest.skip(f'{renderer} is no software renderer')
+  error = fail(
+    capsys,
+    '--logdir',
+    str(tmp_path),
+    '--config',
+    'debug',
+    '--params',
+    '{tasks: [cartpole_balance], isolate_envs: thread}',
+  )
+  assert 'use isolate_envs: process' in error
+
+
+def test_unknown_flags_are_passed_over(capsys):
+  """Like the original, for launchers that add flags of their own."""
+  args = train.parse_args(['--logdir', 'x', '--launcher_id', '7'])
+  assert args.config == 'default' and args.num_runs == 1
+  assert '--launcher_id 7' in capsys.readouterr().err
+
+
+def test_commas_as_hashes():
+  params = train.parse_params('{a: 1# b: [2# 5e7]# c: 1e-3}')
+  assert params.a == 1 and params.b == [2, 5e7] and params.c == 1e-3
+
+
+@pytest.mark.parametrize('value', ['true', '1', ''])
+def test_literal_booleans(value):
+  with pytest.raises((SystemExit, ValueError)):
+    train.parse_args(['--logdir', 'x', '--resume_runs', value])
+  args = train.parse_args(['--logdir', 'x', '--resume_runs', 'False'])
+  assert args.resume_runs is False
+
+
+def test_evaluation_without_a_run(capsys, tmp_path):
+  assert evaluate.run(['--logdir', str(tmp_path)]) == 2
+  assert 'There is no run in' in capsys.readouterr().err
+  folder = tmp_path / '00001'
+  folder.mkdir()
+  (folder / 'config.yaml').write_text(
+    'config: debug\nparams: {tasks: [dummy]}\n'
+  )
+  assert evaluate.run(['--logdir', str(tmp_path)]) == 2
+  assert 'There is no checkpoint' in capsys.readouterr().err
+  assert training_runs.run_dir(tmp_path) == evaluate.find_run(str(tmp_path))

@@ -1,0 +1,79 @@
+"""Training runs in processes of their own, for the tests of the programs."""
+
+import collections
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+from tests import golden
+
+Result = collections.namedtuple('Result', 'code, output')
+
+SMALL = {'tasks': ['dummy'], 'max_steps': 40}
+
+
+def start(logdir, params=None, config='debug', args=()):
+  """Start training; output and errors go to one pipe."""
+  params = json.dumps({**SMALL, **(params or {})})
+  command = [sys.executable, '-u', '-m', 'planet.scripts.train']
+  command += ['--logdir', str(logdir), '--config', config]
+  return subprocess.Popen(
+    command + ['--params', params, *args],
+    cwd=golden.ROOT,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+
+
+def train(logdir, params=None, config='debug', args=(), seconds=240):
+  """Train to the end; returns exit code and output."""
+  process = start(logdir, params, config, args)
+  try:
+    output, _ = process.communicate(timeout=seconds)
+  finally:
+    process.kill()
+  return Result(process.returncode, output)
+
+
+def wait_for(process, pattern):
+  """Read the output of a program until a line matches; returns the match."""
+  lines = []
+  for line in process.stdout:
+    lines.append(line)
+    match = re.search(pattern, line)
+    if match:
+      return match
+  raise AssertionError(f'{pattern!r} never came:\n' + ''.join(lines))
+
+
+def run_dir(logdir):
+  return os.path.join(str(logdir), '00001')
+
+
+def checkpoints(logdir):
+  """Global steps of all checkpoints."""
+  names = glob.glob(os.path.join(run_dir(logdir), 'model.ckpt-*.index'))
+  return sorted(int(re.search(r'-(\d+)\.index', x).group(1)) for x in names)
+
+
+def episodes(logdir, phase='train'):
+  """Sorted names of recorded episodes."""
+  pattern = os.path.join(run_dir(logdir), f'{phase}_episodes', '*.npz')
+  return sorted(os.path.basename(x) for x in glob.glob(pattern))
+
+
+def metrics(logdir):
+  """Lines of `metrics.jsonl`."""
+  with open(os.path.join(run_dir(logdir), 'metrics.jsonl')) as file_:
+    return [json.loads(line) for line in file_]
+
+
+def losses(output):
+  """Printed objectives and gradient norms, by step."""
+  return sorted(
+    re.findall(r'^(?:objectives|gradient_norms): .*$', output, re.MULTILINE)
+  )
