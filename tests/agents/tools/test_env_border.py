@@ -1,0 +1,77 @@
+"""Tests of the border to gymnasium, gym and dm_control."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents.tools import env_border
+from agents.tools.errors import UsageError
+
+
+@pytest.mark.parametrize(
+  'env_id, library, resolved',
+  [
+    ('Pendulum-v1', 'gymnasium', 'Pendulum-v1'),
+    ('HalfCheetah-v3', 'gymnasium', 'HalfCheetah-v5'),
+    ('HalfCheetah-v4', 'gymnasium', 'HalfCheetah-v4'),
+    ('CarRacing-v0', 'gymnasium', 'CarRacing-v3'),
+    ('FetchReach-v1', 'gymnasium', 'FetchReach-v4'),
+    ('HandReach-v0', 'gymnasium', 'HandReach-v3'),
+    ('HalfCheetahBulletEnv-v0', 'gym', 'HalfCheetahBulletEnv-v0'),
+    ('package:Env-v0', 'gymnasium', 'package:Env-v0'),
+  ],
+)
+def test_resolve(env_id, library, resolved):
+  assert env_border.resolve(env_id) == (library, resolved)
+
+
+def test_unknown_ids():
+  with pytest.raises(UsageError, match='Did you mean Pendulum-v1'):
+    env_border.resolve('Pendulun-v1')
+
+
+@pytest.mark.parametrize(
+  'env_id', ['Pendulum-v1', 'InvertedPendulumBulletEnv-v0']
+)
+def test_interface(env_id):
+  """Four values per step, seeds that count, spaces of gymnasium."""
+  first, second = [], []
+  for results in (first, second):
+    env = env_border.make(env_id)
+    env.seed(3)
+    assert isinstance(env.action_space, gymnasium.spaces.Box)
+    assert isinstance(env.observation_space, gymnasium.spaces.Box)
+    results.append(env.reset())
+    for _ in range(5):
+      observ, reward, done, info = env.step(env.action_space.sample())
+      results.append(observ)
+      assert np.isscalar(float(reward)) and not done
+      assert isinstance(info, dict)
+    env.close()
+  np.testing.assert_array_equal(first, second)
+
+
+def test_time_limits_are_told_apart():
+  env = env_border.make('Pendulum-v1')
+  env.reset()
+  action = np.zeros(1, np.float32)
+  transitions = [env.step(action) for _ in range(200)]
+  assert [x[2] for x in transitions] == [False] * 199 + [True]
+  assert transitions[-1][3]['truncated'] is True
+  assert 'truncated' not in transitions[0][3]
+
+
+def test_render_mode():
+  env = env_border.make('Pendulum-v1', 'rgb_array')
+  env.reset()
+  assert env.render('rgb_array').shape == (500, 500, 3)
+  with pytest.raises(ValueError, match='was made for'):
+    env.render('human')
+  env.close()
+
+
+def test_what_renders_with_opengl():
+  assert env_border.renders_with_opengl('HalfCheetah-v5')
+  assert env_border.renders_with_opengl('FetchReach-v4')
+  assert not env_border.renders_with_opengl('Pendulum-v1')
+  assert not env_border.renders_with_opengl('AntBulletEnv-v0')

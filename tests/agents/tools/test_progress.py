@@ -1,0 +1,69 @@
+"""Tests of progress lines and durations."""
+
+import io
+import time
+
+import pytest
+
+from agents.tools import progress
+
+
+@pytest.mark.parametrize(
+  'seconds, text',
+  [
+    (3, '3s'),
+    (61, '1m01s'),
+    (3600, '1h00m'),
+    (11520, '3h12m'),
+    (90000, '1d01h'),
+  ],
+)
+def test_durations(seconds, text):
+  assert progress.format_duration(seconds) == text
+
+
+def test_plain_lines():
+  """A line at the beginning, then one per interval, also within a step."""
+  stream = io.StringIO()
+  shown = progress.Progress(
+    lambda: {'episodes': 7, 'return': None}, 100, stream, interval=1.5
+  )
+  shown.start_phase('Epoch 1 train', 50, 10, 10)
+  time.sleep(0.1)
+  shown.update(5, 15)
+  assert stream.getvalue().count('\n') == 1
+  progress.set_activity('episode 3/9')
+  time.sleep(2.5)
+  progress.set_activity('')
+  shown.write('One line that stays.')
+  shown.close()
+  first, second, third = stream.getvalue().splitlines()
+  assert first.startswith('Epoch 1 train: 10/50, step 10, episodes 7, mem ')
+  assert second.startswith('Epoch 1 train: 15/50, step 15, episodes 7, ex/s ')
+  assert second.endswith('episode 3/9') and 'left ' in second
+  assert 'return' not in second
+  assert third == 'One line that stays.'
+
+
+class Terminal(io.StringIO):
+  """Text stream that claims to be a terminal."""
+
+  def isatty(self):
+    return True
+
+
+def test_terminal():
+  """A tqdm bar with the values behind it."""
+  stream = Terminal()
+  shown = progress.Progress(lambda: {'episodes': 7}, 100, stream)
+  shown.start_phase('Epoch 1 train', 50, 10, 10)
+  shown.update(15, 25)
+  shown.write('One line that stays.')
+  shown.close()
+  text = stream.getvalue()
+  assert '25/50' in text and 'episodes 7' in text
+  assert 'One line that stays.' in text
+
+
+def test_resident_memory():
+  assert 10 * 2**20 < progress.resident_memory() < 2**40
