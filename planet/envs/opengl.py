@@ -17,6 +17,8 @@ VARIABLES = ('MUJOCO_GL', 'PYOPENGL_PLATFORM', _RESULT)
 
 _SOFTWARE = ('llvmpipe', 'softpipe', 'swrast', 'software')
 
+_selected = []
+
 _PROBE = """
 import mujoco
 context = mujoco.GLContext(16, 16)
@@ -37,15 +39,18 @@ def select_backend() -> str:
   Raises:
     UsageError: If OpenGL cannot render.
   """
-  if selected_renderer():
-    return selected_renderer()
   chosen = os.environ.get('MUJOCO_GL')
+  tried, _, name = os.environ.get(_RESULT, '').partition(':')
+  if name and tried == chosen:
+    _selected[:] = [name]
+    return name
   for backend in (chosen,) if chosen else ('egl', 'osmesa'):
     name = renderer(backend)
     if name:
       os.environ['MUJOCO_GL'] = backend
       os.environ.setdefault('PYOPENGL_PLATFORM', backend)
       os.environ[_RESULT] = f'{backend}:{name}'
+      _selected[:] = [name]
       return name
   if chosen:
     raise errors.UsageError(
@@ -59,9 +64,8 @@ def select_backend() -> str:
 
 
 def selected_renderer() -> str | None:
-  """Name of the renderer, if one was selected here or by a parent."""
-  backend, _, name = os.environ.get(_RESULT, '').partition(':')
-  return name if name and backend == os.environ.get('MUJOCO_GL') else None
+  """Name of the renderer, if this process asked for one."""
+  return _selected[0] if _selected else None
 
 
 def is_software(name: str) -> bool:
