@@ -79,6 +79,7 @@ setuptools.setup(
     'cloudpickle>=3',
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
+    'joblib>=1.4',
     'pillow>=10',
     'matplotlib>=3.8',
     'scikit-image>=0.24',
