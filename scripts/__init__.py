@@ -1,0 +1,1 @@
+"""Runnable glue over the systems."""
