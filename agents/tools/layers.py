@@ -17,6 +17,7 @@ def dense(
   use_bias=True,
   kernel_initializer=None,
   trainable=True,
+  scope=None,
 ):
   """Fully connected layer over the last dimension.
 
@@ -28,12 +29,14 @@ def dense(
     use_bias: Whether to add a bias.
     kernel_initializer: Initialiser of the kernel [features, units].
     trainable: Whether the variables are trainable.
+    scope: Exact name of the scope, to share the weights of an earlier call
+      where variables are reused; overrides `name`.
 
   Returns:
     Float tensor [..., units].
   """
   features = inputs.shape.as_list()[-1]
-  with tf.variable_scope(None, name):
+  with tf.variable_scope(scope, None if scope else name):
     kernel = _kernel('kernel', (features, units), kernel_initializer, trainable)
     if inputs.shape.ndims == 2:
       outputs = tf.matmul(inputs, kernel)

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
+from agents.tools import opengl
 from agents.tools.wrappers import Async
-from planet.envs import opengl
 from planet.tools.bind import bind
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from agents.tools import env_border
 from agents.tools import errors
+from agents.tools import opengl
 from agents.tools import wrappers
-from planet.envs import opengl
 
 
 def make(

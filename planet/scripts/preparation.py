@@ -28,12 +28,12 @@ def check(args):
   Raises:
     UsageError: Saying what is wrong and what to do.
   """
-  from planet.envs import opengl
+  from agents.tools import opengl
   from planet.envs import probe
   from planet.training import episode_folder
 
   logdir = os.path.expanduser(args.logdir)
-  _check_writable(logdir)
+  files.check_writable(logdir)
   runs = sorted(glob.glob(os.path.join(glob.escape(logdir), '[0-9]' * 5)))
   open_runs = [x for x in runs if not os.path.exists(os.path.join(x, 'DONE'))]
   configs = [
@@ -152,16 +152,3 @@ def _build(logdir, name, given, seed):
   config.source = AttrDict(config=name, params=given, seed=seed)
   config.lock()
   return config
-
-
-def _check_writable(logdir):
-  try:
-    os.makedirs(logdir, exist_ok=True)
-    with files.atomic_path(os.path.join(logdir, '.writable')) as name:
-      open(name, 'w').close()
-    os.remove(os.path.join(logdir, '.writable'))
-  except OSError as error:
-    raise errors.UsageError(
-      f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '
-      'another folder.'
-    ) from None

@@ -149,7 +149,7 @@ def test_missing_extra(capsys, tmp_path, monkeypatch):
 
 def test_no_opengl(capsys, tmp_path, monkeypatch):
   monkeypatch.setenv('MUJOCO_GL', 'nothing')
-  monkeypatch.delenv('PLANET_OPENGL_RENDERER', raising=False)
+  monkeypatch.delenv('AGENTS_OPENGL_RENDERER', raising=False)
   error = fail(
     capsys,
     '--logdir',
@@ -165,7 +165,7 @@ def test_no_opengl(capsys, tmp_path, monkeypatch):
 @pytest.mark.render
 def test_rendering_beside_tensorflow(capsys, tmp_path, monkeypatch):
   """Software OpenGL is refused in the process of TensorFlow."""
-  from planet.envs import opengl
+  from agents.tools import opengl
 
   renderer = opengl.select_backend()
   if not opengl.is_software(renderer):
