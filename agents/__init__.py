@@ -1,1 +1,12 @@
 """Batch PPO, and the toolbox that all systems of this project share."""
+
+from agents.tools import lazy
+
+lazy.export(
+  __name__,
+  {
+    'train_ppo': 'agents.train_ppo',
+    'utility': 'agents.utility',
+    'visualize_ppo': 'agents.visualize_ppo',
+  },
+)

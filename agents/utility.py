@@ -1,4 +1,4 @@
-"""Checkpoints, configurations and logging for all systems."""
+"""Graphs, checkpoints, configurations and logging for all systems."""
 
 import glob
 import logging
@@ -7,9 +7,88 @@ import re
 import sys
 
 from agents.tools import attr_dict
+from agents.tools import batch_env as batch_env_lib
+from agents.tools import external_batch_env
 from agents.tools import files
+from agents.tools import in_graph_batch_env
+from agents.tools import mpi_ops
 from agents.tools import plain_data
+from agents.tools import simulate
 from agents.tools.tf1 import tf
+
+
+def define_simulation_graph(batch_env, algo_cls, config, comm=None):
+  """Build the graph of an algorithm that acts in environments.
+
+  Args:
+    batch_env: In-graph batch environment of N environments.
+    algo_cls: Constructor of the algorithm, see `agents.ppo.PPOAlgorithm`.
+    config: AttrDict, passed on to it.
+    comm: MPI communicator, passed on to it if there are several processes.
+
+  Returns:
+    AttrDict of the variable `step`, the bool placeholders `is_training`,
+    `should_log`, `do_report` and `force_reset`, the object `algo`, and the
+    tensors `done` bool [N], `score` float32 [N] and `summary`. With several
+    processes, done flags and scores are those of all of them.
+  """
+  step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
+  is_training = tf.placeholder(tf.bool, (), 'is_training')
+  should_log = tf.placeholder(tf.bool, (), 'should_log')
+  do_report = tf.placeholder(tf.bool, (), 'do_report')
+  force_reset = tf.placeholder(tf.bool, (), 'force_reset')
+  several = comm is not None and comm.Get_size() > 1
+  algo = algo_cls(
+    batch_env,
+    step,
+    is_training,
+    should_log,
+    config,
+    **({'comm': comm} if several else {}),
+  )
+  done, score, summary = simulate(batch_env, algo, should_log, force_reset)
+  if several:
+    with tf.control_dependencies([done, score, summary]):
+      synchronized = algo.synchronize()
+    with tf.control_dependencies([synchronized]):
+      summary = tf.summary.merge([summary, synchronized])
+      done = mpi_ops.allgather(done, comm)
+    with tf.control_dependencies([done]):
+      score = mpi_ops.allgather(score, comm)
+  return attr_dict.AttrDict(
+    step=step,
+    is_training=is_training,
+    should_log=should_log,
+    do_report=do_report,
+    force_reset=force_reset,
+    algo=algo,
+    done=done,
+    score=score,
+    summary=summary,
+  )
+
+
+def define_batch_env(constructor, num_agents, env_processes):
+  """Create environments that are part of the graph.
+
+  Args:
+    constructor: Function without arguments that returns an environment with
+      observations and rewards of 32 bits, or a list of one per environment.
+    num_agents: Number of environments.
+    env_processes: Whether to step them in processes, one per core.
+
+  Returns:
+    `InGraphBatchEnv`.
+  """
+  constructors = constructor
+  if callable(constructor):
+    constructors = [constructor] * num_agents
+  if env_processes:
+    batch_env = external_batch_env.ExternalBatchEnv(constructors)
+  else:
+    envs = [constructor() for constructor in constructors]
+    batch_env = batch_env_lib.BatchEnv(envs, blocking=True)
+  return in_graph_batch_env.InGraphBatchEnv(batch_env)
 
 
 def set_up_logging():

@@ -18,7 +18,12 @@ DIRECTIONS = {
   'agents.tools': [],
   'agents.utility': ['agents.tools'],
   'agents.pipeline': ['agents.tools', 'agents.utility'],
-  'agents.configs': ['agents.tools', 'agents.utility'],
+  'agents.configs': [
+    'agents.tools',
+    'agents.environments',
+    'agents.networks',
+    'agents.ppo',
+  ],
   'agents.networks': ['agents.tools', 'agents.utility'],
   'agents.ppo': ['agents.tools', 'agents.utility'],
   'agents': ['agents'],

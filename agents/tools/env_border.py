@@ -10,6 +10,8 @@ import contextlib
 import functools
 import io
 import logging
+import os
+import sys
 import warnings
 
 import numpy as np
@@ -75,6 +77,7 @@ class GymEnv:
 
   def __init__(self, env):
     self._env = env
+    self._started = False
     self.observation_space = spaces.convert(env.observation_space)
     self.action_space = spaces.convert(env.action_space)
 
@@ -89,7 +92,12 @@ class GymEnv:
     self.action_space.seed(seed)
 
   def reset(self):
-    return self._env.reset()
+    if self._started:
+      return self._env.reset()
+    self._started = True
+    with quiet_imports():
+      # PyBullet connects to its server now, which prints an empty line or so.
+      return self._env.reset()
 
   def step(self, action):
     observ, reward, done, info = self._env.step(action)
@@ -193,8 +201,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs):
   if library == 'gym':
     import gym
 
-    with warnings.catch_warnings():
-      warnings.simplefilter('ignore')
+    with quiet_imports():
       return GymEnv(gym.make(resolved, disable_env_checker=True, **kwargs))
   import gymnasium
 
@@ -234,8 +241,8 @@ def resolve(env_id: str) -> tuple[str, str]:
 
   if ':' in env_id:
     return 'gymnasium', env_id
-  if not _versions(gymnasium.registry, env_id):
-    with contextlib.suppress(ImportError):
+  if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
+    with contextlib.suppress(ImportError), quiet_imports():
       import gymnasium_robotics
 
       gymnasium.register_envs(gymnasium_robotics)
@@ -252,6 +259,48 @@ def resolve(env_id: str) -> tuple[str, str]:
   if env_id in _gym_registry():
     return 'gym', env_id
   raise errors.UsageError(_explain_unknown(env_id, registry))
+
+
+@contextlib.contextmanager
+def quiet_imports():
+  """Import old libraries without what they print and do to our modules.
+
+  gym advertises its successor, PyBullet tells where it lies. PyBullet also
+  puts itself in front of the path of Python, where a package of it that is
+  called `agents`, too, would replace ours in new processes.
+
+  Yields:
+    Nothing.
+  """
+  path = list(sys.path)
+  with (
+    contextlib.redirect_stderr(io.StringIO()),
+    contextlib.redirect_stdout(io.StringIO()),
+    warnings.catch_warnings(),
+    _quiet_libraries(),
+  ):
+    warnings.simplefilter('ignore')
+    try:
+      yield
+    finally:
+      sys.path[:] = path
+
+
+@contextlib.contextmanager
+def _quiet_libraries():
+  """Hide what libraries print past Python."""
+  streams = (1, 2)
+  saved = [os.dup(x) for x in streams]
+  nothing = os.open(os.devnull, os.O_WRONLY)
+  try:
+    for stream in streams:
+      os.dup2(nothing, stream)
+    yield
+  finally:
+    for stream, copy in zip(streams, saved):
+      os.dup2(copy, stream)
+      os.close(copy)
+    os.close(nothing)
 
 
 def _versions(registry, env_id):
@@ -274,9 +323,7 @@ def _is_maintained(spec):
 def _gym_registry():
   """Ids of gym, with those of PyBullet; none if not installed."""
   try:
-    # gym prints an advertisement of its successor when imported.
-    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
-      warnings.simplefilter('ignore')
+    with quiet_imports():
       import pybullet_envs  # noqa: F401
       from gym.envs.registration import registry
     return frozenset(registry.keys())

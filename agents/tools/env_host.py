@@ -10,6 +10,8 @@ Messages are pairs of a type and a payload:
   ACCESS     (index, name)                 -> RESULT value
   CALL       (index, name, args, kwargs)   -> RESULT value
   STEP       actions of all environments   -> RESULT stacked transitions
+  ATTACH     (description, first row)      -> RESULT None
+  RUN        rows to reset, or None to step -> RESULT None, data is shared
   CLOSE      None, ends the host
   EXCEPTION  (kind, text), from the host; it ends unless an attribute was
              missing
@@ -31,7 +33,8 @@ import weakref
 
 from agents.tools import errors
 
-ACCESS, CALL, RESULT, EXCEPTION, CLOSE, STEP = 1, 2, 3, 4, 5, 6
+ACCESS, CALL, RESULT, EXCEPTION, CLOSE = 1, 2, 3, 4, 5
+STEP, ATTACH, RUN = 6, 7, 8
 _START_METHOD = 'spawn'
 _PATIENCE = 3.0
 
@@ -84,6 +87,23 @@ class EnvHost:
   def step(self, actions):
     """Promise of stacked transitions of all environments of this host."""
     return self._request(STEP, actions)
+
+  def attach(self, description, first_row):
+    """Share arrays with the environments, see `agents.tools.shared_arrays`.
+
+    Args:
+      description: Description of the arrays.
+      first_row: Row of the first environment of this host.
+    """
+    return self._request(ATTACH, (description, first_row))
+
+  def step_shared(self):
+    """Promise that the shared arrays hold the next transition."""
+    return self._request(RUN, None)
+
+  def reset_shared(self, indices):
+    """Promise that the shared arrays hold first observations."""
+    return self._request(RUN, indices)
 
   def close(self):
     """End the host; safe to call twice and after a failure."""
@@ -240,7 +260,7 @@ def _end_with_parent():
 
 def _serve(conn, unpack):
   """Build the environments and answer requests until told to close."""
-  envs = []
+  envs = _Environments()
   try:
     for constructor in unpack():
       envs.append(constructor())
@@ -266,7 +286,35 @@ def _serve(conn, unpack):
     for env in envs:
       with contextlib.suppress(Exception):
         getattr(env, 'close', lambda: None)()
+    if envs.arrays:
+      envs.arrays.close()
     conn.close()
+
+
+class _Environments(list):
+  """Environments of a host, and the arrays that they share with others."""
+
+  arrays = None
+  first_row = 0
+
+  def attach(self, description, first_row):
+    from agents.tools import shared_arrays
+
+    self.arrays = shared_arrays.Arrays.attach(description)
+    self.first_row = first_row
+
+  def run(self, indices):
+    """Reset some environments, or step all if there are no indices."""
+    arrays, first = self.arrays, self.first_row
+    if indices is not None:
+      for index in indices:
+        arrays.observ[first + index] = self[index].reset()
+      return
+    # The environment may keep the action; the row is used again.
+    for row, env in enumerate(self, first):
+      arrays.observ[row], arrays.reward[row], arrays.done[row], _ = env.step(
+        arrays.action[row].copy()
+      )
 
 
 class _MissingAttribute(AttributeError):
@@ -289,4 +337,8 @@ def _answer(envs, kind, payload):
   if kind == CALL:
     index, name, args, kwargs = payload
     return getattr(envs[index], name)(*args, **kwargs)
+  if kind == ATTACH:
+    return envs.attach(*payload)
+  if kind == RUN:
+    return envs.run(payload)
   raise KeyError(f'Received message of unknown type {kind}.')

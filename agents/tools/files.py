@@ -4,6 +4,8 @@ import contextlib
 import os
 import uuid
 
+from agents.tools import errors
+
 
 @contextlib.contextmanager
 def atomic_path(filename: str):
@@ -44,6 +46,25 @@ def atomic_write(filename: str, mode: str = 'w'):
   """
   with atomic_path(filename) as temporary, open(temporary, mode) as file_:
     yield file_
+
+
+def check_writable(logdir: str) -> None:
+  """Create a folder and make sure that files can be written there.
+
+  Raises:
+    UsageError: If they cannot.
+  """
+  name = os.path.join(logdir, '.writable')
+  try:
+    os.makedirs(logdir, exist_ok=True)
+    with atomic_path(name) as temporary:
+      open(temporary, 'w').close()
+    os.remove(name)
+  except OSError as error:
+    raise errors.UsageError(
+      f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '
+      'another folder.'
+    ) from None
 
 
 def parse_yaml(text: str):

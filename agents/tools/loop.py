@@ -100,6 +100,10 @@ class Loop(phases.PhaseMachine):
     self._saver = saver
     yield from self._iterate(sess, int(sess.run(self._step)), max_step)
 
+  def save(self, sess):
+    """Store a checkpoint of the current step, after `run`."""
+    self._checkpoint(sess, int(sess.run(self._step)))
+
   def _expected_batch(self, phase, made):
     # Until the first execution the original does not know the batch size.
     return made
@@ -113,6 +117,11 @@ class Loop(phases.PhaseMachine):
     feed = {self._reset: reset, self._log: log, self._report: report}
     summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
     return summary, score, int(global_step)
+
+  def _may_checkpoint(self, global_step):
+    # Resuming within a phase would lose unfinished episodes.
+    _, _, steps_in = self._find_current_phase(global_step)
+    return steps_in < max(phase.batch_size for phase in self._phases)
 
   def _store_checkpoint(self, sess, global_step):
     if not self._logdir or not self._saver:

@@ -45,12 +45,7 @@ class MetricsWriter:
 
   def write_summary(self, phase, step, global_step, summary):
     """Append the scalars of a serialised TensorFlow summary, if any."""
-    from agents.tools.tf1 import tf
-
-    proto = tf.Summary.FromString(summary)
-    scalars = {
-      x.tag: x.simple_value for x in proto.value if x.HasField('simple_value')
-    }
+    scalars = read_scalars(summary)
     if scalars:
       self.write(phase, step, global_step, scalars)
 
@@ -62,3 +57,13 @@ class MetricsWriter:
       content = file_.read()
       if content and not content.endswith(b'\n'):
         file_.truncate(content.rfind(b'\n') + 1)
+
+
+def read_scalars(summary):
+  """Dict from tag to number of a serialised TensorFlow summary."""
+  from agents.tools.tf1 import tf
+
+  proto = tf.Summary.FromString(summary)
+  return {
+    x.tag: x.simple_value for x in proto.value if x.HasField('simple_value')
+  }

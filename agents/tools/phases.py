@@ -48,7 +48,7 @@ class Observer:
     """A score is due and about to be handed out."""
 
   def summary(self, phase, step, global_step, summary):
-    """A serialised summary has been written with this step."""
+    """There is a serialised summary, which has been written if possible."""
 
   def checkpoint(self, path):
     """A checkpoint has been written."""
@@ -68,6 +68,12 @@ class PhaseMachine:
 
   Args:
     logdir: Folder for event files and checkpoints, or None for none.
+
+  Attributes:
+    checkpoint_secs: Seconds after which a checkpoint is due, beside those of
+      the phases; None for never.
+    should_stop: Function that tells whether to end before the next execution;
+      by default whether the user has asked for it.
   """
 
   def __init__(self, logdir):
@@ -75,6 +81,7 @@ class PhaseMachine:
     self._phases = []
     self._observers = []
     self.checkpoint_secs = None
+    self.should_stop = stopping.requested
 
   def add_observer(self, observer):
     """Tell an `Observer` what happens from now on."""
@@ -107,7 +114,7 @@ class PhaseMachine:
     last_checkpoint = time.time()
     try:
       while not (max_step and global_step >= max_step):
-        if stopping.requested():
+        if self.should_stop():
           break
         phase, epoch, steps_in = self._find_current_phase(global_step)
         phase_step = epoch * phase.steps + steps_in
@@ -132,13 +139,16 @@ class PhaseMachine:
           break
         made = global_step - before
         self._notify('step', phase, made, global_step)
-        if due['checkpoint'] or self._out_of_date(last_checkpoint):
+        if due['checkpoint'] or (
+          self._out_of_date(last_checkpoint)
+          and self._may_checkpoint(global_step)
+        ):
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
         if due['report']:
           self._notify('score', phase, epoch, global_step, score)
           yield score
-        if summary and phase.writer:
+        if summary:
           self._write_summary(phase, epoch, steps_in, global_step, summary)
     finally:
       self._notify('close')
@@ -174,7 +184,8 @@ class PhaseMachine:
   def _write_summary(self, phase, epoch, steps_in, global_step, summary):
     # The longest phase decides, so that the phases line up in plots.
     step = epoch * max(x.steps for x in self._phases) + steps_in
-    phase.writer.add_summary(summary, step)
+    if phase.writer:
+      phase.writer.add_summary(summary, step)
     self._notify('summary', phase, step, global_step, summary)
 
   def _is_every_steps(self, phase_step, batch, every):
@@ -182,6 +193,11 @@ class PhaseMachine:
     if not every:
       return False
     return (phase_step + batch) // every > phase_step // every
+
+  def _may_checkpoint(self, global_step):
+    """Whether a checkpoint by the clock makes sense at a global step."""
+    del global_step
+    return True
 
   def _out_of_date(self, last_checkpoint):
     return bool(self.checkpoint_secs) and (

@@ -25,9 +25,13 @@ class Progress:
     max_step: Global step at which everything ends, to tell the time left.
     stream: Text stream, standard error by default.
     interval: Seconds between two plain lines.
+    unit: What a step is, short.
   """
 
-  def __init__(self, status=None, max_step=None, stream=None, interval=30.0):
+  def __init__(
+    self, status=None, max_step=None, stream=None, interval=30.0, unit='ex'
+  ):
+    self._unit = unit
     self._status = status or dict
     self._max_step = max_step
     self._stream = stream or sys.stderr
@@ -71,7 +75,7 @@ class Progress:
           file=self._stream,
           dynamic_ncols=True,
           leave=False,
-          unit='ex',
+          unit=self._unit,
         )
       self._show()
 
@@ -133,7 +137,7 @@ class Progress:
     values.update(self._status())
     if self._rate:
       if not self._fancy:
-        values['ex/s'] = f'{self._rate:.3g}'
+        values[f'{self._unit}/s'] = f'{self._rate:.3g}'
       if self._max_step:
         left = max(0, self._max_step - self._global_step) / self._rate
         values['left'] = format_duration(left)

@@ -30,6 +30,7 @@ from agents.tools.wrappers.process import ExternalProcess
 from agents.tools.wrappers.ranges import CacheSpaces
 from agents.tools.wrappers.ranges import ConvertTo32Bit
 from agents.tools.wrappers.ranges import RangeNormalize
+from agents.tools.wrappers.recording import RecordEpisodes
 
 __all__ = [
   'ActionRepeat',
@@ -54,6 +55,7 @@ __all__ = [
   'ProcessObservation',
   'RandomStart',
   'RangeNormalize',
+  'RecordEpisodes',
   'SelectObservations',
   'Wrapper',
 ]

@@ -1,0 +1,118 @@
+"""What users see of a PPO run: progress, scores, metrics on disk."""
+
+import csv
+import os
+import time
+
+from agents.tools import files
+from agents.tools import metrics
+from agents.tools import phases
+from agents.tools import progress
+
+_COLUMNS = (
+  'phase',
+  'global_step',
+  'mean_score',
+  'kl_change',
+  'penalty',
+  'wall_time',
+)
+
+
+class Display(phases.Observer):
+  """Shows phases and scores, and keeps them in the folder of the run.
+
+  Writes `scores.csv`, a line per phase, and `metrics.jsonl`, a line per
+  summary.
+
+  Args:
+    config: Configuration with `logdir`; nothing is written without one.
+    first_step: Global step at which the run begins or continues.
+    max_step: Global step at which it ends.
+    stream: Text stream for the progress, standard error by default.
+  """
+
+  def __init__(self, config, first_step=0, max_step=None, stream=None):
+    self._values = {'score': None, 'kl': None, 'penalty': None}
+    self._phase = None
+    self._metrics = self._scores = None
+    if config.logdir:
+      self._metrics = metrics.MetricsWriter(config.logdir)
+      self._scores = ScoreTable(
+        os.path.join(config.logdir, 'scores.csv'), first_step
+      )
+    self._progress = progress.Progress(
+      self._status, max_step, stream, unit='steps'
+    )
+
+  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+    self._progress.start_phase(
+      f'Update {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
+    )
+
+  def step(self, phase, amount, global_step):
+    self._progress.update(amount, global_step)
+
+  def score(self, phase, epoch, global_step, score):
+    self._values['score'] = f'{phase.name} {score:.1f}'
+    self._progress.write(
+      f'Score {score:.2f}. Update {epoch + 1} {phase.name}, step {global_step}.'
+    )
+    if self._scores:
+      self._scores.append(
+        phase.name,
+        global_step,
+        score,
+        # The update of a training phase follows its score.
+        None if phase.name == 'train' else self._values['kl'],
+        None if phase.name == 'train' else self._values['penalty'],
+      )
+
+  def summary(self, phase, step, global_step, summary):
+    if b'kl_change' in summary:
+      scalars = metrics.read_scalars(summary)
+      for name, key in (('kl_change', 'kl'), ('penalty', 'penalty')):
+        for tag, value in scalars.items():
+          if tag.endswith('adjust_penalty/' + name):
+            self._values[key] = f'{value:.3g}'
+    if self._metrics:
+      self._metrics.write_summary(phase.name, step, global_step, summary)
+
+  def checkpoint(self, path):
+    self._progress.write(f'Saved {path}.')
+
+  def close(self):
+    self._progress.close()
+
+  def _status(self):
+    return {k: v for k, v in self._values.items() if v is not None}
+
+
+class ScoreTable:
+  """CSV file of scores over global steps.
+
+  Args:
+    filename: File to create or continue.
+    first_step: Lines beyond this global step are dropped, as what they tell
+      was lost with the process and happens again.
+  """
+
+  def __init__(self, filename, first_step=0):
+    self._filename = filename
+    lines = []
+    if os.path.exists(filename):
+      with open(filename, newline='') as file_:
+        lines = [
+          [x[name] for name in _COLUMNS]
+          for x in csv.DictReader(file_)
+          if x['wall_time'] and int(x['global_step']) <= first_step
+        ]
+    with files.atomic_write(filename) as file_:
+      csv.writer(file_).writerows([_COLUMNS, *lines])
+
+  def append(self, phase, global_step, score, kl_change, penalty):
+    """Add a line; values that are None stay empty."""
+    line = [phase, global_step, score, kl_change, penalty]
+    line.append(f'{time.time():.3f}')
+    with open(self._filename, 'a', newline='') as file_:
+      csv.writer(file_).writerow(['' if x is None else x for x in line])

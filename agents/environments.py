@@ -1,0 +1,135 @@
+"""Environments of PPO, and those of PyBullet that have no id.
+
+Free of TensorFlow, as environments are built in processes of their own.
+"""
+
+import functools
+
+from agents.tools import env_border
+from agents.tools import errors
+from agents.tools import spaces
+from agents.tools import vector_env
+from agents.tools import wrappers
+
+
+def make(env, render_mode=None):
+  """Create an environment as it comes.
+
+  Args:
+    env: Id of PyBullet, gymnasium or gymnasium-robotics, or a function
+      without arguments that returns an environment.
+    render_mode: Mode for `render`, usually `rgb_array`; None for no images.
+
+  Returns:
+    Environment with the interface of `agents.tools.env_border`.
+
+  Raises:
+    UsageError: If the environment is unknown, lacks what it needs, or does
+      not have boxes of observations and actions.
+  """
+  if isinstance(env, str):
+    created = env_border.make(env, render_mode)
+  else:
+    created = env()
+  _check(created, env)
+  return created
+
+
+def seeded(env, seed):
+  """Create an environment as it comes, and seed it.
+
+  Args:
+    env: See `make`.
+    seed: Integer.
+  """
+  created = make(env)
+  created.seed(seed)
+  return created
+
+
+def wrapped(env, max_length=None):
+  """Create an environment with the wrappers of the original.
+
+  Args:
+    env: See `make`.
+    max_length: Number of steps of the longest episode; no limit if None.
+  """
+  created = make(env)
+  if max_length:
+    created = wrappers.LimitDuration(created, max_length)
+  created = wrappers.RangeNormalize(created)
+  created = wrappers.ClipAction(created)
+  created = wrappers.ConvertTo32Bit(created)
+  return wrappers.CacheSpaces(created)
+
+
+def batch(config, num_agents, seed=None, num_workers=0):
+  """Create the environments of a training run.
+
+  They give the numbers of `wrapped`, but are stepped as a batch.
+
+  Args:
+    config: AttrDict with `env` and `max_length`.
+    num_agents: Number of environments.
+    seed: The environment of index i is seeded by this plus i, if given.
+    num_workers: Number of processes; 0 for the current one, None for one per
+      core.
+
+  Returns:
+    `VectorEnv`.
+  """
+  constructors = [
+    functools.partial(make, config.env)
+    if seed is None
+    else functools.partial(seeded, config.env, seed + index)
+    for index in range(num_agents)
+  ]
+  return vector_env.VectorEnv(constructors, config.max_length, num_workers)
+
+
+def minitaur(duck=False):
+  """Quadruped of PyBullet with an accurate motor model, randomised.
+
+  Args:
+    duck: Let it carry a duck.
+  """
+  try:
+    with env_border.quiet_imports():
+      from pybullet_envs.bullet import minitaur_duck_gym_env
+      from pybullet_envs.bullet import minitaur_env_randomizer
+      from pybullet_envs.bullet import minitaur_gym_env
+  except ImportError as error:
+    raise errors.UsageError(
+      f'The minitaur needs PyBullet, which cannot be imported ({error}): pip '
+      f"install '{env_border.DISTRIBUTION}[pybullet]'."
+    ) from None
+  # The original looks for the class with the duck in the other module.
+  constructor = (
+    minitaur_duck_gym_env.MinitaurBulletDuckEnv
+    if duck
+    else minitaur_gym_env.MinitaurBulletEnv
+  )
+  with env_border.quiet_imports():
+    env = constructor(
+      accurate_motor_model_enabled=True,
+      motor_overheat_protection=True,
+      pd_control_enabled=True,
+      env_randomizer=minitaur_env_randomizer.MinitaurEnvRandomizer(),
+      render=False,
+    )
+  return env_border.GymEnv(env)
+
+
+def _check(env, name):
+  for kind in ('observation', 'action'):
+    space = spaces.convert(getattr(env, f'{kind}_space'))
+    if type(space).__name__ != 'Box':
+      raise errors.UsageError(
+        f'The {kind}s of {name} are {space}; PPO needs a box of real '
+        'numbers. Choose an environment with continuous actions.'
+      )
+  if len(env.action_space.shape) != 1:
+    raise errors.UsageError(
+      f'The actions of {name} are shaped {env.action_space.shape}; PPO needs '
+      'vectors.'
+    )

@@ -1,0 +1,129 @@
+"""Policies and value functions."""
+
+import collections
+import functools
+import math
+
+from agents.tools import layers
+from agents.tools import scopes
+from agents.tools.diag_normal import DiagNormal
+from agents.tools.tf1 import tf
+
+NetworkOutput = collections.namedtuple(
+  'NetworkOutput', 'policy, mean, logstd, value, state'
+)
+
+
+def feed_forward_gaussian(
+  config, action_size, observations, unused_length, state=None
+):
+  """Independent networks for the policy and for the value.
+
+  The policy is a normal distribution whose mean is squashed by tanh and whose
+  standard deviations do not depend on the observation.
+
+  Args:
+    config: AttrDict with `policy_layers`, `value_layers`, `init_mean_factor`
+      and `init_logstd`.
+    action_size: Number of dimensions of an action.
+    observations: Float tensor [batch, time, ...].
+    unused_length: Lengths of the sequences [batch].
+    state: Unused; returned as it is.
+
+  Returns:
+    `NetworkOutput` of the policy, its mean and logstd [batch, time, actions],
+    the value [batch, time], and the state.
+  """
+  flat = _flatten(observations)
+  with scopes.uncached_scope('policy'):
+    hidden = flat
+    for size in config.policy_layers:
+      hidden = layers.dense(hidden, size, tf.nn.relu)
+    mean, logstd = _define_policy(config, hidden, action_size)
+  return _define_output(config, flat, mean, logstd, state)
+
+
+def recurrent_gaussian(config, action_size, observations, length, state=None):
+  """Policy whose last hidden layer is a gated recurrent unit over time.
+
+  Args:
+    config: AttrDict with `policy_layers`, `value_layers`, `init_mean_factor`
+      and `init_logstd`.
+    action_size: Number of dimensions of an action.
+    observations: Float tensor [batch, time, ...].
+    length: Lengths of the sequences [batch], integers or floats. Past its end
+      a sequence gives outputs of zero to the layers behind, and the state
+      stays.
+    state: State before the first step [batch, units]; zero if None.
+
+  Returns:
+    `NetworkOutput` of the policy, its mean and logstd [batch, time, actions],
+    the value [batch, time], and the state after the last step.
+  """
+  flat = _flatten(observations)
+  with scopes.uncached_scope('policy'):
+    hidden = flat
+    for size in config.policy_layers[:-1]:
+      hidden = layers.dense(hidden, size, tf.nn.relu)
+    cell = _RecurrentCell(config.policy_layers[-1])
+    hidden, state = tf.nn.dynamic_rnn(
+      cell, hidden, tf.cast(length, tf.int32), state, tf.float32
+    )
+    mean, logstd = _define_policy(config, hidden, action_size)
+  return _define_output(config, flat, mean, logstd, state)
+
+
+class _RecurrentCell:
+  """Gated recurrent unit whose weights are read afresh at every epoch."""
+
+  def __init__(self, units):
+    self.state_size = units
+    self.output_size = units
+
+  def zero_state(self, batch_size, dtype):
+    return tf.zeros(tf.stack([batch_size, self.state_size]), dtype)
+
+  def __call__(self, inputs, state, scope=None):
+    with scopes.uncached_scope('cell'):
+      output = layers.gru_cell(inputs, state)
+    return output, output
+
+
+def _define_policy(config, hidden, action_size):
+  """Mean and logstd of the policy [batch, time, actions]."""
+  stddev = math.sqrt(1.3 * config.init_mean_factor / hidden.shape.as_list()[-1])
+  mean = layers.dense(
+    hidden,
+    action_size,
+    tf.tanh,
+    kernel_initializer=tf.truncated_normal_initializer(stddev=stddev),
+  )
+  logstd = tf.get_variable(
+    'logstd',
+    (action_size,),
+    initializer=tf.random_normal_initializer(config.init_logstd, 1e-10),
+  )
+  return mean, tf.broadcast_to(logstd, tf.shape(mean))
+
+
+def _define_output(config, flat, mean, logstd, state):
+  with scopes.uncached_scope('value'):
+    hidden = flat
+    for size in config.value_layers:
+      hidden = layers.dense(hidden, size, tf.nn.relu)
+    value = layers.dense(hidden, 1)[..., 0]
+  logstd.set_shape(mean.shape)
+  mean = tf.check_numerics(mean, 'mean')
+  logstd = tf.check_numerics(logstd, 'logstd')
+  value = tf.check_numerics(value, 'value')
+  return NetworkOutput(DiagNormal(mean, logstd), mean, logstd, value, state)
+
+
+def _flatten(observations):
+  """Observations [batch, time, ...] as vectors [batch, time, size]."""
+  shape = observations.shape.as_list()
+  size = functools.reduce(lambda x, y: x * y, shape[2:], 1)
+  dims = tf.shape(observations)
+  flat = tf.reshape(observations, tf.stack([dims[0], dims[1], size]))
+  flat.set_shape(shape[:2] + [size])
+  return flat

@@ -1,0 +1,251 @@
+"""The update of PPO: advantage, losses, epochs, and the penalty."""
+
+import collections
+
+from agents.ppo import utility
+from agents.tools import mpi_ops
+from agents.tools.tf1 import tf
+
+Episodes = collections.namedtuple(
+  'Episodes', 'observ, action, mean, logstd, reward, length'
+)
+
+
+def define_update(episodes, network, optimizer, penalty, config, comm=None):
+  """Improve policy and value by full-batch epochs, then adapt the penalty.
+
+  Source: Schulman et al. (2017), arXiv:1707.06347, section 4.
+
+  Args:
+    episodes: `Episodes` with normalised observations [episodes, time, ...],
+      actions, old means and logstds [episodes, time, size], normalised
+      rewards [episodes, time], and lengths int32 [episodes].
+    network: Template from observations and lengths to a `NetworkOutput`.
+    optimizer: A v1 optimiser.
+    penalty: Variable of the weight of the divergence.
+    config: AttrDict, see `agents.configs`.
+    comm: MPI communicator; sums run over the episodes of all processes then.
+
+  Returns:
+    Serialised summary.
+  """
+  return _Update(episodes, network, optimizer, penalty, config, comm).define()
+
+
+class _Update:
+  """Builds the graph of an update, a method per quantity of the paper.
+
+  All means run over all steps of all episodes, padding included, as in the
+  original; masks only zero what lies past the end.
+  """
+
+  def __init__(self, episodes, network, optimizer, penalty, config, comm):
+    self._episodes = episodes
+    self._network = network
+    self._optimizer = optimizer
+    self._penalty = penalty
+    self._config = config
+    self._comm = comm
+    self._mask = utility.sequence_mask(episodes.reward, episodes.length)
+    self._count = float(config.update_every)
+    self._steps = self._count * episodes.reward.shape.as_list()[1]
+
+  def define(self):
+    return_, advantage = self._define_advantage()
+    # No epoch may begin before the advantage is known; the original lets the
+    # baseline race with the first update of the weights.
+    with tf.control_dependencies([return_, advantage]):
+      summary = self._define_epochs(return_, advantage)
+    with tf.control_dependencies([summary]):
+      return tf.summary.merge([summary, self._define_penalty()])
+
+  def _define_advantage(self):
+    """Return and normalised advantage [episodes, time]."""
+    x = self._episodes
+    value = tf.stop_gradient(self._network(x.observ, x.length).value)
+    return_ = utility.discounted_return(
+      x.reward, x.length, self._config.discount
+    )
+    if self._config.gae_lambda:
+      advantage = utility.lambda_advantage(
+        x.reward,
+        value,
+        x.length,
+        self._config.discount,
+        self._config.gae_lambda,
+      )
+    else:
+      advantage = return_ - value
+    mean = self._mean(advantage)
+    variance = self._mean((advantage - mean) ** 2)
+    advantage = (advantage - mean) / (tf.sqrt(variance) + 1e-8)
+    return (
+      tf.stop_gradient(return_),
+      tf.check_numerics(tf.stop_gradient(advantage), 'advantage'),
+    )
+
+  def _define_epochs(self, return_, advantage):
+    """All epochs in a row; returns the summary of the one in the middle."""
+    middle = self._config.update_epochs // 2
+
+    def epoch(index, summary):
+      new = self._define_epoch(index, return_, advantage, middle)
+      return index + 1, tf.cond(
+        tf.equal(index, middle), lambda: new, lambda: summary
+      )
+
+    _, summary = tf.while_loop(
+      lambda index, unused_summary: index < self._config.update_epochs,
+      epoch,
+      [0, ''],
+      parallel_iterations=1,
+      back_prop=False,
+      name='scan',
+    )
+    return summary
+
+  def _define_epoch(self, index, return_, advantage, middle):
+    """One step of the optimiser for both losses at the current weights."""
+    x = self._episodes
+    output = self._network(x.observ, x.length)
+    value_loss = 0.5 * self._mask * (return_ - output.value) ** 2
+    terms = self._define_policy_terms(output, advantage)
+    losses = {
+      'value': self._local_mean(value_loss),
+      'policy': tf.reduce_sum(terms['policy_loss']) / self._count,
+    }
+    variables = tf.trainable_variables()
+    gradients = {}
+    for name, loss in losses.items():
+      found = zip(tf.gradients(loss, variables), variables)
+      gradients[name] = [(x, y) for x, y in found if x is not None]
+    if self._comm:
+      gradients = self._add_over_processes(gradients)
+    apply = self._optimizer.apply_gradients(_add_up(gradients.values()))
+    with tf.control_dependencies([apply]):
+      summary = tf.cond(
+        tf.equal(index, middle),
+        lambda: self._define_summaries(
+          losses, gradients, value_loss, terms, output
+        ),
+        str,
+      )
+      return tf.identity(summary)
+
+  def _add_over_processes(self, gradients):
+    """Sums of all gradients over processes, in a single message."""
+    pairs = [pair for group in gradients.values() for pair in group]
+    sums = iter(mpi_ops.allreduce_all([x for x, _ in pairs], self._comm))
+    return {
+      name: [(next(sums), variable) for _, variable in group]
+      for name, group in gradients.items()
+    }
+
+  def _define_policy_terms(self, output, advantage):
+    """Parts of the policy loss of each episode, dict of tensors [episodes].
+
+    Sums over time are divided by the longest length, not by that of the
+    episode, as in the original.
+    """
+    x, config = self._episodes, self._config
+    kl = self._mean_over_time(
+      utility.diag_normal_kl(x.mean, x.logstd, output.mean, output.logstd)
+    )
+    ratio = tf.exp(
+      output.policy.log_prob(x.action)
+      - utility.diag_normal_logpdf(x.mean, x.logstd, x.action)
+    )
+    surrogate = -self._mean_over_time(ratio * advantage)
+    kl_penalty = self._penalty * kl
+    threshold = config.kl_target * config.kl_cutoff_factor
+    kl_cutoff = (
+      config.kl_cutoff_coef
+      * tf.cast(kl > threshold, tf.float32)
+      * (kl - threshold) ** 2
+    )
+    return {
+      'kl': kl,
+      'surrogate_loss': surrogate,
+      'kl_penalty': kl_penalty,
+      'kl_cutoff': kl_cutoff,
+      'kl_penalty_combined': kl_penalty + kl_cutoff,
+      'policy_loss': tf.check_numerics(
+        surrogate + kl_penalty + kl_cutoff, 'policy_loss'
+      ),
+    }
+
+  def _define_penalty(self):
+    """Adapt the penalty to how far the policy has moved."""
+    x, target = self._episodes, self._config.kl_target
+    with tf.name_scope('adjust_penalty'):
+      output = self._network(x.observ, x.length)
+      kl = utility.diag_normal_kl(x.mean, x.logstd, output.mean, output.logstd)
+      change = self._mean(self._mask * kl)
+      with tf.control_dependencies([change]):
+        moved = mpi_ops.allreduce(
+          tf.reduce_sum(tf.abs(output.mean - x.mean)), self._comm
+        )
+      check = tf.Assert(moved > 0, ['policy should change'])
+      factor = tf.where(
+        change > 1.3 * target,
+        1.5,
+        tf.where(change < 0.7 * target, 1 / 1.5, 1.0),
+      )
+      with tf.control_dependencies([check]):
+        new = self._penalty.assign(self._penalty * factor).op
+      with tf.control_dependencies([new]):
+        return tf.summary.merge(
+          [
+            tf.summary.scalar('kl_change', change),
+            tf.summary.scalar('penalty', tf.identity(self._penalty)),
+          ]
+        )
+
+  def _define_summaries(self, losses, gradients, value_loss, terms, output):
+    groups = self._config.weight_summaries
+    entropy = self._mask * utility.diag_normal_entropy(
+      output.mean, output.logstd
+    )
+    averages = {
+      'avg_value_loss': losses['value'],
+      'avg_surr_loss': tf.reduce_mean(terms['surrogate_loss']),
+      'avg_kl_penalty': tf.reduce_mean(terms['kl_penalty']),
+      'avg_policy_loss': losses['policy'],
+    }
+    summaries = [tf.summary.scalar(k, v) for k, v in averages.items()]
+    summaries += [tf.summary.histogram(k, v) for k, v in terms.items()]
+    summaries += [
+      tf.summary.histogram('value_loss', value_loss),
+      tf.summary.histogram('entropy', entropy),
+    ]
+    for name, pairs in gradients.items():
+      norm = tf.global_norm([grad for grad, _ in pairs])
+      summaries.append(tf.summary.scalar(f'{name}_gradient_norm', norm))
+      if groups and name in groups:
+        summaries.append(
+          utility.gradient_summaries(pairs, {name: groups[name]})
+        )
+    return tf.summary.merge(summaries)
+
+  def _mean_over_time(self, tensor):
+    """Masked mean [episodes] of a tensor [episodes, time]."""
+    return tf.reduce_mean(self._mask * tensor, 1)
+
+  def _local_mean(self, tensor):
+    """This process's part of the mean over all steps of all episodes."""
+    return tf.reduce_sum(tensor) / self._steps
+
+  def _mean(self, tensor):
+    return mpi_ops.allreduce(self._local_mean(tensor), self._comm)
+
+
+def _add_up(groups):
+  """Sum of the gradients of several losses, a pair per variable."""
+  totals = collections.OrderedDict()
+  for pairs in groups:
+    for grad, variable in pairs:
+      name = variable.name
+      if name in totals:
+        grad = grad + totals[name][0]
+      totals[name] = (grad, variable)
+  return list(totals.values())

@@ -1,0 +1,252 @@
+"""Folders of PPO runs: which one to continue, and with what configuration."""
+
+import datetime
+import glob
+import logging
+import os
+import re
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools.attr_dict import AttrDict
+
+# What may differ when a run is continued.
+_FREE_ON_RESUME = ('steps', 'logdir')
+# Keys that `agents.configs.default` leaves unset.
+_OPTIONAL = {
+  'env': str,
+  'gae_lambda': float,
+  'train_on_agent_action': bool,
+  'seed': int,
+}
+
+
+def find_config(name):
+  """Function of `agents.configs` by its name.
+
+  Raises:
+    UsageError: If there is no name, or no such function.
+  """
+  from agents import configs
+
+  known = [
+    key
+    for key, value in vars(configs).items()
+    if getattr(value, '__module__', '') == configs.__name__
+  ]
+  if not name:
+    raise errors.UsageError(
+      'You must specify a configuration. Give --config with one of '
+      f'{", ".join(known)}.'
+    )
+  if name not in known:
+    raise errors.UsageError(
+      f'Configuration {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+  return getattr(configs, name)
+
+
+def prepare(name, logdir=None, timestamp=None, overrides=None):
+  """Choose the folder of a run and put its configuration together.
+
+  A folder without a timestamp is searched for runs of this configuration; the
+  newest one that is not finished is continued. Nothing is written.
+
+  Args:
+    name: Name of the configuration.
+    logdir: Folder of the runs, None to keep nothing.
+    timestamp: Time that names the run; for a new run the current one.
+    overrides: Dict of values that the user has given.
+
+  Returns:
+    Locked AttrDict, with the folder of the run as `logdir`.
+
+  Raises:
+    UsageError: If an argument is wrong or does not fit the stored run.
+  """
+  overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
+  constructor = find_config(name)
+  run = logdir and _choose_folder(
+    os.path.abspath(os.path.expanduser(logdir)), name, timestamp, overrides
+  )
+  if run and os.path.exists(os.path.join(run, 'config.yaml')):
+    config = _resume(run, overrides)
+  else:
+    config = AttrDict(constructor())
+    _apply(config, overrides)
+  if not config.env:
+    raise errors.UsageError(
+      f'Configuration {name} names no environment; give one with --env, such '
+      'as --env=Pendulum-v1.'
+    )
+  with config.unlocked:
+    config.logdir = run
+  return config
+
+
+def load(logdir):
+  """Configuration of an existing run.
+
+  Args:
+    logdir: Folder of the run, or one that holds a single run.
+
+  Returns:
+    Tuple of the folder of the run and a locked AttrDict.
+
+  Raises:
+    UsageError: If there is no run, more than one, or the file is damaged.
+  """
+  logdir = os.path.abspath(os.path.expanduser(logdir))
+  found = [logdir]
+  if not os.path.exists(os.path.join(logdir, 'config.yaml')):
+    pattern = os.path.join(glob.escape(logdir), '*', 'config.yaml')
+    found = sorted(os.path.dirname(x) for x in glob.glob(pattern))
+  if not found:
+    raise errors.UsageError(
+      f'There is no run in {logdir}; give the --logdir of the training.'
+    )
+  if len(found) > 1:
+    raise errors.UsageError(
+      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
+      f'--logdir={found[-1]}.'
+    )
+  return found[0], _read(found[0])
+
+
+def total_steps(config):
+  """Global step at which a run ends; training and evaluation steps count."""
+  per_update = config.update_every + config.eval_episodes
+  return int(config.steps / config.update_every * per_update)
+
+
+def last_step(run):
+  """Global step of the newest checkpoint of a run by its name, else 0."""
+  steps = [0]
+  for name in glob.glob(os.path.join(glob.escape(run), 'model.ckpt-*.index')):
+    match = re.search(r'model\.ckpt-(\d+)\.index$', name)
+    steps += [int(match.group(1))] if match else []
+  return max(steps)
+
+
+def _choose_folder(logdir, name, timestamp, overrides):
+  if timestamp:
+    return os.path.join(logdir, f'{timestamp}-{name}')
+  pattern = os.path.join(glob.escape(logdir), f'*-{name}', 'config.yaml')
+  runs = sorted(os.path.dirname(x) for x in glob.glob(pattern))
+  for run in reversed(runs):
+    config = _read(run)
+    _apply(config, {k: v for k, v in overrides.items() if k == 'steps'})
+    if last_step(run) < total_steps(config):
+      return run
+    logging.getLogger(__name__).info(
+      'The run in %s is finished; starting another one. To train it for '
+      'longer, raise --steps.',
+      run,
+    )
+    break
+  now = datetime.datetime.now().strftime('%Y%m%dT%H%M%S')
+  return os.path.join(logdir, f'{now}-{name}')
+
+
+def _resume(run, overrides):
+  config = _read(run)
+  before = dict(config)
+  _apply(config, overrides)
+  changed = [
+    key
+    for key in overrides
+    if key not in _FREE_ON_RESUME and before.get(key) != config.get(key)
+  ]
+  if changed:
+    was = ', '.join(f'{key}={before.get(key)}' for key in changed)
+    raise errors.UsageError(
+      f'The run in {run} is not finished and has {was}. Leave '
+      f'{", ".join(changed)} away to continue it, or use another logdir.'
+    )
+  return config
+
+
+def _read(run):
+  from agents import utility
+
+  try:
+    return utility.load_config(run)
+  except ValueError as error:
+    raise errors.UsageError(str(error)) from None
+
+
+def _apply(config, overrides):
+  """Set values of the types that the configuration has."""
+  with config.unlocked:
+    for key, value in overrides.items():
+      config[key] = _convert(config, key, value)
+
+
+def _convert(config, key, value):
+  known = set(config) | set(_OPTIONAL)
+  if key not in known:
+    raise errors.UsageError(
+      f'Parameter {key!r} is unknown. {errors.suggest(key, known)}'
+    )
+  if key in ('network', 'optimizer'):
+    return _find_function(key, value)
+  kind = _OPTIONAL.get(key) or type(config[key])
+  try:
+    if kind in (int, float) and not isinstance(value, bool):
+      converted = kind(value)
+      if converted != float(value):
+        raise ValueError
+      if key not in ('init_logstd', 'seed') and not converted > 0:
+        raise ValueError
+      return converted
+    if kind in (tuple, list):
+      return [int(x) for x in value]
+    if not isinstance(value, kind):
+      raise ValueError
+    return value
+  except (TypeError, ValueError):
+    raise errors.UsageError(
+      f'Parameter {key!r} is {value!r}; it has to be like {config.get(key)!r}.'
+      if config.get(key) is not None
+      else f'Parameter {key!r} is {value!r}; it has to be {kind.__name__}.'
+    ) from None
+
+
+def _find_function(key, value):
+  from agents import networks
+  from agents.tools.tf1 import tf
+
+  places = {
+    'network': [networks, ('feed_forward_gaussian', 'recurrent_gaussian')],
+    'optimizer': [tf.train, ('AdamOptimizer', 'GradientDescentOptimizer')],
+  }
+  place, known = places[key]
+  if value not in known:
+    raise errors.UsageError(
+      f'Parameter {key!r} is {value!r}; choose from {", ".join(known)}.'
+    )
+  return getattr(place, value)
+
+
+def check_env(config):
+  """Build the environment once, to refuse early what cannot work.
+
+  Raises:
+    UsageError: Saying what is wrong with the environment.
+  """
+  from agents import environments
+
+  env = environments.make(config.env)
+  close = getattr(env, 'close', None)
+  if close:
+    close()
+
+
+def check_folder(config):
+  """Create the folder of the run, if there is one.
+
+  Raises:
+    UsageError: If nothing can be written there.
+  """
+  if config.logdir:
+    files.check_writable(config.logdir)

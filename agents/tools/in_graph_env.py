@@ -1,0 +1,108 @@
+"""A single environment as part of a TensorFlow graph."""
+
+import numpy as np
+
+from agents.tools import in_graph_batch_env
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+
+
+class InGraphEnv:
+  """Step one environment from within the graph.
+
+  Args:
+    env: Environment with `step`, `reset` and both spaces; its observations
+      and rewards have 32 bits.
+
+  Raises:
+    NotImplementedError: If a space is neither a box nor discrete.
+  """
+
+  def __init__(self, env):
+    self._env = env
+    self._batch = in_graph_batch_env.InGraphBatchEnv(_Batch(env))
+    with scopes.uncached_scope('env_temporary'):
+      self._step = tf.get_variable(
+        'step', (), tf.int32, tf.zeros_initializer(), trainable=False
+      )
+
+  def __getattr__(self, name):
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  def simulate(self, action):
+    """Step the environment and remember what came back.
+
+    Args:
+      action: Tensor of one action.
+
+    Returns:
+      Operation.
+    """
+    action = tf.convert_to_tensor(action)
+    with tf.control_dependencies([self._batch.simulate(action[None])]):
+      return self._step.assign_add(1).op
+
+  def reset(self):
+    """Reset the environment, its reward, done flag and step counter.
+
+    Returns:
+      Tensor of the new observation.
+    """
+    observ = self._batch.reset()
+    with tf.control_dependencies([observ, self._step.assign(0)]):
+      return tf.identity(observ[0])
+
+  @property
+  def observ(self):
+    """Copy of the last observation."""
+    return self._batch.observ[0]
+
+  @property
+  def action(self):
+    """Copy of the last action."""
+    return self._batch.action[0]
+
+  @property
+  def reward(self):
+    """Copy of the last reward, float32 scalar."""
+    return self._batch.reward[0]
+
+  @property
+  def done(self):
+    """Whether the episode is over, bool scalar."""
+    return self._batch.done[0]
+
+  @property
+  def step(self):
+    """Number of steps since the last reset, int32 scalar."""
+    return tf.identity(self._step)
+
+
+class _Batch:
+  """Batch of one environment."""
+
+  def __init__(self, env):
+    self._env = env
+    self.observation_space = env.observation_space
+    self.action_space = env.action_space
+
+  def __len__(self):
+    return 1
+
+  def __getitem__(self, index):
+    return [self._env][index]
+
+  def step(self, actions):
+    observ, reward, done, info = self._env.step(actions[0])
+    reward = np.array([reward], np.float32)
+    return np.asarray(observ)[None], reward, np.array([done]), (info,)
+
+  def reset(self, indices=None):
+    del indices
+    return np.asarray(self._env.reset())[None]
+
+  def close(self):
+    if hasattr(self._env, 'close'):
+      self._env.close()

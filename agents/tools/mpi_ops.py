@@ -1,0 +1,100 @@
+"""Exchange between MPI processes as operations of the graph."""
+
+import numpy as np
+
+from agents.tools.tf1 import tf
+
+
+def allreduce(tensor, comm):
+  """Sum of a tensor over all processes.
+
+  Every process has to execute the operation, and all such operations in the
+  same order; use control dependencies.
+
+  Args:
+    tensor: Tensor of the same shape in all processes.
+    comm: Communicator, see `agents.tools.mpi.world`.
+
+  Returns:
+    Tensor of the same shape and dtype.
+  """
+  if comm is None or comm.Get_size() == 1:
+    return tensor
+  tensor = tf.convert_to_tensor(tensor)
+
+  def reduce(value):
+    source = np.ascontiguousarray(value)
+    result = np.empty_like(source)
+    comm.Allreduce(source, result)
+    return result.reshape(value.shape)
+
+  result = tf.py_func(reduce, [tensor], tensor.dtype, name='allreduce')
+  result.set_shape(tensor.shape)
+  return result
+
+
+def allreduce_all(tensors, comm):
+  """Sums of several tensors over all processes, in a single message.
+
+  Args:
+    tensors: List of tensors of one dtype and of known shapes, the same in all
+      processes.
+    comm: Communicator, see `agents.tools.mpi.world`.
+
+  Returns:
+    List of tensors of the same shapes.
+  """
+  if comm is None or comm.Get_size() == 1:
+    return tensors
+  flat = tf.concat([tf.reshape(x, [-1]) for x in tensors], 0)
+  sizes = [x.shape.num_elements() for x in tensors]
+  parts = tf.split(allreduce(flat, comm), sizes)
+  return [tf.reshape(x, y.shape) for x, y in zip(parts, tensors)]
+
+
+def allgather(tensor, comm):
+  """Concatenate the rows of a tensor of all processes, in order of ranks.
+
+  See `allreduce` for what to take care of.
+
+  Args:
+    tensor: Tensor [rows, ...] of the same shape in all processes.
+    comm: Communicator, see `agents.tools.mpi.world`.
+
+  Returns:
+    Tensor [rows of all processes, ...] of the same dtype.
+  """
+  if comm is None or comm.Get_size() == 1:
+    return tensor
+  tensor = tf.convert_to_tensor(tensor)
+
+  def gather(value):
+    return np.concatenate(comm.allgather(value))
+
+  result = tf.py_func(gather, [tensor], tensor.dtype, name='allgather')
+  rows, *rest = tensor.shape.as_list()
+  result.set_shape([rows and rows * comm.Get_size()] + rest)
+  return result
+
+
+def define_broadcast(variables, comm, root=0):
+  """Give variables the values that they have in one process.
+
+  Args:
+    variables: List of variables, the same in all processes.
+    comm: Communicator, see `agents.tools.mpi.world`.
+    root: Rank of the process that has the values.
+
+  Returns:
+    Function from a session; to be called in all processes.
+  """
+  holders = [tf.placeholder(x.dtype.base_dtype, x.shape) for x in variables]
+  assigns = [x.assign(y).op for x, y in zip(variables, holders)]
+
+  def broadcast(sess):
+    if comm is None or comm.Get_size() == 1:
+      return
+    values = comm.bcast(sess.run(variables), root)
+    sess.run(assigns, dict(zip(holders, values)))
+
+  return broadcast

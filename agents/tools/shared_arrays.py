@@ -1,0 +1,89 @@
+"""Arrays for the data of a batch of environments, shared by processes."""
+
+import dataclasses
+from multiprocessing import shared_memory
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Arrays:
+  """Actions that go to the environments, and what comes back.
+
+  Attributes:
+    action: Array [N, size].
+    observ: Array [N, ...] of the type of the environments.
+    reward: Float64 array [N].
+    done: Bool array [N].
+    description: What another process needs to attach to them, None if they
+      are not shared.
+  """
+
+  action: np.ndarray
+  observ: np.ndarray
+  reward: np.ndarray
+  done: np.ndarray
+  description: Any = None
+  _block: Any = None
+  _owner: bool = False
+
+  @classmethod
+  def allocate(cls, count, observ, action_space, shared=False):
+    """Create arrays for a number of environments.
+
+    Args:
+      count: Number of environments.
+      observ: An observation, for its shape and type.
+      action_space: Space of the actions.
+      shared: Whether other processes should be able to attach to them.
+    """
+    layout = [
+      ('action', (count,) + action_space.shape, np.dtype(np.float32).str),
+      ('observ', (count,) + observ.shape, observ.dtype.str),
+      ('reward', (count,), np.dtype(np.float64).str),
+      ('done', (count,), np.dtype(bool).str),
+    ]
+    if not shared:
+      return cls(
+        **{name: np.zeros(shape, dtype) for name, shape, dtype in layout}
+      )
+    size = sum(_size(shape, dtype) for _, shape, dtype in layout)
+    block = shared_memory.SharedMemory(create=True, size=size)
+    description = (block.name, layout)
+    return cls(
+      **_views(block, layout),
+      description=description,
+      _block=block,
+      _owner=True,
+    )
+
+  @classmethod
+  def attach(cls, description):
+    """Arrays of another process by their description."""
+    name, layout = description
+    block = shared_memory.SharedMemory(name=name)
+    return cls(**_views(block, layout), description=description, _block=block)
+
+  def close(self):
+    """Detach; whoever created shared arrays removes them, too."""
+    self.action = self.observ = self.reward = self.done = None
+    if self._block:
+      self._block.close()
+      if self._owner:
+        self._block.unlink()
+      self._block = None
+
+
+def _size(shape, dtype):
+  """Bytes of an array, rounded up to whole cache lines."""
+  size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+  return -(-size // 64) * 64
+
+
+def _views(block, layout):
+  views, offset = {}, 0
+  for name, shape, dtype in layout:
+    views[name] = np.ndarray(shape, dtype, block.buf, offset)
+    offset += _size(shape, dtype)
+  return views

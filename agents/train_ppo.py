@@ -1,0 +1,278 @@
+r"""Train the batch PPO of PyBullet's agents.
+
+Example:
+
+  python -m agents.train_ppo --config=pybullet_pendulum --logdir=~/logdir
+
+The same command continues a run that was stopped or killed. Several processes
+share the work with mpirun -n N python -m agents.train_ppo ...
+"""
+
+import logging
+import os
+import sys
+
+from agents import runs
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import flags
+from agents.tools import graph_errors
+from agents.tools import mpi
+from agents.tools import stopping
+
+_FLAGS = {
+  'logdir': (str, None, 'Folder of runs; without it nothing is kept.'),
+  'timestamp': (
+    str,
+    None,
+    'Time in the name of the run. By default the newest run that is not '
+    'finished is continued, or a new one begun.',
+  ),
+  'config': (str, None, 'Name of the configuration, see agents/configs.py.'),
+  'env_processes': (bool, True, 'Step environments in processes of their own.'),
+  'env': (str, None, 'Id of the environment, to replace that of the config.'),
+  'seed': (int, None, 'For all random numbers.'),
+  'steps': (float, None, 'Training steps, to replace those of the config.'),
+  'params': (
+    str,
+    '{}',
+    'Other values of the configuration as a YAML mapping, such as '
+    "'{num_agents: 10, network: recurrent_gaussian}'.",
+  ),
+}
+
+
+def train(config, env_processes, comm=None, observers=None):
+  """Train, and evaluate after each update.
+
+  Args:
+    config: Configuration, see `agents.configs`; with `logdir` for the folder
+      of the run, or None to keep nothing.
+    env_processes: Whether to step environments in processes of their own.
+    comm: MPI communicator; several processes train together then.
+    observers: Function from the first and the last global step to a list of
+      `agents.tools.phases.Observer`.
+
+  Yields:
+    Mean scores of training and evaluation in turn.
+
+  Raises:
+    UsageError: If the environment cannot be used.
+  """
+  from agents import environments
+  from agents import utility
+  from agents.tools import in_graph_batch_env
+  from agents.tools.tf1 import tf
+
+  rank, size = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
+  _check_numbers(config, size)
+  own = config.num_agents // size
+  first_step = runs.last_step(config.logdir) if config.logdir else 0
+  seed = config.seed
+  tf.reset_default_graph()
+  if seed is not None:
+    tf.set_random_seed(seed + first_step + 7919 * rank)
+    seed = 1000 * seed + first_step + own * rank
+  # Processes of MPI are the processes.
+  workers = None if env_processes and size == 1 else 0
+  batch_env = environments.batch(config, own, seed, workers)
+  try:
+    with tf.device('/cpu:0'), graph_errors.unwrapped():
+      graph = utility.define_simulation_graph(
+        in_graph_batch_env.InGraphBatchEnv(batch_env),
+        config.algorithm,
+        config,
+        comm,
+      )
+      loop = _define_loop(
+        graph,
+        config.logdir if rank == 0 else None,
+        config.update_every * config.max_length,
+        config.eval_episodes * config.max_length,
+      )
+      total = runs.total_steps(config)
+      for observer in observers(first_step, total) if observers else ():
+        loop.add_observer(observer)
+      yield from _run(loop, graph, config, total, comm)
+  finally:
+    batch_env.close()
+
+
+def main(argv=None):
+  """Train as the command line says.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+
+  Raises:
+    UsageError: If something is wrong with the arguments; nothing on disk has
+      changed then.
+    StopRequested: If the user asks to stop.
+  """
+  args = flags.parse('python -m agents.train_ppo', __doc__, _FLAGS, argv)
+  comm = mpi.world()
+  overrides = {**parse_params(args.params), 'env': args.env}
+  overrides.update(seed=args.seed, steps=args.steps)
+  runs.find_config(args.config)
+  config = None
+  if comm.Get_rank() == 0:
+    config = runs.prepare(args.config, args.logdir, args.timestamp, overrides)
+    runs.check_env(config)
+    runs.check_folder(config)
+  config = comm.bcast(config)
+  with stopping.handle_signals():
+    _train_and_report(config, args.env_processes, comm)
+    stopping.check()
+
+
+def parse_params(text):
+  """Dict from the text of `--params`.
+
+  Raises:
+    UsageError: If the text is no YAML mapping.
+  """
+  example = "'{num_agents: 10, learning_rate: 3e-4}'"
+  try:
+    params = files.parse_yaml(text)
+  except ValueError as error:
+    raise errors.UsageError(
+      f'Flag --params is no YAML: {error}. Give a mapping such as {example}.'
+    ) from None
+  if not isinstance(params, dict):
+    raise errors.UsageError(
+      f'Flag --params is {text!r}; give a mapping such as {example}.'
+    )
+  return params
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  mpi.abort_on_errors()
+  return entry.run(lambda: main(argv))
+
+
+def _train_and_report(config, env_processes, comm):
+  from agents import display
+  from agents import utility
+
+  utility.set_up_logging()
+  if comm.Get_rank() > 0:
+    logging.getLogger('agents').setLevel(logging.WARNING)
+    for _ in train(config, env_processes, comm):
+      pass
+    return
+  log = logging.getLogger(__name__)
+  existing = config.logdir and os.path.exists(
+    os.path.join(config.logdir, 'config.yaml')
+  )
+  if existing:
+    log.info('Continue the run in %s.', config.logdir)
+  if not existing or runs.last_step(config.logdir) < runs.total_steps(config):
+    utility.save_config(config, config.logdir)
+  if comm.Get_size() > 1:
+    log.info('%d processes train together.', comm.Get_size())
+
+  def observers(first_step, total):
+    return [display.Display(config, first_step, total)]
+
+  idle = True
+  for _ in train(config, env_processes, comm, observers):
+    idle = False
+  if idle and not stopping.requested():
+    log.info(
+      'There is nothing to do: the run in %s is finished. To train it for '
+      'longer, raise --steps.',
+      config.logdir,
+    )
+
+
+def _create_environment(config):
+  """Environment with the wrappers of the original, see `environments`."""
+  from agents import environments
+
+  return environments.wrapped(config.env, config.max_length)
+
+
+def _define_loop(graph, logdir, train_steps, eval_steps):
+  """Loop that alternates training and evaluation.
+
+  Args:
+    graph: Object of `agents.utility.define_simulation_graph`.
+    logdir: Folder for summaries and checkpoints, or None.
+    train_steps: Number of training steps per epoch.
+    eval_steps: Number of evaluation steps per epoch.
+  """
+  from agents import tools
+
+  loop = tools.Loop(
+    logdir,
+    graph.step,
+    graph.should_log,
+    graph.do_report,
+    graph.force_reset,
+  )
+  for name, steps, checkpoint_every in (
+    ('train', train_steps, None),
+    ('eval', eval_steps, 10 * eval_steps),
+  ):
+    loop.add_phase(
+      name,
+      graph.done,
+      graph.score,
+      graph.summary,
+      steps,
+      report_every=steps,
+      log_every=steps // 2,
+      checkpoint_every=checkpoint_every,
+      feed={graph.is_training: name == 'train'},
+    )
+  # Little is lost when a process is killed.
+  loop.checkpoint_secs = 60
+  return loop
+
+
+def _run(loop, graph, config, total, comm):
+  """Run the loop in a session; saves whatever ends it in order."""
+  from agents import tools
+  from agents import utility
+  from agents.tools import mpi_ops
+  from agents.tools.tf1 import tf
+
+  logging.getLogger(__name__).info(
+    'Graph contains %s trainable weights.', f'{tools.count_weights():,}'
+  )
+  saver = utility.define_saver(exclude=(r'.*_temporary.*',))
+  several = comm is not None and comm.Get_size() > 1
+  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
+  if several:
+    loop.should_stop = lambda: comm.allreduce(int(stopping.requested())) > 0
+  options = tf.ConfigProto(allow_soft_placement=True)
+  options.gpu_options.allow_growth = True
+  with tf.Session(config=options) as sess:
+    utility.initialize_variables(sess, saver, config.logdir)
+    broadcast(sess)
+    before = sess.run(graph.step)
+    yield from loop.run(sess, saver, total)
+    if sess.run(graph.step) > before:
+      loop.save(sess)
+
+
+def _check_numbers(config, size):
+  if config.num_agents % size:
+    raise errors.UsageError(
+      f'{size} processes cannot share {config.num_agents} agents evenly; '
+      'change num_agents or the number of processes.'
+    )
+  if not config.max_length:
+    raise errors.UsageError(
+      'Parameter max_length is missing; PPO has to know the longest episode.'
+    )
+  if config.update_every % config.num_agents:
+    logging.getLogger(__name__).warning(
+      'Number of agents should divide episodes per update.'
+    )
+
+
+if __name__ == '__main__':
+  sys.exit(run())

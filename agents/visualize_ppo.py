@@ -1,0 +1,246 @@
+"""Play episodes with a trained PPO agent, and write videos of them.
+
+Example:
+
+  python -m agents.visualize_ppo --logdir=~/logdir --outdir=~/videos
+
+Prints the score of each episode. The folder of the run is enough, wherever it
+has been moved to.
+"""
+
+import functools
+import json
+import math
+import os
+import sys
+
+from agents import runs
+from agents.tools import entry
+from agents.tools import env_border
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import flags
+from agents.tools import graph_errors
+from agents.tools import stopping
+
+_FLAGS = {
+  'logdir': (str, None, 'Folder of the run, or one with a single run.'),
+  'outdir': (str, None, 'Folder for videos, default videos in the run.'),
+  'checkpoint': (str, None, 'Such as model.ckpt-48000; the newest one.'),
+  'num_agents': (int, 1, 'Number of environments that play at once.'),
+  'num_episodes': (int, 5, 'Number of episodes.'),
+  'env_processes': (bool, True, 'Step environments in processes of their own.'),
+}
+
+
+def visualize(
+  logdir,
+  outdir,
+  num_agents,
+  num_episodes,
+  checkpoint=None,
+  env_processes=True,
+):
+  """Play episodes with the mean actions of a policy.
+
+  Args:
+    logdir: Folder of the run.
+    outdir: Folder for the videos and `episodes.jsonl`.
+    num_agents: Number of environments that play at once.
+    num_episodes: Number of episodes; a multiple of the environments.
+    checkpoint: Name of a checkpoint; the newest one by default.
+    env_processes: Whether to step environments in processes of their own.
+
+  Yields:
+    Dicts with `video`, `return` and `length` of the episodes.
+
+  Raises:
+    UsageError: If there is no run or no checkpoint.
+  """
+  from agents import utility
+  from agents.tools.tf1 import tf
+
+  logdir, config = runs.load(logdir)
+  _check_checkpoint(logdir, checkpoint)
+  per_agent = math.ceil(num_episodes / num_agents)
+  with config.unlocked:
+    config.num_agents = num_agents
+    config.num_episodes = per_agent
+  tf.reset_default_graph()
+  with tf.device('/cpu:0'), graph_errors.unwrapped():
+    batch_env = utility.define_batch_env(
+      [
+        functools.partial(_create_environment, config, outdir, number)
+        for number in range(1, num_agents + 1)
+      ],
+      num_agents,
+      env_processes,
+    )
+    try:
+      graph = utility.define_simulation_graph(
+        batch_env, config.algorithm, config
+      )
+      loop = _define_loop(
+        graph, per_agent * num_agents * (config.max_length + 1)
+      )
+      yield from _play(loop, logdir, outdir, checkpoint, num_episodes)
+    finally:
+      batch_env.close()
+
+
+def main(argv=None):
+  """Play as the command line says.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+
+  Raises:
+    UsageError: If something is wrong with the arguments.
+    StopRequested: If the user asks to stop.
+  """
+  args = flags.parse('python -m agents.visualize_ppo', __doc__, _FLAGS, argv)
+  if not args.logdir:
+    raise errors.UsageError(
+      'You must specify a logdir: give --logdir with the folder of a run.'
+    )
+  for name in ('num_agents', 'num_episodes'):
+    if getattr(args, name) < 1:
+      raise errors.UsageError(
+        f'Flag --{name} is {getattr(args, name)}; give at least 1.'
+      )
+  logdir, config = runs.load(args.logdir)
+  _check_checkpoint(logdir, args.checkpoint)
+  opengl = isinstance(config.env, str) and env_border.renders_with_opengl(
+    config.env
+  )
+  if opengl and not args.env_processes:
+    raise errors.UsageError(
+      f'{config.env} renders with OpenGL, which crashes in the process of '
+      'TensorFlow; leave --noenv_processes away.'
+    )
+  outdir = os.path.expanduser(args.outdir or os.path.join(logdir, 'videos'))
+  files.check_writable(outdir)
+  with stopping.handle_signals():
+    scores = []
+    for episode in visualize(
+      logdir,
+      outdir,
+      args.num_agents,
+      args.num_episodes,
+      args.checkpoint,
+      args.env_processes,
+    ):
+      scores.append(episode['return'])
+      print(
+        f'Score {episode["return"]:.2f}, {episode["length"]} steps, '
+        f'{os.path.join(outdir, episode["video"])}',
+        flush=True,
+      )
+    if scores:
+      mean = sum(scores) / len(scores)
+      print(f'Mean score {mean:.2f} of {len(scores)} episodes.')
+    stopping.check()
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  return entry.run(lambda: main(argv))
+
+
+def _create_environment(config, outdir, number=1):
+  """Environment with the wrappers of the original that records videos."""
+  from agents import environments
+  from agents.tools import wrappers
+
+  env = environments.make(config.env, 'rgb_array')
+  env = wrappers.LimitDuration(env, config.max_length)
+  env = wrappers.RecordEpisodes(
+    env, outdir, f'agent{number}-episode', config.num_episodes
+  )
+  env = wrappers.RangeNormalize(env)
+  env = wrappers.ClipAction(env)
+  return wrappers.CacheSpaces(wrappers.ConvertTo32Bit(env))
+
+
+def _define_loop(graph, eval_steps):
+  """Loop of one evaluation phase that stores nothing."""
+  from agents import tools
+
+  loop = tools.Loop(
+    None,
+    graph.step,
+    graph.should_log,
+    graph.do_report,
+    graph.force_reset,
+  )
+  loop.add_phase(
+    'eval',
+    graph.done,
+    graph.score,
+    graph.summary,
+    eval_steps,
+    report_every=eval_steps,
+    log_every=None,
+    checkpoint_every=None,
+    feed={graph.is_training: False},
+  )
+  return loop
+
+
+def _play(loop, logdir, outdir, checkpoint, num_episodes):
+  from agents import utility
+  from agents.tools.tf1 import tf
+
+  report = os.path.join(outdir, 'episodes.jsonl')
+  played = _Lines(report)
+  episodes = []
+
+  def finished():
+    episodes.extend(played.read())
+    return len(episodes) >= num_episodes or stopping.requested()
+
+  loop.should_stop = finished
+  # The step of the training would end the loop before it begins.
+  saver = utility.define_saver(exclude=(r'.*_temporary.*', r'global_step'))
+  with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
+    utility.initialize_variables(sess, saver, logdir, checkpoint, resume=True)
+    for _ in loop.run(sess, None):
+      pass
+    yield from episodes[:num_episodes]
+
+
+class _Lines:
+  """Lines of JSON that other processes append to a file from now on."""
+
+  def __init__(self, filename):
+    self._filename = filename
+    self._offset = os.path.getsize(filename) if os.path.exists(filename) else 0
+
+  def read(self):
+    """Objects of the complete lines that are new."""
+    if not os.path.exists(self._filename):
+      return []
+    with open(self._filename) as file_:
+      file_.seek(self._offset)
+      text = file_.read()
+    complete = text[: text.rfind('\n') + 1]
+    self._offset += len(complete.encode())
+    return [json.loads(line) for line in complete.splitlines()]
+
+
+def _check_checkpoint(logdir, checkpoint):
+  if checkpoint:
+    path = os.path.join(logdir, checkpoint + '.index')
+    if not os.path.exists(path):
+      raise errors.UsageError(
+        f'There is no checkpoint {checkpoint} in {logdir}.'
+      )
+  elif not runs.last_step(logdir):
+    raise errors.UsageError(
+      f'There is no checkpoint in {logdir} yet. One is written every minute '
+      'of training and at its end.'
+    )
+
+
+if __name__ == '__main__':
+  sys.exit(run())
