@@ -173,10 +173,8 @@ def assign_nested_vars(variables, tensors, indices=None):
 
 def available_gpus():
   """Names of the graphics processors that TensorFlow can use."""
-  from tensorflow.python.client import device_lib
-
-  devices = device_lib.list_local_devices()
-  return [x.name for x in devices if x.device_type == 'GPU']
+  count = len(tf.config.list_physical_devices('GPU'))
+  return [f'/device:GPU:{index}' for index in range(count)]
 
 
 def gradient_summaries(grad_vars, groups=None, scope='gradients'):
