@@ -1,0 +1,161 @@
+"""Checkpoints of whole trainings, to continue as if nothing had happened.
+
+A checkpoint is a folder named after the number of cycles done. It holds the
+weights, and for each rank the rest: replay, optimiser, random numbers,
+environments, counters. It is renamed to its name when it is complete.
+"""
+
+import os
+import random
+import shutil
+import time
+
+import numpy as np
+
+from agents.tools import errors
+from agents.tools import mpi
+from baselines_her import logger
+
+# Largest share of the time to spend on checkpoints, unless they are forced.
+_TIME_SHARE = 0.05
+
+
+class Checkpoints:
+  """Saves and restores a training; all ranks have to make the same calls.
+
+  Args:
+    folder: Folder of the checkpoints; None to do nothing.
+    policy: The `DDPG` agent.
+    rollout_worker: Worker that explores.
+    evaluator: Worker that exploits.
+  """
+
+  def __init__(self, folder, policy, rollout_worker, evaluator):
+    self._folder = folder and os.path.abspath(os.path.expanduser(folder))
+    self._policy = policy
+    self._workers = [rollout_worker, evaluator]
+    self._comm = mpi.world()
+    self._rank = self._comm.Get_rank()
+    self._duration = 0.0
+    self._last_time = -np.inf
+    self._saver = None
+    if folder:
+      from agents import utility
+
+      with policy.sess.graph.as_default():
+        self._saver = utility.define_saver(max_to_keep=None)
+
+  def save(self, state, forced=False):
+    """Write a checkpoint, unless the last one was so recent that it costs.
+
+    Args:
+      state: Dict of counters of the training, the same for all ranks.
+      forced: Whether to write in any case.
+    """
+    if not self._folder:
+      return
+    waited = time.time() - self._last_time
+    due = forced or waited * _TIME_SHARE >= self._duration
+    if not self._comm.bcast(due):
+      return
+    began = time.time()
+    step = self._policy.Q_adam.t
+    final = os.path.join(self._folder, f'{step:09d}')
+    temporary = os.path.join(self._folder, f'.{step:09d}')
+    if self._rank == 0:
+      shutil.rmtree(temporary, ignore_errors=True)
+      os.makedirs(temporary)
+      self._saver.save(
+        self._policy.sess,
+        os.path.join(temporary, 'model.ckpt'),
+        write_meta_graph=False,
+      )
+    self._comm.Barrier()
+    self._write_rank(temporary, state)
+    self._comm.Barrier()
+    if self._rank == 0:
+      others = list_checkpoints(self._folder)
+      shutil.rmtree(final, ignore_errors=True)
+      os.rename(temporary, final)
+      for name in others:
+        if name != os.path.basename(final):
+          shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+    self._last_time = time.time()
+    self._duration = self._last_time - began
+
+  def restore(self):
+    """Continue from the newest checkpoint, if there is one.
+
+    Returns:
+      Dict of counters as given to `save`; empty without a checkpoint.
+
+    Raises:
+      UsageError: If another number of ranks has written it.
+    """
+    names = list_checkpoints(self._folder) if self._folder else []
+    names = self._comm.bcast(names)
+    if not names:
+      return {}
+    import joblib
+
+    folder = os.path.join(self._folder, names[-1])
+    data = joblib.load(os.path.join(folder, f'rank{self._rank}.joblib'))
+    self._saver.restore(self._policy.sess, os.path.join(folder, 'model.ckpt'))
+    policy = self._policy
+    for adam, slots in zip((policy.Q_adam, policy.pi_adam), data['adam']):
+      adam.set_slots(slots)
+    policy.buffer.load_state_dict(data['buffer'])
+    for worker, worker_state in zip(self._workers, data['workers']):
+      worker.load_state_dict(worker_state)
+    for venv, states in zip(self._venvs(), data['envs']):
+      venv.set_states(states)
+    random.setstate(data['random'])
+    np.random.set_state(data['numpy'])
+    logger.info(f'Continue from {folder}, epoch {data["state"]["epoch"]}.')
+    return data['state']
+
+  def _write_rank(self, folder, state):
+    import joblib
+
+    policy = self._policy
+    data = {
+      'state': dict(state),
+      'adam': [policy.Q_adam.get_slots(), policy.pi_adam.get_slots()],
+      'buffer': policy.buffer.state_dict(),
+      'workers': [x.state_dict() for x in self._workers],
+      'envs': [venv.get_states() for venv in self._venvs()],
+      'random': random.getstate(),
+      'numpy': np.random.get_state(),
+      'size': self._comm.Get_size(),
+    }
+    joblib.dump(data, os.path.join(folder, f'rank{self._rank}.joblib'))
+
+  def _venvs(self):
+    """Vectors of environments of the workers, each once."""
+    venvs = [worker.venv for worker in self._workers]
+    return venvs[:1] if venvs[0] is venvs[1] else venvs
+
+
+def list_checkpoints(folder):
+  """Names of the complete checkpoints of a folder, oldest first."""
+  if not os.path.isdir(folder):
+    return []
+  return sorted(x for x in os.listdir(folder) if x.isdigit())
+
+
+def check(folder, size):
+  """Make sure that this number of ranks can continue from a folder.
+
+  Raises:
+    UsageError: If another number of ranks has written the checkpoint.
+  """
+  names = list_checkpoints(folder)
+  if not names:
+    return
+  files = os.listdir(os.path.join(folder, names[-1]))
+  found = sum(x.startswith('rank') for x in files)
+  if found != size:
+    raise errors.UsageError(
+      f'The training in {folder} has {found} ranks, but there are {size} now; '
+      f'start it with mpirun -n {found}, or choose another --log_path.'
+    )

@@ -1,0 +1,227 @@
+"""Settings: defaults, what follows from the environment, and the agent."""
+
+import copy
+import json
+import os
+import weakref
+
+import numpy as np
+
+from baselines_her import envs
+from baselines_her import logger
+
+# Settings for all environments. Published runs used 19 workers of 2 episodes.
+DEFAULT_PARAMS = {
+  # environment
+  'max_u': 1.0,  # largest magnitude of actions
+  # networks
+  'layers': 3,
+  'hidden': 256,
+  'network_class': 'baselines_her.actor_critic:ActorCritic',
+  'Q_lr': 0.001,
+  'pi_lr': 0.001,
+  'buffer_size': int(1e6),
+  'polyak': 0.95,
+  'action_l2': 1.0,
+  'clip_obs': 200.0,
+  'scope': 'ddpg',
+  'relative_goals': False,
+  # training
+  'n_cycles': 50,  # per epoch
+  'rollout_batch_size': 2,  # per rank; the number of environments counts
+  'n_batches': 40,  # updates per cycle
+  'batch_size': 256,
+  'n_test_rollouts': 10,  # per epoch
+  'test_with_polyak': False,
+  # exploration
+  'random_eps': 0.3,
+  'noise_eps': 0.2,
+  # hindsight
+  'replay_strategy': 'future',
+  'replay_k': 4,
+  # normalisation
+  'norm_eps': 0.01,
+  'norm_clip': 5,
+  # demonstrations
+  'bc_loss': 0,
+  'q_filter': 0,
+  'num_demo': 100,
+  'demo_batch_size': 128,
+  'prm_loss_weight': 0.001,
+  'aux_loss_weight': 0.0078,
+}
+
+# Settings for single environments, by their names without version.
+DEFAULT_ENV_PARAMS = {
+  'FetchReach': {'n_cycles': 10},
+}
+
+# What the constructor of the agent takes directly.
+_DDPG_PARAMS = (
+  'buffer_size',
+  'hidden',
+  'layers',
+  'network_class',
+  'polyak',
+  'batch_size',
+  'Q_lr',
+  'pi_lr',
+  'norm_eps',
+  'norm_clip',
+  'max_u',
+  'action_l2',
+  'clip_obs',
+  'scope',
+  'relative_goals',
+)
+
+# One more environment per maker, to ask for sizes and rewards.
+_asked = weakref.WeakKeyDictionary()
+
+
+def define_params(env_name, replay_strategy, override_params):
+  """Settings of a run, before those that follow from the environment.
+
+  Args:
+    env_name: Id of the environment as the user gave it.
+    replay_strategy: See `baselines_her.her_sampler`.
+    override_params: Dict of settings that differ from the defaults, or None.
+
+  Returns:
+    New dict.
+  """
+  params = copy.deepcopy(DEFAULT_PARAMS)
+  params['env_name'] = env_name
+  params['replay_strategy'] = replay_strategy
+  params.update(DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {}))
+  params.update(override_params or {})
+  return params
+
+
+def write_params(params):
+  """Store the settings in `params.json` beside the log."""
+  with open(os.path.join(logger.get_dir(), 'params.json'), 'w') as file_:
+    json.dump(params, file_)
+
+
+def cached_make_env(make_env):
+  """Environment of a maker, made once; never seeded, never trained in."""
+  if make_env not in _asked:
+    _asked[make_env] = make_env()
+  return _asked[make_env]
+
+
+def prepare_params(kwargs):
+  """Add `make_env`, `T`, `gamma` and `ddpg_params` to the settings.
+
+  Settings of the agent move to `ddpg_params` and to a name with underscore,
+  so that only what is passed here has an effect on them.
+
+  Args:
+    kwargs: Dict with all settings of `DEFAULT_PARAMS` and `env_name`; `lr`
+      stands for both learning rates.
+
+  Returns:
+    The same dict.
+  """
+  env_name = kwargs['env_name']
+
+  def make_env(subrank=None):
+    return envs.make(env_name)
+
+  kwargs['make_env'] = make_env
+  kwargs['T'] = cached_make_env(make_env)._max_episode_steps
+  if isinstance(kwargs['max_u'], list):
+    kwargs['max_u'] = np.array(kwargs['max_u'])
+  kwargs['gamma'] = 1.0 - 1.0 / kwargs['T']
+  if 'lr' in kwargs:
+    kwargs['pi_lr'] = kwargs['Q_lr'] = kwargs.pop('lr')
+  ddpg_params = {}
+  for name in _DDPG_PARAMS:
+    ddpg_params[name] = kwargs['_' + name] = kwargs.pop(name)
+  kwargs['ddpg_params'] = ddpg_params
+  return kwargs
+
+
+def log_params(params):
+  """One line of the log per setting."""
+  for key in sorted(params):
+    logger.info(f'{key}: {params[key]}')
+
+
+def configure_dims(params):
+  """Sizes of observation `o`, action `u`, goal `g` and of `info_*`."""
+  env = cached_make_env(params['make_env'])
+  env.reset()
+  obs, _, _, info = env.step(env.action_space.sample())
+  dims = {
+    'o': obs['observation'].shape[0],
+    'u': env.action_space.shape[0],
+    'g': obs['desired_goal'].shape[0],
+  }
+  for key, value in info.items():
+    dims[f'info_{key}'] = max(1, np.size(value))
+  return dims
+
+
+def configure_her(params):
+  """Function that samples hindsight transitions with the task's rewards."""
+  from baselines_her import her_sampler
+
+  env = cached_make_env(params['make_env'])
+
+  def reward_fun(ag_2, g, info):
+    return env.compute_reward(ag_2, g, info)
+
+  for name in ('replay_strategy', 'replay_k'):
+    params['_' + name] = params.pop(name)
+  return her_sampler.make_sample_her_transitions(
+    params['_replay_strategy'], params['_replay_k'], reward_fun
+  )
+
+
+def simple_goal_subtract(a, b):
+  """Difference of two goals of the same shape."""
+  assert a.shape == b.shape, (a.shape, b.shape)
+  return a - b
+
+
+def configure_ddpg(dims, params, reuse=False, use_mpi=True, clip_return=True):
+  """Agent from the sizes and the prepared settings.
+
+  Args:
+    dims: Dict of `configure_dims`.
+    params: Dict of `prepare_params`.
+    reuse: Whether the variables exist already.
+    use_mpi: Stored with the policy, as in the original; has no effect.
+    clip_return: Whether values are limited to what discounting allows.
+  """
+  from baselines_her import ddpg
+
+  sample_transitions = configure_her(params)
+  gamma = params['gamma']
+  return ddpg.DDPG(
+    **params['ddpg_params'],
+    reuse=reuse,
+    use_mpi=use_mpi,
+    input_dims=dict(dims),
+    T=params['T'],
+    clip_pos_returns=True,
+    clip_return=1.0 / (1.0 - gamma) if clip_return else np.inf,
+    rollout_batch_size=params['rollout_batch_size'],
+    subtract_goals=simple_goal_subtract,
+    sample_transitions=sample_transitions,
+    gamma=gamma,
+    **{
+      name: params[name]
+      for name in (
+        'bc_loss',
+        'q_filter',
+        'num_demo',
+        'demo_batch_size',
+        'prm_loss_weight',
+        'aux_loss_weight',
+      )
+    },
+    info={'env_name': params['env_name']},
+  )

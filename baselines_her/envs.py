@@ -1,0 +1,195 @@
+"""Goal environments by their ids; free of TensorFlow.
+
+`make` is the only function that creates an environment by id.
+"""
+
+import types
+
+import numpy as np
+
+from agents.tools import env_border
+from agents.tools import errors
+from agents.tools import spaces
+
+KEYS = ('observation', 'achieved_goal', 'desired_goal')
+
+# Their vectorised reward mixes up rows and columns, in the original as well:
+# the angle that should not count is overwritten in one row of the batch.
+_REWARD_ROW_BY_ROW = ('HandManipulatePen',)
+
+
+class GoalEnv:
+  """Environment with goals, as an old four-tuple one.
+
+  Args:
+    env: Environment of `agents.tools.env_border`.
+    env_id: Id that the user asked for.
+  """
+
+  def __init__(self, env, env_id):
+    self._env = env
+    self._max_episode_steps = env.spec.max_episode_steps
+    self.spec = types.SimpleNamespace(
+      id=env_id, max_episode_steps=self._max_episode_steps
+    )
+    self.observation_space = _declare_float32(env.observation_space)
+    self.action_space = env.action_space
+    self._row_by_row = base_name(env_id).startswith(_REWARD_ROW_BY_ROW)
+
+  def __getattr__(self, name):
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  def step(self, action):
+    return self._env.step(action)
+
+  def reset(self):
+    return self._env.reset()
+
+  def compute_reward(self, achieved_goal, desired_goal, info):
+    """Rewards [batch] of goals [batch, size] and a dict of arrays."""
+    # Third parties name the second argument differently, and wrappers do not
+    # forward the method.
+    compute = self._env.unwrapped.compute_reward
+    if not self._row_by_row or np.ndim(achieved_goal) < 2:
+      return compute(achieved_goal, desired_goal, info)
+    rows = zip(achieved_goal[:, None], desired_goal[:, None])
+    return np.concatenate([compute(a, d, info) for a, d in rows])
+
+  def get_state(self):
+    """What decides about future episodes, to continue a run exactly.
+
+    Returns:
+      Dict of plain data: state of the generator and, for MuJoCo, the
+      simulator.
+    """
+    inner = self._env.unwrapped
+    state = {'random': inner.np_random.bit_generator.state}
+    if self._has_mujoco():
+      import mujoco
+
+      kind = mujoco.mjtState.mjSTATE_INTEGRATION
+      size = mujoco.mj_stateSize(inner.model, kind)
+      state['simulator'] = np.empty(size)
+      mujoco.mj_getState(inner.model, inner.data, state['simulator'], kind)
+    return state
+
+  def set_state(self, state):
+    """Undo `get_state`, after the environment was reset."""
+    inner = self._env.unwrapped
+    inner.np_random.bit_generator.state = state['random']
+    if 'simulator' in state:
+      import mujoco
+
+      kind = mujoco.mjtState.mjSTATE_INTEGRATION
+      mujoco.mj_setState(inner.model, inner.data, state['simulator'], kind)
+      mujoco.mj_forward(inner.model, inner.data)
+
+  def _has_mujoco(self):
+    inner = self._env.unwrapped
+    return type(getattr(inner, 'data', None)).__module__.startswith('mujoco')
+
+
+def make(env_id, render_mode=None):
+  """Create a goal environment by its id.
+
+  Args:
+    env_id: Id of gymnasium; old ones resolve to the maintained version.
+    render_mode: Mode of `render`, or None for no images. Images of MuJoCo
+      need a process without TensorFlow.
+
+  Raises:
+    UsageError: If the id is unknown, something is not installed, or the
+      environment has no goals.
+  """
+  if render_mode == 'rgb_array' and env_border.renders_with_opengl(env_id):
+    from agents.tools import opengl
+
+    opengl.select_backend()
+  env = env_border.make(env_id, render_mode)
+  _check_goals(env, env_id)
+  return GoalEnv(env, env_id)
+
+
+def resolve(env_id):
+  """Id that is used today for an id.
+
+  Raises:
+    UsageError: If the id is unknown.
+  """
+  return env_border.resolve(env_id)[1]
+
+
+def base_name(env_id):
+  """Id without version, by which settings are looked up."""
+  return env_id.rpartition('-v')[0] or env_id
+
+
+def _check_goals(env, env_id):
+  """Make sure that an environment has all that hindsight needs.
+
+  Raises:
+    UsageError: Naming the first thing that is missing.
+  """
+  problem = _find_problem(env)
+  if problem:
+    raise errors.UsageError(
+      f'Environment {env_id} cannot be used with hindsight: {problem} See '
+      'docs/her.md, or try FetchReach-v4.'
+    )
+
+
+def _find_problem(env):
+  parts = getattr(env.observation_space, 'spaces', None)
+  if not isinstance(parts, dict) or not set(KEYS) <= set(parts):
+    found = sorted(parts) if isinstance(parts, dict) else env.observation_space
+    return (
+      f'its observations have to be dictionaries with {", ".join(KEYS)}, but '
+      f'are {found}.'
+    )
+  shapes = {key: parts[key].shape for key in KEYS}
+  if any(len(shape) != 1 for shape in shapes.values()):
+    return f'its observations have to be vectors, but have shapes {shapes}.'
+  if shapes['achieved_goal'] != shapes['desired_goal']:
+    return f'achieved and desired goal differ in shape: {shapes}.'
+  if len(getattr(env.action_space, 'shape', None) or ()) != 1:
+    return f'its actions have to be vectors, but are {env.action_space}.'
+  spec = getattr(env, 'spec', None)
+  if not getattr(spec, 'max_episode_steps', None):
+    return 'it has no time limit; register it with max_episode_steps.'
+  return _find_reward_problem(env, shapes['desired_goal'][0])
+
+
+def _find_reward_problem(env, size):
+  compute = getattr(env.unwrapped, 'compute_reward', None)
+  if compute is None:
+    return 'it has no method compute_reward(achieved, desired, info).'
+  env.reset()
+  _, _, _, info = env.step(env.action_space.sample())
+  rows = {k: np.repeat(np.reshape(v, [1, -1]), 3, 0) for k, v in info.items()}
+  goals = np.zeros((3, size))
+  try:
+    rewards = np.asarray(compute(goals, goals, rows))
+  except Exception as error:  # Whatever the user's code may raise.
+    return (
+      'its compute_reward fails for a batch, achieved and desired goal '
+      f'[3, {size}] and info a dict of arrays: {error!r}.'
+    )
+  if rewards.shape != (3,):
+    return (
+      'its compute_reward has to return one reward per row, shape (3,) for '
+      f'three goals, but the shape is {rewards.shape}.'
+    )
+  return None
+
+
+def _declare_float32(space):
+  """Dict of boxes in the type that the original environments declared."""
+  return spaces.dictionary(
+    {
+      key: spaces.box(part.low, part.high, np.float32)
+      for key, part in space.spaces.items()
+      if key in KEYS
+    }
+  )

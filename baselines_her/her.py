@@ -1,0 +1,311 @@
+"""Training with hindsight experience replay: rollouts, updates, evaluation."""
+
+import os
+
+import numpy as np
+
+from agents.tools import mpi
+from agents.tools import stopping
+from baselines_her import config
+from baselines_her import logger
+from baselines_her import mpi as her_mpi
+from baselines_her import reports
+from baselines_her.checkpoints import Checkpoints
+from baselines_her.rollout import RolloutWorker
+
+
+def learn(
+  *,
+  network,
+  env,
+  total_timesteps,
+  seed=None,
+  eval_env=None,
+  replay_strategy='future',
+  policy_save_interval=5,
+  clip_return=True,
+  demo_file=None,
+  override_params=None,
+  load_path=None,
+  save_path=None,
+  checkpoint_dir=None,
+  **kwargs,
+):
+  """Train an agent.
+
+  Args:
+    network: Has no effect; baselines passes it to all algorithms.
+    env: Vector of goal environments; see `baselines_her.vec_env`.
+    total_timesteps: Number of steps in all environments of this rank.
+    seed: Seed of everything but the environments.
+    eval_env: Environments for evaluation; `env` by default.
+    replay_strategy: `future` for hindsight, `none` for plain replay.
+    policy_save_interval: Epochs between two policies that are kept.
+    clip_return: Whether values are limited to what discounting allows.
+    demo_file: Demonstrations to imitate; see `baselines_her.demonstrations`.
+    override_params: Dict of settings that differ from `DEFAULT_PARAMS`.
+    load_path: File of variables to begin with.
+    save_path: Folder for pickled policies: `policy_best.pkl`, the same as
+      `policy_latest.pkl` at that time, and `policy_<epoch>.pkl`.
+    checkpoint_dir: Folder for checkpoints, from which training is continued
+      if there is one.
+    **kwargs: Further settings. As in the original, those that the constructor
+      of the agent takes have no effect here; use `override_params`.
+
+  Returns:
+    The trained agent.
+
+  Raises:
+    StopRequested: If the user asked to stop, after a checkpoint.
+  """
+  from baselines_her import tf_util
+
+  comm = mpi.world()
+  rank = comm.Get_rank()
+  tf_util.set_global_seeds(None if seed is None else seed + 1000000 * rank)
+  spec = getattr(env, 'specs', None) or [env.spec]
+  params = config.define_params(spec[0].id, replay_strategy, override_params)
+  if rank == 0:
+    config.write_params(params)
+  params = config.prepare_params(params)
+  params['rollout_batch_size'] = env.num_envs
+  if demo_file is not None:
+    params['bc_loss'] = 1
+  params.update(kwargs)
+  config.log_params(params)
+  if comm.Get_size() == 1:
+    _warn_about_single_worker()
+  dims = config.configure_dims(params)
+  policy = config.configure_ddpg(
+    dims=dims, params=params, clip_return=clip_return
+  )
+  if load_path is not None:
+    tf_util.load_variables(load_path, sess=policy.sess)
+  rollout_worker, evaluator = _make_workers(
+    env, eval_env or env, policy, dims, params
+  )
+  n_cycles = params['n_cycles']
+  n_epochs = int(total_timesteps) // n_cycles // params['T'] // env.num_envs
+  if not n_epochs:
+    logger.warn(
+      f'Nothing to train: an epoch has {n_cycles * params["T"] * env.num_envs} '
+      f'steps, but there are only {int(total_timesteps)}.'
+    )
+  return train(
+    save_path=save_path,
+    policy=policy,
+    rollout_worker=rollout_worker,
+    evaluator=evaluator,
+    n_epochs=n_epochs,
+    n_test_rollouts=params['n_test_rollouts'],
+    n_cycles=n_cycles,
+    n_batches=params['n_batches'],
+    policy_save_interval=policy_save_interval,
+    demo_file=demo_file,
+    checkpoint_dir=checkpoint_dir,
+  )
+
+
+def train(
+  *,
+  policy,
+  rollout_worker,
+  evaluator,
+  n_epochs,
+  n_test_rollouts,
+  n_cycles,
+  n_batches,
+  policy_save_interval,
+  save_path,
+  demo_file,
+  checkpoint_dir=None,
+  **kwargs,
+):
+  """Alternate between cycles of rollouts with updates, and evaluation.
+
+  All ranks have to call it with the same arguments.
+
+  Args:
+    policy: The `DDPG` agent.
+    rollout_worker: Worker that explores.
+    evaluator: Worker that exploits.
+    n_epochs: Number of epochs in total.
+    n_test_rollouts: Number of rollouts of each evaluation.
+    n_cycles: Number of cycles per epoch.
+    n_batches: Number of updates per cycle.
+    policy_save_interval: Epochs between two policies that are kept; 0 for
+      none.
+    save_path: Folder for pickled policies, or None.
+    demo_file: Demonstrations, needed if the agent has `bc_loss`.
+    checkpoint_dir: Folder for checkpoints, or None.
+    **kwargs: Ignored.
+
+  Returns:
+    The policy.
+
+  Raises:
+    StopRequested: If the user asked to stop, after a checkpoint.
+  """
+  logger.info('Training...')
+  if policy.bc_loss == 1:
+    policy.init_demo_buffer(demo_file)
+  comm = mpi.world()
+  state = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
+  checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
+  state.update(checkpoints.restore())
+  saver = _PolicySaver(save_path, policy_save_interval, evaluator)
+  report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
+  with report:
+    while state['epoch'] < n_epochs:
+      _train_epoch(
+        policy, rollout_worker, n_cycles, n_batches, state, report, checkpoints
+      )
+      report.evaluating()
+      evaluator.clear_history()
+      for _ in range(n_test_rollouts):
+        evaluator.generate_rollouts()
+      logger.record_tabular('epoch', state['epoch'])
+      for key, value in (
+        evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
+      ):
+        logger.record_tabular(key, mpi_average(value))
+      report.epoch_done(comm)
+      success_rate = float(mpi_average(evaluator.current_success_rate()))
+      state['best_success_rate'] = saver.save(
+        state['epoch'], success_rate, state['best_success_rate']
+      )
+      _check_seeds(comm)
+      state.update(epoch=state['epoch'] + 1, cycle=0)
+      checkpoints.save(state, forced=state['epoch'] == n_epochs)
+      _stop_if_requested(comm, state, checkpoints)
+  policy.check_synced()
+  return policy
+
+
+def mpi_average(value):
+  """Mean of a number, or of all entries of a list, over all ranks.
+
+  Ranks may have lists of different lengths, also empty ones, which count as
+  one entry of zero, as do lists of zeros.
+  """
+  values = [
+    np.ravel(x) for x in (value if isinstance(value, list) else [value])
+  ]
+  flat = np.concatenate(values) if values else np.zeros(0)
+  if not flat.any():
+    flat = np.zeros(1)
+  return np.asarray(her_mpi.mpi_moments(flat)[0])
+
+
+class _PolicySaver:
+  """Writes pickled policies, from the first rank only.
+
+  Args:
+    folder: Folder, created if needed; None to write nothing.
+    interval: Epochs between two policies that are kept; 0 for none.
+    evaluator: Worker whose policy is saved.
+  """
+
+  def __init__(self, folder, interval, evaluator):
+    writes = folder and mpi.world().Get_rank() == 0
+    self._folder = os.path.expanduser(folder) if writes else None
+    self._interval = interval
+    self._evaluator = evaluator
+
+  def save(self, epoch, success_rate, best):
+    """Write what is due after an epoch; returns the best success rate."""
+    # Ties count as better, since the later policy has learned more.
+    better = success_rate >= best
+    if self._folder and better:
+      path = os.path.join(self._folder, 'policy_best.pkl')
+      logger.info(
+        f'New best success rate: {success_rate}. Saving policy to {path} ...'
+      )
+      self._evaluator.save_policy(path)
+      self._evaluator.save_policy(
+        os.path.join(self._folder, 'policy_latest.pkl')
+      )
+    due = self._interval > 0 and epoch % self._interval == 0
+    if self._folder and due:
+      path = os.path.join(self._folder, f'policy_{epoch}.pkl')
+      logger.info(f'Saving periodic policy to {path} ...')
+      self._evaluator.save_policy(path)
+    return success_rate if better else best
+
+
+def _train_epoch(
+  policy, worker, n_cycles, n_batches, state, report, checkpoints
+):
+  """All cycles of an epoch that are left."""
+  if state['cycle'] == 0:
+    worker.clear_history()
+  report.training(state['epoch'], state['cycle'])
+  while state['cycle'] < n_cycles:
+    policy.store_episode(worker.generate_rollouts())
+    policy.train_many(n_batches)
+    policy.update_target_net()
+    state['cycle'] += 1
+    report.cycle_done()
+    _stop_if_requested(mpi.world(), state, checkpoints)
+
+
+def _stop_if_requested(comm, state, checkpoints):
+  """Save and stop if the user asked any of the ranks to."""
+  requested = stopping.requested()
+  if comm.Get_size() > 1:
+    requested = any(comm.allgather(requested))
+  if requested:
+    checkpoints.save(state, forced=True)
+    raise stopping.StopRequested('The user asked to stop.')
+
+
+def _check_seeds(comm):
+  """Make sure that ranks explore differently, by one draw of each."""
+  local = np.random.uniform(size=(1,))
+  root = local.copy()
+  comm.Bcast(root, root=0)
+  if comm.Get_rank() != 0:
+    assert local[0] != root[0], 'two ranks draw the same random numbers'
+
+
+def _make_workers(env, eval_env, policy, dims, params):
+  """Workers that explore and that exploit."""
+  shared = {
+    name: params[name]
+    for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
+  }
+  rollout_worker = RolloutWorker(
+    env,
+    policy,
+    dims,
+    logger,
+    exploit=False,
+    use_target_net=False,
+    compute_Q=False,
+    **shared,
+  )
+  evaluator = RolloutWorker(
+    eval_env,
+    policy,
+    dims,
+    logger,
+    exploit=True,
+    use_target_net=params['test_with_polyak'],
+    compute_Q=True,
+    **shared,
+  )
+  return rollout_worker, evaluator
+
+
+def _warn_about_single_worker():
+  for line in (
+    '',
+    '*** Warning ***',
+    'You are running HER with a single MPI worker. The published results were '
+    'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
+    'openai/baselines), which makes a difference beyond speed: gradients and '
+    'statistics come from more episodes. Use mpirun -n N.',
+    '****************',
+    '',
+  ):
+    logger.warn(line)

@@ -1,0 +1,113 @@
+"""Hindsight experience replay: pretend that what was reached was the goal.
+
+Andrychowicz et al. 2017, arXiv:1707.01495, algorithm 1, strategy `future`.
+"""
+
+import dataclasses
+
+import numpy as np
+
+STRATEGIES = ('future', 'none')
+
+
+@dataclasses.dataclass
+class Draws:
+  """What chance decides about a batch of transitions, each array [batch].
+
+  Attributes:
+    episode: Number of the episode.
+    time: Time step t of the transition within its episode.
+    relabel: Whether the goal is replaced in hindsight, bool.
+    future: Time step after t whose achieved goal may become the goal.
+  """
+
+  episode: np.ndarray
+  time: np.ndarray
+  relabel: np.ndarray
+  future: np.ndarray
+
+
+class HindsightSampler:
+  """Sample transitions from episodes, most of them with goals in hindsight.
+
+  Args:
+    relabel_probability: Share of transitions that get a new goal.
+    reward_fun: Function of `ag_2`, `g` [batch, goal size] and `info`, a dict
+      of arrays [batch, size], to rewards [batch].
+  """
+
+  def __init__(self, relabel_probability, reward_fun):
+    self.relabel_probability = relabel_probability
+    self.reward_fun = reward_fun
+
+  def __call__(self, episode_batch, batch_size):
+    """Draw transitions, uniformly over episodes and times.
+
+    Args:
+      episode_batch: Dict of arrays [episodes, time, size]. The keys `u`, `g`,
+        `o_2`, `ag_2` and `info_*` have one entry per action; `o` and `ag`
+        have one more, for the state after the last action.
+      batch_size: Number of transitions.
+
+    Returns:
+      Dict of arrays [batch_size, size] with the same keys, and the rewards
+      `r` [batch_size].
+    """
+    episodes, length = episode_batch['u'].shape[:2]
+    return self.gather(episode_batch, self.draw(episodes, length, batch_size))
+
+  def draw(self, episodes, length, batch_size):
+    """Take all random decisions, from the global generator of NumPy.
+
+    The order of the four draws is that of the original, whose recorded
+    numbers depend on it.
+    """
+    episode = np.random.randint(0, episodes, batch_size)
+    time = np.random.randint(length, size=batch_size)
+    relabel = np.random.uniform(size=batch_size) < self.relabel_probability
+    offset = np.random.uniform(size=batch_size) * (length - time)
+    return Draws(episode, time, relabel, time + 1 + offset.astype(int))
+
+  def gather(self, episode_batch, draws):
+    """Look the transitions up, replace goals, and compute the rewards."""
+    transitions = {
+      key: values[draws.episode, draws.time]
+      for key, values in episode_batch.items()
+    }
+
+    # Hindsight: the goal becomes what was achieved later in the episode.
+    her = draws.relabel
+    achieved_later = episode_batch['ag'][draws.episode[her], draws.future[her]]
+    transitions['g'][her] = achieved_later
+
+    info = {
+      key.removeprefix('info_'): value
+      for key, value in transitions.items()
+      if key.startswith('info_')
+    }
+    transitions['r'] = self.reward_fun(
+      ag_2=transitions['ag_2'], g=transitions['g'], info=info
+    )
+    return transitions
+
+
+def make_sample_her_transitions(replay_strategy, replay_k, reward_fun):
+  """Function that samples transitions for one strategy of replay.
+
+  Args:
+    replay_strategy: `future` for hindsight, `none` for plain replay.
+    replay_k: Number of transitions with a goal in hindsight for each one with
+      its own goal.
+    reward_fun: See `HindsightSampler`.
+
+  Raises:
+    ValueError: If the strategy is not known.
+  """
+  if replay_strategy not in STRATEGIES:
+    raise ValueError(
+      f'Replay strategy {replay_strategy!r} is unknown; use one of '
+      f'{", ".join(STRATEGIES)}.'
+    )
+  future = replay_strategy == 'future'
+  probability = 1 - 1 / (1 + replay_k) if future else 0
+  return HindsightSampler(probability, reward_fun)

@@ -1,0 +1,230 @@
+"""Averages and Adam over all ranks; of one process where there is no MPI."""
+
+import numpy as np
+
+from agents.tools import mpi
+
+# How often the ranks compare their weights, in updates.
+CHECK_EVERY = 100
+
+# Collection of the slots of Adam, which files of weights leave out.
+SLOTS = 'baselines_her_adam'
+
+
+def mpi_mean(x, axis=0, comm=None, keepdims=False):
+  """Mean over one axis and all ranks, every element counting the same.
+
+  Args:
+    x: Array; ranks may differ in the length of the axis.
+    axis: Axis to average over.
+    comm: Communicator; the world by default.
+    keepdims: Whether to keep the axis, with length one.
+
+  Returns:
+    Tuple of the mean, float64, and the number of elements of all ranks.
+  """
+  x = np.asarray(x)
+  assert x.ndim > 0, 'scalars have no axis'
+  comm = comm or mpi.world()
+  sums = x.sum(axis=axis, keepdims=keepdims, dtype=np.float64)
+  local = np.append(sums.ravel(), x.shape[axis])
+  total = np.empty_like(local)
+  comm.Allreduce(local, total)
+  return (total[:-1] / total[-1]).reshape(sums.shape), int(total[-1])
+
+
+def mpi_moments(x, axis=0, comm=None, keepdims=False):
+  """Mean, population standard deviation and count over all ranks.
+
+  Two passes, so that large means lose no digits. Arguments as `mpi_mean`.
+  """
+  x = np.asarray(x)
+  mean, count = mpi_mean(x, axis, comm, keepdims=True)
+  variance, _ = mpi_mean(np.square(x - mean), axis, comm, keepdims=True)
+  std = np.sqrt(variance)
+  if not keepdims:
+    mean, std = mean.squeeze(axis), std.squeeze(axis)
+  return mean, std, count
+
+
+class MpiAdam:
+  """Adam in the graph, with gradients from all ranks.
+
+  The formula is that of Kingma and Ba, arXiv:1412.6980, section 2, with the
+  corrections of both moments in the step size. Its slots are variables of
+  the collection `SLOTS`.
+
+  Args:
+    var_list: Variables to update, of the default graph.
+    beta1: Decay of the first moment.
+    beta2: Decay of the second moment.
+    epsilon: Added to the root of the second moment.
+    scale_grad_by_procs: Whether gradients are averaged over ranks instead of
+      summed.
+    comm: Communicator; the world by default.
+    sess: Session; the default one if not given.
+  """
+
+  def __init__(
+    self,
+    var_list,
+    *,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-8,
+    scale_grad_by_procs=True,
+    comm=None,
+    sess=None,
+  ):
+    from agents.tools.tf1 import tf
+    from baselines_her import tf_util
+
+    self.var_list = list(var_list)
+    self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+    self.scale_grad_by_procs = scale_grad_by_procs
+    self.comm = comm or mpi.world()
+    self._sess = sess or tf_util.get_session()
+    # The fused operation computes 1 - beta in 32 bits, where 1 - 0.999 is off
+    # by 1e-5. Moments that are too small or large by constant factors lead
+    # to the right weights with another step size and epsilon.
+    self._m_factor, self._v_factor = (
+      float((np.float32(1) - np.float32(x)) / np.float32(1 - x))
+      for x in (beta1, beta2)
+    )
+    with tf.variable_scope(None, 'adam'):
+      self._m = [_slot(tf.zeros(x.shape), 'm') for x in self.var_list]
+      self._v = [_slot(tf.zeros(x.shape), 'v') for x in self.var_list]
+      self._t = _slot(tf.zeros([], tf.int64), 't')
+      self._feed = tf.placeholder(
+        tf.float32, [sum(tf_util.numel(x) for x in self.var_list)], 'gradient'
+      )
+      self._stepsize = tf.placeholder(tf.float64, [], 'stepsize')
+      self._update = self.define_update(
+        tf_util.split_flat(self._feed, self.var_list), self._stepsize
+      )
+    self._slots = [*self._m, *self._v, self._t]
+    self._get = {
+      name: tf_util.GetFlat(variables, self._sess)
+      for name, variables in (
+        ('theta', self.var_list),
+        ('m', self._m),
+        ('v', self._v),
+      )
+    }
+    self._set = tf_util.SetFromFlat(self.var_list, self._sess)
+    self._sess.run([x.initializer for x in self._slots])
+
+  @property
+  def t(self):
+    """Number of updates so far."""
+    return int(self._sess.run(self._t))
+
+  @property
+  def m(self):
+    """First moment as one vector."""
+    return self._get['m']() / np.float32(self._m_factor)
+
+  @property
+  def v(self):
+    """Second moment as one vector."""
+    return self._get['v']() / np.float32(self._v_factor)
+
+  def define_update(self, gradients, stepsize):
+    """Operation that sums gradients over the ranks and applies them.
+
+    All ranks have to execute it, in the same order as other communication.
+
+    Args:
+      gradients: Tensors in the shapes of the variables.
+      stepsize: Learning rate, number or tensor.
+    """
+    from agents.tools.tf1 import tf
+
+    gradients = self._combine(gradients)
+    t = tf.cast(tf.assign_add(self._t, 1), tf.float64)
+    stepsize = tf.cast(stepsize, tf.float64)
+    stepsize *= tf.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
+    v_root = self._v_factor**0.5
+    stepsize = tf.cast(stepsize * v_root / self._m_factor, tf.float32)
+    # Powers of zero: the corrections are in the step size already, where
+    # they have 64 bits.
+    return tf.group(
+      *[
+        tf.raw_ops.ResourceApplyAdam(
+          var=variable.handle,
+          m=m.handle,
+          v=v.handle,
+          beta1_power=0.0,
+          beta2_power=0.0,
+          lr=stepsize,
+          beta1=self.beta1,
+          beta2=self.beta2,
+          epsilon=self.epsilon * v_root,
+          grad=gradient,
+        )
+        for variable, m, v, gradient in zip(
+          self.var_list, self._m, self._v, gradients
+        )
+      ]
+    )
+
+  def update(self, localg, stepsize):
+    """Update the variables.
+
+    Args:
+      localg: Gradient of this rank as one vector.
+      stepsize: Learning rate.
+    """
+    if self.t % CHECK_EVERY == 0:
+      self.check_synced()
+    feed = {self._feed: localg, self._stepsize: stepsize}
+    self._sess.run(self._update, feed)
+
+  def sync(self):
+    """Give all ranks the variables of the first one."""
+    theta = self._get['theta']()
+    self.comm.Bcast(theta, root=0)
+    self._set(theta)
+
+  def check_synced(self):
+    """Assert that all ranks have the variables of the first one."""
+    if self.comm.Get_size() == 1:
+      return
+    theta = self._get['theta']()
+    root = theta.copy()
+    self.comm.Bcast(root, root=0)
+    assert (theta == root).all(), (
+      f'rank {self.comm.Get_rank()} has other weights than rank 0; the '
+      f'largest difference is {np.abs(theta - root).max()}'
+    )
+
+  def get_slots(self):
+    """Moments and number of updates as a list of arrays, for checkpoints."""
+    return self._sess.run(self._slots)
+
+  def set_slots(self, values):
+    """Undo `get_slots`."""
+    for slot, value in zip(self._slots, values):
+      slot.load(value, self._sess)
+
+  def _combine(self, gradients):
+    if self.comm.Get_size() == 1:
+      return gradients
+    from agents.tools import mpi_ops
+    from baselines_her import tf_util
+    from baselines_her import util
+
+    total = mpi_ops.allreduce(
+      util.flatten_grads(self.var_list, gradients), self.comm
+    )
+    if self.scale_grad_by_procs:
+      total /= self.comm.Get_size()
+    return tf_util.split_flat(total, self.var_list)
+
+
+def _slot(value, name):
+  from agents.tools.tf1 import tf
+
+  return tf.Variable(
+    value, trainable=False, name=name, collections=[SLOTS], use_resource=True
+  )

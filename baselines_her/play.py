@@ -1,0 +1,204 @@
+"""Watch and measure a trained policy.
+
+Example:
+
+  python -m baselines_her.play logs/reach/policies/policy_best.pkl
+
+Shows a window where there is a display, and writes a video otherwise. Open
+only policies that you trust, as pickled files can run any program.
+"""
+
+import argparse
+import itertools
+import os
+import pickle
+import sys
+
+import numpy as np
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import stopping
+from baselines_her import envs
+from baselines_her import logger
+from baselines_her import vec_env
+from baselines_her import video_recorder
+
+_EPISODES_IN_FILE = 5
+
+
+def show(model, env_id, episodes=None, seed=None, filename='play.mp4'):
+  """Play with a model in a window or, without display, to a video.
+
+  Prints the return of each episode.
+
+  Args:
+    model: Object whose `step` returns actions first.
+    env_id: Id of the environment.
+    episodes: Number of episodes; 0 for no end; by default no end in a window
+      and a few in a video.
+    seed: Seed of the environment.
+    filename: Path of the video.
+  """
+  window = has_display()
+  if episodes is None:
+    episodes = 0 if window else _EPISODES_IN_FILE
+  env = make_viewed_env(env_id, seed, window, filename)
+  try:
+    obs = env.reset()
+    for _ in itertools.count() if episodes == 0 else range(episodes):
+      total, done = 0.0, False
+      while not done:
+        actions = np.reshape(model.step(obs)[0], [1, -1])
+        obs, rewards, dones, _ = env.step(actions)
+        total, done = total + rewards[0], dones[0]
+        if stopping.requested():
+          return
+      print(f'episode_rew={total}', flush=True)
+  finally:
+    _finish(env, window)
+
+
+def make_viewed_env(env_id, seed, window, filename):
+  """Environment in a process of its own, shown or recorded.
+
+  Args:
+    env_id: Id of the environment.
+    seed: Seed of the environment, or None.
+    window: Whether to open a window instead of recording a video.
+    filename: Path of the video.
+  """
+  env = vec_env.make_vec_env(
+    env_id, 'robotics', 1, seed, render='human' if window else 'rgb_array'
+  )
+  if window:
+    return env
+  folder, name = os.path.split(os.path.abspath(os.path.expanduser(filename)))
+  return video_recorder.VecVideoRecorder(
+    env, folder, lambda step: True, np.inf, name
+  )
+
+
+def has_display():
+  """Whether windows can be opened."""
+  names = ('DISPLAY', 'WAYLAND_DISPLAY')
+  return sys.platform == 'darwin' or any(os.environ.get(x) for x in names)
+
+
+def load_policy(path):
+  """Policy from a file, or the best one of the folder of a run.
+
+  Raises:
+    UsageError: If there is none or it cannot be read.
+  """
+  path = os.path.expanduser(path)
+  for part in ('policies', 'policy_best.pkl'):
+    if os.path.isdir(path):
+      path = os.path.join(path, part)
+  try:
+    with open(path, 'rb') as file_:
+      policy = pickle.load(file_)
+    policy.get_actions, policy.info['env_name']
+  except Exception as error:  # Whatever damaged bytes may lead to.
+    raise errors.UsageError(
+      f'Cannot load a policy from {path!r}: {error!r}. Give a file such as '
+      'policies/policy_best.pkl that training has written.'
+    ) from None
+  return policy
+
+
+def main(args):
+  """Evaluate a policy and print the table of the results.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If the policy cannot be read.
+  """
+  from agents.tools.tf1 import tf
+  from baselines_her import config
+  from baselines_her import rollout
+  from baselines_her import tf_util
+
+  tf_util.set_global_seeds(args.seed)
+  with tf.Graph().as_default():
+    with tf_util.single_threaded_session().as_default():
+      policy = load_policy(args.policy_file)
+      env_id = policy.info['env_name']
+      if envs.resolve(env_id) != env_id:
+        print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
+      window = bool(args.render) and has_display()
+      if args.render:
+        env = make_viewed_env(env_id, args.seed, window, args.video)
+      else:
+        env = vec_env.make_vec_env(env_id, 'robotics', 1, args.seed)
+      params = {
+        'make_env': lambda: envs.make(env_id),
+      }
+      worker = rollout.RolloutWorker(
+        env,
+        policy,
+        config.configure_dims(params),
+        logger,
+        policy.T,
+        exploit=True,
+        compute_Q=True,
+      )
+      try:
+        for _ in range(args.n_test_rollouts):
+          worker.generate_rollouts()
+          stopping.check()
+        logger.logkvs(dict(worker.logs('test')))
+        logger.dumpkvs()
+      finally:
+        _finish(env, window or not args.render)
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m baselines_her.play',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('policy_file', help='pickled policy, or folder of a run')
+  add('--seed', type=int, default=0, help='of environment and policy')
+  add('--n_test_rollouts', type=int, default=10, help='number of episodes')
+  add('--render', type=int, default=1, help='0 to only measure')
+  add('--video', default='play.mp4', help='file to write without a display')
+  args = parser.parse_args(argv)
+  if args.n_test_rollouts < 1:
+    raise errors.UsageError(
+      f'Flag --n_test_rollouts is {args.n_test_rollouts}; give at least 1.'
+    )
+  return args
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+
+  def work():
+    args = parse_args(argv)
+    if not os.path.exists(os.path.expanduser(args.policy_file)):
+      raise errors.UsageError(
+        f'There is no policy {args.policy_file!r}; training writes them to '
+        '<log_path>/policies.'
+      )
+    with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+      main(args)
+
+  return entry.run(work)
+
+
+def _finish(env, silent):
+  """Write the video that is left, and say where."""
+  path = None if silent else env.finish()
+  env.close()
+  if path:
+    print(f'Wrote {path}.', flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(run())

@@ -1,0 +1,131 @@
+"""Memory of whole episodes, from which transitions are sampled."""
+
+import threading
+
+import numpy as np
+
+
+class ReplayBuffer:
+  """Episodes of equal length; once full, random ones are overwritten.
+
+  Args:
+    buffer_shapes: Dict from key to the shape of one episode, [time, size].
+    size_in_transitions: Capacity in steps of T.
+    T: Time limit of the episodes. As in the original, sizes count T steps per
+      episode while only T - 1 transitions of each are stored.
+    sample_transitions: Function of a dict of episodes and a batch size to a
+      dict of transitions; see `baselines_her.her_sampler`.
+
+  Attributes:
+    buffers: Dict from key to float64 array [capacity, time, size].
+    size: Capacity in episodes.
+    current_size: Number of episodes held.
+    n_transitions_stored: Number of steps ever stored, T per episode.
+  """
+
+  def __init__(self, buffer_shapes, size_in_transitions, T, sample_transitions):
+    self.buffer_shapes = dict(buffer_shapes)
+    self.size = size_in_transitions // T
+    self.T = T
+    self.sample_transitions = sample_transitions
+    # Memory is only taken where episodes are written.
+    self.buffers = {
+      key: np.empty((self.size, *shape))
+      for key, shape in self.buffer_shapes.items()
+    }
+    self.current_size = 0
+    self.n_transitions_stored = 0
+    self.lock = threading.Lock()
+
+  @property
+  def full(self):
+    with self.lock:
+      return self.current_size == self.size
+
+  def sample(self, batch_size):
+    """Draw transitions from the episodes held.
+
+    Args:
+      batch_size: Number of transitions.
+
+    Returns:
+      Dict of arrays [batch_size, ...] with all keys of the buffer, the next
+      `o_2` and `ag_2`, and the rewards `r`.
+    """
+    with self.lock:
+      assert self.current_size > 0, 'the buffer is empty'
+      held = {k: v[: self.current_size] for k, v in self.buffers.items()}
+    held['o_2'] = held['o'][:, 1:]
+    held['ag_2'] = held['ag'][:, 1:]
+    transitions = self.sample_transitions(held, batch_size)
+    missing = {'r', 'o_2', 'ag_2', *self.buffers} - set(transitions)
+    assert not missing, f'the sampler returns no {sorted(missing)}'
+    return transitions
+
+  def store_episode(self, episode_batch):
+    """Store a batch of episodes.
+
+    Args:
+      episode_batch: Dict of arrays [episodes, time, size] with at least the
+        keys of the buffer.
+    """
+    lengths = {len(x) for x in episode_batch.values()}
+    assert len(lengths) == 1, f'different numbers of episodes: {lengths}'
+    count = lengths.pop()
+    with self.lock:
+      places = self._get_storage_idx(count)
+      for key, values in self.buffers.items():
+        values[places] = episode_batch[key]
+      self.n_transitions_stored += count * self.T
+
+  def get_current_episode_size(self):
+    """Number of episodes held."""
+    with self.lock:
+      return self.current_size
+
+  def get_current_size(self):
+    """Number of episodes held times the time limit."""
+    with self.lock:
+      return self.current_size * self.T
+
+  def get_transitions_stored(self):
+    """Number of steps ever stored, T per episode."""
+    with self.lock:
+      return self.n_transitions_stored
+
+  def clear_buffer(self):
+    """Forget all episodes."""
+    with self.lock:
+      self.current_size = 0
+
+  def state_dict(self):
+    """Filled part of the buffer and its counters, for checkpoints."""
+    with self.lock:
+      state = {k: v[: self.current_size] for k, v in self.buffers.items()}
+      state['n_transitions_stored'] = self.n_transitions_stored
+      return state
+
+  def load_state_dict(self, state):
+    """Undo `state_dict` for a buffer of the same shapes."""
+    with self.lock:
+      self.current_size = len(state['u'])
+      for key, values in self.buffers.items():
+        values[: self.current_size] = state[key]
+      self.n_transitions_stored = int(state['n_transitions_stored'])
+
+  def _get_storage_idx(self, inc):
+    """Places of new episodes: free ones first, then random ones.
+
+    Unlike in a ring, random episodes are overwritten, some of them perhaps
+    twice; recorded numbers depend on it.
+    """
+    assert inc <= self.size, f'{inc} episodes do not fit into {self.size}'
+    free = min(inc, self.size - self.current_size)
+    places = np.arange(self.current_size, self.current_size + free)
+    if free < inc:
+      # When full, chance chooses among all; otherwise among those that were
+      # there before.
+      taken = np.random.randint(0, self.current_size, inc - free)
+      places = np.concatenate([places, taken])
+    self.current_size += free
+    return places[0] if inc == 1 else places

@@ -1,0 +1,122 @@
+"""What users see of a training: progress, tables, metrics."""
+
+import time
+
+from agents.tools import metrics
+from agents.tools import mpi
+from agents.tools import progress
+from baselines_her import logger
+
+
+class Report:
+  """Tells the first rank's user where the training is.
+
+  Args:
+    rollout_worker: Worker that explores.
+    n_epochs: Number of epochs.
+    n_cycles: Number of cycles per epoch.
+    n_batches: Number of updates per cycle.
+    state: Dict with the current `epoch` and `cycle`, kept by the caller.
+  """
+
+  def __init__(self, rollout_worker, n_epochs, n_cycles, n_batches, state):
+    self._worker = rollout_worker
+    self._n_epochs = n_epochs
+    self._n_cycles = n_cycles
+    self._n_batches = n_batches
+    self._state = state
+    self._size = mpi.world().Get_size()
+    self._is_root = mpi.world().Get_rank() == 0
+    self._success = None
+    self._began = time.time()
+    self._updates = 0
+    self._progress = None
+    self._metrics = None
+
+  def __enter__(self):
+    if self._is_root:
+      self._progress = progress.Progress(
+        self._describe,
+        self._n_epochs * self._n_cycles * self._n_batches,
+        unit='updates',
+      )
+      if logger.get_dir():
+        self._metrics = metrics.MetricsWriter(logger.get_dir())
+      logger.info(
+        f'World size {self._size}, {self._worker.rollout_batch_size} '
+        f'environments per rank.'
+      )
+    return self
+
+  def __exit__(self, *unused):
+    progress.set_activity('')
+    if self._progress:
+      self._progress.close()
+
+  def training(self, epoch, cycle):
+    """An epoch begins or is continued."""
+    self._began, self._updates = time.time(), 0
+    progress.set_activity('')
+    if self._progress:
+      self._progress.start_phase(
+        f'Epoch {epoch + 1} of {self._n_epochs}',
+        self._n_cycles * self._n_batches,
+        cycle * self._n_batches,
+        self._global_step(),
+      )
+
+  def cycle_done(self):
+    """A cycle of rollouts and updates is done."""
+    self._updates += self._n_batches
+    if self._progress:
+      self._progress.update(self._n_batches, self._global_step())
+
+  def evaluating(self):
+    """The updates of the epoch are done, evaluation begins."""
+    self._seconds = time.time() - self._began
+    progress.set_activity('evaluating')
+
+  def epoch_done(self, comm):
+    """Write the row of an epoch, whose values the logger has.
+
+    Args:
+      comm: Communicator; only its first rank writes.
+    """
+    if comm.Get_rank() != 0:
+      logger.getkvs().clear()
+      return
+    values = dict(logger.getkvs())
+    self._success = float(values.get('test/success_rate', 'nan'))
+    logger.dump_tabular()
+    rate = self._updates / max(1e-9, self._seconds)
+    logger.info(
+      f'{self.env_steps} environment steps over all ranks ({self._size}), '
+      f'{rate:.3g} updates per second including rollouts.'
+    )
+    if self._metrics:
+      scalars = {k: float(v) for k, v in values.items()}
+      scalars.update(
+        env_steps=self.env_steps,
+        world_size=self._size,
+        updates_per_second=rate,
+      )
+      self._metrics.write(
+        'epoch', self._state['epoch'], self._global_step(), scalars
+      )
+
+  @property
+  def env_steps(self):
+    """Steps of exploration of all ranks together."""
+    return self._worker.n_episodes * self._worker.T * self._size
+
+  def _global_step(self):
+    """Number of updates."""
+    cycles = self._state['epoch'] * self._n_cycles + self._state['cycle']
+    return cycles * self._n_batches
+
+  def _describe(self):
+    success = self._success
+    return {
+      'env steps': self.env_steps,
+      'success': None if success is None else f'{success:.2f}',
+    }

@@ -1,0 +1,197 @@
+"""Episodes of several environments with one policy."""
+
+import pickle
+from collections import deque
+
+import numpy as np
+
+from agents.tools import files
+from baselines_her import util
+
+
+class RolloutWorker:
+  """Plays episodes in all environments at once and keeps statistics.
+
+  Args:
+    venv: Vector of environments; see `baselines_her.vec_env`. It is reset.
+    policy: Agent with `get_actions`.
+    dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
+    logger: Has `warn`.
+    T: Time limit of the environments.
+    rollout_batch_size: Number of environments.
+    exploit: Whether to act without exploration.
+    use_target_net: Whether the slow copy of the policy acts.
+    compute_Q: Whether to keep the values of its actions.
+    noise_eps: See `DDPG.get_actions`.
+    random_eps: See `DDPG.get_actions`.
+    history_len: Number of rollouts in the statistics.
+    render: Unused; kept for callers of the original.
+    monitor: Unused; kept for callers of the original.
+    **kwargs: Ignored.
+
+  Attributes:
+    n_episodes: Number of episodes so far.
+    success_history: Success rates of the last rollouts.
+    Q_history: Mean values of the last rollouts.
+  """
+
+  def __init__(
+    self,
+    venv,
+    policy,
+    dims,
+    logger,
+    T,
+    rollout_batch_size=1,
+    exploit=False,
+    use_target_net=False,
+    compute_Q=False,
+    noise_eps=0,
+    random_eps=0,
+    history_len=100,
+    render=False,
+    monitor=False,
+    **kwargs,
+  ):
+    self.venv = venv
+    self.policy = policy
+    self.dims = dims
+    self.logger = logger
+    self.T = T
+    self.rollout_batch_size = rollout_batch_size
+    self.exploit = exploit
+    self.use_target_net = use_target_net
+    self.compute_Q = compute_Q
+    self.noise_eps = noise_eps
+    self.random_eps = random_eps
+    self.info_keys = [
+      x.removeprefix('info_') for x in dims if x.startswith('info_')
+    ]
+    self.success_history = deque(maxlen=history_len)
+    self.Q_history = deque(maxlen=history_len)
+    self.n_episodes = 0
+    self.reset_all_rollouts()
+
+  def reset_all_rollouts(self):
+    """Begin new episodes in all environments."""
+    obs = self.venv.reset()
+    self.o = np.array(obs['observation'], np.float32)
+    self.ag = np.array(obs['achieved_goal'], np.float32)
+    self.g = obs['desired_goal']
+
+  def generate_rollouts(self):
+    """Play one episode in each environment.
+
+    As in the original, the last of the T steps is taken but not stored, as
+    the environments are reset within it, and success is that of the step
+    before.
+
+    Returns:
+      Dict of arrays [environments, time, size]: `o` and `ag` of T time steps,
+      `u`, `g` and `info_*` of T - 1.
+    """
+    while True:
+      self.reset_all_rollouts()
+      episode, successes, Qs = self._play()
+      if episode is not None:
+        break
+      self.logger.warn('NaN caught during rollout generation. Trying again...')
+    self.success_history.append(np.mean(successes[-1]))
+    if self.compute_Q:
+      self.Q_history.append(np.mean(Qs))
+    self.n_episodes += self.rollout_batch_size
+    return util.convert_episode_to_batch_major(episode)
+
+  def clear_history(self):
+    """Begin new statistics."""
+    self.success_history.clear()
+    self.Q_history.clear()
+
+  def current_success_rate(self):
+    """Mean success of the last rollouts."""
+    return _mean(self.success_history)
+
+  def current_mean_Q(self):
+    """Mean value of the last rollouts."""
+    return _mean(self.Q_history)
+
+  def save_policy(self, path):
+    """Pickle the policy, completely or not at all."""
+    with files.atomic_write(path, 'wb') as file_:
+      pickle.dump(self.policy, file_)
+
+  def logs(self, prefix='worker'):
+    """List of names and values of the statistics."""
+    values = [('success_rate', self.current_success_rate())]
+    if self.compute_Q:
+      values.append(('mean_Q', self.current_mean_Q()))
+    values.append(('episode', self.n_episodes))
+    if prefix and not prefix.endswith('/'):
+      prefix += '/'
+    return [(prefix + key, value) for key, value in values]
+
+  def state_dict(self):
+    """Counters, statistics and environments, for checkpoints."""
+    return {
+      'n_episodes': self.n_episodes,
+      'success_history': list(self.success_history),
+      'Q_history': list(self.Q_history),
+    }
+
+  def load_state_dict(self, state):
+    """Undo `state_dict`."""
+    self.n_episodes = state['n_episodes']
+    self.clear_history()
+    self.success_history.extend(state['success_history'])
+    self.Q_history.extend(state['Q_history'])
+
+  def _play(self):
+    """Step until the end; an episode of None means that NaN appeared."""
+    episode = {key: [] for key in ('o', 'u', 'g', 'ag')}
+    episode.update({f'info_{key}': [] for key in self.info_keys})
+    successes, Qs = [], []
+    for _ in range(self.T):
+      u = self._act(Qs)
+      obs, _, dones, infos = self.venv.step(u)
+      if dones.any():
+        break
+      if np.isnan(obs['observation']).any():
+        return None, successes, Qs
+      successes.append([float(x.get('is_success', 0.0)) for x in infos])
+      for key in self.info_keys:
+        values = [np.ravel(x[key]) for x in infos]
+        episode[f'info_{key}'].append(np.array(values, np.float32))
+      for key, value in (
+        ('o', self.o),
+        ('ag', self.ag),
+        ('u', u),
+        ('g', self.g),
+      ):
+        episode[key].append(value.copy())
+      self.o[...] = obs['observation']
+      self.ag[...] = obs['achieved_goal']
+    episode['o'].append(self.o.copy())
+    episode['ag'].append(self.ag.copy())
+    return episode, successes, Qs
+
+  def _act(self, Qs):
+    """Actions [environments, size] for the current observations."""
+    result = self.policy.get_actions(
+      self.o,
+      self.ag,
+      self.g,
+      compute_Q=self.compute_Q,
+      noise_eps=0.0 if self.exploit else self.noise_eps,
+      random_eps=0.0 if self.exploit else self.random_eps,
+      use_target_net=self.use_target_net,
+    )
+    if self.compute_Q:
+      u, Q = result
+      Qs.append(Q)
+    else:
+      u = result
+    return u.reshape(1, -1) if u.ndim == 1 else u
+
+
+def _mean(values):
+  return np.mean(values) if values else np.nan

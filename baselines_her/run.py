@@ -1,0 +1,228 @@
+"""Train an agent with hindsight experience replay.
+
+Example:
+
+  python -m baselines_her.run --alg=her --env=FetchReach-v1 \\
+      --num_timesteps=5000 --log_path=logs/reach
+
+The same command continues a run that was stopped or killed. With mpirun -n N
+in front, N ranks train one agent.
+"""
+
+import os
+import sys
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import mpi
+from agents.tools import stopping
+from baselines_her import checkpoints
+from baselines_her import demonstrations
+from baselines_her import envs
+from baselines_her import logger
+from baselines_her import settings
+from baselines_her import vec_env
+
+parse_args = settings.parse_args
+parse_cmdline_kwargs = settings.parse_cmdline_kwargs
+
+
+def main(argv):
+  """Train, save and play as the command line says.
+
+  Args:
+    argv: List that begins with the name of the program.
+
+  Returns:
+    The trained agent.
+
+  Raises:
+    UsageError: If something is wrong with the arguments; nothing on disk has
+      changed then.
+    StopRequested: If the user asks to stop.
+  """
+  args, unknown = parse_args(argv)
+  kwargs = prepare(args, parse_cmdline_kwargs(unknown))
+  _configure_logger(args)
+  if envs.resolve(args.env) != args.env:
+    logger.warn(
+      f'{args.env} is not runnable any more, using {envs.resolve(args.env)}.'
+    )
+
+  from agents import utility
+  from agents.tools.tf1 import tf
+  from baselines_her import play
+  from baselines_her import tf_util
+
+  utility.set_up_logging()
+  with tf.Graph().as_default():
+    # More threads would make the order of sums, and thus numbers, random.
+    with tf_util.single_threaded_session().as_default():
+      model = train(args, kwargs)
+      if args.save_path and mpi.world().Get_rank() == 0:
+        model.save(os.path.expanduser(args.save_path))
+      if args.play and mpi.world().Get_rank() == 0:
+        logger.log('Running trained model')
+        play.show(
+          model,
+          args.env,
+          args.play_episodes,
+          args.seed,
+          os.path.join(logger.get_dir(), 'play.mp4'),
+        )
+  return model
+
+
+def prepare(args, extra):
+  """Check everything that can be checked before the work begins.
+
+  Args:
+    args: Flags of `parse_args`.
+    extra: Dict of `parse_cmdline_kwargs`.
+
+  Returns:
+    Dict of further arguments of `learn`.
+
+  Raises:
+    UsageError: If something is wrong.
+  """
+  settings.check_flags(args)
+  size = settings.launch_size()
+  kwargs = settings.split_settings(extra)
+  env = envs.make(args.env)
+  env.close()
+  if kwargs.get('demo_file'):
+    override = kwargs.get('override_params', {})
+    demonstrations.check(
+      kwargs['demo_file'],
+      override.get('num_demo', 100),
+      env._max_episode_steps,
+    )
+  settings.check_paths(args, kwargs)
+  folder = args.log_path and _checkpoint_dir(args.log_path)
+  exists = bool(folder and checkpoints.list_checkpoints(folder))
+  if args.resume and not exists:
+    raise errors.UsageError(
+      f'There is no run to continue in --log_path={args.log_path}; leave '
+      '--resume away to start one.'
+    )
+  if args.resume is False and exists:
+    raise errors.UsageError(
+      f'There is a run in {args.log_path} already; choose another --log_path, '
+      'or leave --noresume away to continue it.'
+    )
+  if exists:
+    checkpoints.check(folder, size)
+  return kwargs
+
+
+def train(args, kwargs):
+  """Build the environments and train in them.
+
+  Args:
+    args: Flags of `parse_args`.
+    kwargs: Further arguments of `learn`.
+
+  Returns:
+    The trained agent.
+  """
+  from baselines_her import her
+
+  print_root(f'env_type: {args.env_type or "robotics"}')
+  folder = logger.get_dir()
+  env = vec_env.make_vec_env(
+    args.env,
+    args.env_type or 'robotics',
+    args.num_env or 1,
+    args.seed,
+    args.reward_scale,
+    render='rgb_array' if args.save_video_interval else None,
+  )
+  try:
+    if args.save_video_interval:
+      env = _record(env, args, folder)
+    print_root(f'Training her on robotics:{args.env} with arguments \n{kwargs}')
+    return her.learn(
+      network=args.network or 'mlp',
+      env=env,
+      seed=args.seed,
+      total_timesteps=int(args.num_timesteps),
+      save_path=args.policy_dir or os.path.join(folder, 'policies'),
+      checkpoint_dir=_checkpoint_dir(folder),
+      **kwargs,
+    )
+  except stopping.StopRequested:
+    logger.info(f'Saved in {folder}; continue with --log_path={folder}.')
+    raise
+  finally:
+    env.close()
+
+
+def print_root(text):
+  """Print a line in the first rank only."""
+  if mpi.world().Get_rank() == 0:
+    print(text, flush=True)
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+  argv = list(sys.argv if argv is None else argv)
+  if {'--help', '-h', '-help', '--helpfull'} & set(argv[1:]):
+    print(f'{__doc__}\nflags:\n{settings.describe()}')
+    return 0
+
+  def work():
+    args, _ = parse_args(argv)
+    if args.num_cpu > 1:
+      from baselines_her import util
+
+      if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+        return
+    mpi.abort_on_errors()
+    with stopping.handle_signals(
+      'Stopping after this cycle; press Ctrl-C again to exit at once.'
+    ):
+      main(argv)
+
+  code = entry.run(work)
+  if code and mpi.launched_size() > 1:
+    _end_job(code)
+  return code
+
+
+def _end_job(code):
+  """End all ranks; one that is left would wait for the others."""
+  sys.stderr.flush()
+  try:
+    mpi.world().Abort(code)
+  except errors.UsageError:
+    pass  # Separate worlds end by themselves.
+
+
+def _configure_logger(args):
+  """Log to one folder; only the first rank writes."""
+  comm = mpi.world()
+  if comm.Get_rank() == 0:
+    logger.configure(args.log_path)
+    comm.bcast(logger.get_dir())
+  else:
+    logger.configure(comm.bcast(None), format_strs=[])
+
+
+def _record(env, args, folder):
+  from baselines_her import video_recorder
+
+  return video_recorder.VecVideoRecorder(
+    env,
+    os.path.join(folder, 'videos'),
+    lambda step: step % args.save_video_interval == 0,
+    args.save_video_length,
+  )
+
+
+def _checkpoint_dir(folder):
+  return os.path.join(os.path.expanduser(folder), 'checkpoints')
+
+
+if __name__ == '__main__':
+  sys.exit(run())

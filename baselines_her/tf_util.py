@@ -1,0 +1,176 @@
+"""Sessions, flat views of variables, and files of variables."""
+
+import os
+
+import numpy as np
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools.tf1 import tf
+
+
+def get_session(config=None):
+  """Default session, created as an interactive one if there is none."""
+  session = tf.get_default_session()
+  if session is None:
+    session = make_session(config=config, make_default=True)
+  return session
+
+
+def make_session(config=None, num_cpu=None, make_default=False, graph=None):
+  """Session that uses as many threads as told.
+
+  Args:
+    config: Configuration to use instead of the one made here.
+    num_cpu: Number of threads; RCALL_NUM_CPU or the number of cores by
+      default.
+    make_default: Whether to make it the default session from now on.
+    graph: Graph of the session, the default one if not given.
+  """
+  if num_cpu is None:
+    num_cpu = int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
+  if config is None:
+    config = tf.ConfigProto(
+      allow_soft_placement=True,
+      inter_op_parallelism_threads=num_cpu,
+      intra_op_parallelism_threads=num_cpu,
+    )
+    config.gpu_options.allow_growth = True
+  kind = tf.InteractiveSession if make_default else tf.Session
+  return kind(config=config, graph=graph)
+
+
+def single_threaded_session():
+  """Session of one thread, which computes the same numbers every time."""
+  return make_session(num_cpu=1)
+
+
+def set_global_seeds(seed):
+  """Seed the graph, NumPy and `random`; None leaves them as they are."""
+  import random
+
+  if seed is None:
+    return
+  tf.set_random_seed(seed)
+  np.random.seed(seed % 2**32)
+  random.seed(seed)
+
+
+def numel(tensor):
+  """Number of entries of a tensor of known shape."""
+  return int(np.prod(tensor.shape.as_list()))
+
+
+def flatgrad(loss, var_list):
+  """Gradients of a loss as one vector; zeros for unused variables."""
+  gradients = tf.gradients(loss, var_list)
+  return tf.concat(
+    [
+      tf.reshape(tf.zeros_like(v) if g is None else g, [numel(v)])
+      for v, g in zip(var_list, gradients)
+    ],
+    0,
+  )
+
+
+def split_flat(vector, var_list):
+  """Parts of a vector, in the shapes of the variables."""
+  parts = tf.split(vector, [numel(x) for x in var_list])
+  return [tf.reshape(part, x.shape) for part, x in zip(parts, var_list)]
+
+
+class GetFlat:
+  """Function that returns the variables as one vector, float32 [numbers]."""
+
+  def __init__(self, var_list, sess=None):
+    self._sess = sess
+    self._flat = tf.concat([tf.reshape(v, [numel(v)]) for v in var_list], 0)
+
+  def __call__(self):
+    return (self._sess or get_session()).run(self._flat)
+
+
+class SetFromFlat:
+  """Function that assigns one vector, float32 [numbers], to the variables."""
+
+  def __init__(self, var_list, sess=None):
+    self._sess = sess
+    self._flat = tf.placeholder(
+      tf.float32, [sum(numel(v) for v in var_list)], 'flat'
+    )
+    parts = split_flat(self._flat, var_list)
+    self._assign = tf.group(*[tf.assign(v, p) for v, p in zip(var_list, parts)])
+
+  def __call__(self, vector):
+    (self._sess or get_session()).run(self._assign, {self._flat: vector})
+
+
+def save_variables(path, variables=None, sess=None):
+  """Write variables to a file, completely or not at all.
+
+  Args:
+    path: File to write, with joblib; missing folders are created.
+    variables: Variables; all global ones of the session's graph by default.
+    sess: Session that holds their values.
+  """
+  import joblib
+
+  sess = sess or get_session()
+  variables = variables or _global_variables(sess)
+  values = dict(zip([v.name for v in variables], sess.run(variables)))
+  with files.atomic_path(path) as temporary:
+    joblib.dump(values, temporary)
+
+
+def load_variables(path, variables=None, sess=None):
+  """Assign variables from a file of `save_variables`.
+
+  Args:
+    path: File to read, a dict from name to array or a list of arrays.
+    variables: Variables; all global ones of the session's graph by default.
+    sess: Session to assign in.
+
+  Raises:
+    UsageError: If the file does not exist or holds other variables.
+  """
+  sess = sess or get_session()
+  variables = variables or _global_variables(sess)
+  values = read_variables(path)
+  if isinstance(values, list):
+    values = dict(zip([v.name for v in variables], values))
+  missing = [v.name for v in variables if v.name not in values]
+  if missing:
+    raise errors.UsageError(
+      f'File {path} has no variable {missing[0]} (and {len(missing) - 1} '
+      'others are missing); it belongs to another kind of model.'
+    )
+  for variable in variables:
+    found, want = np.shape(values[variable.name]), tuple(variable.shape)
+    if found != want:
+      raise errors.UsageError(
+        f'Variable {variable.name} has shape {found} in {path}, but {want} in '
+        'this model; use the environment and settings of its training.'
+      )
+  for variable in variables:
+    variable.load(values[variable.name], sess)
+
+
+def read_variables(path):
+  """Content of a file of `save_variables`.
+
+  Raises:
+    UsageError: If the file cannot be read.
+  """
+  import joblib
+
+  try:
+    return joblib.load(os.path.expanduser(path))
+  except Exception as error:  # Whatever damaged bytes may lead to.
+    raise errors.UsageError(
+      f'Cannot load variables from {path!r}: {error!r}. Give a file that was '
+      'written by --save_path.'
+    ) from None
+
+
+def _global_variables(sess):
+  return sess.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)

@@ -1,0 +1,123 @@
+"""Small helpers of networks, episodes and processes."""
+
+import functools
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from agents.tools import mpi
+
+
+def store_args(method):
+  """Make a constructor store its arguments, defaults included, as attributes.
+
+  Keyword arguments that are not in the signature are stored, too.
+  """
+  parameters = list(inspect.signature(method).parameters.values())[1:]
+  names = [x.name for x in parameters if x.kind != x.VAR_KEYWORD]
+  defaults = {
+    x.name: x.default for x in parameters if x.default is not inspect._empty
+  }
+
+  @functools.wraps(method)
+  def wrapper(self, *args, **kwargs):
+    self.__dict__.update({**defaults, **dict(zip(names, args)), **kwargs})
+    return method(self, *args, **kwargs)
+
+  return wrapper
+
+
+def import_function(spec):
+  """Object from its name as `module:name`."""
+  module, name = spec.split(':')
+  return getattr(importlib.import_module(module), name)
+
+
+def flatten_grads(var_list, grads):
+  """One vector of gradients, in the order of the variables, row by row."""
+  from agents.tools.tf1 import tf
+
+  sizes = [int(np.prod(x.shape.as_list())) for x in var_list]
+  return tf.concat([tf.reshape(x, [n]) for x, n in zip(grads, sizes)], 0)
+
+
+def nn(input, layers_sizes, reuse=None, flatten=False, name=''):
+  """Fully connected network with rectifiers between the layers.
+
+  Args:
+    input: Float tensor [batch, features].
+    layers_sizes: Number of units of each layer; the last one is linear.
+    reuse: Whether to share the weights of an earlier call.
+    flatten: Whether to drop the last dimension, of size one.
+    name: Prefix of the scopes, which are `<name>_0`, `<name>_1`, ...
+
+  Returns:
+    Float tensor [batch, last size], or [batch] if flattened.
+  """
+  from agents.tools import layers
+  from agents.tools.tf1 import tf
+
+  with tf.variable_scope(tf.get_variable_scope(), reuse=reuse):
+    for index, size in enumerate(layers_sizes):
+      last = index == len(layers_sizes) - 1
+      activation = None if last else tf.nn.relu
+      input = layers.dense(input, size, activation, scope=f'{name}_{index}')
+  if flatten:
+    assert layers_sizes[-1] == 1, layers_sizes
+    input = tf.reshape(input, [-1])
+  return input
+
+
+def convert_episode_to_batch_major(episode):
+  """Turn lists over time of arrays [batch, size] into [batch, time, size]."""
+  return {
+    key: np.array(values).copy().swapaxes(0, 1)
+    for key, values in episode.items()
+  }
+
+
+def transitions_in_episode_batch(episode_batch):
+  """Number of transitions in a batch of episodes [batch, time, ...]."""
+  shape = episode_batch['u'].shape
+  return shape[0] * shape[1]
+
+
+def reshape_for_broadcasting(source, target):
+  """Vector tensor as [1, ..., 1, size] in the rank and type of a target."""
+  from agents.tools.tf1 import tf
+
+  shape = [1] * (len(target.shape) - 1) + [-1]
+  return tf.reshape(tf.cast(source, target.dtype), shape)
+
+
+def install_mpi_excepthook():
+  """End all processes of the job when one of them fails."""
+  mpi.abort_on_errors()
+
+
+def mpi_fork(n, extra_mpi_args=()):
+  """Start the same program again as several processes under mpirun.
+
+  Args:
+    n: Number of processes.
+    extra_mpi_args: Further arguments of mpirun.
+
+  Returns:
+    `child` where the work is to be done, `parent` in the process that has
+    started the others and waited for their end.
+  """
+  if n <= 1 or os.environ.get('IN_MPI') or mpi.launched_size() > 1:
+    return 'child'
+  environ = dict(os.environ)
+  environ.update(MKL_NUM_THREADS='1', OMP_NUM_THREADS='1', IN_MPI='1')
+  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+  mpirun = beside if os.path.exists(beside) else 'mpirun'
+  spec = sys.modules['__main__'].__spec__
+  program = ['-m', spec.name, *sys.argv[1:]] if spec else sys.argv
+  command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
+  subprocess.check_call(command, env=environ)
+  return 'parent'
