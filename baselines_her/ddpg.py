@@ -149,13 +149,13 @@ class DDPG:
     # Chance is asked in this order also when it has no effect, so that the
     # numbers do not depend on the settings.
     u += noise_eps * self.max_u * np.random.randn(*u.shape)
-    u = np.clip(u, -self.max_u, self.max_u)
+    u = _clip(u, self.max_u)
     replaced = np.random.binomial(1, random_eps, u.shape[0]).reshape(-1, 1)
     random = np.random.uniform(-self.max_u, self.max_u, u.shape)
     u += replaced * (random - u)
     if u.shape[0] == 1:
       u = u[0]
-    return [u.copy(), values[1]] if compute_Q else u.copy()
+    return [u, values[1]] if compute_Q else u
 
   def step(self, obs):
     """Best actions for a dict of observations, as baselines' models do.
@@ -242,7 +242,7 @@ class DDPG:
     self._check_synced(1)
     if stage:
       self.stage_batch()
-    return self._graph.train()
+    return tuple(self._graph.train())
 
   def train_many(self, count):
     """The same as calling `train` several times, in one run of the graph.
@@ -320,7 +320,7 @@ class DDPG:
     seed = tf.get_default_graph().seed
     with tf.Graph().as_default() as graph:
       tf.set_random_seed(seed)
-      with tf_util.make_session(num_cpu=1, graph=graph).as_default():
+      with tf_util.single_threaded_session(graph).as_default():
         yield
 
   def _define_stage_shapes(self):
@@ -357,7 +357,9 @@ class DDPG:
       feeds = [net.o_tf, net.g_tf]
       for compute_Q in (False, True):
         fetches = [net.pi_tf, net.Q_pi_tf] if compute_Q else [net.pi_tf]
-        self._act[name, compute_Q] = self.sess.make_callable(fetches, feeds)
+        self._act[name, compute_Q] = tf_util.make_function(
+          fetches, feeds, self.sess
+        )
 
   def _create_buffers(self, buffer):
     shapes = {
@@ -378,8 +380,7 @@ class DDPG:
       g = self.subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
-    limit = self.clip_obs
-    return np.clip(o, -limit, limit), np.clip(g, -limit, limit)
+    return _clip(o, self.clip_obs), _clip(g, self.clip_obs)
 
   def _init_target_net(self):
     """Make the slow copies equal to the networks."""
@@ -397,6 +398,11 @@ class DDPG:
     )
 
   _updates = 0
+
+
+def _clip(values, limit):
+  """What `np.clip` does, in less time for small arrays."""
+  return np.minimum(np.maximum(values, -limit), limit)
 
 
 # Arguments that a saved policy does without.

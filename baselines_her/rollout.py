@@ -155,7 +155,7 @@ class RolloutWorker:
       obs, _, dones, infos = self.venv.step(u)
       if dones.any():
         break
-      if np.isnan(obs['observation']).any():
+      if np.isnan(np.vdot(obs['observation'], obs['observation'])):
         return None, successes, Qs
       successes.append([float(x.get('is_success', 0.0)) for x in infos])
       for key in self.info_keys:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 
 from agents.tools.tf1 import tf
 from baselines_her import mpi
+from baselines_her import tf_util
 
 
 @dataclasses.dataclass
@@ -55,7 +56,7 @@ class TrainingGraph:
     self._gradients = self._define_gradients(self.losses)
     with tf.control_dependencies([self._define_update(self._gradients)]):
       fetches = [tf.identity(self.losses.Q_loss), self.losses.Q_pi]
-    self.train = self._sess.make_callable(fetches)
+    self.train = tf_util.make_function(fetches, [], self._sess)
     self._define_loop()
     self._define_targets()
 
@@ -78,7 +79,7 @@ class TrainingGraph:
     for tensor, shape in zip(got, shapes.values()):
       tensor.set_shape(shape)
     self._staged = self._name_batch(got)
-    stage = self._sess.make_callable(put, inputs)
+    stage = tf_util.make_function(put, inputs, self._sess)
     self.stage = lambda batch: stage(*batch)
 
   def _name_batch(self, tensors):
@@ -193,8 +194,8 @@ class TrainingGraph:
       parallel_iterations=1,
       back_prop=False,
     )
-    run = self._sess.make_callable(losses.stack(), inputs)
-    self.train_many = lambda batches: run(*batches)
+    run = tf_util.make_function([losses.stack()], inputs, self._sess)
+    self.train_many = lambda batches: run(*batches)[0]
 
   def _define_targets(self):
     """Operations that copy and average the networks to their slow copies."""
@@ -211,8 +212,10 @@ class TrainingGraph:
       tf.assign(slow, polyak * slow + (1.0 - polyak) * fast)
       for fast, slow in pairs
     ]
-    self.init_target = self._sess.make_callable(tf.group(*copy))
-    self.update_target = self._sess.make_callable(tf.group(*average))
+    self.init_target, self.update_target = (
+      tf_util.make_function(tf.group(*x), [], self._sess)
+      for x in (copy, average)
+    )
 
   def _variables(self, scope):
     found = tf.get_collection(

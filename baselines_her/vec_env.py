@@ -292,8 +292,8 @@ class ClipAndScale:
     return getattr(self._env, name)
 
   def step(self, action):
-    # Comparisons with NaN are false; no movement is the safest choice.
-    action = np.where(action == action, action, 0)
+    if np.isnan(np.vdot(action, action)):
+      action = np.nan_to_num(action)
     action = np.minimum(np.maximum(action, self._low), self._high)
     obs, reward, done, info = self._env.step(action)
     return obs, reward * self._reward_scale, done, info

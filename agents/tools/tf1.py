@@ -34,9 +34,10 @@ def _quiet_stderr():
 
 with _quiet_stderr():
   import tensorflow.compat.v1 as tf
+  from tensorflow.core.protobuf.config_pb2 import CallableOptions
 
   tf.logging.set_verbosity(tf.logging.ERROR)
   tf.disable_v2_behavior()
   tf.enable_resource_variables()
 
-__all__ = ['tf']
+__all__ = ['CallableOptions', 'tf']

@@ -1,0 +1,142 @@
+"""Record demonstrations of picking and placing with a scripted controller.
+
+Example:
+
+  python -m baselines_her.data_generation --out data_fetch_random_100.npz
+"""
+
+import argparse
+import os
+import sys
+
+import numpy as np
+
+from agents.tools import entry
+from agents.tools import errors
+from agents.tools import stopping
+from baselines_her import demonstrations
+from baselines_her import envs
+
+_ENV = 'FetchPickAndPlace-v1'
+_GAIN = 6.0
+_OPEN, _CLOSE = 0.05, -0.005
+
+
+class Controller:
+  """Proportional controller in four stages.
+
+  The gripper goes 3 cm above the object while it opens, then down to the
+  object while it closes, then to the goal, and stays there.
+  """
+
+  def __init__(self):
+    self._stage = 0
+
+  def act(self, obs):
+    """Action [4] for a dict of observations of the environment."""
+    grip_to_object = obs['observation'][6:9]
+    object_to_goal = obs['desired_goal'] - obs['observation'][3:6]
+    stages = [
+      (grip_to_object + [0, 0, 0.03], 0.005, _OPEN),
+      (grip_to_object, 0.005, _CLOSE),
+      (object_to_goal, 0.01, _CLOSE),
+    ]
+    while self._stage < len(stages):
+      error, tolerance, fingers = stages[self._stage]
+      if np.linalg.norm(error) >= tolerance:
+        return np.append(_GAIN * error, fingers)
+      self._stage += 1
+    return np.array([0, 0, 0, _CLOSE])
+
+
+def record_episode(env):
+  """One episode of the controller.
+
+  Args:
+    env: Environment of `baselines_her.envs`.
+
+  Returns:
+    Tuple of lists: T + 1 observations, T actions, T infos.
+  """
+  controller = Controller()
+  obs = [env.reset()]
+  acs, infos, done = [], [], False
+  while not done:
+    action = controller.act(obs[-1])
+    low, high = env.action_space.low, env.action_space.high
+    observ, _, done, info = env.step(np.clip(action, low, high))
+    obs.append(observ)
+    acs.append(action)
+    infos.append({'is_success': info['is_success']})
+  return obs, acs, infos
+
+
+def main(args):
+  """Record and store all episodes.
+
+  Args:
+    args: Namespace of `parse_args`.
+
+  Raises:
+    UsageError: If the file cannot be written.
+  """
+  _check_writable(args.out)
+  env = envs.make(_ENV)
+  env.seed(args.seed)
+  episodes = []
+  for number in range(1, args.num_episodes + 1):
+    stopping.check()
+    episodes.append(record_episode(env))
+    if number % 10 == 0 or number == args.num_episodes:
+      print(f'Recorded {number} of {args.num_episodes}.', flush=True)
+  env.close()
+  demonstrations.save(args.out, *zip(*episodes))
+  rate = np.mean([infos[-1]['is_success'] for _, _, infos in episodes])
+  print(f'Wrote {args.out}; {rate:.0%} of the episodes end in success.')
+
+
+def parse_args(argv=None):
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m baselines_her.data_generation',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('--out', default='data_fetch_random_100.npz', help='file to write')
+  add('--num_episodes', type=int, default=100, help='number of episodes')
+  add('--seed', type=int, default=0, help='of the environment')
+  args = parser.parse_args(argv)
+  if args.num_episodes < 1:
+    raise errors.UsageError(
+      f'Flag --num_episodes is {args.num_episodes}; give at least 1.'
+    )
+  return args
+
+
+def run(argv=None):
+  """Entry point; returns the exit code."""
+
+  def work():
+    args = parse_args(argv)
+    with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+      main(args)
+
+  return entry.run(work)
+
+
+def _check_writable(path):
+  if not path.endswith('.npz'):
+    raise errors.UsageError(
+      f'Flag --out is {path!r}; give a name that ends in .npz.'
+    )
+  folder = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
+  if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+    raise errors.UsageError(
+      f'Cannot write to {folder!r}; choose an existing folder that can be '
+      'written.'
+    )
+
+
+if __name__ == '__main__':
+  sys.exit(run())
