@@ -43,7 +43,7 @@ _FLAGS = {
 }
 
 
-def train(config, env_processes, comm=None, observers=None):
+def train(config, env_processes, comm=None, observers=None, batch_env=None):
   """Train, and evaluate after each update.
 
   Args:
@@ -53,6 +53,8 @@ def train(config, env_processes, comm=None, observers=None):
     comm: MPI communicator; several processes train together then.
     observers: Function from the first and the last global step to a list of
       `agents.tools.phases.Observer`.
+    batch_env: Batch environment to act in; created by default. It is closed
+      at the end.
 
   Yields:
     Mean scores of training and evaluation in turn.
@@ -76,7 +78,8 @@ def train(config, env_processes, comm=None, observers=None):
     seed = 1000 * seed + first_step + own * rank
   # Processes of MPI are the processes.
   workers = None if env_processes and size == 1 else 0
-  batch_env = environments.batch(config, own, seed, workers)
+  if batch_env is None:
+    batch_env = environments.batch(config, own, seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
       graph = utility.define_simulation_graph(
@@ -247,15 +250,30 @@ def _run(loop, graph, config, total, comm):
   broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
   if several:
     loop.should_stop = lambda: comm.allreduce(int(stopping.requested())) > 0
-  options = tf.ConfigProto(allow_soft_placement=True)
-  options.gpu_options.allow_growth = True
-  with tf.Session(config=options) as sess:
+  with tf.Session(config=_session_options()) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
     broadcast(sess)
     before = sess.run(graph.step)
     yield from loop.run(sess, saver, total)
     if sess.run(graph.step) > before:
       loop.save(sess)
+
+
+def _session_options():
+  """Options of the session; one thread, as most operations are tiny.
+
+  Several cores help by stepping environments in processes. The environment
+  variables of TensorFlow set other numbers of threads.
+  """
+  from agents.tools.tf1 import tf
+
+  options = tf.ConfigProto(allow_soft_placement=True)
+  options.gpu_options.allow_growth = True
+  if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
+    options.intra_op_parallelism_threads = 1
+  if 'TF_NUM_INTEROP_THREADS' not in os.environ:
+    options.inter_op_parallelism_threads = 1
+  return options
 
 
 def _check_numbers(config, size):
