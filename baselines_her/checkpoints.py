@@ -90,7 +90,7 @@ class Checkpoints:
       Dict of counters as given to `save`; empty without a checkpoint.
 
     Raises:
-      UsageError: If another number of ranks has written it.
+      UsageError: If the number of environments differs.
     """
     names = list_checkpoints(self._folder) if self._folder else []
     names = self._comm.bcast(names)
@@ -100,8 +100,14 @@ class Checkpoints:
 
     folder = os.path.join(self._folder, names[-1])
     data = joblib.load(os.path.join(folder, f'rank{self._rank}.joblib'))
-    self._saver.restore(self._policy.sess, os.path.join(folder, 'model.ckpt'))
     policy = self._policy
+    if data['num_envs'] != policy.rollout_batch_size:
+      raise errors.UsageError(
+        f'The training in {self._folder} has {data["num_envs"]} environments '
+        f'per rank, but there are {policy.rollout_batch_size} now; continue '
+        f'with --num_env={data["num_envs"]}, or choose another --log_path.'
+      )
+    self._saver.restore(policy.sess, os.path.join(folder, 'model.ckpt'))
     for adam, slots in zip((policy.Q_adam, policy.pi_adam), data['adam']):
       adam.set_slots(slots)
     policy.buffer.load_state_dict(data['buffer'])
@@ -126,7 +132,7 @@ class Checkpoints:
       'envs': [venv.get_states() for venv in self._venvs()],
       'random': random.getstate(),
       'numpy': np.random.get_state(),
-      'size': self._comm.Get_size(),
+      'num_envs': policy.rollout_batch_size,
     }
     joblib.dump(data, os.path.join(folder, f'rank{self._rank}.joblib'))
 

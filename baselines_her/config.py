@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 
+from agents.tools import errors
 from baselines_her import envs
 from baselines_her import logger
 
@@ -102,6 +103,27 @@ def write_params(params):
   """Store the settings in `params.json` beside the log."""
   with open(os.path.join(logger.get_dir(), 'params.json'), 'w') as file_:
     json.dump(params, file_)
+
+
+def check_params(params):
+  """Make sure that a run that is continued has the settings it began with.
+
+  Raises:
+    UsageError: Naming the first setting that differs.
+  """
+  path = os.path.join(logger.get_dir(), 'params.json')
+  if not os.path.exists(path):
+    return
+  with open(path) as file_:
+    before = json.load(file_)
+  now = json.loads(json.dumps(params))
+  for key in sorted({*before, *now}):
+    if before.get(key) != now.get(key):
+      raise errors.UsageError(
+        f'The run in {logger.get_dir()} has {key}={before.get(key)!r}, not '
+        f'{now.get(key)!r}; continue it with its own settings, or choose '
+        'another --log_path.'
+      )
 
 
 def cached_make_env(make_env):

@@ -54,8 +54,8 @@ class GoalEnv:
     compute = self._env.unwrapped.compute_reward
     if not self._row_by_row or np.ndim(achieved_goal) < 2:
       return compute(achieved_goal, desired_goal, info)
-    rows = zip(achieved_goal[:, None], desired_goal[:, None])
-    return np.concatenate([compute(a, d, info) for a, d in rows])
+    rows = zip(achieved_goal, desired_goal)
+    return np.array([compute(a, d, info) for a, d in rows])
 
   def get_state(self):
     """What decides about future episodes, to continue a run exactly.

@@ -11,6 +11,7 @@ from baselines_her import logger
 from baselines_her import mpi as her_mpi
 from baselines_her import reports
 from baselines_her.checkpoints import Checkpoints
+from baselines_her.checkpoints import list_checkpoints
 from baselines_her.rollout import RolloutWorker
 
 
@@ -65,7 +66,9 @@ def learn(
   tf_util.set_global_seeds(None if seed is None else seed + 1000000 * rank)
   spec = getattr(env, 'specs', None) or [env.spec]
   params = config.define_params(spec[0].id, replay_strategy, override_params)
-  if rank == 0:
+  if checkpoint_dir and list_checkpoints(checkpoint_dir):
+    config.check_params(params)
+  elif rank == 0:
     config.write_params(params)
   params = config.prepare_params(params)
   params['rollout_batch_size'] = env.num_envs

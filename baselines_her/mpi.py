@@ -1,5 +1,7 @@
 """Averages and Adam over all ranks; of one process where there is no MPI."""
 
+import functools
+
 import numpy as np
 
 from agents.tools import mpi
@@ -95,13 +97,6 @@ class MpiAdam:
       self._m = [_slot(tf.zeros(x.shape), 'm') for x in self.var_list]
       self._v = [_slot(tf.zeros(x.shape), 'v') for x in self.var_list]
       self._t = _slot(tf.zeros([], tf.int64), 't')
-      self._feed = tf.placeholder(
-        tf.float32, [sum(tf_util.numel(x) for x in self.var_list)], 'gradient'
-      )
-      self._stepsize = tf.placeholder(tf.float64, [], 'stepsize')
-      self._update = self.define_update(
-        tf_util.split_flat(self._feed, self.var_list), self._stepsize
-      )
     self._slots = [*self._m, *self._v, self._t]
     self._get = {
       name: tf_util.GetFlat(variables, self._sess)
@@ -177,8 +172,7 @@ class MpiAdam:
     """
     if self.t % CHECK_EVERY == 0:
       self.check_synced()
-    feed = {self._feed: localg, self._stepsize: stepsize}
-    self._sess.run(self._update, feed)
+    self._host_update(localg, stepsize)
 
   def sync(self):
     """Give all ranks the variables of the first one."""
@@ -206,6 +200,21 @@ class MpiAdam:
     """Undo `get_slots`."""
     for slot, value in zip(self._slots, values):
       slot.load(value, self._sess)
+
+  @functools.cached_property
+  def _host_update(self):
+    from agents.tools.tf1 import tf
+    from baselines_her import tf_util
+
+    size = sum(tf_util.numel(x) for x in self.var_list)
+    with self._sess.graph.as_default():
+      feeds = [
+        tf.placeholder(tf.float32, [size], 'gradient'),
+        tf.placeholder(tf.float64, [], 'stepsize'),
+      ]
+      gradients = tf_util.split_flat(feeds[0], self.var_list)
+      update = self.define_update(gradients, feeds[1])
+    return tf_util.make_function(update, feeds, self._sess)
 
   def _combine(self, gradients):
     if self.comm.Get_size() == 1:

@@ -139,6 +139,8 @@ def plot(runs, out, axis='epoch', smoothed=False, reference=()):
       ylabel='Success rate of the evaluation',
       ylim=(-0.02, 1.04),
     )
+    if axis == 'epoch':
+      axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
     axes.legend(loc='best')
     figure.tight_layout()

@@ -98,7 +98,6 @@ def prepare(args, extra):
       override.get('num_demo', 100),
       env._max_episode_steps,
     )
-  settings.check_paths(args, kwargs)
   folder = args.log_path and _checkpoint_dir(args.log_path)
   exists = bool(folder and checkpoints.list_checkpoints(folder))
   if args.resume and not exists:
@@ -113,6 +112,7 @@ def prepare(args, extra):
     )
   if exists:
     checkpoints.check(folder, size)
+  settings.check_paths(args, kwargs)
   return kwargs
 
 

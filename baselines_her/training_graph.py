@@ -1,6 +1,7 @@
 """Graph of the updates: losses, gradients, Adam and the slow copies."""
 
 import dataclasses
+import functools
 from collections import OrderedDict
 
 from agents.tools.tf1 import tf
@@ -57,7 +58,6 @@ class TrainingGraph:
     with tf.control_dependencies([self._define_update(self._gradients)]):
       fetches = [tf.identity(self.losses.Q_loss), self.losses.Q_pi]
     self.train = tf_util.make_function(fetches, [], self._sess)
-    self._define_loop()
     self._define_targets()
 
   def flat_gradients(self):
@@ -170,8 +170,27 @@ class TrainingGraph:
     with tf.control_dependencies([Q_update]):
       return self.pi_adam.define_update(pi_gradients, agent.pi_lr)
 
+  def train_many(self, batches):
+    """Update several times in one run of the graph.
+
+    Args:
+      batches: List of float32 arrays [updates, batch, ...] in the order of
+        the staged keys.
+
+    Returns:
+      Losses of the critic [updates].
+    """
+    return self._loop(*batches)[0]
+
+  @functools.cached_property
+  def _loop(self):
+    # Agents that only act do without it.
+    with self._sess.graph.as_default():
+      with tf.variable_scope(self._agent.scope, reuse=True):
+        return self._define_loop()
+
   def _define_loop(self):
-    """Many updates in one run, with the same numbers as one by one."""
+    """Function for many updates, with the same numbers as one by one."""
     inputs = [
       tf.placeholder(tf.float32, (None, *shape))
       for shape in self._agent.stage_shapes.values()
@@ -194,8 +213,7 @@ class TrainingGraph:
       parallel_iterations=1,
       back_prop=False,
     )
-    run = tf_util.make_function([losses.stack()], inputs, self._sess)
-    self.train_many = lambda batches: run(*batches)[0]
+    return tf_util.make_function([losses.stack()], inputs, self._sess)
 
   def _define_targets(self):
     """Operations that copy and average the networks to their slow copies."""

@@ -1,0 +1,228 @@
+"""Whole trainings on the toy task against recorded ones, and interrupted."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools import errors
+from agents.tools import stopping
+from agents.tools.tf1 import tf
+from baselines_her import config
+from baselines_her import her
+from baselines_her import logger
+from baselines_her import rollout
+from baselines_her import tf_util
+from tests import golden
+from tests.baselines_her import toy
+
+SMALL = {
+  'n_cycles': 2,
+  'n_batches': 3,
+  'batch_size': 8,
+  'hidden': 8,
+  'layers': 1,
+  'buffer_size': 200,
+  'n_test_rollouts': 2,
+}
+
+
+def learn(folder, total_timesteps=60, seed=1, num_envs=1, **kwargs):
+  """Train on the toy task in a fresh graph; returns values of variables."""
+  kwargs.setdefault('override_params', SMALL)
+  with tf.Graph().as_default(), toy.session():
+    with logger.scoped_configure(str(folder), ['json']):
+      policy = her.learn(
+        network='mlp',
+        env=toy.vec_env(10, range(num_envs)),
+        total_timesteps=total_timesteps,
+        seed=seed,
+        **kwargs,
+      )
+    variables = tf.global_variables()
+    return dict(zip([x.name for x in variables], policy.sess.run(variables)))
+
+
+def rows(folder):
+  return logger.read_json(os.path.join(str(folder), 'progress.json'))
+
+
+@pytest.mark.parametrize(
+  'name', ['learn_1env', 'learn_3env_relative', 'learn_kwargs']
+)
+def test_recorded(name, tmp_path, monkeypatch):
+  """learn_*.npz: rollouts, log, replay, random numbers and weights of a run."""
+  data = toy.load(name)
+  meta = data.meta
+  names = list(data['var_names'])
+  toy.use_toy(monkeypatch, meta['max_episode_steps'])
+  rollouts, generate = [], rollout.RolloutWorker.generate_rollouts
+
+  def recording(worker):
+    episode = generate(worker)
+    Q = worker.Q_history[-1] if worker.compute_Q else np.nan
+    rollouts.append((worker.exploit, episode, worker.success_history[-1], Q))
+    return episode
+
+  monkeypatch.setattr(rollout.RolloutWorker, 'generate_rollouts', recording)
+  weights = str(tmp_path / 'weights')
+  with tf.Graph().as_default(), toy.session() as sess:
+    for key in names:
+      tf.get_variable(key[:-2], initializer=data['w_load.' + toy.key_of(key)])
+    sess.run(tf.global_variables_initializer())
+    tf_util.save_variables(weights)
+  with tf.Graph().as_default(), toy.session() as sess:
+    env = toy.vec_env(meta['max_episode_steps'], meta['env_seeds'])
+    with logger.scoped_configure(str(tmp_path), ['json']):
+      policy = her.learn(
+        network='mlp',
+        env=env,
+        total_timesteps=meta['total_timesteps'],
+        seed=meta['seed'],
+        override_params=meta['override_params'],
+        load_path=weights,
+        **meta['learn_kwargs'],
+      )
+    following = np.random.uniform(size=3)
+    final = toy.values(sess)
+  np.testing.assert_array_equal(following, data['next_uniform'])
+  assert [x.resets for x in env.envs] == meta['resets_per_env']
+  for key in ('hidden', 'batch_size', 'gamma', 'clip_return'):
+    golden.assert_close(
+      float(getattr(policy, key)), float(meta['effective_' + key]), rtol=1e-9
+    )
+  assert [x[0] for x in rollouts] == list(data['episode_is_eval'])
+  for index in (0, 1, len(rollouts) - 1):
+    for key in toy.EPISODE_KEYS:
+      wanted = data[f'ep{index}_{key}']
+      np.testing.assert_allclose(rollouts[index][1][key], wanted, **toy.RUN)
+  golden.assert_close([x[2] for x in rollouts], data['episode_success'])
+  golden.assert_close([x[3] for x in rollouts], data['episode_Q'], atol=1e-5)
+  table = rows(tmp_path)
+  assert len(table) == meta['n_epochs']
+  for row, wanted in zip(table, data['logs']):
+    assert sorted(row) == list(data['logs_keys'])
+    found = [row[key] for key in data['logs_keys']]
+    np.testing.assert_allclose(found, wanted, 1e-5, 1e-5)
+  held = meta['buffer_current_size_episodes']
+  assert policy.buffer.current_size == held
+  assert policy.buffer.size == meta['buffer_episodes']
+  for key in toy.EPISODE_KEYS:
+    stored = policy.buffer.buffers[key][:held]
+    np.testing.assert_allclose(stored, data[f'buffer_{key}'], **toy.RUN)
+  assert list(final) == names
+  for key in names:
+    wanted = data['w_final.' + toy.key_of(key)]
+    np.testing.assert_allclose(final[key], wanted, **toy.RUN, err_msg=key)
+  params = json.loads((tmp_path / 'params.json').read_text())
+  assert params['env_name'] == 'ToyPoint-v0'
+
+
+def test_number_of_epochs(tmp_path, monkeypatch):
+  """cmdline_logger.json: whole epochs of all environments of a rank."""
+  seen = []
+  monkeypatch.setattr(her, 'train', lambda **kwargs: seen.append(kwargs))
+  cases = golden.load_json('her/cmdline_logger')['n_epochs']
+  assert len(cases) == 6
+  policies = []
+  monkeypatch.setattr(config, 'configure_ddpg', lambda **_: policies)
+  for case in cases:
+    toy.use_toy(monkeypatch, case['T'])
+    with logger.scoped_configure(str(tmp_path), []):
+      her.learn(
+        network='mlp',
+        env=toy.vec_env(case['T'], range(case['num_envs'])),
+        total_timesteps=case['total_timesteps'],
+        override_params={'n_cycles': case['n_cycles']},
+      )
+    assert seen[-1]['n_epochs'] == case['n_epochs']
+
+
+def test_several_times_in_one_graph(tmp_path, monkeypatch):
+  """Settings of one training do not leak; a second agent finds a place."""
+  toy.use_toy(monkeypatch, 10)
+  before = dict(config.DEFAULT_PARAMS)
+  with tf.Graph().as_default(), toy.session():
+    policies = []
+    for index in range(2):
+      with logger.scoped_configure(str(tmp_path / str(index)), ['json']):
+        policies.append(
+          her.learn(
+            network='mlp',
+            env=toy.vec_env(10, [0]),
+            total_timesteps=20,
+            seed=2,
+            override_params=SMALL,
+          )
+        )
+    assert policies[0].sess is not policies[1].sess
+  assert config.DEFAULT_PARAMS == before
+  assert rows(tmp_path / '0') == rows(tmp_path / '1')
+
+
+def test_policies_are_written(tmp_path, monkeypatch):
+  toy.use_toy(monkeypatch, 10)
+  learn(
+    tmp_path,
+    save_path=str(tmp_path / 'a' / 'policies'),
+    policy_save_interval=2,
+  )
+  assert sorted(os.listdir(tmp_path / 'a' / 'policies')) == [
+    'policy_0.pkl',
+    'policy_2.pkl',
+    'policy_best.pkl',
+    'policy_latest.pkl',
+  ]
+
+
+def interrupt_after(monkeypatch, cycles):
+  """Let the user ask to stop after some cycles."""
+  left = [cycles]
+
+  def requested():
+    left[0] -= 1
+    return left[0] == 0
+
+  monkeypatch.setattr(stopping, 'requested', requested)
+
+
+@pytest.mark.parametrize('cycles', [3, 5])
+def test_interrupted(cycles, tmp_path, monkeypatch):
+  """Stopped within an epoch or between two, the end is the same to the bit."""
+  toy.use_toy(monkeypatch, 10)
+  kwargs = {'num_envs': 2, 'total_timesteps': 120}
+  wanted = learn(tmp_path / 'whole', **kwargs)
+  folder = str(tmp_path / 'checkpoints')
+  with monkeypatch.context() as patch:
+    interrupt_after(patch, cycles)
+    with pytest.raises(stopping.StopRequested):
+      learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
+  assert len(rows(tmp_path / 'parts')) < 3
+  found = learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
+  for key, value in wanted.items():
+    np.testing.assert_array_equal(found[key], value, err_msg=key)
+  assert rows(tmp_path / 'parts') == rows(tmp_path / 'whole')
+  # It is over now, unless it is to be longer.
+  again = learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
+  for key, value in wanted.items():
+    np.testing.assert_array_equal(again[key], value)
+
+
+def test_other_settings_are_refused(tmp_path, monkeypatch):
+  toy.use_toy(monkeypatch, 10)
+  kwargs = {'checkpoint_dir': str(tmp_path / 'checkpoints')}
+  learn(tmp_path, total_timesteps=20, **kwargs)
+  with pytest.raises(errors.UsageError, match='hidden=8, not 16'):
+    learn(tmp_path, override_params={**SMALL, 'hidden': 16}, **kwargs)
+  with pytest.raises(errors.UsageError, match='1 environments per rank'):
+    learn(tmp_path, num_envs=2, **kwargs)
+
+
+def test_too_short(tmp_path, monkeypatch):
+  """An untrained policy comes with a warning, not in silence."""
+  toy.use_toy(monkeypatch, 10)
+  said = []
+  monkeypatch.setattr(logger, 'warn', lambda *args: said.append(args[0]))
+  learn(tmp_path, total_timesteps=19)
+  assert any('an epoch has 20 steps' in x for x in said)

@@ -1,0 +1,71 @@
+"""Messages and tables against recorded text."""
+
+import numpy as np
+import pytest
+
+from agents.tools import errors
+from baselines_her import logger
+from tests import golden
+
+
+def test_recorded_files(tmp_path):
+  """cmdline_logger.json: the exact text of log, CSV and JSON."""
+  data = golden.load_json('her/cmdline_logger')['logger']
+  folder = str(tmp_path / 'logs')
+  with logger.scoped_configure(folder, ['log', 'csv', 'json']):
+    assert logger.get_dir() == folder
+    for kind, *args in data['sequence']:
+      if kind == 'kv':
+        logger.record_tabular(*args)
+      elif kind == 'kv_mean':
+        for value in args[1]:
+          logger.logkv_mean(args[0], value)
+      elif kind == 'dump':
+        logger.dump_tabular()
+      else:
+        getattr(logger, kind)(*args[0])
+  for name, wanted in data['files'].items():
+    text = (tmp_path / 'logs' / name).read_text()
+    assert text.replace(folder, '<LOGDIR>') == wanted
+
+
+def test_continued_files(tmp_path):
+  """A second process appends to the table, with further columns."""
+  for row in ({'a': 1, 'b': 2}, {'b': 3, 'c': 4}):
+    with logger.scoped_configure(str(tmp_path), ['csv', 'json']):
+      logger.logkvs(row)
+      assert logger.dumpkvs() == row
+  assert logger.read_csv(str(tmp_path / 'progress.csv')) == [
+    {'a': 1, 'b': 2, 'c': None},
+    {'a': None, 'b': 3, 'c': 4},
+  ]
+  assert logger.read_json(str(tmp_path / 'progress.json'))[1]['c'] == 4
+
+
+def test_tensorboard(tmp_path):
+  with logger.scoped_configure(str(tmp_path), ['tensorboard']):
+    for value in (1.5, 2.5):
+      logger.logkv('x', np.float32(value))
+      logger.dumpkvs()
+  assert logger.read_tb(str(tmp_path / 'tb')) == [{'x': 1.5}, {'x': 2.5}]
+
+
+def test_levels_and_terminal(capsys, tmp_path):
+  with logger.scoped_configure(str(tmp_path), ['stdout']):
+    logger.set_level(logger.WARN)
+    logger.info('quiet')
+    logger.warn('loud', 3)
+    with logger.profile_kv('work'):
+      pass
+    assert set(logger.getkvs()) == {'wait_work'}
+  output = capsys.readouterr().out
+  assert 'loud 3' in output and 'quiet' not in output
+
+
+def test_bad_settings(tmp_path):
+  with pytest.raises(errors.UsageError, match='tensorboard'):
+    logger.configure(str(tmp_path), ['tensorbord'])
+  (tmp_path / 'file').write_text('')
+  with pytest.raises(errors.UsageError, match='--log_path'):
+    logger.configure(str(tmp_path / 'file'))
+  logger.reset()

@@ -1,0 +1,110 @@
+"""The command line against recorded results, and what is refused."""
+
+import pytest
+
+from agents.tools import errors
+from baselines_her import settings
+from tests import golden
+
+
+def plain(value):
+  """Tuples as lists, as JSON has them."""
+  if isinstance(value, (list, tuple)):
+    return [plain(x) for x in value]
+  return value
+
+
+@pytest.mark.parametrize('index', range(5))
+def test_recorded(index):
+  """cmdline_logger.json; the original cut values at a second equals sign."""
+  entry = golden.load_json('her/cmdline_logger')['cmdline'][index]
+  args, unknown = settings.parse_args(entry['argv'])
+  for name, wanted in entry['known'].items():
+    if not any(x.startswith('--' + name) for x in entry['argv']):
+      wanted = {'env': 'FetchReach-v1', 'alg': 'her'}.get(name, wanted)
+    assert getattr(args, name) == wanted, name
+  wanted = dict(entry['extra'])
+  if 'expr' in wanted:
+    wanted['expr'] = 'a=b'
+  for words in (unknown, entry['unknown']):
+    found = settings.parse_cmdline_kwargs(words)
+    assert {k: plain(v) for k, v in found.items()} == wanted
+
+
+def split(*words):
+  return settings.split_settings(settings.parse_cmdline_kwargs(words))
+
+
+def test_settings_take_effect():
+  """What the constructor of the agent takes goes to `override_params`."""
+  assert split(
+    '--hidden=64',
+    '--n_cycles=3',
+    '--lr=1e-2',
+    '--gamma=0.9',
+    '--replay_strategy=none',
+    '--override_params={"batch_size": 16}',
+  ) == {
+    'gamma': 0.9,
+    'replay_strategy': 'none',
+    'override_params': {
+      'hidden': 64,
+      'n_cycles': 3,
+      'lr': 0.01,
+      'batch_size': 16,
+    },
+  }
+  assert split() == {}
+
+
+@pytest.mark.parametrize(
+  'word, message',
+  [
+    ('--hiden=3', 'Did you mean hidden'),
+    ('--hidden=abc', 'type int'),
+    ('--hidden=2.5', 'type int'),
+    ('--hidden=0', 'positive'),
+    ('--relative_goals=1', 'type bool'),
+    ('--random_eps=1.5', 'between 0 and 1'),
+    ('--replay_strategy=final', 'future, none'),
+    ('--override_params={"hiden": 3}', 'Did you mean hidden'),
+    ('--override_params=3', 'type dict'),
+    ('--rollout_batch_size=3', '--num_env'),
+    ('--bc_loss=1', '--demo_file'),
+    ('--demo_batch_size=512 --demo_file=a', 'smaller than batch_size'),
+  ],
+)
+def test_bad_settings(word, message):
+  with pytest.raises(errors.UsageError, match=message):
+    split(*word.split())
+
+
+@pytest.mark.parametrize(
+  'word, message',
+  [
+    ('--alg=ppo2', "only 'her'"),
+    ('--num_timesteps=-1', 'at least 0'),
+    ('--num_timesteps=inf', 'at least 0'),
+    ('--num_env=0', 'at least 1'),
+    ('--seed=-1', 'at least 0'),
+    ('--seed=a', '--help'),
+  ],
+)
+def test_bad_flags(word, message):
+  with pytest.raises(errors.UsageError, match=message):
+    settings.check_flags(settings.parse_args(['program', word])[0])
+
+
+def test_unwritable_paths(tmp_path):
+  (tmp_path / 'file').write_text('')
+  for name in ('log_path', 'save_path', 'policy_dir'):
+    word = f'--{name}={tmp_path}/file/x'
+    args, _ = settings.parse_args(['program', word])
+    with pytest.raises(errors.UsageError, match=f'Cannot write .* --{name}'):
+      settings.check_paths(args, {})
+  args, _ = settings.parse_args(['program', f'--save_path={tmp_path}'])
+  with pytest.raises(errors.UsageError, match='is the folder'):
+    settings.check_paths(args, {})
+  args, _ = settings.parse_args(['program'])
+  with pytest.raises(errors.UsageError, match='--load_path'):
+    settings.check_paths(args, {'load_path': str(tmp_path / 'none')})
