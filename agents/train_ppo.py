@@ -115,8 +115,10 @@ def main(argv=None):
   """
   args = flags.parse('python -m agents.train_ppo', __doc__, _FLAGS, argv)
   comm = mpi.world()
-  overrides = {**parse_params(args.params), 'env': args.env}
-  overrides.update(seed=args.seed, steps=args.steps)
+  overrides = parse_params(args.params)
+  for name in ('env', 'seed', 'steps'):
+    if getattr(args, name) is not None:
+      overrides[name] = getattr(args, name)
   runs.find_config(args.config)
   config = None
   if comm.Get_rank() == 0:
@@ -165,7 +167,7 @@ def _train_and_report(config, env_processes, comm):
     for _ in train(config, env_processes, comm):
       pass
     return
-  log = logging.getLogger(__name__)
+  log = logging.getLogger('agents.train_ppo')
   existing = config.logdir and os.path.exists(
     os.path.join(config.logdir, 'config.yaml')
   )
@@ -242,7 +244,7 @@ def _run(loop, graph, config, total, comm):
   from agents.tools import mpi_ops
   from agents.tools.tf1 import tf
 
-  logging.getLogger(__name__).info(
+  logging.getLogger('agents.train_ppo').info(
     'Graph contains %s trainable weights.', f'{tools.count_weights():,}'
   )
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
@@ -287,7 +289,7 @@ def _check_numbers(config, size):
       'Parameter max_length is missing; PPO has to know the longest episode.'
     )
   if config.update_every % config.num_agents:
-    logging.getLogger(__name__).warning(
+    logging.getLogger('agents.train_ppo').warning(
       'Number of agents should divide episodes per update.'
     )
 

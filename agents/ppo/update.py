@@ -46,15 +46,15 @@ class _Update:
     self._penalty = penalty
     self._config = config
     self._comm = comm
-    self._mask = utility.sequence_mask(episodes.reward, episodes.length)
+    self._horizon = episodes.reward.shape.as_list()[1]
     self._count = float(config.update_every)
-    self._steps = self._count * episodes.reward.shape.as_list()[1]
 
   def define(self):
     return_, advantage = self._define_advantage()
     # No epoch may begin before the advantage is known; the original lets the
     # baseline race with the first update of the weights.
     with tf.control_dependencies([return_, advantage]):
+      return_, advantage = self._shorten(return_, advantage)
       summary = self._define_epochs(return_, advantage)
     with tf.control_dependencies([summary]):
       return tf.summary.merge([summary, self._define_penalty()])
@@ -83,6 +83,21 @@ class _Update:
       tf.stop_gradient(return_),
       tf.check_numerics(tf.stop_gradient(advantage), 'advantage'),
     )
+
+  def _shorten(self, return_, advantage):
+    """Cut off the padding behind the longest episode.
+
+    It adds zeros to all sums, which are divided by the horizon anyway, but
+    short episodes would spend most of the time on it.
+    """
+    longest = tf.maximum(tf.reduce_max(self._episodes.length), 1)
+    self._episodes = Episodes(
+      *[x[:, :longest] for x in self._episodes[:-1]], self._episodes.length
+    )
+    self._mask = utility.sequence_mask(
+      self._episodes.reward, self._episodes.length
+    )
+    return return_[:, :longest], advantage[:, :longest]
 
   def _define_epochs(self, return_, advantage):
     """All epochs in a row; returns the summary of the one in the middle."""
@@ -215,8 +230,8 @@ class _Update:
     summaries = [tf.summary.scalar(k, v) for k, v in averages.items()]
     summaries += [tf.summary.histogram(k, v) for k, v in terms.items()]
     summaries += [
-      tf.summary.histogram('value_loss', value_loss),
-      tf.summary.histogram('entropy', entropy),
+      tf.summary.histogram('value_loss', self._pad(value_loss)),
+      tf.summary.histogram('entropy', self._pad(entropy)),
     ]
     for name, pairs in gradients.items():
       norm = tf.global_norm([grad for grad, _ in pairs])
@@ -229,11 +244,16 @@ class _Update:
 
   def _mean_over_time(self, tensor):
     """Masked mean [episodes] of a tensor [episodes, time]."""
-    return tf.reduce_mean(self._mask * tensor, 1)
+    return tf.reduce_sum(self._mask * tensor, 1) / self._horizon
+
+  def _pad(self, tensor):
+    """Tensor [episodes, horizon] with zeros behind the longest episode."""
+    missing = self._horizon - tf.shape(tensor)[1]
+    return tf.pad(tensor, [[0, 0], [0, missing]])
 
   def _local_mean(self, tensor):
     """This process's part of the mean over all steps of all episodes."""
-    return tf.reduce_sum(tensor) / self._steps
+    return tf.reduce_sum(tensor) / (self._count * self._horizon)
 
   def _mean(self, tensor):
     return mpi_ops.allreduce(self._local_mean(tensor), self._comm)

@@ -15,7 +15,9 @@ def add_arguments(parser):
   parser.add_argument(
     '--updates', type=int, default=6, help='updates to measure, after two'
   )
-  parser.add_argument('--num_agents', type=int, default=None, help='at once')
+  parser.add_argument(
+    '--episodes', type=int, default=None, help='per update, and agents at once'
+  )
 
 
 def run(variant, args):
@@ -54,8 +56,9 @@ def measure(args, create):
   from agents import runs
   from agents import train_ppo
 
+  names = ('num_agents', 'update_every', 'eval_episodes')
   config = runs.prepare(
-    args.config, overrides={'seed': 0, 'num_agents': args.num_agents}
+    args.config, overrides={'seed': 0, **dict.fromkeys(names, args.episodes)}
   )
   steps = config.update_every * config.max_length
   with config.unlocked:
