@@ -171,6 +171,9 @@ def run(argv=None):
     print(f'{__doc__}\nflags:\n{settings.describe()}')
     return 0
 
+  # Ranks that wait leave the cores to others; Open MPI reads this.
+  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
+
   def work():
     args, _ = parse_args(argv)
     if args.num_cpu > 1:

@@ -1,0 +1,134 @@
+"""Files of demonstrations, their recording, and figures of results."""
+
+import json
+
+import numpy as np
+import pytest
+
+from agents.tools import errors
+from baselines_her import data_generation
+from baselines_her import demonstrations
+from baselines_her import plot
+from tests.baselines_her import toy
+
+DIMS = {'o': 25, 'g': 3, 'u': 4, 'info_is_success': 1}
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+  """Two episodes of the scripted controller in the real simulator."""
+  path = str(tmp_path_factory.mktemp('demo') / 'demo.npz')
+  assert data_generation.run([f'--out={path}', '--num_episodes=2']) == 0
+  return path
+
+
+def test_controller_succeeds(recorded):
+  data = demonstrations.read(recorded)
+  assert data['acs'].shape == (2, 50, 4)
+  assert data['obs'].shape == (2, 51) and data['info'].shape == (2, 50)
+  assert [x[-1]['is_success'] for x in data['info']] == [1, 1]
+
+
+def test_episodes(recorded):
+  """Batches of one, as long as what the replay takes."""
+  data = demonstrations.read(recorded)
+  episodes = list(demonstrations.load(recorded, 2, 50, DIMS))
+  assert len(episodes) == 2
+  for number, episode in enumerate(episodes):
+    shapes = {key: value.shape for key, value in episode.items()}
+    assert shapes == {
+      'o': (1, 50, 25),
+      'ag': (1, 50, 3),
+      'g': (1, 49, 3),
+      'u': (1, 49, 4),
+      'info_is_success': (1, 49, 1),
+    }
+    for t in (0, 48):
+      obs = data['obs'][number, t]
+      np.testing.assert_array_equal(episode['o'][0, t], obs['observation'])
+      np.testing.assert_array_equal(episode['ag'][0, t], obs['achieved_goal'])
+      np.testing.assert_array_equal(episode['g'][0, t], obs['desired_goal'])
+      np.testing.assert_array_equal(episode['u'][0, t], data['acs'][number, t])
+
+
+def test_files_that_do_not_fit(recorded, tmp_path):
+  with pytest.raises(errors.UsageError, match='--num_demo=2'):
+    demonstrations.check(recorded, 3, 50)
+  with pytest.raises(errors.UsageError, match='at least 99'):
+    demonstrations.check(recorded, 2, 100)
+  with pytest.raises(errors.UsageError, match='o of size 25'):
+    list(demonstrations.load(recorded, 1, 50, {**DIMS, 'o': 10}))
+  (tmp_path / 'bad.npz').write_bytes(b'nonsense')
+  np.savez(tmp_path / 'other.npz', a=1)
+  np.savez(
+    tmp_path / 'shape.npz',
+    acs=np.zeros((2, 3, 1)),
+    obs=np.zeros((2, 3), object),
+    info=np.zeros((2, 3), object),
+  )
+  for name in ('bad', 'other', 'shape', 'none'):
+    with pytest.raises(errors.UsageError, match='Cannot read demonstrations'):
+      demonstrations.read(str(tmp_path / f'{name}.npz'))
+
+
+def test_recording_refuses(capsys, tmp_path):
+  for words in ('--out=demo.txt', '--out=/proc/x/d.npz', '--num_episodes=0'):
+    assert data_generation.run([words]) == 2
+    assert capsys.readouterr().err.startswith('Error: ')
+
+
+def write_run(folder, success, env='FetchReach-v1', strategy='future'):
+  folder.mkdir(parents=True)
+  params = {'env_name': env, 'replay_strategy': strategy}
+  (folder / 'params.json').write_text(json.dumps(params))
+  lines = [f'{epoch},{value}' for epoch, value in enumerate(success)]
+  (folder / 'progress.csv').write_text(
+    '\n'.join(['epoch,test/success_rate', *lines]) + '\n'
+  )
+
+
+def test_figures(tmp_path, capsys):
+  """Runs are grouped; repeated epochs count once, the later one."""
+  write_run(tmp_path / 'runs' / 'a', [0.1, 0.2, 0.3])
+  write_run(tmp_path / 'runs' / 'b', [0.3, 0.4])
+  write_run(tmp_path / 'runs' / 'c', [0.5], 'FetchPushDense-v1', 'none')
+  with open(tmp_path / 'runs' / 'b' / 'progress.csv', 'a') as file_:
+    file_.write('1,0.8\n')
+  runs = plot.load_runs([str(tmp_path / 'runs')])
+  found = sorted((x['env'], x['label'], list(x['success'])) for x in runs)
+  assert found == [
+    ('FetchPush-v1', 'ddpg-dense', [0.5]),
+    ('FetchReach-v1', 'her-sparse', [0.1, 0.2, 0.3]),
+    ('FetchReach-v1', 'her-sparse', [0.3, 0.8]),
+  ]
+  (tmp_path / 'reference.csv').write_text(
+    'seed,epoch,timesteps,test_success_rate\n0,0,500,0.5\n0,1,1000,1\n'
+  )
+  words = [str(tmp_path / 'runs'), f'--out={tmp_path}', '--smooth=1']
+  assert plot.run([*words, f'--reference={tmp_path}/reference.csv']) == 0
+  assert capsys.readouterr().out.count('Wrote ') == 2
+  for name in ('FetchPush-v1', 'FetchReach-v1'):
+    content = (tmp_path / f'fig_{name}.png').read_bytes()
+    assert content.startswith(b'\x89PNG') and len(content) > 5000
+  assert plot.run([str(tmp_path / 'none')]) == 2
+  assert plot.run([*words, '--reference=none.csv']) == 2
+
+
+def test_bands():
+  """Shorter runs count as long as they last; smoothing keeps constants."""
+  band = plot.summarize([np.array([0.0, 1, 2]), np.array([4.0, 5])])
+  np.testing.assert_array_equal(band[1], [2, 3, 2])
+  np.testing.assert_array_equal(band[0], [1, 2, 2])
+  np.testing.assert_allclose(plot.smooth(np.ones(200)), 1)
+  steps = plot.smooth(np.repeat([0.0, 1], 100))
+  assert 0 < steps[99] < steps[100] < 1 and steps[0] == 0
+
+
+def test_toy_is_goal_shaped():
+  """The reward of the toy tells what `is_success` tells."""
+  env = toy.ToyPoint(5, 0)
+  env.reset()
+  for _ in range(5):
+    obs, reward, _, info = env.step(np.ones(2))
+    assert reward == info['is_success'] - 1
+  assert set(obs) == {'observation', 'achieved_goal', 'desired_goal'}

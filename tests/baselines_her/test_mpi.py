@@ -1,0 +1,92 @@
+"""Several ranks under the real mpirun."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from baselines_her import logger
+from tests import golden
+from tests.baselines_her import toy
+
+BESIDE = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+MPIRUN = BESIDE if os.path.exists(BESIDE) else shutil.which('mpirun')
+
+pytestmark = pytest.mark.skipif(
+  not MPIRUN or not importlib.util.find_spec('mpi4py'),
+  reason='needs mpirun and mpi4py',
+)
+
+
+def run_ranks(what, folder, ranks=2):
+  """Run `mpi_ranks` in several processes; returns code and output."""
+  environ = {
+    **os.environ,
+    'OMPI_ALLOW_RUN_AS_ROOT': '1',
+    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
+    'OMPI_MCA_mpi_yield_when_idle': '1',
+    'PYTHONPATH': golden.ROOT,
+  }
+  command = [MPIRUN, '--oversubscribe', '-n', str(ranks), sys.executable]
+  result = subprocess.run(
+    [*command, '-m', 'tests.baselines_her.mpi_ranks', what, str(folder)],
+    env=environ,
+    cwd=golden.ROOT,
+    timeout=120,
+    capture_output=True,
+    text=True,
+  )
+  return result.returncode, result.stdout + result.stderr
+
+
+def results(folder, ranks=2):
+  return [np.load(folder / f'rank{x}.npz') for x in range(ranks)]
+
+
+def test_recorded(tmp_path):
+  """mpi_2ranks.npz: moments, averages, statistics and Adam of two ranks."""
+  code, output = run_ranks('recorded', tmp_path)
+  assert code == 0, output
+  data = toy.load('mpi_2ranks')
+  for found in results(tmp_path):
+    assert found['size'] == 2
+    for part in ('mean', 'std', 'count'):
+      np.testing.assert_allclose(
+        found[f'mom_{part}'], data[f'mom_{part}'], 1e-9, 1e-12
+      )
+    np.testing.assert_allclose(found['average'], data['mpi_average_out'])
+    np.testing.assert_allclose(found['lists'], 7 / 3)
+    for part in ('sum', 'sumsq', 'count', 'mean', 'std'):
+      golden.assert_close(found[f'norm_{part}'], data[f'norm_{part}'])
+    for scale in (0, 1):
+      golden.assert_close(
+        found[f'theta{scale}'], data[f'adam_theta_scale{scale}']
+      )
+
+
+def test_training_keeps_ranks_equal(tmp_path):
+  """Weights and statistics are the same to the bit, steps are counted."""
+  code, output = run_ranks('train', tmp_path)
+  assert code == 0, output
+  first, second = results(tmp_path)
+  assert len(first.files) > 20
+  for key in first.files:
+    np.testing.assert_array_equal(first[key], second[key], err_msg=key)
+  rows = logger.read_json(str(tmp_path / 'progress.json'))
+  lines = logger.read_json(str(tmp_path / 'metrics.jsonl'))
+  assert len(rows) == len(lines) == 3
+  assert [x['env_steps'] for x in lines] == [80, 160, 240]
+  assert all(x['world_size'] == 2 for x in lines)
+  assert (tmp_path / 'policies' / 'policy_best.pkl').exists()
+
+
+def test_failure_ends_the_job(tmp_path):
+  """The others do not wait for ever, and the traceback is seen."""
+  code, output = run_ranks('fail', tmp_path)
+  assert code != 0
+  assert 'the second rank has a problem' in output
+  assert 'Rank 1 of 2 failed' in output

@@ -1,0 +1,153 @@
+"""Vectors of environments, here and in processes, and their videos."""
+
+import functools
+import os
+
+import numpy as np
+import pytest
+
+from baselines_her import monitor
+from baselines_her import vec_env
+from baselines_her import video_recorder
+from tests.baselines_her import toy
+
+
+class Worker(toy.ToyPoint):
+  """Tells what its process has loaded."""
+
+  def reset(self):
+    import sys
+
+    self.spec.id = str('tensorflow' in sys.modules)
+    self.spec.rank = os.environ.get('OMPI_COMM_WORLD_RANK')
+    return super().reset()
+
+
+@pytest.mark.parametrize('name', ['learn_1env', 'learn_3env_relative'])
+def test_recorded(name):
+  """learn_*.npz: the first episode with recorded actions, and resets."""
+  data = toy.load(name)
+  seeds, steps = data.meta['env_seeds'], data.meta['max_episode_steps']
+  env = toy.vec_env(steps, seeds)
+  for _ in range(3):
+    obs = env.reset()
+  for t in range(steps - 1):
+    for key, short in (('observation', 'o'), ('achieved_goal', 'ag')):
+      assert obs[key].dtype == np.float32
+      np.testing.assert_allclose(
+        obs[key], data[f'ep0_{short}'][:, t], 1e-6, 1e-7
+      )
+    obs, reward, done, info = env.step(data['ep0_u'][:, t])
+    reached = [x['is_success'] for x in info]
+    np.testing.assert_array_equal(reached, data['ep0_info_is_success'][:, t, 0])
+    np.testing.assert_array_equal(reward, np.array(reached) - 1)
+    assert not done.any()
+  obs, _, done, _ = env.step(np.zeros((len(seeds), 2)))
+  assert done.all()
+  np.testing.assert_array_equal(obs['observation'][:, 2:], 0)
+  obs = env.reset()
+  np.testing.assert_allclose(
+    obs['desired_goal'], data['ep1_g'][:, 0], 1e-6, 1e-7
+  )
+
+
+def test_processes():
+  """Same episodes as here, in native precision, without TensorFlow."""
+  makers = [functools.partial(toy.ToyPoint, 4, seed) for seed in range(3)]
+  makers[2] = functools.partial(Worker, 4, 2)
+  random = np.random.RandomState(0)
+  with vec_env.DummyVecEnv(makers, native=True) as here:
+    with vec_env.SubprocVecEnv(makers, num_workers=2) as there:
+      assert there.num_envs == 3 and len(there.specs) == 3
+      assert there.specs[0].max_episode_steps == 4
+      for env in (here, there):
+        env.reset()
+      state = there.get_states()
+      for step in range(6):
+        actions = random.uniform(-1, 1, (3, 2))
+        found, wanted = there.step(actions), here.step(actions)
+        for key in wanted[0]:
+          assert found[0][key].dtype == np.float64
+          np.testing.assert_array_equal(found[0][key], wanted[0][key])
+        np.testing.assert_array_equal(found[1], wanted[1])
+        np.testing.assert_array_equal(found[2], wanted[2])
+        assert found[2].all() == (step == 3)
+        assert found[3] == wanted[3]
+      goals = there.reset()['desired_goal']
+      there.set_states(state)
+      assert (there.reset()['desired_goal'] != goals).any()
+      here.set_states(state)
+      here.reset()
+      np.testing.assert_array_equal(
+        there.reset()['desired_goal'], here.reset()['desired_goal']
+      )
+      assert there.specs[2].id in ('ToyPoint-v0', 'False')
+
+
+def test_workers_are_free_of_tensorflow_and_mpi(monkeypatch):
+  monkeypatch.setenv('OMPI_COMM_WORLD_RANK', '3')
+  env = vec_env.SubprocVecEnv([functools.partial(Worker, 4)])
+  env.reset()
+  spec = env._hosts[0].access(0, 'spec')()
+  assert spec.id == 'False' and spec.rank is None
+  assert os.environ['OMPI_COMM_WORLD_RANK'] == '3'
+  env.close()
+
+
+def test_single_environment_takes_plain_actions():
+  env = toy.vec_env(3, [0])
+  env.reset()
+  env.step(np.zeros(2))
+  with pytest.raises(AssertionError):
+    toy.vec_env(3, [0, 1]).step(np.zeros(2))
+
+
+def test_clip_and_scale():
+  env = toy.ToyPoint(3)
+  wrapped = vec_env.ClipAndScale(env, 2.0)
+  wrapped.reset()
+  seen = []
+  env.step = lambda action: seen.append(action) or ({}, -1.0, False, {})
+  assert wrapped.step(np.array([np.nan, 7.0]))[1] == -2
+  assert wrapped.step(np.array([-9.0, 0.5]))[1] == -2
+  np.testing.assert_array_equal(seen, [[0, 1], [-1, 0.5]])
+
+
+def test_monitor(tmp_path):
+  """A row per finished episode; a second process continues the file."""
+  for _ in range(2):
+    env = monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
+    env.reset()
+    env.step(np.zeros(2))
+    env.reset()
+    for _ in range(3):
+      info = env.step(np.zeros(2))[3]
+    assert info['episode']['l'] == 3
+  lines = (tmp_path / '0.0.monitor.csv').read_text().splitlines()
+  assert lines[0].startswith('# {"t_start": ') and 'ToyPoint-v0' in lines[0]
+  assert lines[1] == 'r,l,t' and len(lines) == 4
+  assert lines[2].startswith(f'{info["episode"]["r"]},3,')
+
+
+def test_video_schedule(tmp_path, monkeypatch):
+  """Resets begin no video; each has as many frames as asked for."""
+  written = []
+  monkeypatch.setattr(
+    video_recorder.video,
+    'write_video',
+    lambda path, images, fps: written.append((path, len(images))),
+  )
+  env = toy.vec_env(4, [0, 1])
+  image = np.zeros((6, 8, 3), np.uint8)
+  monkeypatch.setattr(env, 'get_images', lambda: [image, image])
+  recorder = video_recorder.VecVideoRecorder(
+    env, str(tmp_path), lambda step: step % 5 == 0 and step > 0, 3
+  )
+  for _ in range(3):
+    recorder.reset()
+    for _ in range(4):
+      recorder.step(np.zeros((2, 2)))
+  recorder.close()
+  assert [x for _, x in written] == [4, 3]
+  assert written[0][0].endswith('.video000005.mp4')
+  assert env.render('rgb_array').shape == (12, 8, 3)
