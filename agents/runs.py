@@ -3,6 +3,7 @@
 import datetime
 import glob
 import logging
+import math
 import os
 import re
 
@@ -192,24 +193,32 @@ def _convert(config, key, value):
     return _find_function(key, value)
   kind = _OPTIONAL.get(key) or type(config[key])
   try:
-    if kind in (int, float) and not isinstance(value, bool):
-      converted = kind(value)
-      if converted != float(value):
-        raise ValueError
-      if key not in ('init_logstd', 'seed') and not converted > 0:
-        raise ValueError
-      return converted
+    if kind in (int, float):
+      return _convert_number(kind, value, key not in ('init_logstd', 'seed'))
     if kind in (tuple, list):
-      return [int(x) for x in value]
+      if not value or isinstance(value, str):
+        raise ValueError
+      return [_convert_number(int, x) for x in value]
     if not isinstance(value, kind):
       raise ValueError
     return value
-  except (TypeError, ValueError):
+  except (OverflowError, TypeError, ValueError):
     raise errors.UsageError(
       f'Parameter {key!r} is {value!r}; it has to be like {config.get(key)!r}.'
       if config.get(key) is not None
       else f'Parameter {key!r} is {value!r}; it has to be {kind.__name__}.'
     ) from None
+
+
+def _convert_number(kind, value, positive=True):
+  if isinstance(value, bool):
+    raise ValueError
+  converted = kind(value)
+  if converted != float(value) or not math.isfinite(converted):
+    raise ValueError
+  if positive and not converted > 0:
+    raise ValueError
+  return converted
 
 
 def _find_function(key, value):

@@ -1,0 +1,169 @@
+"""Which run a command line begins or continues, and what it may change."""
+
+import functools
+import os
+
+import pytest
+
+from agents import networks
+from agents import runs
+from agents import utility
+from agents.tools import errors
+from agents.tools.tf1 import tf
+
+SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
+
+
+def make_run(logdir, time, step=0, name='default', **overrides):
+  """Store a run as training does, with a checkpoint of a step."""
+  config = runs.prepare(name, str(logdir), time, {**SMALL, **overrides})
+  utility.save_config(config, config.logdir)
+  if step:
+    path = os.path.join(config.logdir, f'model.ckpt-{step}.index')
+    open(path, 'w').close()
+  return config.logdir
+
+
+def prepare(logdir, timestamp=None, name='default', **overrides):
+  return runs.prepare(name, str(logdir), timestamp, {**SMALL, **overrides})
+
+
+def refuse(function, *args, **kwargs):
+  """Sentence of the error that a call leads to."""
+  with pytest.raises(errors.UsageError) as error:
+    function(*args, **kwargs)
+  text = str(error.value)
+  assert '\n' not in text
+  return text
+
+
+def test_new_run(tmp_path):
+  """It is named by time and configuration; nothing is written yet."""
+  config = prepare(tmp_path)
+  folder, name = os.path.split(config.logdir)
+  assert folder == str(tmp_path) and name.endswith('-default')
+  assert config.steps == 60 and not os.listdir(tmp_path)
+  assert prepare(tmp_path, '7').logdir == str(tmp_path / '7-default')
+  assert runs.prepare('default', None, None, SMALL).logdir is None
+
+
+def test_newest_unfinished_run_is_continued(tmp_path):
+  make_run(tmp_path, '1', 40)
+  newest = make_run(tmp_path, '2', 80)
+  make_run(tmp_path, '3', name='pybullet_ant')
+  assert prepare(tmp_path).logdir == newest
+  assert runs.last_step(newest) == 80
+
+
+def test_finished_run_starts_another(tmp_path):
+  """60 training steps and as many of evaluation; more steps continue it."""
+  run = make_run(tmp_path, '1', 120)
+  config = prepare(tmp_path)
+  assert config.logdir != run and runs.total_steps(config) == 120
+  assert prepare(tmp_path, steps=70).logdir == run
+  assert prepare(tmp_path, steps=70).steps == 70
+  # By its timestamp it can be chosen all the same.
+  assert prepare(tmp_path, '1').logdir == run
+
+
+def test_older_run_by_its_timestamp(tmp_path):
+  run = make_run(tmp_path, '1', 40, seed=3)
+  make_run(tmp_path, '2', 80)
+  config = prepare(tmp_path, '1')
+  assert config.logdir == run and config.seed == 3
+
+
+def test_stored_values_count_on_resume(tmp_path):
+  make_run(tmp_path, '1', 40, num_agents=2, network='recurrent_gaussian')
+  config = prepare(tmp_path)
+  assert config.num_agents == 2
+  assert config.network is networks.recurrent_gaussian
+  assert prepare(tmp_path, num_agents=2).num_agents == 2
+
+
+@pytest.mark.parametrize('change', [dict(num_agents=3), dict(seed=1)])
+def test_changes_are_refused(tmp_path, change):
+  make_run(tmp_path, '1', 40, num_agents=2)
+  text = refuse(prepare, tmp_path, **change)
+  assert f'Leave {next(iter(change))} away' in text
+
+
+def test_damaged_run_is_refused(tmp_path):
+  """It is neither continued nor passed over."""
+  run = make_run(tmp_path, '1', 40)
+  with open(os.path.join(run, 'config.yaml'), 'w') as file_:
+    file_.write('a: [')
+  assert 'Cannot read' in refuse(prepare, tmp_path)
+  assert 'Cannot read' in refuse(runs.load, run)
+
+
+def test_load(tmp_path):
+  """A run, or the folder of a single one."""
+  assert 'no run in' in refuse(runs.load, tmp_path)
+  run = make_run(tmp_path, '1')
+  assert runs.load(run)[0] == runs.load(tmp_path)[0] == run
+  assert runs.load(run)[1].env == 'Pendulum-v1'
+  other = make_run(tmp_path, '2')
+  text = refuse(runs.load, tmp_path)
+  assert '2 runs' in text and f'--logdir={other}' in text
+
+
+PARAMS = [
+  ({'num_agnets': 1}, 'Did you mean num_agents'),
+  ({'num_agents': 'two'}, 'has to be like 30'),
+  ({'num_agents': 1.5}, 'has to be like 30'),
+  ({'num_agents': 0}, 'has to be like 30'),
+  ({'num_agents': True}, 'has to be like 30'),
+  ({'learning_rate': -1}, 'has to be like 0.0001'),
+  ({'use_gpu': 1}, 'has to be like False'),
+  ({'policy_layers': 5}, 'has to be like'),
+  ({'policy_layers': ['x']}, 'has to be like'),
+  ({'policy_layers': [8, 0]}, 'has to be like'),
+  ({'policy_layers': []}, 'has to be like'),
+  ({'policy_layers': '12'}, 'has to be like'),
+  ({'steps': float('inf')}, 'has to be like'),
+  ({'max_length': float('inf')}, 'has to be like'),
+  ({'network': 'lstm'}, 'choose from feed_forward_gaussian'),
+  ({'optimizer': 'Adam'}, 'choose from AdamOptimizer'),
+  ({'seed': 'x'}, 'has to be int'),
+  ({'gae_lambda': 'x'}, 'has to be float'),
+  ({'max_length': float('nan')}, 'has to be like 1000'),
+]
+
+
+@pytest.mark.parametrize('params, message', PARAMS)
+def test_bad_parameters(params, message):
+  call = functools.partial(runs.prepare, 'default', overrides=params)
+  assert message in refuse(call)
+
+
+def test_good_parameters():
+  overrides = dict(
+    SMALL,
+    num_agents=4.0,
+    init_logstd=-2,
+    policy_layers=(3, 4),
+    optimizer='GradientDescentOptimizer',
+    gae_lambda=0.95,
+    train_on_agent_action=True,
+    seed=0,
+  )
+  config = runs.prepare('default', overrides=overrides)
+  assert config.num_agents == 4 and isinstance(config.num_agents, int)
+  assert config.init_logstd == -2 and config.policy_layers == [3, 4]
+  assert config.optimizer is tf.train.GradientDescentOptimizer
+  assert config.gae_lambda == 0.95 and config.seed == 0
+  assert config.train_on_agent_action is True
+
+
+@pytest.mark.parametrize(
+  'name, message',
+  [
+    (None, 'must specify a configuration'),
+    ('pybullet_pendulun', 'Did you mean pybullet_pendulum'),
+    ('functools', 'is unknown'),
+    ('default', 'names no environment'),
+  ],
+)
+def test_configurations(name, message):
+  assert message in refuse(runs.prepare, name)

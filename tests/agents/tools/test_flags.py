@@ -1,0 +1,71 @@
+"""Flags of the command line."""
+
+import pytest
+
+from agents.tools import errors
+from agents.tools import flags
+from tests import processes
+
+DEFAULTS = {
+  'name': (str, None, 'Text.'),
+  'count': (int, 3, 'Number of things.'),
+  'rate': (float, 0.5, 'Rate of things.'),
+  'fast': (bool, True, 'Whether to hurry.'),
+}
+
+
+def parse(*args):
+  return flags.parse('program', 'What it does.', DEFAULTS, args)
+
+
+def test_values():
+  """All spellings of absl; programs do not share their flags."""
+  args = parse()
+  assert (args.name, args.count, args.rate, args.fast) == (None, 3, 0.5, True)
+  args = parse('--name=a b', '--count', '7', '-rate=1e-3', '--nofast')
+  assert (args.name, args.count, args.rate) == ('a b', 7, 1e-3)
+  assert args.fast is False and parse().fast is True
+  assert parse('--fast=false').fast is False
+
+
+@pytest.mark.parametrize(
+  'args, message',
+  [
+    (['--cuont=1'], 'Flag --cuont is unknown. Did you mean count?'),
+    (['--count=many'], 'count'),
+    (['--rate=x'], 'rate'),
+    (['--fast=maybe'], 'fast'),
+    (['--name'], 'name'),
+    (['stray'], "Argument 'stray' is no flag"),
+  ],
+)
+def test_errors(args, message):
+  with pytest.raises(errors.UsageError) as error:
+    parse(*args)
+  assert message in str(error.value)
+
+
+@pytest.mark.parametrize('flag', ['--help', '-h'])
+def test_help(capsys, flag):
+  with pytest.raises(SystemExit) as end:
+    parse('--count=1', flag)
+  assert end.value.code == 0
+  text = capsys.readouterr().out
+  assert 'What it does.' in text and '--rate=FLOAT' in text
+  assert 'Number of things. (default 3)' in text
+
+
+@pytest.mark.parametrize('program', ['train_ppo', 'visualize_ppo'])
+def test_help_is_quick(program):
+  """It needs no TensorFlow."""
+  code = (
+    'import sys\n'
+    f'from agents import {program}\n'
+    'try:\n'
+    f'  {program}.main(["--help"])\n'
+    'except SystemExit as end:\n'
+    '  print("code", end.code, "tensorflow" in sys.modules)'
+  )
+  output = processes.run_python('-c', code)
+  assert f'usage: python -m agents.{program}' in output
+  assert output.splitlines()[-1] == 'code 0 False'
