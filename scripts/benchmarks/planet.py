@@ -1,0 +1,297 @@
+"""PlaNet's training step, planner, collection and input pipeline.
+
+The baselines are the formulations of the original with the stock operations
+of TensorFlow and its defaults.
+"""
+
+import argparse
+import contextlib
+import os
+import tempfile
+
+from scripts.benchmarks import common
+
+# Multiplications per image of 64 x 64 in the encoder and the decoder.
+_ENCODER = (1476096, 6422528, 4718592, 2097152)
+_DECODER = (1024 * 5 * 5 * 128, 5120000, 12460032, 3110400)
+_EMBEDDED, _ACTIONS = 1024, 6
+
+
+def add_arguments(parser):
+  parser.add_argument('--batch', type=int, default=50, help='sequences')
+  parser.add_argument('--length', type=int, default=50, help='steps of each')
+  parser.add_argument('--amount', type=int, default=1000, help='candidates')
+  parser.add_argument('--horizon', type=int, default=12, help='actions ahead')
+  parser.add_argument('--iterations', type=int, default=10, help='of a plan')
+  parser.add_argument('--task', default='cheetah_run', help='to collect from')
+  parser.add_argument('--units', type=int, default=3, help='to measure')
+
+
+def environ(variant):
+  """TensorFlow leaves oneDNN off on processors without AVX-512."""
+  if variant == 'ours':
+    return {}
+  with open('/proc/cpuinfo') as file_:
+    default = '1' if 'avx512f' in file_.read() else '0'
+  return {'TF_ENABLE_ONEDNN_OPTS': default}
+
+
+def run_step(variant, args):
+  """Measure updates of the whole model on constant data."""
+  from agents.tools.tf1 import tf
+  from planet.training import objectives as objectives_lib
+
+  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+    config = _define_config(logdir, args)
+    graph = _define_graph(config, args)
+    objectives = objectives_lib.compute_objectives(
+      graph.posterior, graph.prior, graph.data, graph, config
+    )
+    update = objectives_lib.apply_optimizers(objectives, graph.trainer, config)
+    return _measure(tf.group(*update[0], *update[1].values()), args.units)
+
+
+def run_plan(variant, args):
+  """Measure plans of one environment."""
+  from agents.tools.tf1 import tf
+  from planet import control
+
+  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+    config = _define_config(logdir, args)
+    graph = _define_graph(config, args, length=1, batch=1)
+    (params,) = config.train_collects.values()
+    agent = _agent_config(config, params, graph)
+    batch_env = _FakeBatchEnv(graph.data)
+    mpc = control.MPCAgent(
+      batch_env,
+      graph.trainer.step,
+      tf.constant(False),
+      tf.constant(False),
+      agent,
+    )
+    action, _ = mpc.perform(tf.range(1), batch_env.observ)
+    return _measure(action, args.units * 5)
+
+
+def run_collect(variant, args):
+  """Measure decisions in a real environment, an episode at a time."""
+  from planet.training import utility
+
+  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+    config = _define_config(logdir, args)
+    graph = _define_graph(config, args, length=1, batch=1)
+    (params,) = config.train_collects.values()
+    with params.unlocked:
+      params.task = params.task._replace(max_length=args.units * 5)
+    cleanups = []
+    try:
+      _, return_ = utility.simulate_episodes(
+        config, params, graph, cleanups, False, False, 'collect'
+      )
+      measurement = _measure(return_, 1)
+    finally:
+      for cleanup in cleanups:
+        cleanup()
+    measurement.units = args.units * 5
+    return measurement
+
+
+def run_data(variant, args):
+  """Measure batches of the pipeline; the baseline is the training step."""
+  if variant == 'baseline':
+    return run_step('ours', args)
+  from agents.tools.tf1 import tf
+  from planet.tools import numpy_episodes
+  from planet.training import utility
+
+  with tempfile.TemporaryDirectory() as logdir:
+    config = _define_config(logdir, args)
+    utility.collect_initial_episodes(config)
+    datasets = numpy_episodes.numpy_episodes(
+      config.train_dir,
+      config.test_dir,
+      config.batch_shape,
+      reader=config.data_reader,
+      loader=config.data_loader,
+      num_chunks=config.num_chunks,
+      preprocess_fn=config.preprocess_fn,
+      seed=0,
+    )
+    batch = tf.data.make_one_shot_iterator(datasets['train']).get_next()
+    return _measure(batch, args.units * 10)
+
+
+def bound_step(args, rate):
+  """CPU seconds of the matrix products of an update."""
+  dense = 3 * _cell(posterior=True) + 3 * _heads()
+  convolutions = 3 * sum(_ENCODER) - _ENCODER[0] + 3 * sum(_DECODER)
+  return 2 * (dense + convolutions) * args.batch * args.length / rate
+
+
+def bound_plan(args, rate):
+  """CPU seconds of the matrix products of a plan."""
+  states = args.amount * args.horizon * args.iterations
+  return 2 * states * (_cell(posterior=False) + _heads(image=False)) / rate
+
+
+def _cell(posterior, size=200, state=30):
+  """Multiplications of one step of the latent model."""
+  prior = (state + _ACTIONS) * size + 2 * size * 3 * size
+  prior += size * size + 2 * size * state
+  if posterior:
+    prior += (size + _EMBEDDED) * size + 2 * size * state
+  return prior
+
+
+def _heads(image=True, size=200, state=30, units=100):
+  """Multiplications of the reward, and of the layer before the decoder."""
+  reward = (size + state) * units + units * units + units
+  return reward + (size + state) * _EMBEDDED * image
+
+
+@contextlib.contextmanager
+def _formulation(variant):
+  """Replace what is ours by the stock operations for the baseline."""
+  from unittest import mock
+
+  if variant == 'ours':
+    yield
+    return
+  from agents.tools import layers
+  from planet import models
+  from planet.control import planning
+  from planet.tools import unroll
+  from scripts.benchmarks import planet_stock as stock
+
+  with contextlib.ExitStack() as stack:
+    for owner, name, value in (
+      (layers, 'conv2d_transpose', stock.conv2d_transpose),
+      (models.RSSM, '_define_posterior', stock.define_posterior),
+      (unroll, 'closed_loop', stock.closed_loop),
+      (planning, '_predict', stock.predict),
+    ):
+      stack.enter_context(mock.patch.object(owner, name, value))
+    yield
+
+
+def _define_config(logdir, args):
+  from agents.tools.attr_dict import AttrDict
+  from planet.scripts import preparation
+
+  params = AttrDict(
+    tasks=[args.task],
+    batch_shape=[args.batch, args.length],
+    planner_amount=args.amount,
+    planner_topk=max(1, args.amount // 10),
+    planner_horizon=args.horizon,
+    planner_iterations=args.iterations,
+    num_seed_episodes=1,
+  )
+  settings = argparse.Namespace(config='default', params=params, seed=0)
+  return preparation.define_config(os.path.join(logdir, '00001'), settings)
+
+
+def _define_graph(config, args, batch=None, length=None):
+  """Networks on constant data, and a trainer in its training phase."""
+  import numpy as np
+
+  from agents.tools.attr_dict import AttrDict
+  from agents.tools.tf1 import tf
+  from planet.training.define_networks import define_networks
+
+  shape = (batch or args.batch, length or args.length)
+  random = np.random.RandomState(0)
+
+  def draw(name, *rest):
+    value = random.uniform(-0.5, 0.5, shape + rest).astype(np.float32)
+    # Constants would be folded while the graph is optimised.
+    return tf.identity(tf.get_local_variable(name, initializer=value))
+
+  data = {
+    'image': draw('image', 64, 64, 3),
+    'action': draw('action', _ACTIONS),
+    'reward': draw('reward'),
+    'length': tf.fill(shape[:1], shape[1]),
+  }
+  graph = define_networks(data, config)
+  trainer = AttrDict(
+    step=tf.constant(1),
+    global_step=tf.constant(1),
+    log=tf.constant(False),
+    phase=tf.constant('train'),
+  )
+  with graph.unlocked:
+    graph.update(trainer=trainer, step=trainer.step)
+  return graph
+
+
+def _agent_config(config, params, graph):
+  from planet.training import collection
+
+  agent = collection.agent_config(config, params, graph, 'benchmark')
+  with agent.unlocked:
+    agent.preprocess_fn = lambda x: x
+  return agent
+
+
+class _FakeBatchEnv:
+  """What an agent asks of its environment, for one that stands still."""
+
+  def __init__(self, data):
+    self.observ = data['image'][:, 0]
+    self.action = data['action'][:, 0]
+
+  def __len__(self):
+    return 1
+
+
+def _measure(fetches, units):
+  """Execute once to warm up, then as often as it says."""
+  from agents.tools.tf1 import tf
+
+  with tf.Session() as sess:
+    sess.run(
+      [tf.global_variables_initializer(), tf.local_variables_initializer()]
+    )
+    sess.run(fetches)
+    with common.Measurement(units) as measurement:
+      for _ in range(units):
+        sess.run(fetches)
+  return measurement
+
+
+SUBJECTS = [
+  common.Subject(
+    'planet-step',
+    'an update of PlaNet, against the stock operations',
+    'updates',
+    run_step,
+    add_arguments,
+    environ,
+    bound_step,
+  ),
+  common.Subject(
+    'planet-plan',
+    'a plan of PlaNet, against the stock operations',
+    'plans',
+    run_plan,
+    add_arguments,
+    environ,
+    bound_plan,
+  ),
+  common.Subject(
+    'planet-collect',
+    'decisions of PlaNet in an environment, against the stock operations',
+    'decisions',
+    run_collect,
+    add_arguments,
+    environ,
+  ),
+  common.Subject(
+    'planet-data',
+    'batches of the input pipeline, against updates that consume them',
+    'batches',
+    run_data,
+    add_arguments,
+  ),
+]

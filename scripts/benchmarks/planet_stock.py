@@ -1,0 +1,61 @@
+"""Formulations of the original PlaNet that ours replaces, for benchmarks."""
+
+from agents.tools import layers
+from agents.tools.tf1 import tf
+from planet.tools.shape import shape
+
+
+def conv2d_transpose(
+  inputs,
+  filters,
+  kernel_size,
+  strides=1,
+  activation=None,
+  name='conv2d_transpose',
+):
+  """Transposed convolution by the general kernel for all sizes."""
+  _, height, width, channels = inputs.shape.as_list()
+  with tf.variable_scope(None, name):
+    kernel = layers._kernel(
+      'kernel', (kernel_size, kernel_size, filters, channels)
+    )
+    size = [(x - 1) * strides + kernel_size for x in (height, width)]
+    sizes = tf.stack([tf.shape(inputs)[0]] + size + [filters])
+    outputs = tf.nn.conv2d_transpose(inputs, kernel, sizes, strides, 'VALID')
+    outputs.set_shape([inputs.shape.as_list()[0]] + size + [filters])
+    outputs = tf.nn.bias_add(outputs, layers._bias(filters))
+    return activation(outputs) if activation else outputs
+
+
+def closed_loop(cell, embedded, prev_action, debug=False):
+  """Recurrent network that decides anew at every step to use the input."""
+  del debug
+  use_obs = tf.ones(tf.shape(embedded[:, :, :1])[:3], tf.bool)
+  (prior, posterior), _ = tf.nn.dynamic_rnn(
+    cell,
+    (embedded, prev_action, use_obs),
+    dtype=tf.float32,
+    swap_memory=True,
+  )
+  return prior, posterior
+
+
+def predict(cell, state, obs, actions):
+  """Recurrent network along zero observations, for the planner."""
+  batch, horizon = shape(actions)[:2]
+  zeros = tf.zeros(tf.stack([batch, horizon] + shape(obs)[1:]))
+  zeros.set_shape([None, horizon] + obs.shape.as_list()[1:])
+  use_obs = tf.zeros(tf.stack([batch, horizon, 1]), tf.bool)
+  (_, states), _ = tf.nn.dynamic_rnn(
+    cell,
+    (zeros, actions, use_obs),
+    initial_state=state,
+  )
+  return states
+
+
+def define_posterior(self, prev_state, prev_action, obs, prior):
+  """Posterior that computes the prior once more."""
+  del prior
+  prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
+  return self._posterior_tpl(prior, obs)
