@@ -60,8 +60,7 @@ class DDPG:
 
   Attributes:
     sess: Session of the networks.
-    main: Networks that learn, on staged batches.
-    target: Their slow copies, on the next states of staged batches.
+    main, target: Networks that learn, and their slow copies.
     o_stats, g_stats: Normalizers.
     buffer: Replay of this rank.
     demo_buffer: Replay of the demonstrations, None without `bc_loss`.
@@ -331,14 +330,11 @@ class DDPG:
     return shapes
 
   def _create_network(self):
+    limits = self.norm_eps, self.norm_clip, self.sess
     with tf.variable_scope('o_stats'):
-      self.o_stats = Normalizer(
-        self.dimo, self.norm_eps, self.norm_clip, self.sess
-      )
+      self.o_stats = Normalizer(self.dimo, *limits)
     with tf.variable_scope('g_stats'):
-      self.g_stats = Normalizer(
-        self.dimg, self.norm_eps, self.norm_clip, self.sess
-      )
+      self.g_stats = Normalizer(self.dimg, *limits)
     graph = training_graph.TrainingGraph(self)
     self._graph = graph
     self.main, self.target = graph.main, graph.target
@@ -351,15 +347,7 @@ class DDPG:
     self.Q_adam.sync()
     self.pi_adam.sync()
     self._init_target_net()
-    self._act = {}
-    for name, net in (('main', self.main), ('target', self.target)):
-      # Feeding staged tensors bypasses the stage.
-      feeds = [net.o_tf, net.g_tf]
-      for compute_Q in (False, True):
-        fetches = [net.pi_tf, net.Q_pi_tf] if compute_Q else [net.pi_tf]
-        self._act[name, compute_Q] = tf_util.make_function(
-          fetches, feeds, self.sess
-        )
+    self._act = graph.define_acting()
 
   def _create_buffers(self, buffer):
     shapes = {

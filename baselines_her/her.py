@@ -64,17 +64,9 @@ def learn(
   comm = mpi.world()
   rank = comm.Get_rank()
   tf_util.set_global_seeds(None if seed is None else seed + 1000000 * rank)
-  spec = getattr(env, 'specs', None) or [env.spec]
-  params = config.define_params(spec[0].id, replay_strategy, override_params)
-  if checkpoint_dir and list_checkpoints(checkpoint_dir):
-    config.check_params(params)
-  elif rank == 0:
-    config.write_params(params)
-  params = config.prepare_params(params)
-  params['rollout_batch_size'] = env.num_envs
-  if demo_file is not None:
-    params['bc_loss'] = 1
-  params.update(kwargs)
+  params = _define_params(
+    env, replay_strategy, override_params, demo_file, checkpoint_dir, kwargs
+  )
   config.log_params(params)
   if comm.Get_size() == 1:
     _warn_about_single_worker()
@@ -269,6 +261,24 @@ def _check_seeds(comm):
   comm.Bcast(root, root=0)
   if comm.Get_rank() != 0:
     assert local[0] != root[0], 'two ranks draw the same random numbers'
+
+
+def _define_params(
+  env, replay_strategy, override_params, demo_file, checkpoint_dir, kwargs
+):
+  """All settings; those of a new run are stored beside its log."""
+  spec = getattr(env, 'specs', None) or [env.spec]
+  params = config.define_params(spec[0].id, replay_strategy, override_params)
+  if checkpoint_dir and list_checkpoints(checkpoint_dir):
+    config.check_params(params)
+  elif mpi.world().Get_rank() == 0:
+    config.write_params(params)
+  params = config.prepare_params(params)
+  params['rollout_batch_size'] = env.num_envs
+  if demo_file is not None:
+    params['bc_loss'] = 1
+  params.update(kwargs)
+  return params
 
 
 def _make_workers(env, eval_env, policy, dims, params):

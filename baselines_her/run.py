@@ -21,6 +21,7 @@ from baselines_her import demonstrations
 from baselines_her import envs
 from baselines_her import logger
 from baselines_her import settings
+from baselines_her import util
 from baselines_her import vec_env
 
 parse_args = settings.parse_args
@@ -87,7 +88,7 @@ def prepare(args, extra):
     UsageError: If something is wrong.
   """
   settings.check_flags(args)
-  size = settings.launch_size()
+  size = mpi.world().Get_size()
   kwargs = settings.split_settings(extra)
   env = envs.make(args.env)
   env.close()
@@ -176,12 +177,9 @@ def run(argv=None):
 
   def work():
     args, _ = parse_args(argv)
-    if args.num_cpu > 1:
-      from baselines_her import util
-
-      if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
-        return
-    mpi.abort_on_errors()
+    if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+      return
+    util.install_mpi_excepthook()
     with stopping.handle_signals(
       'Stopping after this cycle; press Ctrl-C again to exit at once.'
     ):

@@ -9,7 +9,6 @@ import types
 
 from agents.tools import errors
 from agents.tools import files
-from agents.tools import mpi
 
 # Name: type, default, meaning.
 FLAGS = {
@@ -221,15 +220,6 @@ def describe():
   lines.append(f'  {", ".join([x for x in _LEARN if x != "replay_strategy"])}')
   lines.append(f'  {", ".join(_EXTRA)}')
   return '\n'.join(lines)
-
-
-def launch_size():
-  """Number of ranks of the job.
-
-  Raises:
-    UsageError: If the launcher and mpi4py do not fit together.
-  """
-  return mpi.world().Get_size()
 
 
 def _flatten(kwargs, known):

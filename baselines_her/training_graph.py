@@ -67,6 +67,24 @@ class TrainingGraph:
       for gradients in self._gradients
     ]
 
+  def define_acting(self):
+    """Functions that act.
+
+    Returns:
+      Dict from `main` or `target`, and whether values are wanted, to a
+      function of observations and goals [batch, size] to a list of the
+      actions and, if wanted, their values [batch, 1].
+    """
+    functions = {}
+    for name in ('main', 'target'):
+      net = getattr(self, name)
+      for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf]):
+        # Feeding what the stage returns leaves the stage alone.
+        functions[name, len(fetches) > 1] = tf_util.make_function(
+          fetches, [net.o_tf, net.g_tf], self._sess
+        )
+    return functions
+
   def _define_stage(self):
     """Placeholders of a batch, and the operations that put and get it."""
     shapes = self._agent.stage_shapes

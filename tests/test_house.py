@@ -141,7 +141,7 @@ def list_functions():
   """Tuples of path, name and number of lines, documentation left out."""
   return [
     (path, node.name, node.end_lineno - node.lineno + 1 - count_doc(node))
-    for path in list_files('agents', 'planet', 'scripts', 'tests')
+    for path in list_files(*OURS)
     for node in ast.walk(parse(path))
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
   ]
@@ -160,7 +160,7 @@ def test_functions_are_short():
 
 def test_files_are_short():
   """At most 400 lines, the first of which is a docstring."""
-  for path in list_files('agents', 'planet', 'scripts', 'tests'):
+  for path in list_files(*OURS):
     with open(os.path.join(golden.ROOT, path)) as file_:
       assert len(file_.readlines()) <= 400, path
     assert ast.get_docstring(parse(path)), path

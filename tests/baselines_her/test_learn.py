@@ -99,7 +99,14 @@ def test_recorded(name, tmp_path, monkeypatch):
       np.testing.assert_allclose(rollouts[index][1][key], wanted, **toy.RUN)
   golden.assert_close([x[2] for x in rollouts], data['episode_success'])
   golden.assert_close([x[3] for x in rollouts], data['episode_Q'], atol=1e-5)
-  table = rows(tmp_path)
+  _check_end(data, policy, final, rows(tmp_path))
+  params = json.loads((tmp_path / 'params.json').read_text())
+  assert params['env_name'] == 'ToyPoint-v0'
+
+
+def _check_end(data, policy, final, table):
+  """Log, replay and weights of a recorded run."""
+  meta, names = data.meta, list(data['var_names'])
   assert len(table) == meta['n_epochs']
   for row, wanted in zip(table, data['logs']):
     assert sorted(row) == list(data['logs_keys'])
@@ -115,8 +122,6 @@ def test_recorded(name, tmp_path, monkeypatch):
   for key in names:
     wanted = data['w_final.' + toy.key_of(key)]
     np.testing.assert_allclose(final[key], wanted, **toy.RUN, err_msg=key)
-  params = json.loads((tmp_path / 'params.json').read_text())
-  assert params['env_name'] == 'ToyPoint-v0'
 
 
 def test_number_of_epochs(tmp_path, monkeypatch):
