@@ -20,6 +20,8 @@ _OPTIONAL = {
   'train_on_agent_action': bool,
   'seed': int,
 }
+# Real numbers whose defaults happen to be whole.
+_REAL = ('init_logstd', 'kl_cutoff_factor', 'kl_cutoff_coef', 'kl_init_penalty')
 
 
 def find_config(name):
@@ -191,7 +193,7 @@ def _convert(config, key, value):
     )
   if key in ('network', 'optimizer'):
     return _find_function(key, value)
-  kind = _OPTIONAL.get(key) or type(config[key])
+  kind = float if key in _REAL else _OPTIONAL.get(key) or type(config[key])
   try:
     if kind in (int, float):
       return _convert_number(kind, value, key not in ('init_logstd', 'seed'))

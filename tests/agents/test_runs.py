@@ -141,7 +141,8 @@ def test_good_parameters():
   overrides = dict(
     SMALL,
     num_agents=4.0,
-    init_logstd=-2,
+    init_logstd=-1.5,
+    kl_init_penalty=0.5,
     policy_layers=(3, 4),
     optimizer='GradientDescentOptimizer',
     gae_lambda=0.95,
@@ -150,7 +151,8 @@ def test_good_parameters():
   )
   config = runs.prepare('default', overrides=overrides)
   assert config.num_agents == 4 and isinstance(config.num_agents, int)
-  assert config.init_logstd == -2 and config.policy_layers == [3, 4]
+  assert config.init_logstd == -1.5 and config.kl_init_penalty == 0.5
+  assert config.policy_layers == [3, 4]
   assert config.optimizer is tf.train.GradientDescentOptimizer
   assert config.gae_lambda == 0.95 and config.seed == 0
   assert config.train_on_agent_action is True

@@ -1,0 +1,266 @@
+"""The programs of PPO: training, resuming, bad input, videos."""
+
+import os
+import signal
+import time
+import types
+
+import numpy as np
+import pytest
+
+from agents import runs
+from agents import train_ppo
+from agents import visualize_ppo
+from agents.tools import errors
+from tests import processes
+from tests.agents import training_runs
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+  """Folder of a finished run, and what it printed."""
+  logdir = tmp_path_factory.mktemp('finished')
+  result = training_runs.train(logdir, args=['--seed=3'])
+  assert result.code == 0, result.output
+  return logdir, result.output
+
+
+def test_files(finished):
+  """80 training steps are two updates, with as many of evaluation."""
+  logdir, output = finished
+  names = os.listdir(training_runs.run_dir(logdir))
+  for name in ('config.yaml', 'scores.csv', 'metrics.jsonl', 'checkpoint'):
+    assert name in names
+  assert {'train', 'eval', 'model.ckpt-160.index'} <= set(names)
+  assert not [x for x in names if x.startswith('.')]
+  rows = training_runs.scores(logdir)
+  assert [x[:2] for x in rows] == [
+    ('train', 40),
+    ('eval', 80),
+    ('train', 120),
+    ('eval', 160),
+  ]
+  for phase, step, score in rows:
+    assert f'Score {score:.2f}.' in output and f'{phase}, step {step}' in output
+  keys = {
+    key.split('/')[-1] for x in training_runs.metrics(logdir) for key in x
+  }
+  assert {'kl_change', 'penalty', 'mean_score', 'avg_policy_loss'} <= keys
+
+
+def test_same_seed_same_scores(finished, tmp_path):
+  """Also when the environments are in processes of their own."""
+  command = training_runs.command(tmp_path, args=['--seed=3'])
+  result = training_runs.finish(training_runs.start(*command))
+  assert result.code == 0, result.output
+  assert training_runs.scores(tmp_path) == training_runs.scores(finished[0])
+
+
+def test_resume(tmp_path):
+  """The step goes on; there is nothing to do for a finished run."""
+  result = training_runs.train(tmp_path, args=['--seed=4', '--steps=40'])
+  assert result.code == 0, result.output
+  first = training_runs.scores(tmp_path)
+  assert [x[1] for x in first] == [40, 80]
+  result = training_runs.train(tmp_path, args=['--seed=4'])
+  assert result.code == 0, result.output
+  assert 'Continue the run in' in result.output
+  rows = training_runs.scores(tmp_path)
+  assert [x[1] for x in rows] == [40, 80, 120, 160] and rows[:2] == first
+  steps = [x['global_step'] for x in training_runs.metrics(tmp_path)]
+  assert steps == sorted(steps)
+  run = training_runs.run_dir(tmp_path)
+  assert {'model.ckpt-80.index', 'model.ckpt-160.index'} <= set(os.listdir(run))
+  _, config = runs.load(run)
+  assert config.steps == 80
+  assert not list(train_ppo.train(config, False))
+
+
+def test_steps_restored_from_the_checkpoint(finished):
+  """Count of the filters: all training steps of both agents."""
+  from agents.tools.tf1 import tf
+
+  path = os.path.join(training_runs.run_dir(finished[0]), 'model.ckpt-160')
+  reader = tf.train.NewCheckpointReader(path)
+  assert reader.get_tensor('global_step') == 160
+  assert reader.get_tensor('normalize_observ/count') == 80
+  assert reader.get_tensor('memory/length').tolist() == [0, 0]
+  names = reader.get_variable_to_shape_map()
+  assert not [x for x in names if '_temporary' in x]
+  assert any('Adam' in x for x in names)
+
+
+def test_sigterm_saves(tmp_path):
+  """Exit code 0 and a checkpoint to go on from, and no orphans."""
+  command = training_runs.command(tmp_path, {'steps': 1e6})
+  process = training_runs.start(*command)
+  try:
+    training_runs.wait_for(process, 'Update 2 eval')
+    children = find_children(process.pid)
+    process.send_signal(signal.SIGTERM)
+    began = time.time()
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert time.time() - began < 20
+    assert 'Repeat the command to continue.' in output
+  finally:
+    process.kill()
+  assert children and not processes.wait_for_end(children)
+  step = runs.last_step(training_runs.run_dir(tmp_path))
+  assert step >= 80
+  result = training_runs.train(
+    tmp_path, {'steps': 1e6}, args=[f'--steps={step // 2 + 40}']
+  )
+  assert result.code == 0, result.output
+  rows = training_runs.scores(tmp_path)
+  assert [x[1] for x in rows] == list(range(40, 40 * len(rows) + 1, 40))
+
+
+def find_children(pid):
+  """Processes that host environments."""
+  with open(f'/proc/{pid}/task/{pid}/children') as file_:
+    return [int(x) for x in file_.read().split()]
+
+
+@pytest.mark.parametrize('kills', [pytest.param(5, marks=pytest.mark.slow)])
+def test_resume_after_being_killed(tmp_path, kills):
+  """SIGKILL at random moments; every start goes on without complaint."""
+  params = {'steps': 1e6}
+  random = np.random.RandomState(kills)
+  last = 0
+  for _ in range(kills):
+    process = training_runs.start(
+      *training_runs.command(tmp_path, params, ['--noenv_processes'])
+    )
+    try:
+      training_runs.wait_for(process, 'eval')
+      time.sleep(random.uniform(0, 5))
+      assert process.poll() is None
+    finally:
+      process.kill()
+      process.communicate()
+    step = runs.last_step(training_runs.run_dir(tmp_path))
+    assert step >= last
+    last = step
+  result = training_runs.train(tmp_path, params, [f'--steps={last // 2 + 80}'])
+  assert result.code == 0, result.output
+  steps = [x[1] for x in training_runs.scores(tmp_path)]
+  assert steps == list(range(40, 40 * len(steps) + 1, 40))
+
+
+PENDULUM = ['--config=default', '--env=Pendulum-v1']
+BAD = [
+  ([], 'must specify a configuration'),
+  (['--config=pybullet_pendulun'], 'Did you mean pybullet_pendulum'),
+  (['--config=default'], 'names no environment'),
+  (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
+  (['--config=default', '--env=CartPole-v1'], 'continuous actions'),
+  ([*PENDULUM, '--params=[1]'], 'give a mapping'),
+  ([*PENDULUM, '--params={a: ['], 'is no YAML'),
+  ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
+  ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
+  ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
+]
+
+
+def fail(capsys, program, args):
+  """Sentence that a command line leads to."""
+  assert program.run(args) == 2
+  error = capsys.readouterr().err.strip()
+  assert error.startswith('Error: ') and '\n' not in error
+  return error
+
+
+@pytest.mark.parametrize('args, message', BAD)
+def test_bad_input(capsys, tmp_path, args, message):
+  """One sentence and exit code 2; nothing appears on disk."""
+  logdir = tmp_path / 'runs'
+  error = fail(capsys, train_ppo, [*args, f'--logdir={logdir}'])
+  assert message in error
+  assert not logdir.exists()
+
+
+def test_unwritable_logdir(capsys, tmp_path):
+  (tmp_path / 'file').write_text('')
+  error = fail(
+    capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}/file/logdir']
+  )
+  assert 'Cannot write to the logdir' in error
+
+
+def test_damaged_configuration(capsys, tmp_path):
+  """It is named, and stays as it is."""
+  path = tmp_path / '20200101T000000-default' / 'config.yaml'
+  path.parent.mkdir()
+  path.write_text('a: [')
+  error = fail(capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}'])
+  assert str(path) in error and path.read_text() == 'a: ['
+  assert os.listdir(path.parent) == ['config.yaml']
+
+
+def test_exit_code_of_the_program(tmp_path):
+  """No traceback either."""
+  result = training_runs.finish(
+    training_runs.start('-m', 'agents.train_ppo', '--config=default')
+  )
+  assert result.code == 2 and 'Traceback' not in result.output
+  assert result.output.strip().splitlines()[-1].startswith('Error: ')
+
+
+def prepare(**settings):
+  params = {**training_runs.SMALL, 'env': 'Pendulum-v1', **settings}
+  return runs.prepare('default', overrides=params)
+
+
+def test_training_without_a_folder(tmp_path, monkeypatch):
+  """With a recurrent policy, on PyBullet; nothing is written."""
+  monkeypatch.chdir(tmp_path)
+  config = prepare(
+    network='recurrent_gaussian', steps=40, env='InvertedPendulumBulletEnv-v0'
+  )
+  scores = list(train_ppo.train(config, False))
+  # One per step; the untrained pendulum falls within some steps.
+  assert len(scores) == 2 and all(2 < x <= 20 for x in scores)
+  assert not os.listdir(tmp_path)
+
+
+def test_agents_that_cannot_be_shared():
+  comm = types.SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 3)
+  with pytest.raises(errors.UsageError, match='cannot share 2 agents evenly'):
+    next(train_ppo.train(prepare(), False, comm))
+
+
+def test_videos(finished, tmp_path):
+  """A video and a line per episode, also from a folder that was moved."""
+  logdir = tmp_path / 'moved'
+  os.symlink(training_runs.run_dir(finished[0]), logdir)
+  outdir = tmp_path / 'videos'
+  args = [f'--logdir={logdir}', f'--outdir={outdir}', '--num_episodes=2']
+  process = training_runs.start(
+    '-m', 'agents.visualize_ppo', *args, '--noenv_processes'
+  )
+  result = training_runs.finish(process)
+  assert result.code == 0, result.output
+  assert 'Mean score' in result.output and 'of 2 episodes' in result.output
+  assert sorted(os.listdir(outdir)) == [
+    'agent1-episode-1.mp4',
+    'agent1-episode-2.mp4',
+    'episodes.jsonl',
+  ]
+  assert result.output.count('20 steps') == 2
+  assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
+  assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
+
+
+def test_bad_input_for_videos(capsys, finished, tmp_path):
+  def sentence(*args):
+    return fail(capsys, visualize_ppo, list(args))
+
+  run = training_runs.run_dir(finished[0])
+  assert 'must specify a logdir' in sentence()
+  assert 'There is no run' in sentence(f'--logdir={tmp_path}')
+  assert 'give at least 1' in sentence(f'--logdir={run}', '--num_episodes=0')
+  assert 'no checkpoint model.ckpt-7' in sentence(
+    f'--logdir={run}', '--checkpoint=model.ckpt-7'
+  )
+  assert not os.path.exists(os.path.join(run, 'videos'))
