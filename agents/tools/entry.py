@@ -13,8 +13,9 @@ def run(function) -> int:
     function: Function without arguments.
 
   Returns:
-    0 after success and when the user asked to stop, 2 for bad input, whose
-    sentence is printed. Other errors are raised.
+    0 after success and when the user asked to stop; 2 for bad input, and 1
+    when a process with environments was killed, whose sentences are printed.
+    Other errors are raised.
   """
   try:
     function()
@@ -25,3 +26,6 @@ def run(function) -> int:
   except errors.UsageError as error:
     print(f'Error: {error}', file=sys.stderr)
     return 2
+  except errors.WorkerDeath as error:
+    print(f'Error: {error} Repeat the command to continue.', file=sys.stderr)
+    return 1

@@ -158,7 +158,7 @@ class EnvHost:
       return self._conn.recv()
     except (EOFError, OSError):
       self._failure = self._describe_death()
-      raise RuntimeError(self._failure) from None
+      raise errors.WorkerDeath(self._failure) from None
 
   def _check(self):
     if self._failure:

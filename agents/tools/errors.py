@@ -10,6 +10,14 @@ class UsageError(ValueError):
   """
 
 
+class WorkerDeath(RuntimeError):
+  """A process with environments has ended, without an error of its own.
+
+  Somebody or the system has killed it; the sentence tells how. Programs print
+  it without a traceback and exit with code 1.
+  """
+
+
 def suggest(name: str, known) -> str:
   """Sentence that names the nearest known names, or lists all of them."""
   known = sorted(set(known))
