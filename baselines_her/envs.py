@@ -34,18 +34,14 @@ class GoalEnv:
     )
     self.observation_space = _declare_float32(env.observation_space)
     self.action_space = env.action_space
+    # Bound once, as the environment is stepped millions of times.
+    self.step, self.reset = env.step, env.reset
     self._row_by_row = base_name(env_id).startswith(_REWARD_ROW_BY_ROW)
 
   def __getattr__(self, name):
     if name == '_env' or name.startswith('__'):
       raise AttributeError(name)
     return getattr(self._env, name)
-
-  def step(self, action):
-    return self._env.step(action)
-
-  def reset(self):
-    return self._env.reset()
 
   def compute_reward(self, achieved_goal, desired_goal, info):
     """Rewards [batch] of goals [batch, size] and a dict of arrays."""

@@ -18,7 +18,6 @@ def dense(
   kernel_initializer=None,
   trainable=True,
   scope=None,
-  product=tf.matmul,
 ):
   """Fully connected layer over the last dimension.
 
@@ -32,8 +31,6 @@ def dense(
     trainable: Whether the variables are trainable.
     scope: Exact name of the scope, to share the weights of an earlier call
       where variables are reused; overrides `name`.
-    product: Function of the inputs [rows, features] and the kernel to their
-      product.
 
   Returns:
     Float tensor [..., units].
@@ -42,9 +39,9 @@ def dense(
   with tf.variable_scope(scope, None if scope else name):
     kernel = _kernel('kernel', (features, units), kernel_initializer, trainable)
     if inputs.shape.ndims == 2:
-      outputs = product(inputs, kernel)
+      outputs = tf.matmul(inputs, kernel)
     else:
-      outputs = product(tf.reshape(inputs, [-1, features]), kernel)
+      outputs = tf.matmul(tf.reshape(inputs, [-1, features]), kernel)
     if use_bias:
       outputs = tf.nn.bias_add(outputs, _bias(units, trainable))
     if activation:
