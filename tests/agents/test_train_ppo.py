@@ -230,24 +230,21 @@ def test_agents_that_cannot_be_shared():
     next(train_ppo.train(prepare(), False, comm))
 
 
-def test_videos(finished, tmp_path):
+def test_videos(capsys, finished, tmp_path):
   """A video and a line per episode, also from a folder that was moved."""
   logdir = tmp_path / 'moved'
   os.symlink(training_runs.run_dir(finished[0]), logdir)
   outdir = tmp_path / 'videos'
   args = [f'--logdir={logdir}', f'--outdir={outdir}', '--num_episodes=2']
-  process = training_runs.start(
-    '-m', 'agents.visualize_ppo', *args, '--noenv_processes'
-  )
-  result = training_runs.finish(process)
-  assert result.code == 0, result.output
-  assert 'Mean score' in result.output and 'of 2 episodes' in result.output
+  assert visualize_ppo.run([*args, '--noenv_processes']) == 0
+  output = capsys.readouterr().out
+  assert 'Mean score' in output and 'of 2 episodes' in output
   assert sorted(os.listdir(outdir)) == [
     'agent1-episode-1.mp4',
     'agent1-episode-2.mp4',
     'episodes.jsonl',
   ]
-  assert result.output.count('20 steps') == 2
+  assert output.count('20 steps') == 2
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
   assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
 

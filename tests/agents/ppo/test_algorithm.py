@@ -1,7 +1,6 @@
 """The algorithm within the whole graph, and by its four callbacks."""
 
 import numpy as np
-import pytest
 
 from agents import configs
 from agents import networks
@@ -117,14 +116,13 @@ def snapshot(sess):
   }
 
 
-@pytest.mark.parametrize('network', ['feed_forward', 'recurrent'])
-def test_evaluation_changes_nothing(network):
+def test_evaluation_changes_nothing():
   """Neither statistics nor memory nor weights; actions are the means."""
   flags, batch_env, algorithm = define(
     make_envs(2, 3),
     update_every=2,
     max_length=3,
-    network=getattr(networks, network + '_gaussian'),
+    network=networks.recurrent_gaussian,
   )
   outputs = tools.simulate(batch_env, algorithm, flags['log'], flags['reset'])
   last = [recorded.variable('last_action'), recorded.variable('last_mean')]
