@@ -143,7 +143,12 @@ def _define_loader(params):
   name = parameters.read(params, 'loader')
   loader = getattr(loaders, f'{name}_loader')
   if name in ('cache', 'recent'):
-    loader = bind(loader, every=parameters.read(params, 'loader_every'))
+    get = bind(parameters.read, params)
+    loader = bind(
+      loader,
+      every=get('loader_every'),
+      max_episodes=get('loader_max_episodes'),
+    )
   return loader
 
 

@@ -127,6 +127,9 @@ PARAMETERS = {
     'how episodes are drawn for training',
   ),
   'loader_every': _P(1000, integer(1), 'episodes between folder scans'),
+  'loader_max_episodes': _P(
+    500, integer(0), 'episodes in memory per loader, 0 for all'
+  ),
   'loader_window': _P(None, integer(1, optional=True), 'unused'),
   # Model.
   'model': _P('rssm', choice('rssm', 'ssm', 'drnn'), 'latent dynamics'),

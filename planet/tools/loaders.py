@@ -4,6 +4,7 @@ Without a seed, loaders draw from the global generators of Python and NumPy,
 like the original; its recorded sequences depend on the order of the draws.
 """
 
+import collections
 import glob
 import logging
 import os
@@ -16,10 +17,12 @@ import numpy as np
 _PATIENCE = 30.0
 
 
-def cache_loader(reader, directory, batch_size, every, seed=None):
-  """Keep all episodes in memory and look for new ones now and then.
+def cache_loader(
+  reader, directory, batch_size, every, seed=None, max_episodes=None
+):
+  """Draw from all episodes, and look for new ones now and then.
 
-  Yields episodes in fresh permutations of a random sample of the cache.
+  Yields episodes in fresh permutations of a random sample of all.
 
   Args:
     reader: Function from filename to episode.
@@ -27,6 +30,8 @@ def cache_loader(reader, directory, batch_size, every, seed=None):
     batch_size: Unused.
     every: Number of episodes between two scans, and size of the sample.
     seed: Seed of generators of its own.
+    max_episodes: Number of episodes to keep in memory, None for all. Others
+      are read again when they are drawn, so the order stays the same.
 
   Yields:
     Episodes as returned by the reader.
@@ -36,16 +41,18 @@ def cache_loader(reader, directory, batch_size, every, seed=None):
   """
   del batch_size
   draws = _generators(seed)
-  cache = {}
+  memory, known = _Memory(reader, directory, max_episodes), []
   waiting = _Waiting(directory)
   while True:
-    selected = _sample(list(cache.values()), every, draws[0])
-    yield from _permuted(selected, every, draws[1])
-    cache.update(_read_new(reader, directory, cache))
-    waiting.check(cache)
+    selected = _sample(known, every, draws[0])
+    yield from memory.read(_permuted(selected, every, draws[1]))
+    known += memory.scan()
+    waiting.check(known)
 
 
-def recent_loader(reader, directory, batch_size, every, seed=None):
+def recent_loader(
+  reader, directory, batch_size, every, seed=None, max_episodes=None
+):
   """Draw half of the episodes from those that are new since the last scan.
 
   Args:
@@ -55,6 +62,7 @@ def recent_loader(reader, directory, batch_size, every, seed=None):
     every: Number of episodes between two scans. Half of it is the size of
       the samples from new and from old episodes.
     seed: Seed of generators of its own.
+    max_episodes: Number of episodes to keep in memory, see `cache_loader`.
 
   Yields:
     Episodes as returned by the reader.
@@ -64,16 +72,16 @@ def recent_loader(reader, directory, batch_size, every, seed=None):
   """
   del batch_size
   draws = _generators(seed)
-  recent, cache = {}, {}
+  memory, recent, known = _Memory(reader, directory, max_episodes), [], []
   half = max(1, every // 2)
   waiting = _Waiting(directory)
   while True:
-    selected = _sample(list(recent.values()), half, draws[0])
-    selected += _sample(list(cache.values()), half, draws[0])
-    yield from _permuted(selected, every, draws[1])
-    cache.update(recent)
-    recent = _read_new(reader, directory, cache)
-    waiting.check(cache or recent)
+    selected = _sample(recent, half, draws[0])
+    selected += _sample(known, half, draws[0])
+    yield from memory.read(_permuted(selected, every, draws[1]))
+    known += recent
+    recent = memory.scan()
+    waiting.check(known or recent)
 
 
 def reload_loader(reader, directory, batch_size, seed=None):
@@ -184,14 +192,49 @@ def _list(directory):
   return sorted(glob.glob(pattern))
 
 
-def _read_new(reader, directory, known):
-  episodes = {}
-  for filename in _list(directory):
-    if filename not in known:
-      episode = _read(reader, filename)
-      if episode is not None:
-        episodes[filename] = episode
-  return episodes
+class _Memory:
+  """Episodes of a folder, of which those used last stay in memory.
+
+  Args:
+    reader: Function from filename to episode.
+    directory: Folder of .npz files.
+    limit: Number of episodes to keep, None for all.
+  """
+
+  def __init__(self, reader, directory, limit):
+    self._reader = reader
+    self._directory = directory
+    self._limit = limit or float('inf')
+    self._known = set()
+    self._kept = collections.OrderedDict()
+
+  def scan(self):
+    """Names of the files that are new and can be read."""
+    return [
+      filename
+      for filename in _list(self._directory)
+      if filename not in self._known and self._load(filename) is not None
+    ]
+
+  def read(self, filenames):
+    """Yield episodes by their names, without those that are gone."""
+    for filename in filenames:
+      if filename in self._kept:
+        self._kept.move_to_end(filename)
+        yield self._kept[filename]
+      else:
+        episode = self._load(filename)
+        if episode is not None:
+          yield episode
+
+  def _load(self, filename):
+    episode = _read(self._reader, filename)
+    if episode is not None:
+      self._known.add(filename)
+      self._kept[filename] = episode
+      if len(self._kept) > self._limit:
+        self._kept.popitem(last=False)
+    return episode
 
 
 def _read(reader, filename):

@@ -41,7 +41,10 @@ def test_default():
   assert config.savers == [{'exclude': ('.*_temporary.*',)}]
   assert config.cell.func is models.RSSM
   assert config.cell.args == (30, 200, 200)
-  assert config.data_loader.keywords == {'every': 1000}
+  assert config.data_loader.keywords == {
+    'every': 1000,
+    'max_episodes': 500,
+  }
   main = config.optimizers.main
   assert main.learning_rate == 1e-3 and main.clipping == 1000.0
   assert main.optimizer_cls.keywords == {'epsilon': 1e-4}

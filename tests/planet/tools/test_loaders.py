@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -160,3 +161,49 @@ def test_dummy_data(tmp_path):
   )
   assert 0 <= one['x'].min() and one['x'].max() < 1
   assert (one['x'] != two['x']).all()
+
+
+@pytest.mark.parametrize(
+  'loader', [loaders.cache_loader, loaders.recent_loader]
+)
+def test_bounded_memory(loader, tmp_path):
+  """The order is the same, and few episodes are alive at a time."""
+  for number in range(12):
+    (tmp_path / f'{number:02}.npz').touch()
+  alive = weakref.WeakSet()
+
+  class Episode:
+    def __init__(self, filename):
+      self.name = read_name(filename)
+      alive.add(self)
+
+  def names(amount, most, **kwargs):
+    stream = loader(Episode, str(tmp_path), 4, every=5, seed=1, **kwargs)
+    result = []
+    for episode in itertools.islice(stream, amount):
+      result.append(episode.name)
+      assert len(alive) <= most
+    return result
+
+  expected = names(40, 13)
+  assert len(set(expected)) > 8
+  assert names(40, 4, max_episodes=3) == expected
+
+
+def test_episodes_that_vanish(tmp_path):
+  """Files that are deleted while they are not in memory are passed over."""
+  for number in range(4):
+    (tmp_path / f'{number}.npz').touch()
+
+  def read(filename):
+    open(filename).close()
+    return read_name(filename)
+
+  stream = loaders.cache_loader(
+    read, str(tmp_path), 4, every=8, seed=1, max_episodes=1
+  )
+  next(stream)
+  for number in range(3):
+    (tmp_path / f'{number}.npz').unlink()
+  rest = list(itertools.islice(stream, 20))
+  assert set(rest[10:]) == {'3'}
