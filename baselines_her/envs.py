@@ -103,7 +103,14 @@ def make(env_id, render_mode=None):
     from agents.tools import opengl
 
     opengl.select_backend()
-  env = env_border.make(env_id, render_mode)
+  import gymnasium
+
+  try:
+    env = env_border.make(env_id, render_mode)
+  except gymnasium.error.Error as error:
+    raise errors.UsageError(
+      f'Environment {env_id!r} cannot be made: {error}'
+    ) from None
   _check_goals(env, env_id)
   return GoalEnv(env, env_id)
 

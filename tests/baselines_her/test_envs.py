@@ -166,6 +166,9 @@ def test_unknown_and_missing(monkeypatch):
     envs.make('FetchRech-v1')
   with pytest.raises(errors.UsageError, match='Pendulum-v1 cannot be used'):
     envs.make('Pendulum-v1')
+  for name in ('tests.baselines_her:None-v0', 'no_such_module:Env-v0'):
+    with pytest.raises(errors.UsageError, match='Environment'):
+      envs.make(name)
   assert envs.base_name('HandReach-v0') == 'HandReach'
   assert envs.base_name('Plain') == 'Plain'
   assert isinstance(envs.make('FetchReach-v4').spec, types.SimpleNamespace)
