@@ -316,7 +316,9 @@ def _versions(registry, env_id):
 def _is_maintained(spec):
   entry = spec.entry_point
   name = entry if isinstance(entry, str) else getattr(entry, '__name__', '')
-  return 'mujoco_py' not in name and ':MujocoPy' not in name
+  # Once it is imported, gymnasium-robotics offers those that need mujoco_py.
+  gone = ('mujoco_py', ':MujocoPy', 'gymnasium_robotics.envs.mujoco.')
+  return not any(x in name for x in gone)
 
 
 @functools.cache

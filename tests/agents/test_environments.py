@@ -104,6 +104,14 @@ def test_batch_equals_wrapped_environments(env, workers):
   reference.close()
 
 
+def test_resolving_does_not_depend_on_what_came_before():
+  """Robotics, once imported, brings old ids back that cannot run."""
+  env_border.resolve('FetchReach-v4')
+  env_border.resolve.cache_clear()
+  assert env_border.resolve('HalfCheetah-v3') == ('gymnasium', 'HalfCheetah-v5')
+  assert env_border.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
+
+
 def test_path_of_python():
   """PyBullet must not put its own `agents` in front of ours."""
   before = list(sys.path)
