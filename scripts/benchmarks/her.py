@@ -80,22 +80,6 @@ def run_rollout(variant, args):
   return measurement
 
 
-def bound_update(args, rate):
-  """CPU seconds of the matrix products of an update, nothing else.
-
-  Five networks are evaluated forwards. The critic's loss goes back through
-  one of them, for weights and, but for the first layer, inputs; the actor's
-  through the critic, for inputs only, and through the actor.
-  """
-  hidden, batch = 256, 256
-  inner = 2 * hidden**2 * 2 * batch
-  outer = 2 * hidden * (sum(_DIMS[x] for x in 'ogu')) * batch
-  forward, weights, inputs = 5, 2, 3
-  return (
-    inner * (forward + weights + inputs) + outer * (forward + weights)
-  ) / rate
-
-
 def _run_bare(args):
   """The environment as the library makes it, reset once per episode."""
   import gymnasium
@@ -229,7 +213,6 @@ SUBJECTS = [
     run_update,
     _add_updates,
     _one_thread,
-    bound_update,
   ),
   common.Subject(
     'her-rollout',

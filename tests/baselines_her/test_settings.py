@@ -67,7 +67,7 @@ def test_settings_take_effect():
     ('--relative_goals=1', 'type bool'),
     ('--random_eps=1.5', 'between 0 and 1'),
     ('--replay_strategy=final', 'future, none'),
-    ('--override_params={"hiden": 3}', 'Did you mean hidden'),
+    ('--override_params={"hiden":3}', 'Did you mean hidden'),
     ('--override_params=3', 'type dict'),
     ('--rollout_batch_size=3', '--num_env'),
     ('--bc_loss=1', '--demo_file'),
