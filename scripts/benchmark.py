@@ -49,7 +49,7 @@ def main(argv=None):
   results = {'ours': [], 'baseline': []}
   for repeat in range(args.repeats):
     for variant, measured in results.items():
-      measured.append(run_child(subject, variant, rest))
+      measured.append(run_child(subject, variant, args, rest))
       print_row(f'{variant} {repeat + 1}', subject, measured[-1])
   summary = summarize(subject, args, results, machine)
   print(
@@ -67,10 +67,10 @@ def main(argv=None):
     print(json.dumps(summary))
 
 
-def run_child(subject, variant, rest):
+def run_child(subject, variant, args, rest):
   """Measure one variant in a process of its own; returns plain numbers."""
   command = [sys.executable, '-m', 'scripts.benchmark', subject.name]
-  environ = {**os.environ, **subject.environ(variant)}
+  environ = {**os.environ, **subject.environ(variant, args)}
   result = subprocess.run(
     command + ['--child', variant, *rest],
     env=environ,

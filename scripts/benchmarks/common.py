@@ -17,8 +17,8 @@ class Subject:
     run: Function from the variant, `ours` or `baseline`, and the parsed
       arguments to a `Measurement`. Called in a process of its own.
     add_arguments: Adds the sizes as flags to an argparse parser.
-    environ: Function from the variant to environment variables of the
-      process, for what counts before TensorFlow is imported.
+    environ: Function from the variant and the arguments to environment
+      variables of the process, for what counts before TensorFlow is imported.
     bound: Function from the arguments and the measured rate of matrix
       products in FLOP per CPU second to the CPU seconds per unit that cannot
       be undercut, or None if unknown.
@@ -29,7 +29,7 @@ class Subject:
   unit: str
   run: Callable
   add_arguments: Callable = lambda parser: None
-  environ: Callable = lambda variant: {}
+  environ: Callable = lambda variant, args: {}
   bound: Callable | None = None
 
 

@@ -24,16 +24,26 @@ def add_arguments(parser):
   parser.add_argument('--horizon', type=int, default=12, help='actions ahead')
   parser.add_argument('--iterations', type=int, default=10, help='of a plan')
   parser.add_argument('--task', default='cheetah_run', help='to collect from')
+  parser.add_argument(
+    '--stock_onednn',
+    type=int,
+    choices=(0, 1),
+    default=None,
+    help='whether the baseline uses oneDNN; by default as TensorFlow decides, '
+    'that is 1 on processors with AVX-512',
+  )
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
-def environ(variant):
+def environ(variant, args):
   """TensorFlow leaves oneDNN off on processors without AVX-512."""
   if variant == 'ours':
     return {}
-  with open('/proc/cpuinfo') as file_:
-    default = '1' if 'avx512f' in file_.read() else '0'
-  return {'TF_ENABLE_ONEDNN_OPTS': default}
+  default = args.stock_onednn
+  if default is None:
+    with open('/proc/cpuinfo') as file_:
+      default = int('avx512f' in file_.read())
+  return {'TF_ENABLE_ONEDNN_OPTS': str(default)}
 
 
 def run_step(variant, args):

@@ -30,8 +30,9 @@ def run(variant, args):
   return measure(args, _create_batch_env if variant == 'ours' else _one_by_one)
 
 
-def environ(variant):
+def environ(variant, args):
   """The original leaves the number of threads to TensorFlow."""
+  del args
   if variant == 'ours':
     return {}
   names = ('TF_NUM_INTRAOP_THREADS', 'TF_NUM_INTEROP_THREADS')
