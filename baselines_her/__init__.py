@@ -1,6 +1,12 @@
 """HER: deep deterministic policy gradients with hindsight relabelling."""
 
+import os
+
 from agents.tools import lazy
+
+# Products of single rows gain nothing from threads, which get into each
+# other's way. Counts if NumPy is not loaded yet.
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 
 lazy.export(
   __name__,

@@ -108,7 +108,8 @@ class DDPG:
     self.create_actor_critic = util.import_function(network_class)
     self.dimo, self.dimg, self.dimu = (input_dims[x] for x in 'ogu')
     self.stage_shapes = self._define_stage_shapes()
-    with self._choose_graph():
+    taken = self._scope_variables(tf.get_default_graph())
+    with tf_util.own_graph(taken and not reuse):
       self.sess = tf_util.get_session()
       with tf.variable_scope(scope, reuse=reuse or None):
         self._create_network()
@@ -140,21 +141,39 @@ class DDPG:
       `compute_Q` a list of the actions and the values [batch, 1].
     """
     o, g = self._preprocess_og(o, ag, g)
-    net = 'target' if use_target_net else 'main'
-    values = self._act[net, compute_Q](
-      o.reshape(-1, self.dimo), g.reshape(-1, self.dimg)
-    )
+    o, g = o.reshape(-1, self.dimo), g.reshape(-1, self.dimg)
+    frozen = self._frozen.get(use_target_net)
+    if frozen:
+      values = frozen(o, g, compute_Q)
+    else:
+      net = 'target' if use_target_net else 'main'
+      values = self._act[net, compute_Q](o, g)
     u = values[0]
     # Chance is asked in this order also when it has no effect, so that the
     # numbers do not depend on the settings.
     u += noise_eps * self.max_u * np.random.randn(*u.shape)
-    u = _clip(u, self.max_u)
+    u = util.clip(u, self.max_u)
     replaced = np.random.binomial(1, random_eps, u.shape[0]).reshape(-1, 1)
     random = np.random.uniform(-self.max_u, self.max_u, u.shape)
     u += replaced * (random - u)
     if u.shape[0] == 1:
       u = u[0]
     return [u, values[1]] if compute_Q else u
+
+  @contextlib.contextmanager
+  def fixed_weights(self, use_target_net=False):
+    """Act faster while no weight changes, such as during an episode.
+
+    Args:
+      use_target_net: Whether the slow copy will act.
+    """
+    net = self.target if use_target_net else self.main
+    freeze = getattr(net, 'freeze', lambda sess: None)
+    self._frozen = {use_target_net: freeze(self.sess)}
+    try:
+      yield
+    finally:
+      self._frozen = {}
 
   def step(self, obs):
     """Best actions for a dict of observations, as baselines' models do.
@@ -310,18 +329,6 @@ class DDPG:
     for variable, value in zip(variables, weights):
       variable.load(value, self.sess)
 
-  @contextlib.contextmanager
-  def _choose_graph(self):
-    """The default graph, or a new one if it has an agent of this scope."""
-    if self.reuse or not self._scope_variables(tf.get_default_graph()):
-      yield
-      return
-    seed = tf.get_default_graph().seed
-    with tf.Graph().as_default() as graph:
-      tf.set_random_seed(seed)
-      with tf_util.single_threaded_session(graph).as_default():
-        yield
-
   def _define_stage_shapes(self):
     dims = {k: v for k, v in self.input_dims.items() if k[:5] != 'info_'}
     shapes = OrderedDict((k, (None, dims[k])) for k in sorted(dims))
@@ -348,6 +355,7 @@ class DDPG:
     self.pi_adam.sync()
     self._init_target_net()
     self._act = graph.define_acting()
+    self._frozen = {}
 
   def _create_buffers(self, buffer):
     shapes = {
@@ -368,7 +376,7 @@ class DDPG:
       g = self.subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
-    return _clip(o, self.clip_obs), _clip(g, self.clip_obs)
+    return util.clip(o, self.clip_obs), util.clip(g, self.clip_obs)
 
   def _init_target_net(self):
     """Make the slow copies equal to the networks."""
@@ -386,11 +394,6 @@ class DDPG:
     )
 
   _updates = 0
-
-
-def _clip(values, limit):
-  """What `np.clip` does, in less time for small arrays."""
-  return np.minimum(np.maximum(values, -limit), limit)
 
 
 # Arguments that a saved policy does without.

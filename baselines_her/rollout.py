@@ -14,7 +14,7 @@ class RolloutWorker:
 
   Args:
     venv: Vector of environments; see `baselines_her.vec_env`. It is reset.
-    policy: Agent with `get_actions`.
+    policy: Agent with `get_actions` and `fixed_weights`.
     dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     logger: Has `warn`.
     T: Time limit of the environments.
@@ -92,7 +92,8 @@ class RolloutWorker:
     """
     while True:
       self.reset_all_rollouts()
-      episode, successes, Qs = self._play()
+      with self.policy.fixed_weights(self.use_target_net):
+        episode, successes, Qs = self._play()
       if episode is not None:
         break
       self.logger.warn('NaN caught during rollout generation. Trying again...')

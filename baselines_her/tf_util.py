@@ -1,5 +1,6 @@
 """Sessions, flat views of variables, and files of variables."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -54,6 +55,23 @@ def single_threaded_session(graph=None):
   )
   config.gpu_options.allow_growth = True
   return tf.Session(config=config, graph=graph)
+
+
+@contextlib.contextmanager
+def own_graph(wanted):
+  """Build in a graph and session of one's own, or in the default ones.
+
+  Args:
+    wanted: Whether to create them; the graph gets the default graph's seed.
+  """
+  if not wanted:
+    yield
+    return
+  seed = tf.get_default_graph().seed
+  with tf.Graph().as_default() as graph:
+    tf.set_random_seed(seed)
+    with single_threaded_session(graph).as_default():
+      yield
 
 
 def make_function(fetches, feeds, sess=None):

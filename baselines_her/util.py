@@ -72,6 +72,11 @@ def nn(input, layers_sizes, reuse=None, flatten=False, name=''):
   return input
 
 
+def clip(values, limit):
+  """What `np.clip` does, in less time for small arrays."""
+  return np.minimum(np.maximum(values, -limit), limit)
+
+
 def convert_episode_to_batch_major(episode):
   """Turn lists over time of arrays [batch, size] into [batch, time, size]."""
   return {

@@ -219,6 +219,36 @@ def test_many_updates_in_one_run(name):
   np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
+@pytest.mark.parametrize('name', ['ddpg_plain', 'ddpg_relative_maxu'])
+def test_acting_with_fixed_weights(name):
+  """In NumPy as in the graph, with the same random numbers."""
+  data = toy.load(name)
+  with toy.session():
+    policy = toy.make_policy(data)
+    for index in range(5):
+      case = toy.group(data, f'act{index}_')
+      _, noise, random, with_q, target, seed = case['meta']
+      np.random.seed(int(seed))
+      with policy.fixed_weights(bool(target)):
+        result = policy.get_actions(
+          *(case[key] for key in ('o', 'ag', 'g')),
+          noise_eps=float(noise),
+          random_eps=float(random),
+          use_target_net=bool(target),
+          compute_Q=bool(with_q),
+        )
+      u, Q = result if with_q else (result, None)
+      golden.assert_close(u, case['u'])
+      if with_q:
+        golden.assert_close(Q, case['Q'])
+    # Afterwards, new weights count again.
+    before = policy.get_actions(*(case[key] for key in ('o', 'ag', 'g')))
+    for variable in tf.trainable_variables():
+      variable.load(np.zeros(variable.shape), policy.sess)
+    after = policy.get_actions(*(case[key] for key in ('o', 'ag', 'g')))
+    assert before.any() and not after.any()
+
+
 def test_pickles_act_the_same(tmp_path):
   """Also the second one, also beside the agent, also pickled again."""
   data = toy.load('ddpg_plain')
