@@ -253,7 +253,7 @@ def resolve(env_id: str) -> tuple[str, str]:
   if versions:
     newest = versions[max(versions)]
     logging.getLogger(__name__).info(
-      '%s cannot run any more, using %s.', env_id, newest
+      '%s is not available any more, using %s.', env_id, newest
     )
     return 'gymnasium', newest
   if env_id in _gym_registry():

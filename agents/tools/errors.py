@@ -2,6 +2,8 @@
 
 import difflib
 
+_MOST_LISTED = 20
+
 
 class UsageError(ValueError):
   """Bad input: one sentence says what was given, what is allowed, what to do.
@@ -19,9 +21,12 @@ class WorkerDeath(RuntimeError):
 
 
 def suggest(name: str, known) -> str:
-  """Sentence that names the nearest known names, or lists all of them."""
+  """Sentence that names the nearest known names, or lists some of them."""
   known = sorted(set(known))
   close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
   if close:
     return f'Did you mean {" or ".join(close)}?'
+  if len(known) > _MOST_LISTED:
+    listed = ', '.join(known[:: len(known) // _MOST_LISTED][:_MOST_LISTED])
+    return f'There are {len(known)}, among them {listed}.'
   return f'Known are: {", ".join(known)}.'

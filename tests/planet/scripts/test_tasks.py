@@ -62,8 +62,8 @@ def test_suite_environments(name, repeat, components, actions):
 @pytest.mark.parametrize(
   'name, state, actions, message',
   [
-    ('gym_cheetah', 17, 6, 'HalfCheetah-v3 cannot run any more, using'),
-    ('gym_racecar', None, 3, 'CarRacing-v0 cannot run any more, using'),
+    ('gym_cheetah', 17, 6, 'HalfCheetah-v3 is not available any more, using'),
+    ('gym_racecar', None, 3, 'CarRacing-v0 is not available any more, using'),
     ('gym_InvertedPendulumBulletEnv-v0', 5, 1, None),
     ('gym_Pendulum-v1', 3, 1, None),
   ],
