@@ -228,3 +228,12 @@ def test_tensorflow_is_imported_in_one_place():
       if any(belongs_to(name, 'tensorflow') for name in names):
         found.add(path)
   assert found == {'agents/tools/tf1.py'}
+
+
+def test_shell_scripts_import_what_exists():
+  """Python within shell scripts is seen by no other test."""
+  with open(os.path.join(golden.ROOT, 'scripts', 'setup.sh')) as file_:
+    found = re.findall(r'from ([\w.]+) import (\w+)', file_.read())
+  assert found
+  for package, name in found:
+    assert is_module(f'{package}.{name}'), (package, name)
