@@ -184,7 +184,7 @@ class _Baseline:
       put(get() + (-rate) * m / (np.sqrt(v) + 1e-8))
 
 
-def _one_thread(unused_variant):
+def _one_thread(unused_variant, unused_args):
   return {
     name: '1'
     for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
