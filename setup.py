@@ -68,6 +68,7 @@ setuptools.setup(
       'baselines_her.*',
     ]
   ),
+  package_data={'planet.envs.carla': ['maps/*']},
   python_requires='>=3.10,<3.12',
   install_requires=[
     'tensorflow>=2.21,<2.22',

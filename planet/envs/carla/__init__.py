@@ -1,0 +1,1 @@
+"""Driving in CARLA, with a server and without one."""

@@ -1,0 +1,279 @@
+"""Software camera for a flat world with upright boxes, in NumPy.
+
+Looks straight ahead. The ground is looked up in a texture, as every pixel
+below the horizon sees the same place relative to the vehicle; boxes are
+intersected with the vertical planes of all columns at once.
+"""
+
+import math
+
+import numpy as np
+
+from planet.envs.carla import weather as weather_lib
+
+_NEAR, _FAR = 0.3, 150.0
+_MOST_BOXES = 32
+# Heights of the windows of a vehicle, as shares of its own.
+_GLASS = (0.58, 0.9)
+_SHADES = np.array([1.0, 0.78])
+_DARK = np.array([44.0, 52.0, 62.0])
+_DROP = 4
+
+
+class Camera:
+  """Pinhole camera that moves with a vehicle.
+
+  Args:
+    width, height: Size of the images.
+    source: Width and height of the camera that is imitated. Images of another
+      size show the same section, squeezed.
+    fov: Horizontal field of view in degrees.
+    position: Metres ahead of, to the right of, and above the vehicle.
+    supersample: Samples per pixel and direction, 1 or 2.
+  """
+
+  def __init__(
+    self,
+    width,
+    height,
+    source=(400, 175),
+    fov=120.0,
+    position=(2.0, 0.0, 1.4),
+    supersample=2,
+  ):
+    assert supersample in (1, 2), supersample
+    self._supersample = supersample
+    self._shape = height * supersample, width * supersample
+    focal = source[0] / 2 / math.tan(math.radians(fov) / 2)
+    self.focal = (
+      focal * self._shape[1] / source[0],
+      focal * self._shape[0] / source[1],
+    )
+    self.centre = self._shape[1] / 2, self._shape[0] / 2
+    self._position = position
+    # The middle row of odd heights looks at the horizon itself.
+    self._horizon = (self._shape[0] + 1) // 2
+    self._slopes = np.float32(
+      (np.arange(self._shape[1]) + 0.5 - self.centre[0]) / self.focal[0]
+    )
+    self._rows = np.arange(self._shape[0])[:, None]
+    self._define_ground()
+    self._canvas = np.empty(self._shape, np.uint32)
+
+  def project(self, point):
+    """Column and row, in pixels of the image, of a point.
+
+    Args:
+      point: Metres ahead of, to the right of, and above the vehicle.
+    """
+    depth = point[0] - self._position[0]
+    column = (point[1] - self._position[1]) / depth * self.focal[0]
+    row = (self._position[2] - point[2]) / depth * self.focal[1]
+    return (
+      (self.centre[0] + column) / self._supersample,
+      (self.centre[1] + row) / self._supersample,
+    )
+
+  def render(self, pose, ground, look, boxes, random):
+    """Picture of the world.
+
+    Args:
+      pose: x, y and heading of the vehicle, in metres and radians.
+      ground: `Texture`.
+      look: `Look` of the weather.
+      boxes: `Boxes` to show.
+      random: NumPy generator for the rain.
+
+    Returns:
+      uint8 [height, width, 3].
+    """
+    canvas = self._canvas
+    canvas[: self._horizon] = self._sky(look)[:, None]
+    canvas[self._horizon :] = self._ground(pose, ground, look)
+    if len(boxes):
+      self._paint(pose, look, boxes)
+    if look.rain:
+      self._rain(look, random)
+    if self._supersample == 2:
+      canvas = _halve(canvas)
+    return canvas.view(np.uint8).reshape(canvas.shape + (4,))[..., :3].copy()
+
+  def _define_ground(self):
+    """Places that the pixels below the horizon see, and their fog."""
+    rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.centre[1]
+    depth = self.focal[1] * self._position[2] / rows
+    side = depth[:, None] * self._slopes
+    ahead = np.broadcast_to(depth[:, None], side.shape)
+    self._places = np.stack(
+      [ahead + self._position[0], side + self._position[1]]
+    ).reshape(2, -1)
+    self._places = self._places.astype(np.float32)
+    level = np.searchsorted(weather_lib.DISTANCES, depth)
+    level = np.minimum(level, weather_lib.LEVELS - 1) * 256
+    self._levels = np.ascontiguousarray(
+      np.broadcast_to(level[:, None], side.shape).ravel().astype(np.intp)
+    )
+
+  def _sky(self, look):
+    share = np.linspace(0, 1, self._horizon)[:, None] ** 1.5
+    return weather_lib.pack((1 - share) * look.zenith + share * look.horizon)
+
+  def _ground(self, pose, ground, look):
+    x, y, yaw = pose
+    cos, sin = math.cos(yaw) * ground.scale, math.sin(yaw) * ground.scale
+    places = np.float32([[cos, -sin], [sin, cos]]) @ self._places
+    height, width = ground.pixels.shape
+    columns, rows = places
+    columns += np.float32((x - ground.origin[0]) * ground.scale)
+    rows += np.float32((y - ground.origin[1]) * ground.scale)
+    np.clip(columns, 0, width - 1, out=columns)
+    np.clip(rows, 0, height - 1, out=rows)
+    index = rows.astype(np.intp)
+    index *= width
+    index += columns.astype(np.intp)
+    index = self._levels + ground.pixels.ravel().take(index)
+    return look.palette.ravel().take(index).reshape(-1, self._shape[1])
+
+  def _paint(self, pose, look, boxes):
+    """Paint boxes from far to near."""
+    x, y, yaw = pose
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    x, y = (
+      x + cos * self._position[0] - sin * self._position[1],
+      y + sin * self._position[0] + cos * self._position[1],
+    )
+    gaps = boxes.pose[:, :2] - (x, y)
+    ahead = gaps @ (cos, sin)
+    side = np.abs(gaps @ (-sin, cos))
+    reach = boxes.size[:, 0] + boxes.size[:, 1]
+    seen = (ahead + reach > _NEAR) & (ahead < _FAR)
+    seen &= side < (ahead + reach) * -self._slopes[0] + reach
+    seen = np.flatnonzero(seen)
+    if len(seen) > _MOST_BOXES:
+      seen = seen[np.argsort(ahead[seen], kind='stable')[:_MOST_BOXES]]
+    if len(seen):
+      enter, hit, face = self._intersect(
+        gaps[seen], boxes.pose[seen, 2] - yaw, boxes.size[seen], (cos, sin)
+      )
+      self._fill(look, boxes, seen, enter, hit, face)
+
+  def _intersect(self, gaps, yaw, size, heading):
+    """Depths at which the columns enter boxes, [boxes, columns].
+
+    Returns:
+      Tuple of depths, whether boxes are hit, and whether that is at their
+      front or back rather than at a side.
+    """
+    cos, sin = heading
+    ahead = (gaps @ (cos, sin))[:, None]
+    side = (gaps @ (-sin, cos))[:, None]
+    turn_cos, turn_sin = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
+    along = np.float32(turn_cos * ahead + turn_sin * side)
+    across = np.float32(turn_cos * side - turn_sin * ahead)
+    turn_cos, turn_sin = np.float32(turn_cos), np.float32(turn_sin)
+    ray_along = turn_cos + turn_sin * self._slopes
+    ray_across = turn_cos * self._slopes - turn_sin
+    inverse_along = 1 / np.where(np.abs(ray_along) < 1e-6, 1e-6, ray_along)
+    inverse_across = 1 / np.where(np.abs(ray_across) < 1e-6, 1e-6, ray_across)
+    half = np.float32(size)
+    middle, width = along * inverse_along, np.abs(half[:, :1] * inverse_along)
+    enter_along, leave = middle - width, middle + width
+    middle = across * inverse_across
+    width = np.abs(half[:, 1:2] * inverse_across)
+    enter_across = middle - width
+    leave = np.minimum(leave, middle + width)
+    enter = np.maximum(enter_along, enter_across)
+    hit = leave > np.maximum(enter, np.float32(_NEAR))
+    enter = np.maximum(enter, np.float32(_NEAR))
+    return enter, hit, enter_along > enter_across
+
+  def _fill(self, look, boxes, seen, enter, hit, face):
+    columns = self._shape[1]
+    first = hit.argmax(1)
+    last = columns - hit[:, ::-1].argmax(1)
+    nearest = np.where(hit, enter, np.float32(np.inf)).min(1)
+    order = np.argsort(-nearest, kind='stable')
+    inverse = self.focal[1] / enter
+    height = boxes.size[seen, 2:]
+    eye = self._position[2]
+    limit = self._shape[0]
+    bounds = [
+      np.clip(self.centre[1] + (eye - z * height) * inverse, 0, limit)
+      for z in (0.0, 1.0) + _GLASS
+    ]
+    bottom, top, low, high = (np.rint(x).astype(np.intp) for x in bounds)
+    shown = np.isfinite(nearest)
+    colours = boxes.colour[seen][:, None] * _SHADES[:, None]
+    far = np.where(shown, nearest, 0)[:, None]
+    colours = look.shade(colours, far)
+    dark = look.shade(np.broadcast_to(_DARK, (len(seen), 1, 3)), far)[:, 0]
+    for k in order:
+      if not shown[k]:
+        continue
+      span = slice(first[k], last[k])
+      ends = top[k, span], bottom[k, span]
+      paint = np.where(face[k, span], colours[k, 1], colours[k, 0])
+      self._put(span, *ends, paint)
+      if boxes.glass[seen[k]]:
+        self._put(span, high[k, span], low[k, span], dark[k])
+
+  def _put(self, span, top, bottom, colour):
+    """Paint some columns between two rows each."""
+    first, last = top.min(), bottom.max()
+    rows = self._rows[first:last]
+    np.copyto(
+      self._canvas[first:last, span],
+      colour,
+      where=(rows >= top) & (rows < bottom),
+    )
+
+  def _rain(self, look, random):
+    height, width = self._shape
+    count = int(look.rain * height * width / 1000)
+    rows = random.integers(0, height - _DROP, count)[:, None]
+    columns = random.integers(0, width, count)[:, None]
+    drop = weather_lib.pack(np.array([190.0, 196.0, 206.0]))
+    self._canvas[rows + np.arange(_DROP), columns] = drop
+
+
+def _halve(pixels):
+  """Mean of 2 x 2 packed pixels, rounded half up, two channels at a time."""
+  even, odd = np.uint32(0x00FF00FF), np.uint32(0x00020002)
+  low = pixels & even
+  high = (pixels >> np.uint32(8)) & even
+  means = []
+  for part in (low, high):
+    part = part[::2] + part[1::2]
+    part = part[:, ::2] + part[:, 1::2]
+    part += odd
+    part >>= np.uint32(2)
+    part &= even
+    means.append(part)
+  return means[0] | (means[1] << np.uint32(8))
+
+
+def resize_area(image, width, height):
+  """Shrink an image so that every source pixel counts by its area.
+
+  Args:
+    image: uint8 [source height, source width, channels].
+    width, height: New size, not larger than the old one.
+
+  Returns:
+    uint8 [height, width, channels].
+  """
+  rows = _weights(image.shape[0], height)
+  columns = _weights(image.shape[1], width)
+  channels = image.shape[2]
+  result = rows @ image.reshape(image.shape[0], -1).astype(np.float32)
+  result = result.reshape(height, -1, channels).transpose(0, 2, 1) @ columns.T
+  return (result.transpose(0, 2, 1) + 0.5).astype(np.uint8)
+
+
+def _weights(source, target):
+  """Share of each source pixel in each target pixel, [target, source]."""
+  assert target <= source, (target, source)
+  edges = np.arange(target + 1) * (source / target)
+  low = np.maximum(edges[:-1, None], np.arange(source))
+  high = np.minimum(edges[1:, None], np.arange(source) + 1)
+  return np.float32(np.maximum(0, high - low) * (target / source))

@@ -1,0 +1,372 @@
+"""Driving environment: episodes, measurements and rewards over a backend."""
+
+import logging
+import math
+import types
+
+import numpy as np
+
+from agents.tools import errors
+from agents.tools import spaces
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import env_config
+from planet.envs.carla import measure as measure_lib
+from planet.envs.carla import planner as planner_lib
+from planet.envs.carla import rewards
+from planet.envs.carla import scenarios
+from planet.envs.carla import termination
+
+# Throttle (brake if negative) and steering of the discrete actions.
+DISCRETE_ACTIONS = (
+  (0.0, 0.0),
+  (0.0, -0.5),
+  (0.0, 0.5),
+  (1.0, 0.0),
+  (-0.5, 0.0),
+  (1.0, -0.5),
+  (1.0, 0.5),
+  (-0.5, -0.5),
+  (-0.5, 0.5),
+)
+_FAILED_EPISODES = 5
+_START_TRIES = 20
+
+
+class CarlaEnv:
+  """Drive a car; see docs/carla.md for rewards and terminations.
+
+  Observations are dicts of `state`, float32 [5]: forward speed in m/s, turn
+  in degrees per step, shares of the car off the road and on wrong lanes, and
+  whether it collided. `render` returns the camera image. Actions are float32
+  [2] in [-1, 1]: throttle, or brake if negative; and steering, positive to
+  the right. After wanting to end, an episode may be continued.
+
+  A step in which the world fails returns the last image, reward zero, done,
+  and `info['step_error']`, as do all further steps of the episode.
+
+  Args:
+    config: Dict of some of the keys of `env_config.ENV_CONFIG`.
+    backend: `Backend`, by default made and opened by configuration.
+
+  Raises:
+    UsageError: If the configuration is wrong or the world cannot be had.
+  """
+
+  def __init__(self, config=None, backend=None):
+    self._config = env_config.complete(config or {})
+    self._scenarios = scenarios.find(self._config['scenarios'])
+    self._backend = backend or backend_lib.make(self._config['backend'])
+    self._backend.open(self._config)
+    self._surroundings = measure_lib.Surroundings(self._backend.map)
+    self._reward = rewards.REWARDS[self._config['reward_function']]
+    self.seed(self._config['seed'])
+    self._episode = 0
+    self._failures = 0
+    self._failed = False
+    self._told = False
+    self._measurements = None
+    self._image = None
+
+  @property
+  def observation_space(self):
+    size = 5 if self._config['state'] == 'full' else 1
+    high = np.full(size, np.inf)
+    return spaces.dictionary({'state': spaces.box(-high, high)})
+
+  @property
+  def action_space(self):
+    if self._config['discrete_actions']:
+      import gymnasium
+
+      return gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
+    if not hasattr(self, '_action_space'):
+      self._action_space = spaces.box(-np.ones(2), np.ones(2))
+    return self._action_space
+
+  @property
+  def measurements(self):
+    """Measurements of the last step, a dict of plain values."""
+    return dict(self._measurements)
+
+  @property
+  def backend(self):
+    return self._backend
+
+  @property
+  def surroundings(self):
+    """`Surroundings` on the map."""
+    return self._surroundings
+
+  @property
+  def dt(self):
+    """Seconds per step."""
+    return self._config['dt']
+
+  @property
+  def new_damage(self):
+    """Whether a contact began in the last step."""
+    return self._damage.new
+
+  @property
+  def route(self):
+    """`Route` to the goal of this episode, None if there is none."""
+    return self._route
+
+  def seed(self, seed):
+    """Start all random choices anew; None is different each time."""
+    self._random = np.random.default_rng(seed)
+
+  def reset(self):
+    """Begin an episode.
+
+    Returns:
+      Observation.
+
+    Raises:
+      BackendTrouble: If the last five episodes all failed, or the backend
+        cannot be had any more.
+    """
+    if self._failures >= _FAILED_EPISODES:
+      raise backend_lib.BackendTrouble(
+        f'{self._failures} episodes in a row have failed; the CARLA server '
+        'does not work.'
+      )
+    if not self._failed:
+      self._failures = 0
+    self._failed = False
+    self._episode += 1
+    self._scenario = self._draw_scenario()
+    start, goal = self._draw_route()
+    frame = self._backend.reset(
+      start,
+      self._weather,
+      self._scenario['num_vehicles'],
+      self._scenario['num_pedestrians'],
+      int(self._random.integers(2**31 - 1)),
+    )
+    self._route = goal if self._config['enable_planner'] else None
+    self._coords = start[:2], goal.goal if goal else None
+    self._step, self._total, self._wanted = 0, 0.0, False
+    self._damage = measure_lib.Damage()
+    self._stuck = termination.Stuck(frame.location[:2])
+    self._measurements = self._measure(frame, None)
+    self._record(self._measurements, None, 0.0, False)
+    self._image = self._stack(frame.image, None)
+    return self._observe()
+
+  def step(self, action):
+    """Apply an action for one tick.
+
+    Returns:
+      Tuple of observation, reward, whether the episode should end, and a dict
+      of measurements.
+    """
+    if self._measurements is None:
+      raise RuntimeError('Must reset environment.')
+    if self._failed:
+      return self._observe(), 0.0, True, {'step_error': True}
+    control = self._to_control(action)
+    try:
+      frame = self._backend.tick(control)
+    except backend_lib.BackendTrouble as error:
+      return self._fail(error)
+    self._step += 1
+    last = self._measurements
+    self._damage.update(frame.collisions)
+    now = self._measure(frame, last)
+    reward = self._compute_reward(frame, now, last)
+    self._total += reward
+    stuck = self._stuck.update(frame.location[:2])
+    self._record(now, action, reward, False)
+    now['done'] = termination.should_end(
+      self._config['termination'],
+      now,
+      stuck,
+      self._config['early_terminate_on_collision'],
+    )
+    self._measurements = now
+    self._image = self._stack(frame.image, self._image)
+    info = dict(now)
+    if now['next_command'] == 'REACH_GOAL':
+      self._renew_goal(frame)
+    if self._config['verbose']:
+      print(_describe(now), flush=True)
+    scaled = reward * self._config['reward_scale']
+    return self._observe(), scaled, now['done'], info
+
+  def render(self, *unused_args, **unused_kwargs):
+    """Last image of the camera, uint8 [height, width, 3 per frame]."""
+    return self._image
+
+  def close(self):
+    """Give the world back."""
+    self._backend.close()
+
+  def _draw_scenario(self):
+    scenario = self._scenarios[self._random.integers(len(self._scenarios))]
+    config = self._config
+    weathers = scenario.weather_distribution
+    self._weather = config['weather']
+    if self._weather is None:
+      self._weather = int(weathers[self._random.integers(len(weathers))])
+    result = dict(vars(scenario))
+    for kind in ('vehicles', 'pedestrians'):
+      if config[kind] is not None:
+        result[f'num_{kind}'] = config[kind]
+    return result
+
+  def _draw_route(self):
+    """Pose to begin at, and a `Route` of the scenario's kind or None."""
+    points = self._backend.spawn_points()
+    first = self._explicit('start_pos_id', points)
+    last = self._explicit('end_pos_id', points)
+    kinds = self._scenario['kinds']
+    if last is not None:
+      place = self._locate(last)
+      start = first or points[self._random.integers(len(points))]
+      return start, planner_lib.Route(self._backend.lanes, place)
+    possible = planner_lib.can_have(self._backend.lanes, kinds)
+    for _ in range(_START_TRIES if possible else 0):
+      start = first or points[self._random.integers(len(points))]
+      route = self._draw_goal(start, kinds, 8)
+      if route:
+        return start, route
+    if not self._told:
+      self._told = True
+      logging.getLogger(__name__).info(
+        'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
+      )
+    start = first or points[self._random.integers(len(points))]
+    return start, self._draw_goal(start, None, 60)
+
+  def _explicit(self, key, points):
+    index = self._scenario[key]
+    if index is None:
+      return None
+    if not 0 <= index < len(points):
+      raise errors.UsageError(
+        f'Scenario {self._scenario["name"]} has {key} {index}, but the map '
+        f'has {len(points)} spawn points.'
+      )
+    return points[index]
+
+  def _locate(self, pose):
+    waypoint = self._surroundings.nearest(*pose[:2])
+    lane, arc = self._backend.lanes.locate(waypoint)
+    return (0, 0.0) if lane is None else (lane, arc)
+
+  def _draw_goal(self, pose, kinds, tries):
+    return planner_lib.draw_goal(
+      self._backend.lanes, self._locate(pose), kinds, self._random, tries
+    )
+
+  def _renew_goal(self, frame):
+    """Drive on to another goal, if episodes do not end at goals."""
+    if self._config['termination'] != 'rllib':
+      route = self._draw_goal(frame.location, None, 60)
+      self._route = route or self._route
+      distances = _distances(self._surroundings, self._backend, frame, route)
+      self._measurements.update(distances)
+
+  def _measure(self, frame, last):
+    return measure_lib.measure(
+      self._surroundings,
+      self._backend.lanes,
+      frame,
+      last,
+      self._damage,
+      self._route,
+    )
+
+  def _compute_reward(self, frame, now, last):
+    lane = None
+    if self._config['reward_function'] in rewards.LANE_BASED:
+      lane = self._surroundings.on_lane(
+        *frame.location[:2], frame.velocity[:2], math.radians(frame.yaw)
+      )
+    terms = measure_lib.reward_terms(
+      now, last, self._damage, lane, self._config['dt']
+    )
+    return float(self._reward(terms))
+
+  def _record(self, now, action, reward, done):
+    """Complete the measurements by what concerns the episode."""
+    now.update(
+      episode_id=self._episode,
+      step=self._step,
+      weather=scenarios.WEATHERS[self._weather],
+      map=self._backend.map.name,
+      start_coord=tuple(self._coords[0]),
+      end_coord=self._coords[1] and tuple(self._coords[1]),
+      current_scenario=self._scenario['name'],
+      num_vehicles=self._scenario['num_vehicles'],
+      num_pedestrians=self._scenario['num_pedestrians'],
+      max_steps=self._scenario['max_steps'],
+      displacement=self._stuck.displacement,
+      action=None if action is None else np.asarray(action).tolist(),
+      reward=reward,
+      total_reward=self._total,
+      done=done,
+    )
+
+  def _to_control(self, action):
+    if self._config['discrete_actions']:
+      action = DISCRETE_ACTIONS[int(action)]
+    drive, steer = (float(x) for x in action)
+    if self._config['squash_action_logits']:
+      drive, steer = (2 / (1 + math.exp(-x)) - 1 for x in (drive, steer))
+    return types.SimpleNamespace(
+      throttle=min(max(drive, 0.0), 1.0),
+      brake=min(max(-drive, 0.0), 1.0),
+      steer=min(max(steer, -1.0), 1.0),
+    )
+
+  def _fail(self, error):
+    logging.getLogger(__name__).warning(
+      'Step %d of the episode failed: %s', self._step + 1, error
+    )
+    self._failed = True
+    self._failures += 1
+    return self._observe(), 0.0, True, {'step_error': True}
+
+  def _stack(self, image, last):
+    if self._config['framestack'] == 1 or image is None:
+      return image
+    previous = image if last is None else last[..., 3:]
+    return np.concatenate([previous, image], -1)
+
+  def _observe(self):
+    if self._config['state'] == 'zero':
+      return {'state': np.zeros(1, np.float32)}
+    keys = (
+      'forward_speed',
+      'angular_speed_degree',
+      'intersection_offroad',
+      'intersection_otherlane',
+      'collided',
+    )
+    state = [self._measurements[key] for key in keys]
+    return {'state': np.array(state, np.float32)}
+
+
+def _distances(surroundings, backend, frame, route):
+  """Distances to a new goal, so that the next reward compares with them."""
+  if route is None:
+    return {}
+  x, y = frame.location[:2]
+  lane, arc = backend.lanes.locate(surroundings.nearest(x, y))
+  if lane is None:
+    return {}
+  return {
+    'distance_to_goal': route.distance(lane, arc),
+    'distance_to_goal_euclidean': math.dist((x, y), route.goal),
+  }
+
+
+def _describe(now):
+  return (
+    f'episode {now["episode_id"]} step {now["step"]}: '
+    f'{now["forward_speed"]:.1f} m/s, off {now["intersection_offroad"]:.2f}, '
+    f'other lane {now["intersection_otherlane"]:.2f}, reward '
+    f'{now["reward"]:.2f}, total {now["total_reward"]:.1f}'
+  )

@@ -1,0 +1,167 @@
+"""Driving lanes of a map as arrays, and how they are connected."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+_U_TURN = 150.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Lane:
+  """One driving lane between two ends of its road.
+
+  Attributes:
+    points: Positions and headings in the direction of travel, float64
+      [samples, 3] of metres, metres and radians.
+    arc: Metres from the beginning, float64 [samples].
+    width: Metres.
+    junction: Id of the junction that the lane crosses, or None.
+    turn: Change of heading in degrees, positive to the right.
+    kerb: Whether there is no driving lane to the right.
+    marks: Kinds of the lines to the left and right, of `solid`, `broken`, or
+      None if the map tells none.
+  """
+
+  points: np.ndarray
+  arc: np.ndarray
+  width: float
+  junction: int | None
+  turn: float
+  kerb: bool
+  marks: tuple
+
+  @property
+  def length(self):
+    return float(self.arc[-1])
+
+  def at(self, distance, right=0.0):
+    """Pose on the lane: x, y, and heading in radians.
+
+    Args:
+      distance: Metres from the beginning.
+      right: Metres to the right of the centre.
+    """
+    x, y, yaw = (
+      float(np.interp(distance, self.arc, column)) for column in self.points.T
+    )
+    return x - right * math.sin(yaw), y + right * math.cos(yaw), yaw
+
+
+class Lanes:
+  """All driving lanes of a map, without those that make a U-turn.
+
+  Args:
+    road_map: `carla.Map`.
+    spacing: Metres between samples.
+  """
+
+  def __init__(self, road_map, spacing=1.0):
+    self._numbers = {}
+    self.all = []
+    pairs = road_map.get_topology()
+    for begin, end in pairs:
+      for waypoint in (begin, end):
+        self._add(waypoint, spacing)
+    self.following = [[] for _ in self.all]
+    for begin, end in pairs:
+      first, second = self.number(begin), self.number(end)
+      if first is not None and second is not None:
+        if second not in self.following[first]:
+          self.following[first].append(second)
+    self.centres = self._find_centres()
+
+  def number(self, waypoint):
+    """Index of the lane of a `carla.Waypoint`, None if it is left out."""
+    return self._numbers.get(_key(waypoint))
+
+  def locate(self, waypoint):
+    """Lane and metres along it of a waypoint; (None, 0.0) if left out."""
+    number = self.number(waypoint)
+    if number is None:
+      return None, 0.0
+    lane, location = self.all[number], waypoint.transform.location
+    gaps = (lane.points[:, 0] - location.x) ** 2
+    gaps += (lane.points[:, 1] - location.y) ** 2
+    return number, float(lane.arc[np.argmin(gaps)])
+
+  def spread(self, distance):
+    """Poses every so many metres, none of them in junctions.
+
+    Returns:
+      List of (x, y, heading in radians), at least one per lane.
+    """
+    poses = []
+    for lane in self.all:
+      if lane.junction is None:
+        count = max(1, int(lane.length / distance))
+        step = lane.length / count
+        poses += [lane.at((index + 0.5) * step) for index in range(count)]
+    return poses
+
+  @property
+  def total_length(self):
+    """Metres of all lanes outside of junctions."""
+    return sum(x.length for x in self.all if x.junction is None)
+
+  def _add(self, waypoint, spacing):
+    key = _key(waypoint)
+    if key in self._numbers:
+      return
+    lane = _sample(waypoint, spacing)
+    if lane.junction is not None and abs(lane.turn) > _U_TURN:
+      return
+    self._numbers[key] = len(self.all)
+    self.all.append(lane)
+
+  def _find_centres(self):
+    """Centres of the junctions, float64 [junctions, 2] in metres."""
+    points = {}
+    for lane in self.all:
+      if lane.junction is not None:
+        points.setdefault(lane.junction, []).extend(lane.points[[0, -1], :2])
+    centres = [np.mean(x, 0) for _, x in sorted(points.items())]
+    return np.array(centres).reshape(-1, 2)
+
+
+def _sample(begin, spacing):
+  waypoints = [begin] + list(begin.next_until_lane_end(spacing))
+  poses = []
+  for waypoint in waypoints:
+    transform = waypoint.transform
+    location = transform.location
+    poses.append((location.x, location.y, transform.rotation.yaw))
+  points = np.array(poses, np.float64)
+  points[:, 2] = np.unwrap(np.deg2rad(points[:, 2]))
+  gaps = np.hypot(*np.diff(points[:, :2], axis=0).T)
+  keep = np.concatenate([[True], gaps > 1e-3])
+  points = points[keep]
+  if len(points) == 1:
+    heading = [math.cos(points[0, 2]), math.sin(points[0, 2]), 0.0]
+    points = np.stack([points[0], points[0] + 0.1 * np.array(heading)])
+  gaps = np.hypot(*np.diff(points[:, :2], axis=0).T)
+  right = begin.get_right_lane()
+  return Lane(
+    points=points,
+    arc=np.concatenate([[0.0], np.cumsum(gaps)]),
+    width=begin.lane_width,
+    junction=begin.get_junction().id if begin.is_junction else None,
+    turn=float(np.rad2deg(points[-1, 2] - points[0, 2])),
+    kerb=right is None or str(right.lane_type) != 'Driving',
+    marks=(
+      _kind(begin.left_lane_marking),
+      _kind(begin.right_lane_marking),
+    ),
+  )
+
+
+def _kind(marking):
+  name = 'NONE' if marking is None else str(marking.type)
+  if name in ('NONE', 'Other'):
+    return None
+  return 'broken' if 'Broken' in name else 'solid'
+
+
+def _key(waypoint):
+  return waypoint.road_id, waypoint.section_id, waypoint.lane_id

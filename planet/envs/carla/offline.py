@@ -1,0 +1,152 @@
+"""World without a server: real road geometry, simple cars, software camera."""
+
+import logging
+import math
+
+import numpy as np
+
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import boxes as boxes_lib
+from planet.envs.carla import camera as camera_lib
+from planet.envs.carla import roads
+from planet.envs.carla import scenery
+from planet.envs.carla import texture
+from planet.envs.carla import traffic as traffic_lib
+from planet.envs.carla import vehicle as vehicle_lib
+from planet.envs.carla import weather as weather_lib
+
+_SPAWN_EVERY = 8.0
+# Ticks without contact after which the same obstacle counts again.
+_REARM = 5
+
+
+class OfflineBackend(backend_lib.Backend):
+  """Flat world on an OpenDRIVE map.
+
+  Equal seeds give equal episodes, to the last bit of the images.
+  """
+
+  name = 'offline'
+
+  def open(self, config):
+    self.map = roads.load(config['map'])
+    self._dt = config['dt']
+    self._camera, self._size = _define_cameras(config)
+    self._ground = texture.Texture(self.lanes)
+    self._roads = traffic_lib.Roads(self.lanes)
+    self._scenery = scenery.place(self.lanes)
+    self._looks = {}
+    self._told = False
+
+  def spawn_points(self):
+    return [
+      (x, y, 0.0, math.degrees(yaw))
+      for x, y, yaw in self.lanes.spread(_SPAWN_EVERY)
+    ]
+
+  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+    self._random = np.random.default_rng(seed)
+    x, y, _, yaw = start
+    self._car = vehicle_lib.Bicycle(x, y, math.radians(yaw))
+    if weather not in self._looks:
+      self._looks[weather] = weather_lib.make(weather)
+    self._look = self._looks[weather]
+    self._traffic = traffic_lib.Traffic(
+      self._roads,
+      (x, y),
+      self._clip(num_vehicles),
+      num_pedestrians,
+      self._random,
+    )
+    self._count = 0
+    self._contacts = {}
+    return self._observe([], (0.0, 0.0, 0.0))
+
+  def tick(self, control):
+    car = self._car
+    applied = control.throttle, control.steer, control.brake
+    car.step(*applied, self._dt)
+    pose = car.x, car.y, car.yaw
+    self._traffic.step(pose, car.speed, self._dt)
+    self._count += 1
+    return self._observe(self._collide(), applied)
+
+  def close(self):
+    """There is nothing to give back."""
+
+  @property
+  def obstacles(self):
+    """`Boxes` of vehicles, pedestrians and scenery, in this order."""
+    parts = [self._traffic.cars, self._traffic.walkers, self._scenery]
+    return boxes_lib.join(parts)
+
+  def _clip(self, wanted):
+    count = traffic_lib.fitting(self.lanes, wanted)
+    if count < wanted and not self._told:
+      self._told = True
+      logging.getLogger(__name__).info(
+        'The map has room for %d of %d vehicles.', count, wanted
+      )
+    return count
+
+  def _observe(self, collisions, applied):
+    car = self._car
+    self._boxes = self.obstacles
+    pose = car.x, car.y, car.yaw
+    image = self._camera.render(
+      pose, self._ground, self._look, self._boxes, self._random
+    )
+    if self._size:
+      image = camera_lib.resize_area(image, *self._size)
+    return backend_lib.Frame(
+      frame=self._count,
+      time=self._count * self._dt,
+      image=image,
+      location=(car.x, car.y, 0.0),
+      yaw=math.degrees(car.yaw),
+      velocity=car.velocity + (0.0,),
+      yaw_rate=math.degrees(car.yaw_rate),
+      collisions=collisions,
+      control=applied,
+    )
+
+  def _collide(self):
+    """Stop at obstacles; returns the contacts that begin."""
+    car, boxes = self._car, self.obstacles
+    hits, ways = boxes_lib.overlap(
+      (car.x, car.y, car.yaw), vehicle_lib.EXTENT, boxes.pose, boxes.size
+    )
+    if not len(hits):
+      return []
+    velocities = self._traffic.velocities
+    began = []
+    for index, way in zip(hits.tolist(), ways):
+      last = self._contacts.get(index, -math.inf)
+      self._contacts[index] = self._count
+      car.x += way[0]
+      car.y += way[1]
+      if self._count - last > _REARM:
+        other = velocities[index] if index < len(velocities) else (0.0, 0.0)
+        relative = math.dist(car.velocity, other)
+        began.append((self._kind(index), vehicle_lib.MASS * max(relative, 1.0)))
+        car.speed /= 2
+      else:
+        # Whoever pushes on does not get through.
+        car.speed = min(car.speed, 1.0)
+    return began
+
+  def _kind(self, index):
+    cars = len(self._traffic.cars)
+    if index < cars:
+      return 'vehicle'
+    return 'walker' if index < cars + len(self._traffic.walkers) else 'other'
+
+
+def _define_cameras(config):
+  """Camera, and the size to shrink its images to or None."""
+  size = config['x_res'], config['y_res']
+  source = config['render_x_res'], config['render_y_res']
+  view = dict(source=source, fov=config['fov'], position=config['camera'])
+  if config['offline_direct_render']:
+    return camera_lib.Camera(*size, **view), None
+  return camera_lib.Camera(*source, supersample=1, **view), size

@@ -1,0 +1,195 @@
+"""Routes over the lanes of a map, and the commands on the way."""
+
+import heapq
+import math
+
+import numpy as np
+
+COMMANDS = {
+  'REACH_GOAL': 0,
+  'GO_STRAIGHT': 1,
+  'TURN_RIGHT': 2,
+  'TURN_LEFT': 3,
+  'LANE_FOLLOW': 4,
+}
+_ARRIVED = 3.0
+_AHEAD = 5.0
+_NEAR_JUNCTION = 18.0
+_STRAIGHT = 30.0
+_LENGTHS = (80.0, 600.0)
+
+
+class Route:
+  """Shortest ways to a goal from everywhere, by Dijkstra's algorithm.
+
+  Args:
+    lanes: `Lanes` of the map.
+    goal: Tuple of a lane and the metres along it.
+  """
+
+  def __init__(self, lanes, goal):
+    self._lanes = lanes
+    self.goal_lane, self.goal_arc = goal
+    self.goal = lanes.all[self.goal_lane].at(self.goal_arc)[:2]
+    self._rest = self._search()
+
+  def distance(self, lane, arc):
+    """Metres left from a place on a lane; infinite if there is no way."""
+    if lane == self.goal_lane and arc <= self.goal_arc:
+      return self.goal_arc - arc
+    follow = self._onward(lane)
+    if follow is None:
+      return math.inf
+    return self._lanes.all[lane].length - arc + self._rest[follow]
+
+  def lanes_from(self, lane, arc):
+    """Lanes that the way leads over, the current one included."""
+    path = [lane]
+    if lane == self.goal_lane and arc <= self.goal_arc:
+      return path
+    while len(path) == 1 or path[-1] != self.goal_lane:
+      follow = self._onward(path[-1])
+      if follow is None:
+        break
+      path.append(follow)
+    return path
+
+  def command(self, lane, arc, position, ahead):
+    """Name of the command at a place.
+
+    Args:
+      lane: Index of the lane.
+      arc: Metres along it.
+      position: Coordinates of the vehicle.
+      ahead: Coordinates of the point some metres ahead of it.
+    """
+    if math.dist(position, self.goal) < _ARRIVED:
+      return 'REACH_GOAL'
+    if not is_near_junction(self._lanes, ahead):
+      return 'LANE_FOLLOW'
+    for number in self.lanes_from(lane, arc):
+      crossed = self._lanes.all[number]
+      if crossed.junction is not None:
+        if abs(crossed.turn) < _STRAIGHT:
+          return 'GO_STRAIGHT'
+        return 'TURN_RIGHT' if crossed.turn > 0 else 'TURN_LEFT'
+    return 'LANE_FOLLOW'
+
+  def _onward(self, lane):
+    choices = self._lanes.following[lane]
+    return min(choices, key=self._rest.__getitem__, default=None)
+
+  def _search(self):
+    """Metres from the beginning of every lane to the goal."""
+    before = [[] for _ in self._lanes.all]
+    for lane, choices in enumerate(self._lanes.following):
+      for follow in choices:
+        before[follow].append(lane)
+    rest = [math.inf] * len(before)
+    rest[self.goal_lane] = self.goal_arc
+    queue = [(self.goal_arc, self.goal_lane)]
+    while queue:
+      distance, lane = heapq.heappop(queue)
+      if distance > rest[lane]:
+        continue
+      for previous in before[lane]:
+        total = distance + self._lanes.all[previous].length
+        if total < rest[previous]:
+          rest[previous] = total
+          heapq.heappush(queue, (total, previous))
+    return rest
+
+
+def is_near_junction(lanes, point):
+  """Whether a junction's centre is within 18 m of a point."""
+  if not len(lanes.centres):
+    return False
+  return np.hypot(*(lanes.centres - point).T).min() <= _NEAR_JUNCTION
+
+
+def point_ahead(x, y, yaw):
+  """Coordinates 5 m ahead of a pose; the heading is in radians."""
+  return x + _AHEAD * math.cos(yaw), y + _AHEAD * math.sin(yaw)
+
+
+def classify(lanes, path, start_arc, goal_arc):
+  """Kind of a route: `straight`, `one_curve`, `nav`, or None.
+
+  Straight routes change their heading by less than 15 degrees in total. Those
+  with one curve turn at one junction only, by 60 to 120 degrees. At least two
+  such turns make a `nav` route.
+
+  Args:
+    lanes: `Lanes` of the map.
+    path: Lanes of the route.
+    start_arc: Metres along the first lane.
+    goal_arc: Metres along the last lane.
+  """
+  turns = [
+    abs(lanes.all[x].turn) for x in path if lanes.all[x].junction is not None
+  ]
+  curves = [x for x in turns if x >= 60]
+  if len(curves) >= 2:
+    return 'nav'
+  if len(curves) == 1:
+    return 'one_curve' if curves[0] <= 120 else None
+  bend = 0.0
+  for index, number in enumerate(path):
+    lane = lanes.all[number]
+    first = start_arc if index == 0 else 0.0
+    last = goal_arc if index == len(path) - 1 else lane.length
+    inside = (lane.arc >= first) & (lane.arc <= last)
+    bend += np.abs(np.diff(lane.points[inside, 2])).sum()
+  return 'straight' if np.rad2deg(bend) < 15 else None
+
+
+def can_have(lanes, kinds):
+  """Whether routes of some kinds may exist; curves need a junction to turn."""
+  turns = any(abs(x.turn) >= 60 for x in lanes.all if x.junction is not None)
+  return 'straight' in kinds or turns
+
+
+def draw_goal(lanes, start, kinds, random, tries=60):
+  """Route of a wanted kind and of 80 to 600 m from a start.
+
+  Args:
+    lanes: `Lanes` of the map.
+    start: Tuple of a lane and the metres along it.
+    kinds: Kinds to accept, see `classify`; None accepts any.
+    random: NumPy generator.
+    tries: Number of goals to try.
+
+  Returns:
+    Route, or None if none was found.
+  """
+  places = [n for n, x in enumerate(lanes.all) if x.junction is None]
+  for _ in range(tries):
+    lane = places[random.integers(len(places))]
+    arc = float(random.uniform(0, lanes.all[lane].length))
+    if kinds == ('straight',):
+      lane, arc = _walk_straight(lanes, start, random)
+    route = Route(lanes, (lane, arc))
+    distance = route.distance(*start)
+    if not _LENGTHS[0] <= distance <= _LENGTHS[1]:
+      continue
+    path = route.lanes_from(*start)
+    if kinds is None or classify(lanes, path, start[1], arc) in kinds:
+      return route
+  return None
+
+
+def _walk_straight(lanes, start, random):
+  """Place that is reached by never turning, up to the next bend."""
+  ways = [start[0]]
+  while len(ways) < 20:
+    ahead = min(
+      lanes.following[ways[-1]],
+      key=lambda x: abs(lanes.all[x].turn),
+      default=None,
+    )
+    if ahead is None or ahead in ways or abs(lanes.all[ahead].turn) > 15:
+      break
+    ways.append(ahead)
+  ways = [x for x in ways if lanes.all[x].junction is None] or [start[0]]
+  lane = ways[random.integers(len(ways))]
+  return lane, float(random.uniform(0, lanes.all[lane].length))

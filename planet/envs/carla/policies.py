@@ -1,0 +1,88 @@
+"""Scripted drivers, to compare learned ones with and to try worlds.
+
+A policy is a function from the environment to an action, float32 [2].
+"""
+
+import math
+
+import numpy as np
+
+from planet.envs.carla import vehicle as vehicle_lib
+
+_MAX_STEER = math.radians(35)
+
+
+def stand_still(unused_env):
+  """No pedal, no steering."""
+  return np.zeros(2, np.float32)
+
+
+def full_throttle(unused_env):
+  """Straight on as fast as possible."""
+  return np.float32([1, 0])
+
+
+class Uniform:
+  """Uniformly random actions.
+
+  Args:
+    seed: Of the random numbers.
+    throttle: Lowest and highest first entry.
+    steer: Largest second entry.
+  """
+
+  def __init__(self, seed, throttle=(-1, 1), steer=1):
+    self._random = np.random.default_rng(seed)
+    self._low = throttle[0], -steer
+    self._high = throttle[1], steer
+
+  def __call__(self, unused_env):
+    return np.float32(self._random.uniform(self._low, self._high))
+
+
+class PurePursuit:
+  """Steer to a point ahead on the lane, at a constant speed.
+
+  Source: Coulter (1992), CMU-RI-TR-92-01. At junctions the first branch is
+  taken that is close to the current heading.
+
+  Args:
+    speed: Metres per second to hold.
+    ahead: Metres to the point to steer to.
+  """
+
+  def __init__(self, speed=8.0, ahead=6.0):
+    self._speed, self._ahead = speed, ahead
+
+  def __call__(self, env):
+    now = env.measurements
+    yaw = math.radians(now['current_heading_degree'])
+    waypoint = env.surroundings.nearest(now['x'], now['y'])
+    choices = waypoint.next(self._ahead)
+    points = [x.transform.location for x in choices] or [
+      waypoint.transform.location
+    ]
+    angles = [
+      math.remainder(math.atan2(p.y - now['y'], p.x - now['x']) - yaw, math.tau)
+      for p in points
+    ]
+    angle = min(angles, key=abs)
+    wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / self._ahead)
+    drive = 0.5 * (self._speed - now['forward_speed']) + 0.008 * self._speed
+    return np.clip(np.float32([drive, wheel / _MAX_STEER]), -1, 1)
+
+
+def play(env, policy, steps=100):
+  """Play one episode to its limit, whatever the environment wants.
+
+  Returns:
+    Dict of `return`, metres of `distance`, and number of `collisions`.
+  """
+  env.reset()
+  total, distance, damages = 0.0, 0.0, 0
+  for _ in range(steps):
+    _, reward, _, info = env.step(policy(env))
+    total += reward
+    distance += info['forward_speed'] * env.dt
+    damages += env.new_damage
+  return {'return': total, 'distance': distance, 'collisions': damages}

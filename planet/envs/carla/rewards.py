@@ -1,0 +1,147 @@
+"""Rewards for driving, by the names of the projects that they come from.
+
+Speeds enter in metres per second; only those of the fork that are limited in
+kilometres per hour convert them.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Terms:
+  """What rewards are computed from; `last` values are of the step before.
+
+  Attributes:
+    speed, last_speed: Along the heading, m/s.
+    distance, last_distance: Metres left to the goal.
+    damage, last_damage: Impulse of all collisions so far, N s.
+    new_damage: Whether a contact has begun.
+    collided: Whether there was an impulse in this step.
+    offroad, last_offroad: Share of the footprint off the road.
+    otherlane, last_otherlane: Share on lanes of the other direction.
+    arrived: Whether the goal was reached.
+    lane_speed: Speed along the lane, m/s.
+    lane_offset: Metres from the centre of the lane.
+    steer, brake: Control that was applied.
+    dt: Seconds per step.
+  """
+
+  speed: float = 0.0
+  last_speed: float = 0.0
+  distance: float = 0.0
+  last_distance: float = 0.0
+  damage: float = 0.0
+  last_damage: float = 0.0
+  new_damage: bool = False
+  collided: bool = False
+  offroad: float = 0.0
+  last_offroad: float = 0.0
+  otherlane: float = 0.0
+  last_otherlane: float = 0.0
+  arrived: bool = False
+  lane_speed: float = 0.0
+  lane_offset: float = 0.0
+  steer: float = 0.0
+  brake: float = 0.0
+  dt: float = 0.1
+
+
+def corl2017(t):
+  """Progress, speed-up, and what went wrong since the last step (RLlib)."""
+  reward = _clip(t.last_distance - t.distance, -10, 10)
+  reward += 0.05 * (t.speed - t.last_speed)
+  reward -= 2e-5 * (t.damage - t.last_damage)
+  reward -= 2 * (t.offroad - t.last_offroad)
+  return reward - 2 * (t.otherlane - t.last_otherlane)
+
+
+def custom(t):
+  """Progress, speed, and a bonus for the goal (RLlib)."""
+  reward = _clip(t.last_distance - t.distance, -10, 10)
+  reward += lane_keep(t)
+  return reward + 100 * t.arrived
+
+
+def lane_keep(t):
+  """Speed on the own lane (RLlib)."""
+  reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
+  return reward - t.offroad - t.otherlane
+
+
+def custom1(t):
+  """Speed up to 40 m/s, leaving the road costs with speed (fork)."""
+  reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
+  if t.speed > 40:
+    reward -= (t.speed - 40) / 12
+  if t.offroad > 1e-4:
+    reward -= _clip(5 * t.speed, 0, 50)
+  return reward - 4 * t.otherlane
+
+
+def custom2(t):
+  """Speed without limit (fork)."""
+  reward = t.speed / 10 - 100 * t.new_damage
+  return reward - 10 * t.offroad - 4 * t.otherlane
+
+
+def custom3(t):
+  """Speed with the best value at 30 km/h; the default of the fork."""
+  k = 3.6 * t.speed
+  reward = k / 10 if k < 30 else 12 - 0.3 * k
+  return reward - 300 * t.new_damage - _leaving(t, 5, 2)
+
+
+def custom4(t):
+  """Speed with the best value at 40 km/h (fork)."""
+  k = 3.6 * t.speed
+  reward = k / 10 if k < 40 else 20 - 0.4 * k
+  return reward - 300 * t.new_damage - _leaving(t, 6, 3)
+
+
+def custom_depth(t):
+  """Speed up to 30 km/h; other lanes are free (fork)."""
+  reward = _clip(3.6 * t.speed, 0, 30) / 10
+  return reward - 300 * t.new_damage - _leaving(t, 5, 0)
+
+
+def highway(t):
+  """Progress along the lane (DBC)."""
+  reward = t.lane_speed * t.dt / (1 + abs(t.lane_offset))
+  return reward - float(t.collided) - 0.1 * t.brake - 0.1 * abs(t.steer)
+
+
+def speed_tracking(t):
+  """Speed along the lane up to 8 m/s (gym-carla)."""
+  reward = t.lane_speed - 200 * t.collided - 10 * (t.lane_speed > 8)
+  reward -= abs(t.lane_offset) > 2
+  reward -= 5 * t.steer**2 + 0.2 * abs(t.steer) * t.lane_speed**2
+  return reward - 0.1
+
+
+REWARDS = {
+  function.__name__: function
+  for function in (
+    corl2017,
+    custom,
+    lane_keep,
+    custom1,
+    custom2,
+    custom3,
+    custom4,
+    custom_depth,
+    highway,
+    speed_tracking,
+  )
+}
+# What needs the distance to a goal, and thus a planned route.
+PLANNED = ('corl2017', 'custom')
+# What needs the position on the lane.
+LANE_BASED = ('highway', 'speed_tracking')
+
+
+def _leaving(t, offroad, otherlane):
+  return (t.speed + 1) * (offroad * t.offroad + otherlane * t.otherlane)
+
+
+def _clip(value, low, high):
+  return max(low, min(high, value))

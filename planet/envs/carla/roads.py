@@ -1,0 +1,91 @@
+"""OpenDRIVE maps: shipped ones and those of the user, as `carla.Map`."""
+
+import gzip
+import os
+
+from agents.tools import errors
+
+VERSION = '0.9.16'
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'maps')
+SHIPPED = {'loop': 'loop.xodr', 'grid': 'grid.xodr.gz'}
+
+
+def import_carla():
+  """The `carla` package, which is an extra and loaded when it is needed.
+
+  Raises:
+    UsageError: If it is not installed.
+  """
+  try:
+    import carla
+
+    # Names a package that is something else, such as a source folder.
+    carla.Map  # noqa: B018
+  except (ImportError, AttributeError) as error:
+    raise errors.UsageError(
+      f'The carla task needs the package carla {VERSION} ({error}), also for '
+      'the offline backend; there are wheels for Python 3.10 to 3.12 on '
+      "x86-64 Linux and Windows: pip install 'reference-agents[carla]'."
+    ) from None
+  return carla
+
+
+def read(name):
+  """Text of a map.
+
+  Args:
+    name: Name of a shipped map, or path of a file that ends in `.xodr` or
+      `.xodr.gz`.
+
+  Returns:
+    Tuple of the name without folder and ending, and the OpenDRIVE text.
+
+  Raises:
+    UsageError: If there is no such map or it cannot be read.
+  """
+  path = os.path.expanduser(name)
+  if name in SHIPPED:
+    path = os.path.join(_FOLDER, SHIPPED[name])
+  elif not path.endswith(('.xodr', '.xodr.gz')):
+    raise errors.UsageError(
+      f'Map {name!r} does not exist offline. '
+      f'{errors.suggest(name, SHIPPED)} Or give the path of a .xodr file.'
+    )
+  try:
+    opener = gzip.open if path.endswith('.gz') else open
+    with opener(path, 'rt', encoding='utf-8') as file_:
+      text = file_.read()
+  except (OSError, UnicodeDecodeError, EOFError) as error:
+    raise errors.UsageError(
+      f'Cannot read the map {path}: {error}. Give the path of a .xodr file.'
+    ) from None
+  return os.path.basename(path).partition('.xodr')[0], text
+
+
+def load(name):
+  """Map of the given name or file.
+
+  Args:
+    name: See `read`.
+
+  Returns:
+    `carla.Map` with at least one driving lane.
+
+  Raises:
+    UsageError: If the file is missing or holds no usable map.
+  """
+  carla = import_carla()
+  short, text = read(name)
+  try:
+    road_map = carla.Map(short, text)
+    lanes = road_map.get_topology()
+  except RuntimeError as error:
+    raise errors.UsageError(
+      f'The map {name} is no OpenDRIVE file ({error}); its XML is broken.'
+    ) from None
+  if not lanes:
+    raise errors.UsageError(
+      f'The map {name} has no driving lane; give an OpenDRIVE file with '
+      'roads that are linked.'
+    )
+  return road_map

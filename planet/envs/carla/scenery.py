@@ -1,0 +1,48 @@
+"""Poles and houses along the roads, so that motion can be seen."""
+
+import numpy as np
+
+from planet.envs.carla import boxes as boxes_lib
+
+_EVERY = 25.0
+_WALLS = np.array([(196, 178, 150), (172, 112, 92), (150, 158, 170)], float)
+_POLE = (112, 104, 96)
+
+
+def place(lanes, seed=0):
+  """Boxes beside the lanes, the same for equal seeds.
+
+  Args:
+    lanes: `Lanes` of the map.
+    seed: Of sizes and places.
+  """
+  random = np.random.default_rng(seed)
+  points = np.concatenate([x.points[:, :2] for x in lanes.all])
+  poses, sizes, colours = [], [], []
+  for lane in lanes.all:
+    if lane.junction is not None or not lane.kerb:
+      continue
+    for arc in np.arange(_EVERY / 2, lane.length, _EVERY):
+      side = lane.width / 2
+      house = np.append(random.uniform(2.5, 5, 2), random.uniform(3.5, 8))
+      away = side + 4 + house[:2].max() + random.uniform(0, 6)
+      wall = _WALLS[random.integers(len(_WALLS))]
+      for right, size, colour in (
+        (side + 2.5, np.array([0.15, 0.15, 5.0]), _POLE),
+        (away, house, wall),
+      ):
+        shift = arc + random.uniform(-6, 6)
+        pose = lane.at(min(max(shift, 0), lane.length), right)
+        gap = np.hypot(*(points - pose[:2]).T).min()
+        if gap > np.hypot(*size[:2]) + side + 1.5:
+          poses.append(pose)
+          sizes.append(size)
+          colours.append(colour)
+  if not poses:
+    return boxes_lib.empty()
+  return boxes_lib.Boxes(
+    np.array(poses),
+    np.array(sizes),
+    np.array(colours, float),
+    np.zeros(len(poses), bool),
+  )

@@ -1,0 +1,71 @@
+"""Motion of a car: a kinematic bicycle with slow pedals and steering."""
+
+import math
+
+# Metres: between the axles, and from the rear axle to the centre.
+WHEELBASE, REAR = 2.85, 1.425
+# Half length, half width, half height of the body.
+EXTENT = (2.45, 1.0, 0.75)
+MASS = 1500.0
+_SUBSTEP = 0.02
+_MAX_STEER = math.radians(35)
+_STEER_LAG, _THROTTLE_LAG = 0.15, 0.2
+_DRIVE, _TOP_SPEED, _BRAKE = 4.0, 30.0, 8.0
+_ROLLING, _COASTING, _DRAG = 0.15, 0.3, 0.0006
+_LATERAL = 8.0
+
+
+class Bicycle:
+  """Car whose reference point is its centre; it never drives backwards.
+
+  Args:
+    x, y: Position in metres.
+    yaw: Heading in radians, positive to the right.
+  """
+
+  def __init__(self, x, y, yaw):
+    self.x, self.y, self.yaw = x, y, yaw
+    self.speed = 0.0
+    self.yaw_rate = 0.0
+    self.slip = 0.0
+    self._steer = 0.0
+    self._throttle = 0.0
+
+  @property
+  def velocity(self):
+    """Velocity in metres per second, x and y."""
+    course = self.yaw + self.slip
+    return self.speed * math.cos(course), self.speed * math.sin(course)
+
+  def step(self, throttle, steer, brake, dt):
+    """Move on.
+
+    Args:
+      throttle, brake: Pedals from 0 to 1.
+      steer: From -1, left, to 1, right.
+      dt: Seconds.
+    """
+    count = max(1, math.ceil(dt / _SUBSTEP - 1e-9))
+    for _ in range(count):
+      self._substep(throttle, steer, brake, dt / count)
+
+  def _substep(self, throttle, steer, brake, dt):
+    self._throttle += (throttle - self._throttle) * min(1, dt / _THROTTLE_LAG)
+    self._steer += (steer - self._steer) * min(1, dt / _STEER_LAG)
+    speed = self.speed
+    drive = _DRIVE * self._throttle * max(0.0, 1 - speed / _TOP_SPEED)
+    resistance = _BRAKE * brake + _ROLLING + _DRAG * speed**2
+    if throttle <= 0:
+      resistance += _COASTING
+    speed = self.speed = max(0.0, speed + (drive - resistance) * dt)
+    slip = math.atan(REAR / WHEELBASE * math.tan(self._steer * _MAX_STEER))
+    rate = speed / REAR * math.sin(slip)
+    limit = _LATERAL / max(speed, 1e-3)
+    if abs(rate) > limit:
+      # As much as the tyres hold.
+      rate = math.copysign(limit, rate)
+      slip = math.asin(rate * REAR / speed)
+    self.slip, self.yaw_rate = slip, rate
+    self.x += speed * math.cos(self.yaw + slip) * dt
+    self.y += speed * math.sin(self.yaw + slip) * dt
+    self.yaw += rate * dt

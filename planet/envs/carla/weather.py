@@ -1,0 +1,94 @@
+"""How weather looks: light, colours of the sky, fog and rain."""
+
+import dataclasses
+
+import numpy as np
+
+from planet.envs.carla import scenarios
+from planet.envs.carla import texture
+
+# Distances in metres at which the levels of fog are taken.
+LEVELS = 16
+DISTANCES = np.geomspace(2.0, 300.0, LEVELS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+  """Appearance of one weather.
+
+  Attributes:
+    light: Brightness and tint, float64 [3].
+    zenith, horizon: Colours of the sky, float64 [3] from 0 to 255.
+    fog: Share of light that is lost per metre.
+    rain: Number of drops for each 1000 pixels.
+    palette: Packed colours of the ground by level of fog, uint32 [16, 256].
+  """
+
+  light: np.ndarray
+  zenith: np.ndarray
+  horizon: np.ndarray
+  fog: float
+  rain: float
+  palette: np.ndarray
+
+  def shade(self, colours, distances):
+    """Packed colours of surfaces in this light, behind this fog.
+
+    Args:
+      colours: From 0 to 255, [..., 3].
+      distances: Metres, broadcast against the colours without channels.
+
+    Returns:
+      uint32 [...].
+    """
+    clear = np.exp(-self.fog * np.asarray(distances))[..., None]
+    return pack(colours * self.light * clear + self.horizon * (1 - clear))
+
+
+def pack(colours):
+  """Colours from 0 to 255, [..., 3], to uint32 in the order of memory."""
+  channels = np.zeros(colours.shape[:-1] + (4,), np.uint8)
+  channels[..., :3] = np.clip(colours + 0.5, 0, 255)
+  return channels.view(np.uint32)[..., 0]
+
+
+def make(index):
+  """Look of a weather by its index in `scenarios.WEATHERS`."""
+  name = scenarios.WEATHERS[index]
+  sunset = name.endswith('Sunset')
+  cloudy = 'Cloudy' in name or 'Rain' in name
+  wet = 'Wet' in name or 'Rain' in name
+  rain = 0.0
+  for word, amount in (('Soft', 2.0), ('Mid', 5.0), ('Hard', 12.0)):
+    rain = amount if word in name else rain
+  light = np.array([1.0, 0.78, 0.6]) * 0.8 if sunset else np.ones(3)
+  light = light * (0.78 if cloudy else 1.0)
+  zenith, horizon = np.array([84, 140, 214.0]), np.array([196, 216, 236.0])
+  if sunset:
+    zenith, horizon = np.array([96, 96, 150.0]), np.array([244, 176, 118.0])
+  if cloudy:
+    grey = np.array([168, 172, 178.0])
+    zenith, horizon = (zenith + 3 * grey) / 4, (horizon + 3 * grey) / 4
+  fog = 0.002 + 0.004 * cloudy + 0.0015 * rain
+  look = Look(light, zenith, horizon, fog, rain, np.zeros(0))
+  palette = look.shade(_ground(wet)[None], DISTANCES[:, None])
+  return dataclasses.replace(look, palette=palette)
+
+
+def _ground(wet):
+  """Colours of the ground, float64 [256, 3]; asphalt is dark when wet."""
+  colours = np.zeros((256, 3))
+  for (first, last), dark, bright in (
+    (texture.GRASS, (52, 92, 36), (112, 150, 66)),
+    (texture.ASPHALT, (78, 78, 82), (104, 104, 108)),
+    (texture.SHOULDER, (150, 140, 122), (172, 162, 144)),
+  ):
+    share = np.linspace(0, 1, last - first)[:, None]
+    colours[first:last] = (1 - share) * np.array(dark) + share * np.array(
+      bright
+    )
+  if wet:
+    colours[slice(*texture.ASPHALT)] *= 0.65
+  colours[texture.WHITE] = 240
+  colours[texture.YELLOW] = (232, 188, 40)
+  return colours
