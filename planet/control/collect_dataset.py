@@ -17,7 +17,8 @@ class CollectGymDataset(Wrapper):
   that led to observation t and the reward received with it; the first action
   and reward are zero. The info of the last step holds the episode, too.
 
-  Files appear under their names only when they are complete.
+  Files appear under their names only when they are complete. Episodes whose
+  last step says `step_error` in its info are not written.
 
   Args:
     env: Environment with dictionaries as observations. Its `step` and `reset`
@@ -54,7 +55,9 @@ class CollectGymDataset(Wrapper):
     if done:
       episode = _stack(self._episode)
       info = dict(info, episode=episode)
-      if self._outdir:
+      if info.get('step_error'):
+        print('Dropped an episode, because a step of it failed.')
+      elif self._outdir:
         write_episode(episode, self._outdir)
     return observ, reward, done, info
 

@@ -4,7 +4,7 @@ from agents.tools import stopping
 from planet.control.collect_dataset import CollectGymDataset
 
 
-def random_episodes(env_ctor, num_episodes, outdir=None):
+def random_episodes(env_ctor, num_episodes, outdir=None, first_action=None):
   """Play episodes of uniformly random actions.
 
   Args:
@@ -12,6 +12,8 @@ def random_episodes(env_ctor, num_episodes, outdir=None):
       dictionaries as observations.
     num_episodes: Number of episodes.
     outdir: Folder to write them to; None only returns them.
+    first_action: Limits to which the first entry of actions is mapped from
+      [-1, 1], or None.
 
   Returns:
     List of episodes, each a dict of arrays [time, ...].
@@ -23,13 +25,19 @@ def random_episodes(env_ctor, num_episodes, outdir=None):
   try:
     env = CollectGymDataset(env, outdir)
     episodes = []
-    for _ in range(num_episodes):
+    while len(episodes) < num_episodes:
       env.reset()
       done = False
       while not done:
         stopping.check()
-        _, _, done, info = env.step(env.action_space.sample())
-      episodes.append(info['episode'])
+        action = env.action_space.sample()
+        if first_action:
+          low, high = first_action
+          action[0] = low + (high - low) * (action[0] + 1) / 2
+        _, _, done, info = env.step(action)
+      # Episodes with a failed step are played once more.
+      if not info.get('step_error'):
+        episodes.append(info['episode'])
     return episodes
   finally:
     try:

@@ -12,6 +12,7 @@ from planet import models
 from planet import networks
 from planet.control import wrappers
 from planet.envs import constructors
+from planet.scripts import driving
 from planet.scripts import parameters
 from planet.scripts import simulations
 from planet.scripts import tasks as tasks_lib
@@ -43,10 +44,12 @@ def default(config, params):
 
 def debug(config, params):
   """Tiny networks and short phases, to see whether a change runs at all."""
+  # Episodes of driving have 100 steps instead of 1000.
+  is_short = 'carla' in (params.get('tasks') or [])
   _fill(
     params,
     dict(
-      action_repeat=50,
+      action_repeat=1 if is_short else 50,
       num_seed_episodes=1,
       train_steps=10,
       test_steps=10,
@@ -124,7 +127,7 @@ def _data_processing(config, params):
   get = bind(parameters.read, params)
   config.batch_shape = get('batch_shape')
   config.num_chunks = get('num_chunks')
-  config.image_size = get('image_size')
+  config.image_size = driving.choose_image_size(params)
   config.image_bits = get('image_bits')
   config.observation = get('observations')
   config.preprocess_fn = bind(preprocess.preprocess, bits=config.image_bits)

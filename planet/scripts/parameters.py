@@ -79,6 +79,15 @@ def text(value):
   return value
 
 
+def name_or_number(value):
+  """Non-empty text, a whole number, or null."""
+  fits = value is None or (
+    isinstance(value, (str, int)) and not isinstance(value, bool)
+  )
+  _require(fits and value != '', 'a name, a whole number or null')
+  return value
+
+
 def listing(check_item, length=None):
   """List whose items all pass a check."""
 
@@ -89,6 +98,11 @@ def listing(check_item, length=None):
     return [check_item(x) for x in value]
 
   return check
+
+
+def optional(check_value):
+  """Whatever passes another check, or null."""
+  return lambda value: None if value is None else check_value(value)
 
 
 def mapping(value):
@@ -202,6 +216,36 @@ PARAMETERS = {
   'planner_topk': _P(100, integer(1), 'candidates that are kept'),
   'planner_iterations': _P(10, integer(0), 'iterations, 0 acts at zero'),
   'planner_warm_start': _P(False, boolean, 'begin at the last plan'),
+  'planner_bias': _P(
+    None, optional(listing(number(-1, 1))), 'action that plans begin at'
+  ),
+  # Driving; None leaves the choice to the scenario.
+  'max_length': _P(100, integer(1), 'steps of a carla episode'),
+  'carla_size': _P(128, choice(32, 64, 96, 128), 'height and width'),
+  'carla_backend': _P(
+    'auto', choice('auto', 'server', 'offline'), 'world to drive in'
+  ),
+  'carla_host': _P('127.0.0.1', text, 'address of the server'),
+  'carla_port': _P(2000, integer(1), 'port of the server'),
+  'carla_tm_port': _P(8000, integer(1), 'port of its traffic manager'),
+  'carla_map': _P(None, text, 'loop, grid, a .xodr file, or a town'),
+  'carla_scenario': _P('TOWN2_ONE_CURVE_0', text, 'traffic and routes'),
+  'carla_reward': _P('custom3', text, 'name of the reward'),
+  'carla_reward_scale': _P(1.0, number(0), 'factor of rewards'),
+  'carla_termination': _P('fork', text, 'fork, rllib or time'),
+  'carla_vehicles': _P(None, integer(0, optional=True), 'other vehicles'),
+  'carla_pedestrians': _P(None, integer(0, optional=True), 'pedestrians'),
+  'carla_weather': _P(None, name_or_number, 'name or number of a weather'),
+  'carla_seed': _P(None, integer(0, optional=True), 'where --seed is missing'),
+  'carla_dt': _P(0.1, number(0.005, 0.5), 'seconds per step'),
+  'carla_state': _P('full', choice('full', 'zero'), 'what state holds'),
+  'carla_timeout': _P(10.0, number(0.1), 'seconds to wait for the server'),
+  'carla_fov': _P(120.0, number(10, 170), 'degrees of the camera'),
+  'carla_random_throttle': _P(
+    [-1.0, 1.0], listing(number(-1, 1), 2), 'limits in start-up episodes'
+  ),
+  'carla_allow_version_mismatch': _P(False, boolean, 'use other servers'),
+  'carla_allow_backend_change': _P(False, boolean, 'mix worlds in a run'),
 }
 
 _LOSS_SCALE = _P(None, number(0), 'weight of the loss of a head')

@@ -13,6 +13,13 @@ _FREE_ON_RESUME = (
   'checkpoint_every',
   'checkpoint_minutes',
   'isolate_envs',
+  # Where the server is; a change of the world itself is refused elsewhere.
+  'carla_backend',
+  'carla_host',
+  'carla_port',
+  'carla_tm_port',
+  'carla_timeout',
+  'carla_allow_backend_change',
 )
 
 

@@ -52,9 +52,23 @@ def _define_random_collects(config, params):
         task=task,
         save_episode_dir=folder,
         num_episodes=parameters.read(params, 'num_seed_episodes'),
+        first_action=_limit_first_action(task, params),
       )
   collects.lock()
   return collects
+
+
+def _limit_first_action(task, params):
+  """Limits of the throttle in random episodes of driving, None elsewhere."""
+  if task.name != 'carla':
+    return None
+  low, high = parameters.read(params, 'carla_random_throttle')
+  if low > high:
+    raise errors.UsageError(
+      f'Parameter carla_random_throttle is {[low, high]}; give the lower '
+      'limit first.'
+    )
+  return [low, high]
 
 
 def _define_collects(config, params, prefix, folder, action_noise):
@@ -132,13 +146,25 @@ def _define_planner(horizon, params):
       f'Parameter planner_topk is {topk}, more than planner_amount, which '
       f'is {amount}; keep fewer candidates or draw more.'
     )
+  bias = _read_bias(params)
   return bind(
     planning.cross_entropy_method,
     horizon=horizon,
     amount=amount,
     topk=topk,
     iterations=parameters.read(params, 'planner_iterations'),
+    **({'bias': bias} if bias else {}),
   )
+
+
+def _read_bias(params):
+  bias = parameters.read(params, 'planner_bias')
+  if bias and parameters.read(params, 'planner_warm_start'):
+    raise errors.UsageError(
+      'Parameters planner_bias and planner_warm_start both say where plans '
+      'begin; give one of them.'
+    )
+  return bias
 
 
 def _find_objective(name):

@@ -12,6 +12,8 @@ from agents.tools import errors
 from planet.control import dummy_env
 from planet.envs import gym_pixels
 from planet.envs import suite
+from planet.envs.carla import task_env
+from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.bind import bind
 
@@ -130,6 +132,28 @@ def gym_racecar(config, params):
   )
 
 
+def carla(config, params):
+  """Driving, on a CARLA server or in the world that needs none."""
+  action_repeat = parameters.read(params, 'action_repeat') or 1
+  max_length = parameters.read(params, 'max_length') // action_repeat
+  if not max_length:
+    raise errors.UsageError(
+      f'Parameter action_repeat is {action_repeat}, more than the steps of an '
+      'episode; lower it or raise max_length.'
+    )
+  env_ctor = bind(
+    task_env.make,
+    action_repeat,
+    max_length,
+    'carla',
+    parameters.read(params, 'image_size'),
+    min_length=config.batch_shape[1],
+    pixels=config.observation == 'image',
+    settings=driving.define_settings(config, params),
+  )
+  return Task('carla', env_ctor, max_length, ['reward', 'state'])
+
+
 _FUNCTIONS = {
   function.__name__: function
   for function in (
@@ -143,6 +167,7 @@ _FUNCTIONS = {
     reacher_easy,
     gym_cheetah,
     gym_racecar,
+    carla,
   )
 }
 

@@ -37,7 +37,9 @@ def collect_initial_episodes(config):
       env_ctor = bind(
         _isolated_env, params.task.env_ctor, config.isolate_envs, seed
       )
-      control.random_episodes(env_ctor, missing, folder)
+      control.random_episodes(
+        env_ctor, missing, folder, params.get('first_action')
+      )
 
 
 def simulate_episodes(

@@ -123,11 +123,11 @@ class CarlaEnv:
       Observation.
 
     Raises:
-      BackendTrouble: If the last five episodes all failed, or the backend
-        cannot be had any more.
+      UsageError: If the last five episodes all failed, or the backend cannot
+        be had any more.
     """
     if self._failures >= _FAILED_EPISODES:
-      raise backend_lib.BackendTrouble(
+      raise errors.UsageError(
         f'{self._failures} episodes in a row have failed; the CARLA server '
         'does not work.'
       )
@@ -137,13 +137,12 @@ class CarlaEnv:
     self._episode += 1
     self._scenario = self._draw_scenario()
     start, goal = self._draw_route()
-    frame = self._backend.reset(
-      start,
-      self._weather,
-      self._scenario['num_vehicles'],
-      self._scenario['num_pedestrians'],
-      int(self._random.integers(2**31 - 1)),
-    )
+    traffic = [self._scenario[x] for x in ('num_vehicles', 'num_pedestrians')]
+    seed = int(self._random.integers(2**31 - 1))
+    try:
+      frame = self._backend.reset(start, self._weather, *traffic, seed)
+    except backend_lib.BackendTrouble as error:
+      raise errors.UsageError(str(error)) from None
     self._route = goal if self._config['enable_planner'] else None
     self._coords = start[:2], goal.goal if goal else None
     self._step, self._total, self._wanted = 0, 0.0, False

@@ -1,0 +1,208 @@
+"""Vehicles, walkers and sensors of one episode on a server."""
+
+import contextlib
+import logging
+import random
+
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import sensors
+
+TAG = 'reference_agents'
+_TRIES = 50
+
+
+class Actors:
+  """Everything that an episode has put into the world.
+
+  Args:
+    carla: The package.
+    client: `carla.Client`.
+    world: `carla.World`.
+    config: Dict as of `env_config.complete`.
+  """
+
+  def __init__(self, carla, client, world, config):
+    self._carla, self._client, self._world = carla, client, world
+    self._config = config
+    self.ego = self.camera = self.collisions = None
+    self._vehicles, self._walkers, self._controllers = [], [], []
+
+  def spawn(self, start, num_vehicles, num_pedestrians, seed):
+    """Fill the world; the ego vehicle comes first.
+
+    Args:
+      start: Preferred pose of the ego vehicle, (x, y, z, yaw).
+      num_vehicles, num_pedestrians: Wanted traffic.
+      seed: Of blueprints and places.
+
+    Raises:
+      BackendTrouble: If there is no place for the ego vehicle.
+    """
+    generator = random.Random(seed)
+    library = self._world.get_blueprint_library()
+    points = self._world.get_map().get_spawn_points()
+    generator.shuffle(points)
+    self._spawn_ego(library, start, points)
+    self._spawn_vehicles(library, points, num_vehicles, generator)
+    self._spawn_walkers(library, num_pedestrians, generator)
+    self._attach_sensors(library)
+    self._world.tick(self._config['timeout'])
+    for number in self._controllers:
+      controller = self._world.get_actor(number)
+      if controller:
+        controller.start()
+        goal = self._world.get_random_location_from_navigation()
+        if goal:
+          controller.go_to_location(goal)
+
+  def destroy(self):
+    """Take everything out again, sensors first."""
+    for sensor in (self.camera, self.collisions):
+      if sensor:
+        with contextlib.suppress(RuntimeError):
+          sensor.actor.stop()
+        with contextlib.suppress(RuntimeError):
+          sensor.actor.destroy()
+    for number in self._controllers:
+      with contextlib.suppress(RuntimeError):
+        controller = self._world.get_actor(number)
+        if controller:
+          controller.stop()
+    numbers = self._controllers + self._walkers + self._vehicles
+    if self.ego:
+      numbers.append(self.ego.id)
+    if numbers:
+      destroy = self._carla.command.DestroyActor
+      self._client.apply_batch_sync([destroy(x) for x in numbers], False)
+    self.ego = self.camera = self.collisions = None
+    self._vehicles, self._walkers, self._controllers = [], [], []
+
+  def _spawn_ego(self, library, start, points):
+    blueprint = _choose_car(library, self._config['ego_filter'])
+    blueprint.set_attribute('role_name', f'{TAG}_ego')
+    for transform in [self._transform(start)] + points[:_TRIES]:
+      self.ego = self._world.try_spawn_actor(blueprint, transform)
+      if self.ego:
+        return
+    raise backend_lib.BackendTrouble(
+      f'None of {_TRIES} places was free for the ego vehicle.'
+    )
+
+  def _transform(self, pose):
+    x, y, z, yaw = pose
+    return self._carla.Transform(
+      self._carla.Location(x, y, z + 0.3), self._carla.Rotation(yaw=yaw)
+    )
+
+  def _spawn_vehicles(self, library, points, count, generator):
+    """All at once; what does not fit is counted and left out."""
+    cars = list(library.filter('vehicle.*'))
+    command, batch = self._carla.command, []
+    own = self.ego.get_location()
+    free = [x for x in points if x.location.distance(own) > 12]
+    for transform in free[:count]:
+      blueprint = generator.choice(cars)
+      blueprint.set_attribute('role_name', f'{TAG}_traffic')
+      batch.append(
+        command.SpawnActor(blueprint, transform).then(
+          command.SetAutopilot(
+            command.FutureActor, True, self._config['tm_port']
+          )
+        )
+      )
+    self._vehicles = self._apply(batch, count, 'vehicles')
+
+  def _spawn_walkers(self, library, count, generator):
+    walkers = list(library.filter('walker.pedestrian.*'))
+    command, batch = self._carla.command, []
+    for _ in range(count):
+      place = self._world.get_random_location_from_navigation()
+      if place is None:
+        continue
+      blueprint = generator.choice(walkers)
+      blueprint.set_attribute('role_name', f'{TAG}_walker')
+      if blueprint.has_attribute('is_invincible'):
+        blueprint.set_attribute('is_invincible', 'false')
+      batch.append(command.SpawnActor(blueprint, self._carla.Transform(place)))
+    self._walkers = self._apply(batch, count, 'pedestrians')
+    blueprint = library.find('controller.ai.walker')
+    batch = [
+      command.SpawnActor(blueprint, self._carla.Transform(), number)
+      for number in self._walkers
+    ]
+    self._controllers = self._apply(batch, len(batch), 'walker controllers')
+
+  def _apply(self, batch, wanted, what):
+    """Ids of the actors that a batch has made."""
+    made = []
+    if batch:
+      responses = self._client.apply_batch_sync(batch, True)
+      made = [x.actor_id for x in responses if not x.error]
+    if len(made) < wanted:
+      logging.getLogger(__name__).info(
+        '%d of %d %s found a place.', len(made), wanted, what
+      )
+    return made
+
+  def _attach_sensors(self, library):
+    config = self._config
+    blueprint = library.find('sensor.camera.rgb')
+    for key, value in (
+      ('image_size_x', config['render_x_res']),
+      ('image_size_y', config['render_y_res']),
+      ('fov', config['fov']),
+      ('sensor_tick', 0.0),
+      ('role_name', f'{TAG}_camera'),
+    ):
+      blueprint.set_attribute(key, str(value))
+    place = self._carla.Transform(self._carla.Location(*config['camera']))
+    actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
+    self.camera = sensors.Camera(actor)
+    blueprint = library.find('sensor.other.collision')
+    blueprint.set_attribute('role_name', f'{TAG}_collision')
+    actor = self._world.spawn_actor(
+      blueprint, self._carla.Transform(), attach_to=self.ego
+    )
+    self.collisions = sensors.Collisions(actor)
+
+
+def destroy_leftovers(client, world):
+  """Take out what an earlier run of ours has left in the world.
+
+  Args:
+    client: `carla.Client`.
+    world: `carla.World`.
+  """
+  from planet.envs.carla import roads
+
+  carla = roads.import_carla()
+  actors = list(world.get_actors())
+  ours = {
+    x.id for x in actors if x.attributes.get('role_name', '').startswith(TAG)
+  }
+  attached = {
+    x.id
+    for x in actors
+    if x.parent is not None
+    and x.parent.id in ours
+    and x.type_id.startswith(('sensor.', 'controller.'))
+  }
+  batch = [carla.command.DestroyActor(x) for x in sorted(attached | ours)]
+  if batch:
+    client.apply_batch_sync(batch, False)
+
+
+def _choose_car(library, name):
+  """Blueprint of a name, or else any car with four wheels."""
+  found = list(library.filter(name))
+  if not found:
+    found = [
+      x
+      for x in library.filter('vehicle.*')
+      if x.has_attribute('base_type')
+      and x.get_attribute('base_type').as_str() == 'car'
+      and int(x.get_attribute('number_of_wheels')) == 4
+    ]
+  if not found:
+    raise backend_lib.BackendTrouble('The server offers no car to drive.')
+  return found[0]

@@ -1,0 +1,146 @@
+"""Start a CARLA server, and end what was started."""
+
+import atexit
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from agents.tools import errors
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import roads
+
+_PATIENCE = 90.0
+_TERM_PATIENCE = 10.0
+_ATTEMPT = 2.0
+_TAIL = 20
+
+
+class Server:
+  """Process of a CARLA server that we have started.
+
+  It has a process group of its own, which ends with `close`, with the program
+  and with SIGTERM.
+
+  Args:
+    binary: Path of `CarlaUE4.sh`.
+    port: Port to listen on; the two following are used as well.
+    log: File for its output; a temporary one if None.
+    patience: Seconds to wait for it.
+
+  Raises:
+    UsageError: If it cannot be started or does not answer in time, with the
+      end of its output.
+  """
+
+  def __init__(self, binary, port, log=None, patience=_PATIENCE):
+    binary = os.path.expanduser(binary)
+    if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
+      raise errors.UsageError(
+        f'The CARLA server {binary} is no program that can be run; set '
+        'CARLA_SERVER to the path of CarlaUE4.sh.'
+      )
+    self._log = log or tempfile.mkstemp('.log', 'carla_server_')[1]
+    folder = os.path.dirname(os.path.abspath(self._log))
+    os.makedirs(folder, exist_ok=True)
+    command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
+    command.append(f'-carla-rpc-port={port}')
+    with open(self._log, 'wb') as output:
+      self._process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+      )
+    atexit.register(self.close)
+    self._handle_signal()
+    try:
+      self._wait(binary, port, patience)
+    except BaseException:
+      self.close()
+      raise
+
+  @property
+  def pid(self):
+    """Number of the process, which is that of its group."""
+    return self._process.pid
+
+  def tail(self):
+    """Last lines of the output."""
+    with open(self._log, errors='replace') as file_:
+      return ''.join(file_.readlines()[-_TAIL:]).strip()
+
+  def is_running(self):
+    """Whether the process has not ended."""
+    return self._process.poll() is None
+
+  def close(self):
+    """End the process group, politely first; safe to call twice."""
+    atexit.unregister(self.close)
+    for number, patience in (
+      (signal.SIGTERM, _TERM_PATIENCE),
+      (signal.SIGKILL, _TERM_PATIENCE),
+    ):
+      try:
+        os.killpg(self._process.pid, number)
+      except ProcessLookupError:
+        break
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        self._process.wait(patience)
+    self._process.wait()
+
+  def _handle_signal(self):
+    """End the server on SIGTERM, and then do what was done before."""
+    if threading.current_thread() is not threading.main_thread():
+      return
+    previous = signal.getsignal(signal.SIGTERM)
+
+    def handle(number, frame):
+      self.close()
+      if callable(previous):
+        previous(number, frame)
+      else:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, handle)
+
+  def _wait(self, binary, port, patience):
+    limit = time.time() + patience
+    while time.time() < limit:
+      code = self._process.poll()
+      if code is not None:
+        raise errors.UsageError(
+          f'The CARLA server {binary} ended with exit code {code}; its output '
+          f'in {self._log} ends with: {self.tail() or "nothing"}'
+        )
+      if backend_lib.answers('127.0.0.1', port) is None and _responds(port):
+        return
+      time.sleep(0.5)
+    raise errors.UsageError(
+      f'The CARLA server {binary} does not answer on port {port} after '
+      f'{patience:g} s; its output in {self._log} ends with: '
+      f'{self.tail() or "nothing"}'
+    )
+
+
+def free_port(first=2000, step=10):
+  """Port from which on three are free, trying every tenth."""
+  for port in range(first, 65000, step):
+    if all(backend_lib.answers('127.0.0.1', port + x, 0.2) for x in range(3)):
+      return port
+  raise errors.UsageError('There are no free ports for a CARLA server.')
+
+
+def _responds(port):
+  client = roads.import_carla().Client('127.0.0.1', port)
+  client.set_timeout(_ATTEMPT)
+  try:
+    client.get_server_version()
+  except RuntimeError:
+    return False
+  return True

@@ -1,0 +1,242 @@
+"""World of a CARLA 0.9.16 server, in synchronous mode."""
+
+import contextlib
+import logging
+import math
+import os
+import time
+
+from agents.tools import errors
+from planet.envs.carla import actors as actors_lib
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import camera as camera_lib
+from planet.envs.carla import connect
+from planet.envs.carla import launch
+from planet.envs.carla import roads
+from planet.envs.carla import scenarios
+
+_SUBSTEP = 0.01
+_SETTLE_TICKS = 40
+_TICK_PATIENCE = 10.0
+
+
+class ServerBackend(backend_lib.Backend):
+  """Drives one ego vehicle on a server, of which it is the only ticker.
+
+  Connects to a running server, or starts one if none listens and
+  `server_binary` or the variable CARLA_SERVER names a program. After trouble,
+  the next reset connects or starts anew.
+  """
+
+  name = 'server'
+
+  def __init__(self):
+    self._server = None
+    self._forget()
+
+  def open(self, config):
+    self._config = config
+    self._carla = roads.import_carla()
+    try:
+      self._connect()
+    except RuntimeError as error:
+      self.close()
+      raise errors.UsageError(
+        f'The CARLA server at {self._address} fails: {error}'
+      ) from None
+    except BaseException:
+      self.close()
+      raise
+
+  def spawn_points(self):
+    return [
+      (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
+      for x in self.map.get_spawn_points()
+    ]
+
+  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+    wanted = start, weather, num_vehicles, num_pedestrians, seed
+    attempts = self._config['retries']
+    for attempt in range(attempts):
+      try:
+        if self._world is None:
+          self._connect()
+        return self._begin(*wanted)
+      except (RuntimeError, errors.UsageError) as error:
+        trouble = error
+        logging.getLogger(__name__).warning(
+          'Attempt %d of %d to begin an episode failed: %s',
+          attempt + 1,
+          attempts,
+          error,
+        )
+        self._disconnect()
+        time.sleep(self._config['retry_pause'])
+    tail = (
+      f' Its output ends with: {self._server.tail()}' if self._server else ''
+    )
+    raise backend_lib.BackendTrouble(
+      f'The CARLA server at {self._address} does not work after {attempts} '
+      f'attempts: {trouble}{tail}'
+    )
+
+  def tick(self, control):
+    try:
+      self._actors.ego.apply_control(
+        self._carla.VehicleControl(
+          throttle=control.throttle, steer=control.steer, brake=control.brake
+        )
+      )
+      return self._advance((control.throttle, control.steer, control.brake))
+    except RuntimeError as error:
+      self._disconnect()
+      if isinstance(error, backend_lib.BackendTrouble):
+        raise
+      raise backend_lib.BackendTrouble(str(error)) from error
+
+  def close(self):
+    self._disconnect()
+    if self._server:
+      self._server.close()
+      self._server = None
+
+  @property
+  def _address(self):
+    return f'{self._config["host"]}:{self._config["port"]}'
+
+  def _forget(self):
+    self._client = self._world = self._original = None
+    self._manager = self._actors = None
+
+  def _connect(self):
+    """Session set-up of a running or new server."""
+    config = self._config
+    binary = config['server_binary'] or os.environ.get(connect.SERVER_VARIABLE)
+    if self._server and not self._server.is_running():
+      self._server.close()
+      self._server = None
+    refused = backend_lib.answers(config['host'], config['port'])
+    if refused and binary and not self._server:
+      self._server = launch.Server(binary, config['port'], config['server_log'])
+    self._client = connect.connect(
+      config['host'],
+      config['port'],
+      config['timeout'],
+      config['allow_version_mismatch'],
+    )
+    self._world = self._load_world()
+    self.map = self._world.get_map()
+    # The lanes of another map are worth nothing.
+    self.__dict__.pop('lanes', None)
+    self._original = self._world.get_settings()
+    self._world.apply_settings(self._synchronous())
+    self._manager = self._client.get_trafficmanager(config['tm_port'])
+    self._manager.set_synchronous_mode(True)
+    self._manager.set_global_distance_to_leading_vehicle(2.0)
+    actors_lib.destroy_leftovers(self._client, self._world)
+
+  def _load_world(self):
+    name = self._config['server_map'].rpartition('/')[2]
+    self._client.set_timeout(self._config['map_timeout'])
+    try:
+      world = self._client.get_world()
+      if world.get_map().name.rpartition('/')[2] != name:
+        known = [
+          x.rpartition('/')[2] for x in self._client.get_available_maps()
+        ]
+        if name not in known:
+          raise errors.UsageError(
+            f'The CARLA server at {self._address} has no map {name!r}. '
+            f'{errors.suggest(name, known)} Some towns come with the package '
+            'of additional maps.'
+          )
+        world = self._client.load_world(name, reset_settings=False)
+    finally:
+      self._client.set_timeout(self._config['timeout'])
+    return world
+
+  def _synchronous(self):
+    settings = self._world.get_settings()
+    dt = self._config['dt']
+    settings.synchronous_mode = True
+    settings.fixed_delta_seconds = dt
+    settings.no_rendering_mode = False
+    settings.substepping = True
+    settings.max_substep_delta_time = _SUBSTEP
+    settings.max_substeps = max(10, math.ceil(dt / _SUBSTEP - 1e-9))
+    return settings
+
+  def _begin(self, start, weather, num_vehicles, num_pedestrians, seed):
+    if self._actors:
+      self._actors.destroy()
+      self._actors = None
+    self._world.tick(_TICK_PATIENCE)
+    self._manager.set_random_device_seed(seed)
+    self._world.set_pedestrians_seed(seed)
+    self._world.set_weather(
+      getattr(self._carla.WeatherParameters, scenarios.WEATHERS[weather])
+    )
+    self._actors = actors_lib.Actors(
+      self._carla, self._client, self._world, self._config
+    )
+    self._actors.spawn(start, num_vehicles, num_pedestrians, seed)
+    box = self._actors.ego.bounding_box.extent
+    self.extent = box.x, box.y, box.z
+    self._settle()
+    self._actors.collisions.clear()
+    return self._advance((0.0, 0.0, 1.0))
+
+  def _settle(self):
+    """Let the car come down and to a stop."""
+    self._actors.ego.apply_control(self._carla.VehicleControl(brake=1.0))
+    quiet = 0
+    for _ in range(_SETTLE_TICKS):
+      self._world.tick(_TICK_PATIENCE)
+      fall = abs(self._actors.ego.get_velocity().z)
+      quiet = quiet + 1 if fall < 0.01 else 0
+      if quiet >= 2:
+        break
+
+  def _advance(self, applied):
+    number = self._world.tick(_TICK_PATIENCE)
+    image = self._actors.camera.read(number)
+    snapshot = self._world.get_snapshot()
+    ego = snapshot.find(self._actors.ego.id)
+    if ego is None:
+      raise backend_lib.BackendTrouble('The ego vehicle has disappeared.')
+    transform, velocity = ego.get_transform(), ego.get_velocity()
+    size = self._config['x_res'], self._config['y_res']
+    return backend_lib.Frame(
+      frame=number,
+      time=snapshot.timestamp.elapsed_seconds,
+      image=camera_lib.resize_area(image, *size),
+      location=(
+        transform.location.x,
+        transform.location.y,
+        transform.location.z,
+      ),
+      yaw=transform.rotation.yaw,
+      velocity=(velocity.x, velocity.y, velocity.z),
+      yaw_rate=ego.get_angular_velocity().z,
+      collisions=self._actors.collisions.read(number),
+      control=applied,
+    )
+
+  def _disconnect(self):
+    """Leave the server as it was found, as far as it still answers."""
+    client, world, original = self._client, self._world, self._original
+    actors, manager = self._actors, self._manager
+    self._forget()
+    if client:
+      # A dead server shall not hold us up at every single call.
+      with contextlib.suppress(RuntimeError):
+        client.set_timeout(2.0)
+        client.get_server_version()
+        if actors:
+          actors.destroy()
+        if manager:
+          manager.set_synchronous_mode(False)
+        if original:
+          world.apply_settings(original)
+          if original.synchronous_mode:
+            world.tick(2.0)

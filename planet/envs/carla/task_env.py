@@ -1,0 +1,46 @@
+"""The driving environment with the wrappers of a task."""
+
+import numpy as np
+
+from agents.tools import wrappers
+from planet.envs.carla import env as env_lib
+
+
+def make(
+  action_repeat,
+  max_length,
+  name='carla',
+  image_size=128,
+  min_length=50,
+  pixels=True,
+  settings=None,
+):
+  """Create the environment, within its own process.
+
+  Args:
+    action_repeat: Number of steps with the same action.
+    max_length: Number of decisions of the longest episode.
+    name: Name of the environment, always `carla`.
+    image_size: Height and width of the images.
+    min_length: Number of decisions of the shortest episode, at most
+      `max_length`; chunks for training must not be longer than episodes.
+    pixels: Whether to add images to the observations.
+    settings: Dict of further keys of `env_config.ENV_CONFIG`.
+
+  Returns:
+    Environment with dictionaries as observations: `image` uint8 and `state`
+    float32.
+
+  Raises:
+    UsageError: If the settings are wrong or the world cannot be had.
+  """
+  assert name == 'carla', name
+  config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
+  env = env_lib.CarlaEnv(config)
+  env = wrappers.ActionRepeat(env, action_repeat)
+  env = wrappers.MinimumDuration(env, min(min_length, max_length))
+  env = wrappers.MaximumDuration(env, max_length)
+  if pixels:
+    size = (image_size, image_size)
+    env = wrappers.PixelObservations(env, size, np.uint8, 'image')
+  return wrappers.ConvertTo32Bit(env)

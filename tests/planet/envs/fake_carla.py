@@ -1,0 +1,310 @@
+"""A world with the interface of CARLA's client, as far as we use it.
+
+Stands in for a server, which cannot run here. Plain data types and the map
+are those of the real package. Everything that is asked of it is written down
+in `log`; `lost` makes all calls fail like those to a killed server.
+"""
+
+import types
+
+import carla
+
+from planet.envs.carla import roads
+
+TIMEOUT = 'time-out of 10000ms while waiting for the simulator'
+
+
+class Simulator:
+  """State of the pretended server."""
+
+  def __init__(self, town='Town02'):
+    self.town, self.frame, self.lost = town, 100, False
+    self.log, self.actors, self.number = [], {}, 0
+    self.settings = carla.WorldSettings()
+    self.late, self.newer, self.events = False, False, []
+
+  def check(self):
+    if self.lost:
+      raise RuntimeError(TIMEOUT)
+
+  def note(self, *entry):
+    self.check()
+    self.log.append(entry)
+
+  def make(self, blueprint, transform):
+    self.number += 1
+    actor = Actor(self, self.number, blueprint, transform)
+    self.actors[actor.id] = actor
+    return actor
+
+
+class Actor:
+  """Vehicle, walker, controller or sensor."""
+
+  def __init__(self, simulator, number, blueprint, transform):
+    self._simulator, self.id = simulator, number
+    self.type_id, self.attributes = blueprint.id, dict(blueprint.attributes)
+    self.transform, self.parent, self.callback = transform, None, None
+    self.speed = 0.0
+    self.bounding_box = types.SimpleNamespace(
+      extent=carla.Vector3D(2.4, 1.0, 0.7)
+    )
+
+  def __getattr__(self, name):
+    """Methods that only have to be written down."""
+    if name not in ('start', 'go_to_location'):
+      raise AttributeError(name)
+    return lambda *args: self._simulator.note(name, self.id)
+
+  def listen(self, callback):
+    self.callback = callback
+
+  def stop(self):
+    self._simulator.note('stop', self.type_id)
+    self.callback = None
+
+  def destroy(self):
+    assert self.callback is None, 'destroyed while it listens'
+    self._simulator.note('destroy', self.type_id)
+    self._simulator.actors.pop(self.id)
+
+  def apply_control(self, control):
+    self._simulator.check()
+    self.speed = 5.0 * control.throttle
+
+  def get_velocity(self):
+    return self.transform.get_forward_vector() * self.speed
+
+  def get_location(self):
+    return self.transform.location
+
+  get_transform = lambda self: self.transform  # noqa: E731
+  get_angular_velocity = lambda self: carla.Vector3D(0, 0, 1.5)  # noqa: E731
+
+
+class Blueprint:
+  def __init__(self, name):
+    self.id, self.attributes = name, {}
+
+  def set_attribute(self, key, value):
+    assert isinstance(value, str), (key, value)
+    self.attributes[key] = value
+
+  def has_attribute(self, name):
+    return name == 'is_invincible' and self.id.startswith('walker.')
+
+
+class Library:
+  """Blueprints by their names."""
+
+  names = (
+    'vehicle.lincoln.mkz_2020',
+    'vehicle.audi.tt',
+    'walker.pedestrian.0001',
+  )
+
+  def find(self, name):
+    return Blueprint(name)
+
+  def filter(self, pattern):
+    start = pattern.rstrip('*')
+    return [Blueprint(x) for x in self.names if x.startswith(start)]
+
+
+class Map:
+  """Real roads, with the spawn points that only real towns have."""
+
+  def __init__(self, town):
+    self._map = carla.Map(f'Carla/Maps/{town}', roads.read('loop')[1])
+    self.name = self._map.name
+
+  def __getattr__(self, name):
+    return getattr(self._map, name)
+
+  def get_spawn_points(self):
+    poses = [(x, 31.75, 0.0) for x in range(-40, 50, 10)]
+    poses += [(x, -31.75, 180.0) for x in range(-40, 50, 10)]
+    return [
+      carla.Transform(carla.Location(x, y, 0.5), carla.Rotation(yaw=yaw))
+      for x, y, yaw in poses
+    ]
+
+
+class World:
+  def __init__(self, simulator):
+    self._simulator = simulator
+
+  def tick(self, unused_timeout=10.0):
+    simulator = self._simulator
+    simulator.check()
+    simulator.frame += 1
+    for actor in list(simulator.actors.values()):
+      if actor.type_id == 'sensor.camera.rgb' and actor.callback:
+        self._expose(actor)
+      elif actor.type_id == 'sensor.other.collision' and actor.callback:
+        for kind, impulse in simulator.events:
+          actor.callback(
+            types.SimpleNamespace(
+              frame=simulator.frame,
+              other_actor=types.SimpleNamespace(type_id=kind),
+              normal_impulse=carla.Vector3D(*impulse),
+            )
+          )
+    simulator.events = []
+    return simulator.frame
+
+  def _expose(self, camera):
+    if self._simulator.late:
+      return
+    width = int(camera.attributes['image_size_x'])
+    height = int(camera.attributes['image_size_y'])
+    number = self._simulator.frame
+    if self._simulator.newer:
+      number += 1
+    # Mostly an old image comes first, as after the start of the sensor.
+    old = [] if self._simulator.newer else [(number - 1, 9)]
+    for frame, blue in old + [(number, 40)]:
+      camera.callback(
+        types.SimpleNamespace(
+          frame=frame,
+          width=width,
+          height=height,
+          raw_data=bytes([blue, 20, number % 200, 255]) * (width * height),
+        )
+      )
+
+  def get_snapshot(self):
+    simulator = self._simulator
+    return types.SimpleNamespace(
+      find=simulator.actors.get,
+      timestamp=types.SimpleNamespace(elapsed_seconds=simulator.frame * 0.1),
+    )
+
+  def get_settings(self):
+    self._simulator.check()
+    result = carla.WorldSettings()
+    for key in ('synchronous_mode', 'fixed_delta_seconds', 'max_substeps'):
+      setattr(result, key, getattr(self._simulator.settings, key))
+    return result
+
+  def apply_settings(self, settings):
+    self._simulator.note('settings', settings.synchronous_mode)
+    self._simulator.settings = settings
+
+  def get_map(self):
+    return Map(self._simulator.town)
+
+  def get_blueprint_library(self):
+    return Library()
+
+  def try_spawn_actor(self, blueprint, transform):
+    return self.spawn_actor(blueprint, transform)
+
+  def spawn_actor(self, blueprint, transform, attach_to=None):
+    self._simulator.note('spawn', blueprint.id)
+    actor = self._simulator.make(blueprint, transform)
+    actor.parent = attach_to
+    return actor
+
+  def get_actor(self, number):
+    return self._simulator.actors.get(number)
+
+  def get_actors(self):
+    return list(self._simulator.actors.values())
+
+  def get_random_location_from_navigation(self):
+    return carla.Location(10, 36, 0)
+
+  def set_weather(self, weather):
+    self._simulator.note('weather', weather.cloudiness)
+
+  def set_pedestrians_seed(self, seed):
+    self._simulator.note('walker seed', seed)
+
+
+class Manager:
+  def __init__(self, simulator):
+    self._simulator = simulator
+
+  def set_synchronous_mode(self, value):
+    self._simulator.note('manager', value)
+
+  def set_global_distance_to_leading_vehicle(self, metres):
+    self._simulator.note('distance', metres)
+
+  def set_random_device_seed(self, seed):
+    self._simulator.note('manager seed', seed)
+
+
+class Client:
+  def __init__(self, simulator):
+    self._simulator = simulator
+
+  def set_timeout(self, seconds):
+    pass
+
+  def get_server_version(self):
+    self._simulator.check()
+    return '0.9.16'
+
+  def get_world(self):
+    self._simulator.check()
+    return World(self._simulator)
+
+  def get_available_maps(self):
+    return ['/Game/Carla/Maps/Town01', '/Game/Carla/Maps/Town02']
+
+  def load_world(self, name, reset_settings):
+    assert not reset_settings
+    self._simulator.note('load', name)
+    self._simulator.town = name
+    return World(self._simulator)
+
+  def get_trafficmanager(self, port):
+    return Manager(self._simulator)
+
+  def apply_batch_sync(self, batch, tick):
+    """Carry out commands, which are functions here."""
+    self._simulator.check()
+    return [
+      types.SimpleNamespace(actor_id=command(self._simulator), error='')
+      for command in batch
+    ]
+
+
+class SpawnActor:
+  """Command that makes an actor when it is called."""
+
+  def __init__(self, blueprint, transform, parent=None):
+    self._args = blueprint, transform
+
+  def then(self, unused_command):
+    return self
+
+  def __call__(self, simulator):
+    simulator.note('spawn', self._args[0].id)
+    return simulator.make(*self._args).id
+
+
+class DestroyActor:
+  """Command that takes an actor out when it is called."""
+
+  def __init__(self, number):
+    self._number = number
+
+  def __call__(self, simulator):
+    simulator.note('destroy', simulator.actors.pop(self._number).type_id)
+
+
+command = types.SimpleNamespace(
+  SpawnActor=SpawnActor,
+  DestroyActor=DestroyActor,
+  SetAutopilot=lambda *args: args,
+  FutureActor=0,
+)
+
+
+def package():
+  """Stands in for the module `carla`; what is not replaced is real."""
+  names = {x: getattr(carla, x) for x in dir(carla) if not x.startswith('_')}
+  return types.SimpleNamespace(**{**names, 'command': command})

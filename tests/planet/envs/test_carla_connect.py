@@ -1,0 +1,180 @@
+"""Finding a server: the real client against sockets that answer or do not."""
+
+import os
+import stat
+import sys
+import time
+
+import pytest
+
+from agents.tools import errors
+from planet.envs.carla import connect
+from planet.envs.carla import launch
+from planet.envs.carla.env import CarlaEnv
+from tests import processes
+from tests.planet.envs import rpc_stub
+
+pytest.importorskip('carla')
+
+
+@pytest.fixture(autouse=True)
+def no_server_variable(monkeypatch):
+  monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
+  connect._tell.cache_clear()
+
+
+def fail(port, **config):
+  """Sentence that an environment on a server ends with."""
+  with pytest.raises(errors.UsageError) as caught:
+    CarlaEnv({'backend': 'server', 'port': port, 'timeout': 1.0, **config})
+  return str(caught.value)
+
+
+def closed_port():
+  with rpc_stub.listen(rpc_stub.be_silent) as port:
+    pass
+  return port
+
+
+def choose(wanted, port):
+  return connect.choose(wanted, '127.0.0.1', port, 1.0, False, 'loop')
+
+
+def test_nothing_listens(caplog):
+  port = closed_port()
+  message = fail(port)
+  assert f'no CARLA server at 127.0.0.1:{port} (connection refused)' in message
+  assert 'CarlaUE4.sh' in message and 'carla_backend: offline' in message
+  for _ in range(2):
+    assert choose('auto', port) == 'offline'
+  (record,) = caplog.records
+  assert 'using the offline backend, map loop' in record.getMessage()
+  assert 'connection refused' in record.getMessage()
+  assert choose('offline', port) == 'offline'
+  assert choose('server', port) == 'server'
+
+
+def test_another_program_listens(caplog):
+  with rpc_stub.listen(rpc_stub.be_silent) as port:
+    began = time.time()
+    message = fail(port)
+    assert f'127.0.0.1:{port} is open but does not answer as CARLA' in message
+    assert choose('auto', port) == 'offline'
+    assert time.time() - began < 20
+  assert 'does not answer as CARLA' in caplog.text
+
+
+def test_another_version():
+  with rpc_stub.listen(rpc_stub.answer_version('0.9.15')) as port:
+    message = fail(port)
+    assert 'is version 0.9.15, the Python package is 0.9.16' in message
+    assert 'carla_allow_version_mismatch' in message
+    assert connect.connect('127.0.0.1', port, 1.0, True)
+    assert choose('auto', port) == 'offline'
+
+
+def test_right_version():
+  """Then `auto` takes it; what the stub lacks is one sentence, too."""
+  with rpc_stub.listen(rpc_stub.answer_version('0.9.16')) as port:
+    assert choose('auto', port) == 'server'
+    assert connect.connect('127.0.0.1', port, 1.0, False)
+    message = fail(port, map_timeout=1.0)
+    assert message.startswith(f'The CARLA server at 127.0.0.1:{port} fails')
+
+
+def test_unknown_host():
+  assert 'There is no CARLA server at no.invalid' in fail(
+    2000, host='no.invalid'
+  )
+
+
+def make_program(path, code):
+  path.write_text(f'#!{sys.executable}\n{code}\n')
+  path.chmod(path.stat().st_mode | stat.S_IXUSR)
+  return str(path)
+
+
+def test_program_that_is_none(tmp_path):
+  message = fail(closed_port(), server_binary=str(tmp_path / 'CarlaUE4.sh'))
+  assert 'is no program that can be run; set CARLA_SERVER' in message
+
+
+def test_program_that_ends_at_once(tmp_path):
+  program = make_program(
+    tmp_path / 'server', 'print("no GPU here", flush=True); raise SystemExit(7)'
+  )
+  log = str(tmp_path / 'run' / 'server.log')
+  message = fail(closed_port(), server_binary=program, server_log=log)
+  assert 'exit code 7' in message and 'no GPU here' in message
+  assert os.path.exists(log)
+
+
+SLEEPY = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'])
+print('waiting', child.pid, flush=True)
+time.sleep(99)
+"""
+
+
+def test_program_that_never_answers_leaves_no_process(tmp_path):
+  """The whole group is ended, also what the program has started."""
+  program = make_program(tmp_path / 'server', SLEEPY)
+  log = tmp_path / 'server.log'
+  with pytest.raises(errors.UsageError, match='does not answer.*waiting'):
+    launch.Server(program, closed_port(), str(log), patience=3)
+  child = int(log.read_text().split()[1])
+  assert not processes.wait_for_end([child])
+
+
+ANSWERING = f"""
+import sys
+sys.path.insert(0, {os.getcwd()!r})
+import time
+from tests.planet.envs import rpc_stub
+import socket
+port = int([x for x in sys.argv if x.startswith('-carla-rpc-port=')][0][16:])
+server = socket.create_server(('127.0.0.1', port))
+print(sys.argv[1:], flush=True)
+while True:
+  connection, _ = server.accept()
+  import threading
+  threading.Thread(
+    target=rpc_stub.answer_version('0.9.16'), args=(connection,), daemon=True
+  ).start()
+"""
+
+
+def test_program_that_answers(tmp_path):
+  """It gets the flags, is found by the client, and ends with us."""
+  program = make_program(tmp_path / 'server', ANSWERING)
+  port = launch.free_port(23000)
+  log = tmp_path / 'server.log'
+  server = launch.Server(program, port, str(log), patience=30)
+  assert server.is_running()
+  assert '-RenderOffScreen' in log.read_text()
+  assert connect.connect('127.0.0.1', port, 2.0, False)
+  server.close()
+  server.close()
+  assert not processes.wait_for_end([server.pid])
+
+
+def test_program_ends_with_sigterm(tmp_path):
+  """SIGTERM to ours ends the server that it has started."""
+  program = make_program(tmp_path / 'server', ANSWERING)
+  port = launch.free_port(24000)
+  code = (
+    'from planet.envs.carla import launch; import time; '
+    f'server = launch.Server({program!r}, {port}, '
+    f'{str(tmp_path / "log")!r}, 30); print(server.pid, flush=True); '
+    'time.sleep(60)'
+  )
+  ours = processes.start_python('-c', code)
+  try:
+    pid = int(ours.stdout.readline())
+    assert processes.is_running(pid)
+    ours.terminate()
+    ours.wait(30)
+    assert not processes.wait_for_end([pid], 15)
+  finally:
+    ours.kill()

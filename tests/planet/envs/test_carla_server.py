@@ -1,0 +1,178 @@
+"""How sessions and episodes are driven, against a pretended server."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('carla')
+
+from agents.tools import errors  # noqa: E402
+from planet.control.collect_dataset import CollectGymDataset  # noqa: E402
+from planet.envs.carla import connect  # noqa: E402
+from planet.envs.carla import roads  # noqa: E402
+from planet.envs.carla import sensors  # noqa: E402
+from planet.envs.carla import task_env  # noqa: E402
+from planet.envs.carla.env import CarlaEnv  # noqa: E402
+from tests.planet.envs import fake_carla  # noqa: E402
+
+CONFIG = {
+  'backend': 'server',
+  'x_res': 32,
+  'y_res': 32,
+  'render_x_res': 40,
+  'render_y_res': 36,
+  'vehicles': 3,
+  'pedestrians': 2,
+  'seed': 0,
+  'retry_pause': 0.0,
+}
+
+
+@pytest.fixture
+def simulator(monkeypatch):
+  """The pretended server, to which all clients connect."""
+  simulator = fake_carla.Simulator()
+
+  def answer(*unused_args):
+    if simulator.lost:
+      raise errors.UsageError('There is no CARLA server.')
+    return fake_carla.Client(simulator)
+
+  monkeypatch.setattr(roads, 'import_carla', fake_carla.package)
+  monkeypatch.setattr(connect, 'connect', answer)
+  original = sensors.Camera.__init__
+  monkeypatch.setattr(
+    sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05)
+  )
+  return simulator
+
+
+def kinds(simulator):
+  return sorted(x.type_id.split('.')[0] for x in simulator.actors.values())
+
+
+def test_session_and_episode(simulator):
+  """Synchronous while we drive, everything as before when we have left."""
+  env = CarlaEnv(CONFIG)
+  assert ('settings', True) in simulator.log
+  assert simulator.settings.fixed_delta_seconds == pytest.approx(0.1)
+  env.reset()
+  assert kinds(simulator) == ['controller'] * 2 + ['sensor'] * 2 + (
+    ['vehicle'] * 4 + ['walker'] * 2
+  )
+  names = {
+    x.attributes.get('role_name')
+    for x in simulator.actors.values()
+    if x.type_id.startswith('vehicle')
+  }
+  assert names == {'reference_agents_ego', 'reference_agents_traffic'}
+  _, reward, done, info = env.step(np.float32([0.5, 0.2]))
+  assert reward == pytest.approx(2.5 * 3.6 / 10, rel=1e-4) and not done
+  assert info['control'] == pytest.approx((0.5, 0.2, 0.0))
+  # The image is the one of this tick, in the order RGB.
+  image = env.render()
+  assert image.shape == (32, 32, 3)
+  assert image[0, 0].tolist() == [simulator.frame % 200, 20, 40]
+  env.close()
+  assert not simulator.actors
+  assert simulator.settings.synchronous_mode is False
+  assert ('manager', False) in simulator.log
+  ends = [x for x in simulator.log if x[0] in ('stop', 'destroy')]
+  assert [x[0] for x in ends[:4]] == ['stop', 'destroy'] * 2
+
+
+def test_resets_do_not_pile_up_actors(simulator):
+  env = CarlaEnv(CONFIG)
+  for _ in range(4):
+    env.reset()
+    env.step(np.zeros(2))
+    assert len(simulator.actors) == 10
+
+
+def test_leftovers_of_earlier_runs_are_removed(simulator):
+  """Only our own: other users' actors stay."""
+  world = fake_carla.World(simulator)
+  for role in ('reference_agents_ego', 'hero'):
+    blueprint = fake_carla.Blueprint('vehicle.audi.tt')
+    blueprint.set_attribute('role_name', role)
+    parent = world.spawn_actor(blueprint, None)
+    sensor = fake_carla.Blueprint('sensor.camera.rgb')
+    world.spawn_actor(sensor, None, attach_to=parent)
+  env = CarlaEnv(CONFIG)
+  left = [x.attributes.get('role_name') for x in simulator.actors.values()]
+  assert left == ['hero', None]
+  env.close()
+
+
+def test_map_is_loaded_or_missing(simulator):
+  CarlaEnv({**CONFIG, 'server_map': '/Game/Maps/Town01'})
+  assert ('load', 'Town01') in simulator.log
+  with pytest.raises(errors.UsageError, match="no map 'Town07'.*additional"):
+    CarlaEnv({**CONFIG, 'server_map': 'Town07'})
+
+
+def test_collisions_of_a_tick(simulator):
+  env = CarlaEnv(CONFIG)
+  env.reset()
+  simulator.events = [
+    ('vehicle.audi.tt', (300.0, 400.0, 0.0)),
+    ('static.wall', (0.0, 0.0, 7.0)),
+  ]
+  _, reward, _, info = env.step(np.zeros(2))
+  assert reward == -300
+  assert info['collision_vehicles'] == 500 and info['collision_other'] == 7
+  assert env.step(np.zeros(2))[3]['collided'] == 0
+
+
+@pytest.mark.parametrize('trouble', ['lost', 'late', 'newer'])
+def test_trouble_in_the_middle(simulator, tmp_path, trouble, capsys, caplog):
+  """No half-written episode; the next reset connects anew."""
+  settings = {k: v for k, v in CONFIG.items() if k not in ('x_res', 'y_res')}
+  env = task_env.make(1, 20, 'carla', 32, 10, settings=settings)
+  env = CollectGymDataset(env, str(tmp_path))
+  env.reset()
+  env.step(np.zeros(2))
+  setattr(simulator, trouble, True)
+  done, count = False, 1
+  while not done:
+    _, reward, done, info = env.step(np.zeros(2))
+    count += 1
+    assert reward == 0 and info['step_error']
+  # The shortest episode has ten steps.
+  assert count == 10
+  assert not list(tmp_path.iterdir())
+  assert 'Dropped an episode' in capsys.readouterr().out
+  setattr(simulator, trouble, False)
+  simulator.actors.clear()
+  env.reset()
+  done = False
+  while not done:
+    _, _, done, info = env.step(np.float32([0.5, 0]))
+  assert 'step_error' not in info
+  assert len(list(tmp_path.iterdir())) == 1
+  env.close()
+
+
+def test_server_that_stays_away(simulator, caplog):
+  """Five attempts, then a sentence."""
+  env = CarlaEnv(CONFIG)
+  env.reset()
+  simulator.lost = True
+  assert env.step(np.zeros(2))[3] == {'step_error': True}
+  with pytest.raises(errors.UsageError, match='does not work after 5 attempts'):
+    env.reset()
+  assert len([x for x in caplog.records if 'Attempt' in x.getMessage()]) == 5
+  env.close()
+
+
+def test_images_are_matched_by_frame():
+  """Older ones are dropped; the bytes are BGRA."""
+  simulator = fake_carla.Simulator()
+  actor = simulator.make(fake_carla.Blueprint('sensor.camera.rgb'), None)
+  actor.attributes = {'image_size_x': 2, 'image_size_y': 1}
+  camera = sensors.Camera(actor, 0.05)
+  world = fake_carla.World(simulator)
+  number = world.tick()
+  image = camera.read(number)
+  assert image.tolist() == [[[number, 20, 40]] * 2]
+  with pytest.raises(RuntimeError, match='no image of frame'):
+    camera.read(number + 1)

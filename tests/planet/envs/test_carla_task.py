@@ -1,0 +1,302 @@
+"""The carla task: parameters, wrappers, processes, and training runs."""
+
+import glob
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools import errors
+from agents.tools.attr_dict import AttrDict
+from agents.tools.wrappers import Async
+from planet.control import random_episodes
+from planet.envs.carla import task_env
+from planet.scripts import parameters
+from planet.tools.bind import bind
+from tests.planet.envs.recorded_world import RecordedBackend
+from tests.planet.envs.recorded_world import frame
+from tests.planet.scripts import training_runs
+
+pytest.importorskip('carla')
+
+OFFLINE = {'tasks': ['carla'], 'carla_backend': 'offline'}
+
+
+def define(config='debug', logdir='unused', **params):
+  from planet.scripts import configs
+
+  params = AttrDict({**OFFLINE, **params}, logdir=logdir)
+  result = AttrDict()
+  result = configs.find(config)(result, params)
+  parameters.check_all_used(params)
+  return result
+
+
+def test_lengths_and_sizes():
+  config = define('default')
+  (task,) = config.tasks
+  assert task.name == 'carla' and task.max_length == 100
+  assert task.state_components == ['reward', 'state']
+  assert config.image_size == 128 and config.isolate_envs == 'process'
+  assert define('default', action_repeat=2).tasks[0].max_length == 50
+  assert define(max_length=30).tasks[0].max_length == 30
+  for size in (32, 64, 96, 128):
+    assert define(carla_size=size).image_size == size
+    assert define(image_size=size).image_size == size
+  config = define(carla_size=32, tasks=['carla', 'dummy'])
+  assert config.image_size == 32
+
+
+@pytest.mark.parametrize(
+  'params, message',
+  [
+    ({'carla_reward': 'custom9'}, 'give one of corl2017'),
+    ({'carla_rewrad': 'custom'}, 'Did you mean carla_reward'),
+    ({'carla_size': 100}, 'one of 32, 64, 96, 128'),
+    ({'carla_size': 64, 'image_size': 32}, 'give one of them'),
+    ({'carla_backend': 'online'}, 'one of auto, server, offline'),
+    ({'carla_scenario': 'TOWN3'}, 'Scenario .TOWN3. is unknown'),
+    ({'carla_weather': 1.5}, 'a name, a whole number or null'),
+    ({'carla_weather': 'Snow'}, 'Weather .Snow. is unknown'),
+    ({'carla_termination': 'never'}, 'give one of fork'),
+    ({'carla_vehicles': -1}, 'at least 0'),
+    ({'carla_port': 70000}, 'from 1 to 65533'),
+    ({'carla_dt': 1}, 'at most 0.5'),
+    ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
+    ({'carla_random_throttle': [0]}, 'list of 2 values'),
+    ({'action_repeat': 200}, 'lower it or raise max_length'),
+    ({'max_length': 5}, 'too few'),
+    ({'tasks': ['dummy'], 'carla_size': 64}, 'has no effect'),
+    (
+      {'planner_bias': [0.6, 0], 'planner_warm_start': True},
+      'give one of them',
+    ),
+  ],
+)
+def test_bad_parameters(params, message):
+  with pytest.raises(errors.UsageError, match=message):
+    if 'dummy' in params.get('tasks', []):
+      params = {**params, 'carla_backend': 'offline'}
+    define(**params)
+
+
+def test_parameters_reach_the_environment():
+  config = define(
+    carla_size=32,
+    carla_reward='speed_tracking',
+    carla_map='loop',
+    carla_vehicles=2,
+    carla_pedestrians=0,
+    carla_weather='WetNoon',
+    carla_dt=0.05,
+    carla_state='zero',
+    carla_fov=90,
+    carla_termination='time',
+    carla_scenario='LANE_KEEP',
+    carla_reward_scale=0.5,
+    carla_seed=3,
+  )
+  env = config.tasks[0].env_ctor()
+  observ = env.reset()
+  assert observ['image'].shape == (32, 32, 3)
+  assert observ['state'].tolist() == [0]
+  _, reward, _, info = env.step(np.float32([0, 0]))
+  assert info['weather'] == 'WetNoon' and info['map'] == 'loop'
+  assert info['num_vehicles'] == 2 and info['num_pedestrians'] == 0
+  assert reward == pytest.approx(-0.05) and reward.dtype == np.float32
+  assert env.dt == 0.05
+
+
+def make(**kwargs):
+  settings = {'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 0}
+  return task_env.make(1, 60, 'carla', 32, 50, settings=settings, **kwargs)
+
+
+def test_in_a_process_of_its_own():
+  """Spawned, without TensorFlow, the same episode as here."""
+  remote, local = Async(bind(make), 'process'), make()
+  try:
+    assert remote.action_space == local.action_space
+    remote.seed(5)
+    local.seed(5)
+    np.testing.assert_equal(remote.reset(), local.reset())
+    for _ in range(5):
+      here = local.step(np.float32([1, 0.1]))
+      there = remote.step(np.float32([1, 0.1]))
+      np.testing.assert_equal(there[:3], here[:3])
+      assert there[3] == here[3]
+  finally:
+    remote.close()
+
+
+class Modules:
+  """Tells which modules the process of an environment has loaded."""
+
+  def __init__(self):
+    import sys
+
+    env = make()
+    env.reset()
+    self.names = sorted(x for x in sys.modules if '.' not in x)
+
+
+def test_process_is_free_of_tensorflow():
+  probe = Async(Modules, 'process')
+  try:
+    assert 'carla' in probe.names and 'tensorflow' not in probe.names
+  finally:
+    probe.close()
+
+
+def test_episodes_last_for_a_chunk(monkeypatch):
+  """The fork wants to end at step 90; a collision of `rllib` at once."""
+  frames = [frame(0), frame(1, collisions=[('other', 1.0)])]
+  backend = RecordedBackend(frames, repeat=True)
+  monkeypatch.setattr('planet.envs.carla.backend.make', lambda name: backend)
+  settings = {'map': 'loop', 'termination': 'rllib'}
+  env = task_env.make(1, 100, 'carla', 32, 50, False, settings)
+  env.reset()
+  count, done = 0, False
+  while not done:
+    _, _, done, _ = env.step(np.zeros(2))
+    count += 1
+  assert count == 50
+  env = task_env.make(1, 30, 'carla', 32, 50, False, {'map': 'loop'})
+  env.reset()
+  assert [env.step(np.zeros(2))[2] for _ in range(30)] == [False] * 29 + [True]
+
+
+def test_throttle_of_random_episodes(tmp_path):
+  """Mapped from the full range; steering stays what it was."""
+  (plain,) = random_episodes(make_seeded, 1)
+  (limited,) = random_episodes(make_seeded, 1, None, [-0.2, 1.0])
+  np.testing.assert_allclose(
+    limited['action'][1:, 0], -0.2 + 0.6 * (plain['action'][1:, 0] + 1), 1e-4
+  )
+  np.testing.assert_array_equal(limited['action'][:, 1], plain['action'][:, 1])
+  speed = [x['state'][:, 0].mean() for x in (plain, limited)]
+  assert speed[1] > 2 * speed[0]
+  config = define(carla_random_throttle=[-0.2, 1])
+  assert {tuple(x.first_action) for x in config.random_collects.values()} == {
+    (-0.2, 1.0)
+  }
+
+
+def make_seeded():
+  env = make()
+  env.action_space.seed(0)
+  return env
+
+
+def test_failed_random_episodes_are_played_again():
+  class Failing:
+    action_space = make().action_space
+    episodes = 0
+
+    def reset(self):
+      self.episodes += 1
+      return {'state': np.zeros(1)}
+
+    def step(self, action):
+      info = {'step_error': True} if self.episodes < 3 else {}
+      return {'state': np.zeros(1)}, 0.0, True, info
+
+  env = Failing()
+  assert len(random_episodes(lambda: env, 2)) == 2
+  assert env.episodes == 4
+
+
+def test_plans_begin_at_the_bias():
+  """Without iterations, the plan is the bias itself."""
+  from agents.tools.tf1 import tf
+  from planet.control import planning
+
+  def plan(**kwargs):
+    return planning.cross_entropy_method(
+      None,
+      None,
+      {'x': tf.zeros([1, 2])},
+      [3],
+      [2],
+      4,
+      None,
+      iterations=0,
+      **kwargs,
+    )
+
+  with tf.Session() as sess:
+    result = sess.run(plan(bias=[0.6, 0.0]))
+    assert not sess.run(plan()).any()
+  np.testing.assert_allclose(result, np.tile([0.6, 0.0], (1, 4, 1)))
+  with pytest.raises(errors.UsageError, match='has 3 values, but actions'):
+    plan(bias=[0.6, 0.0, 0.0])
+
+
+def test_worlds_do_not_mix(tmp_path):
+  """What a run has begun with is kept by `auto`, and must not change."""
+  (tmp_path / 'config.yaml').write_text('values: {carla_backend: server}')
+  logdir = str(tmp_path)
+  with pytest.raises(
+    errors.UsageError, match='begun with carla_backend server'
+  ):
+    define(logdir=logdir)
+  assert define(logdir=logdir, carla_backend='auto').carla_backend == 'server'
+  config = define(logdir=logdir, carla_allow_backend_change=True)
+  assert config.carla_backend == 'offline'
+
+
+def test_towns_offline():
+  """They become a map that has the routes of the scenario."""
+  for name in ('Town02', '/Game/Maps/Town02_Opt', None):
+    params = {'carla_map': name} if name else {}
+    config = define(**params, carla_size=32)
+    assert config.tasks[0].env_ctor.keywords['settings']['map'] is None
+
+
+def test_maps_are_installed():
+  """Every file of the maps belongs to the package data."""
+  import planet.envs.carla
+
+  folder = os.path.dirname(planet.envs.carla.__file__)
+  names = {os.path.basename(x) for x in glob.glob(folder + '/maps/*')}
+  assert names == {'loop.xodr', 'grid.xodr.gz'}
+  with open('setup.py') as file_:
+    assert "'planet.envs.carla': ['maps/*']" in file_.read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('size', [32, 64, 96, 128])
+def test_training(tmp_path, size):
+  """Two phases with collection; files hold whole episodes."""
+  result = training_runs.train(
+    tmp_path, {**OFFLINE, 'carla_size': size, 'max_steps': 40}
+  )
+  assert result.code == 0, result.output
+  assert 'Epoch 2 phase test' in result.output
+  names = training_runs.episodes(tmp_path)
+  assert len(names) >= 2
+  for name in names:
+    path = os.path.join(training_runs.run_dir(tmp_path), 'train_episodes', name)
+    with np.load(path) as episode:
+      assert episode['image'].shape == (101, size, size, 3)
+      assert episode['image'].dtype == np.uint8
+
+
+@pytest.mark.slow
+def test_no_leak_over_200_episodes():
+  """Resident memory and time per episode stay within 5 and 30 percent."""
+  import resource
+  import time
+
+  env = make()
+  memory, times = [], []
+  for number in range(200):
+    began = time.process_time()
+    env.reset()
+    for _ in range(60):
+      env.step(np.float32([0.4, 0.0]))
+    times.append(time.process_time() - began)
+    if number in (20, 199):
+      memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+  assert memory[1] < 1.05 * memory[0]
+  assert np.median(times[-50:]) < 1.3 * np.median(times[20:70])
