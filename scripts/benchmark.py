@@ -22,7 +22,7 @@ from agents.tools import entry
 from agents.tools import errors
 from scripts.benchmarks import common
 
-MODULES = ('her', 'planet', 'ppo')
+MODULES = ('carla', 'her', 'planet', 'ppo')
 
 
 def find_subjects():

@@ -80,6 +80,16 @@ class OfflineBackend(backend_lib.Backend):
     parts = [self._traffic.cars, self._traffic.walkers, self._scenery]
     return boxes_lib.join(parts)
 
+  def render(self):
+    """What the camera sees now, uint8 [height, width, 3]."""
+    pose = self._car.x, self._car.y, self._car.yaw
+    image = self._camera.render(
+      pose, self._ground, self._look, self.obstacles, self._random
+    )
+    if self._size:
+      image = camera_lib.resize_area(image, *self._size)
+    return image
+
   def _clip(self, wanted):
     count = traffic_lib.fitting(self.lanes, wanted)
     if count < wanted and not self._told:
@@ -91,17 +101,10 @@ class OfflineBackend(backend_lib.Backend):
 
   def _observe(self, collisions, applied):
     car = self._car
-    self._boxes = self.obstacles
-    pose = car.x, car.y, car.yaw
-    image = self._camera.render(
-      pose, self._ground, self._look, self._boxes, self._random
-    )
-    if self._size:
-      image = camera_lib.resize_area(image, *self._size)
     return backend_lib.Frame(
       frame=self._count,
       time=self._count * self._dt,
-      image=image,
+      image=self.render(),
       location=(car.x, car.y, 0.0),
       yaw=math.degrees(car.yaw),
       velocity=car.velocity + (0.0,),

@@ -118,7 +118,7 @@ def test_networks_of_image_sizes(size):
 
 
 def test_every_parameter_is_read():
-  """With some model, each name of the table has an effect."""
+  """With some model or task, each name of the table has an effect."""
   values = {k: v.default for k, v in parameters.PARAMETERS.items()}
   values.update(
     network='conv_ha',
@@ -128,8 +128,14 @@ def test_every_parameter_is_read():
     gradient_heads=['image'],
   )
   unused = []
-  for model in ('rssm', 'ssm', 'drnn'):
-    params = AttrDict(dict(values, model=model))
+  driving = dict(tasks=['carla'], carla_backend='offline', carla_size=64)
+  for changes in (
+    dict(model='rssm'),
+    dict(model='ssm'),
+    dict(model='drnn'),
+    driving,
+  ):
+    params = AttrDict(dict(values, **changes))
     configs.default(AttrDict(), params)
     unused.append(set(params.untouched))
   assert not set.intersection(*unused)
