@@ -163,7 +163,9 @@ def test_finished_run_has_nothing_to_do(finished):
   assert result.code == 0 and 'nothing to do' in result.output
 
 
-@pytest.mark.parametrize('isolate_envs', ['none', 'thread'])
+@pytest.mark.parametrize(
+  'isolate_envs', ['none', pytest.param('thread', marks=pytest.mark.slow)]
+)
 def test_resume_after_the_end(tmp_path, isolate_envs):
   """With DONE deleted and more steps, training goes on at the stored step."""
   params = {'isolate_envs': isolate_envs, 'max_steps': 20}
@@ -204,7 +206,10 @@ def test_equal_seeds_give_equal_losses(tmp_path):
   assert first != third
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+  'number',
+  [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)],
+)
 def test_signals_save_and_end(tmp_path, number):
   """Within 30 seconds, also in the middle of a long episode."""
   params = {
@@ -301,6 +306,7 @@ def test_resume_after_being_killed(tmp_path, kills):
   assert not [x for x in os.listdir(folder) if x.endswith('.damaged')]
 
 
+@pytest.mark.slow
 def test_damaged_episodes_are_set_aside(tmp_path):
   """A truncated and a foreign file are named and skipped."""
   assert training_runs.train(tmp_path, {'max_steps': 10}).code == 0
