@@ -41,7 +41,7 @@ def main(args):
   print(f'Playing with {path}.')
   scores, videos = [], []
   try:
-    for episode in play(config, path, args.episodes):
+    for episode in play(config, path, args.episodes, bool(args.video)):
       print(
         f'Episode {episode.number} of {episode.task}: '
         f'return {episode.score:.1f}, {len(episode.rewards)} decisions.',
@@ -97,13 +97,14 @@ def prepare(args):
   return config, path
 
 
-def play(config, path, episodes):
+def play(config, path, episodes, overview=False):
   """Play episodes of all tasks of a run.
 
   Args:
     config: Configuration of the run.
     path: Path of the checkpoint.
     episodes: Number of episodes per task.
+    overview: Whether to keep maps from above.
 
   Yields:
     Episodes as `planet.training.playing.Player.play` returns them.
@@ -123,7 +124,7 @@ def play(config, path, episodes):
       with playing.Player(path, config, name, shapes) as player:
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
-          yield player.play(show)
+          yield player.play(show, overview)
   finally:
     bar.close()
 
@@ -160,13 +161,17 @@ def annotate(episode):
 
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, 3],
-      `rewards` [time], `number` and `task`.
+      `rewards` [time], `number` and `task`. With `maps` uint8 [time, height,
+      width, 3], these are shown beside the frames, and actions and rewards
+      below.
 
   Returns:
     uint8 array [time, larger height, larger width, 3].
   """
   scale = max(1, _VIDEO_SIZE // episode.observations.shape[1])
   frames = episode.observations.repeat(scale, 1).repeat(scale, 2)
+  if episode.get('maps') is not None:
+    return _annotate_drive(episode, frames)
   title = f'episode {episode.number}'
   return np.stack(
     [
@@ -178,12 +183,37 @@ def annotate(episode):
   )
 
 
+def _annotate_drive(episode, frames):
+  """Frames with the map beside them, and two lines of numbers below."""
+  height = max(frames.shape[1], episode.maps.shape[1])
+  results, total = [], 0.0
+  for step in range(len(frames)):
+    total += episode.rewards[step]
+    parts = [
+      np.pad(x, ((0, height - len(x)), (0, 0), (0, 0)))
+      for x in (frames[step], episode.maps[step])
+    ]
+    drive, steer = episode.actions[step]
+    picture = np.concatenate(parts, 1)
+    for text in (
+      f'episode {episode.number}  step {step + 1}  return {total:.1f}  '
+      f'reward {episode.rewards[step]:.2f}',
+      f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
+      f'steer {steer:+.2f}',
+    ):
+      picture = video.caption(picture, text, 16)
+    results.append(picture)
+  return np.stack(results)
+
+
 def write_pictures(filename, videos, fps):
   """Write all episodes to one video, and a contact sheet beside it."""
   video.write_video(filename, np.concatenate(videos), fps)
   sheet = os.path.splitext(filename)[0] + '.png'
   frames = [x[:, ::2, ::2] for x in videos[:_SHEET_ROWS]]
-  video.write_png(sheet, video.contact_sheet(frames))
+  # Wide frames are those with a map.
+  columns = 10 if frames[0].shape[2] <= _VIDEO_SIZE // 2 + 1 else 5
+  video.write_png(sheet, video.contact_sheet(frames, columns))
   print(f'Wrote {filename} and {sheet}.')
 
 

@@ -59,26 +59,31 @@ class Player:
   def __exit__(self, *unused):
     self.close()
 
-  def play(self, callback=None):
+  def play(self, callback=None, overview=False):
     """Play one episode.
 
     Args:
       callback: Function called after each step with the number of steps and
         the score so far.
+      overview: Whether to keep maps from above, if the environment has them.
 
     Returns:
       AttrDict of `task`, `number` of the episode from 1 on, `score`,
       `rewards` float32 [time], `actions` float32 [time, size], and
-      `observations` [time, ...], each after the action of the same index.
+      `observations` [time, ...], each after the action of the same index;
+      and `maps`, uint8 [time, height, width, 3] or None.
     """
     self._episodes += 1
-    steps, score, done = [], 0.0, False
+    steps, score, done, maps = [], 0.0, False, []
     while not done:
       with graph_errors.unwrapped():
         done, score, *step = self._sess.run(
           self._step, {self._reset: not steps}
         )
       steps.append(step)
+      if overview:
+        maps.append(getattr(self._batch_env[0], 'birdseye', None))
+        overview = maps[-1] is not None
       if callback:
         callback(len(steps), score)
     observations, actions, rewards = map(np.stack, zip(*steps))
@@ -89,6 +94,7 @@ class Player:
       rewards=rewards,
       actions=actions,
       observations=observations,
+      maps=np.stack(maps) if overview else None,
     )
 
   def close(self):

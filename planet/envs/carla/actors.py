@@ -55,6 +55,13 @@ class Actors:
         if goal:
           controller.go_to_location(goal)
 
+  def places(self):
+    """Places (x, y) of the other vehicles, as of the last tick."""
+    snapshot = self._world.get_snapshot()
+    found = [snapshot.find(x) for x in self._vehicles]
+    locations = [x.get_transform().location for x in found if x]
+    return [(x.x, x.y) for x in locations]
+
   def destroy(self):
     """Take everything out again, sensors first."""
     for sensor in (self.camera, self.collisions):

@@ -100,6 +100,10 @@ class Backend:
     """
     raise NotImplementedError
 
+  def others(self):
+    """List of the places (x, y) of other vehicles."""
+    raise NotImplementedError
+
   def close(self):
     """Leave nothing behind; safe to call twice."""
 

@@ -1,5 +1,6 @@
 """Driving environment: episodes, measurements and rewards over a backend."""
 
+import copy
 import logging
 import math
 import types
@@ -9,6 +10,7 @@ import numpy as np
 from agents.tools import errors
 from agents.tools import spaces
 from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import birdseye
 from planet.envs.carla import env_config
 from planet.envs.carla import measure as measure_lib
 from planet.envs.carla import planner as planner_lib
@@ -64,6 +66,7 @@ class CarlaEnv:
     self._failures = 0
     self._failed = False
     self._told = False
+    self._roads_above = self._goal = None
     self._measurements = None
     self._image = None
 
@@ -91,6 +94,24 @@ class CarlaEnv:
   @property
   def backend(self):
     return self._backend
+
+  @property
+  def birdseye(self):
+    """Map from above with goal, way, traffic and vehicle; uint8 image."""
+    if self._roads_above is None:
+      self._roads_above = birdseye.Map(self._backend.lanes)
+    view = copy.copy(self._roads_above)
+    view.image = view.image.copy()
+    now = self._measurements
+    x, y = now['x'], now['y']
+    if self._goal:
+      place = self._locate((x, y))
+      view.path(self._goal.way_from(*place), (70, 120, 230))
+      view.dot(*self._goal.goal, (90, 230, 250), 3)
+    for other in self._backend.others():
+      view.dot(*other, (250, 200, 60))
+    view.dot(x, y, (240, 50, 50), 3)
+    return view.image
 
   @property
   def surroundings(self):
@@ -143,6 +164,7 @@ class CarlaEnv:
       frame = self._backend.reset(start, self._weather, *traffic, seed)
     except backend_lib.BackendTrouble as error:
       raise errors.UsageError(str(error)) from None
+    self._goal = goal
     self._route = goal if self._config['enable_planner'] else None
     self._coords = start[:2], goal.goal if goal else None
     self._step, self._total, self._wanted = 0, 0.0, False
@@ -263,7 +285,7 @@ class CarlaEnv:
     """Drive on to another goal, if episodes do not end at goals."""
     if self._config['termination'] != 'rllib':
       route = self._draw_goal(frame.location, None, 60)
-      self._route = route or self._route
+      self._route = self._goal = route or self._route
       distances = _distances(self._surroundings, self._backend, frame, route)
       self._measurements.update(distances)
 

@@ -71,6 +71,9 @@ class OfflineBackend(backend_lib.Backend):
     self._count += 1
     return self._observe(self._collide(), applied)
 
+  def others(self):
+    return [tuple(x) for x in self._traffic.cars.pose[:, :2].tolist()]
+
   def close(self):
     """There is nothing to give back."""
 

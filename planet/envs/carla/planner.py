@@ -54,6 +54,20 @@ class Route:
       path.append(follow)
     return path
 
+  def way_from(self, lane, arc):
+    """Places on the way to the goal, metres [places, 2]."""
+    path = self.lanes_from(lane, arc)
+    places = []
+    for index, number in enumerate(path):
+      current = self._lanes.all[number]
+      inside = np.ones(len(current.arc), bool)
+      if index == 0:
+        inside &= current.arc >= arc
+      if index == len(path) - 1 and number == self.goal_lane:
+        inside &= current.arc <= self.goal_arc
+      places.append(current.points[inside, :2])
+    return np.concatenate(places)
+
   def command(self, lane, arc, position, ahead):
     """Name of the command at a place.
 

@@ -94,6 +94,9 @@ class ServerBackend(backend_lib.Backend):
         raise
       raise backend_lib.BackendTrouble(str(error)) from error
 
+  def others(self):
+    return self._actors.places() if self._actors else []
+
   def close(self):
     self._disconnect()
     if self._server:

@@ -269,7 +269,9 @@ def test_maps_are_installed():
 def test_training(tmp_path, size):
   """Two phases with collection; files hold whole episodes."""
   result = training_runs.train(
-    tmp_path, {**OFFLINE, 'carla_size': size, 'max_steps': 40}
+    tmp_path,
+    {**OFFLINE, 'carla_size': size, 'max_steps': 40}
+    | {'carla_termination': 'time'},
   )
   assert result.code == 0, result.output
   assert 'Epoch 2 phase test' in result.output
