@@ -143,7 +143,7 @@ def _data_processing(config, params):
 def _define_loader(params):
   name = parameters.read(params, 'loader')
   loader = getattr(loaders, f'{name}_loader')
-  if name in ('cache', 'recent'):
+  if name in ('cache', 'recent', 'scan'):
     get = bind(parameters.read, params)
     loader = bind(
       loader,

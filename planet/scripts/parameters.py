@@ -137,7 +137,7 @@ PARAMETERS = {
   ),
   'loader': _P(
     'recent',
-    choice('cache', 'recent', 'reload', 'dummy'),
+    choice('cache', 'recent', 'scan', 'reload', 'dummy'),
     'how episodes are drawn for training',
   ),
   'loader_every': _P(1000, integer(1), 'episodes between folder scans'),
@@ -228,7 +228,7 @@ PARAMETERS = {
   'carla_host': _P('127.0.0.1', text, 'address of the server'),
   'carla_port': _P(2000, integer(1), 'port of the server'),
   'carla_tm_port': _P(8000, integer(1), 'port of its traffic manager'),
-  'carla_map': _P(None, text, 'loop, grid, a .xodr file, or a town'),
+  'carla_map': _P(None, optional(text), 'loop, grid, a .xodr file, or a town'),
   'carla_scenario': _P('TOWN2_ONE_CURVE_0', text, 'traffic and routes'),
   'carla_reward': _P('custom3', text, 'name of the reward'),
   'carla_reward_scale': _P(1.0, number(0), 'factor of rewards'),

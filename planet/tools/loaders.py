@@ -84,6 +84,44 @@ def recent_loader(
     waiting.check(known or recent)
 
 
+def scan_loader(
+  reader, directory, batch_size, every, seed=None, max_episodes=None
+):
+  """Draw like `recent_loader`, but from the newest episodes only.
+
+  Older episodes are forgotten. (The fork for driving, where this comes from,
+  took in no new ones once it had as many as it wanted.)
+
+  Args:
+    reader: Function from filename to episode.
+    directory: Folder of .npz files, whose names begin with their times.
+    batch_size: Unused.
+    every: Number of episodes between two scans.
+    seed: Seed of generators of its own.
+    max_episodes: Number of episodes to draw from, None for all.
+
+  Yields:
+    Episodes as returned by the reader.
+
+  Raises:
+    RuntimeError: If no episode appears for half a minute.
+  """
+  del batch_size
+  draws = _generators(seed)
+  memory, recent, known = _Memory(reader, directory, max_episodes), [], []
+  half = max(1, every // 2)
+  waiting = _Waiting(directory)
+  while True:
+    selected = _sample(recent, half, draws[0])
+    selected += _sample(known, half, draws[0])
+    yield from memory.read(_permuted(selected, every, draws[1]))
+    known += recent
+    recent = memory.scan()[-(max_episodes or 0) :]
+    if max_episodes:
+      known = known[max(0, len(known) + len(recent) - max_episodes) :]
+    waiting.check(known or recent)
+
+
 def reload_loader(reader, directory, batch_size, seed=None):
   """Read every episode from disk each time, in random order.
 

@@ -207,3 +207,30 @@ def test_episodes_that_vanish(tmp_path):
     (tmp_path / f'{number}.npz').unlink()
   rest = list(itertools.islice(stream, 20))
   assert set(rest[10:]) == {'3'}
+
+
+def test_scan_draws_from_the_newest(tmp_path):
+  """A window of three episodes follows those that are added."""
+
+  def add(number):
+    (tmp_path / f'{number:02}.npz').write_text('')
+
+  def draw(loader, count):
+    return {next(loader) for _ in range(count)}
+
+  for number in range(5):
+    add(number)
+  loader = loaders.scan_loader(
+    os.path.basename, str(tmp_path), 1, 10, seed=0, max_episodes=3
+  )
+  assert draw(loader, 100) == {'02.npz', '03.npz', '04.npz'}
+  for number in range(5, 7):
+    add(number)
+  draw(loader, 10)
+  assert draw(loader, 100) == {'04.npz', '05.npz', '06.npz'}
+  for number in range(7, 20):
+    add(number)
+  draw(loader, 10)
+  assert draw(loader, 100) == {'17.npz', '18.npz', '19.npz'}
+  loader = loaders.scan_loader(os.path.basename, str(tmp_path), 1, 40, seed=0)
+  assert len(draw(loader, 200)) == 20

@@ -1,0 +1,67 @@
+"""Returns of scripted drivers in the offline world, as a Markdown table.
+
+Example:
+
+  python -m scripts.carla_policies --episodes 20
+"""
+
+import argparse
+import sys
+
+import numpy as np
+
+from planet.envs.carla import env as env_lib
+from planet.envs.carla import policies
+
+DRIVERS = {
+  'stand still': lambda seed: policies.stand_still,
+  'uniform random actions': policies.Uniform,
+  'throttle 0.5, steer uniform +-0.3': lambda seed: policies.Uniform(
+    seed, (0.5, 0.5), 0.3
+  ),
+  'full throttle, no steering': lambda seed: policies.full_throttle,
+  'pure pursuit, 7 m/s': lambda seed: policies.PurePursuit(7.0),
+  'pure pursuit, 8 m/s': lambda seed: policies.PurePursuit(8.0),
+}
+
+
+def main(argv=None):
+  """Play and print."""
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument('--episodes', type=int, default=20)
+  parser.add_argument('--map', default='loop')
+  parser.add_argument('--vehicles', type=int, nargs='+', default=[0, 10])
+  args = parser.parse_args(argv)
+  titles = [f'{x} vehicles' for x in args.vehicles]
+  print('| policy | ' + ' | '.join(titles) + ' |')
+  print('|---' * (1 + len(titles)) + '|')
+  for name, make in DRIVERS.items():
+    cells = [_play(make, count, args) for count in args.vehicles]
+    print(f'| {name} | ' + ' | '.join(cells) + ' |', flush=True)
+
+
+def _play(make, vehicles, args):
+  env = env_lib.CarlaEnv(
+    {
+      'map': args.map,
+      'x_res': 32,
+      'y_res': 32,
+      'vehicles': vehicles,
+      'pedestrians': 0,
+      'seed': 0,
+    }
+  )
+  results = [policies.play(env, make(seed)) for seed in range(args.episodes)]
+  returns = [x['return'] for x in results]
+  collided = sum(x['collisions'] > 0 for x in results)
+  distance = np.mean([x['distance'] for x in results])
+  return (
+    f'{np.mean(returns):.0f} +- {np.std(returns):.0f}, {distance:.0f} m, '
+    f'{collided}/{args.episodes} collided'
+  )
+
+
+if __name__ == '__main__':
+  sys.exit(main())
