@@ -128,7 +128,9 @@ def test_every_parameter_is_read():
     gradient_heads=['image'],
   )
   unused = []
-  driving = dict(tasks=['carla'], carla_backend='offline', carla_size=64)
+  driving = dict(
+    tasks=['carla'], carla_backend='offline', carla_size=64, action_repeat=1
+  )
   for changes in (
     dict(model='rssm'),
     dict(model='ssm'),
