@@ -35,8 +35,9 @@ EXTRAS['test'] = (
   + EXTRAS['pybullet']
   + EXTRAS['box2d']
   + EXTRAS['viz']
+  + EXTRAS['carla']
 )
-# CARLA is large and needs a server of its own, MPI a compiler or a launcher.
+# CARLA is large, and who wants it knows.
 EXTRAS['all'] = sorted(
   {
     x
