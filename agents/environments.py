@@ -94,7 +94,7 @@ def minitaur(duck=False):
     duck: Let it carry a duck.
   """
   try:
-    with env_border.quiet_imports():
+    with env_border.quietly():
       from pybullet_envs.bullet import minitaur_duck_gym_env
       from pybullet_envs.bullet import minitaur_env_randomizer
       from pybullet_envs.bullet import minitaur_gym_env
@@ -109,7 +109,7 @@ def minitaur(duck=False):
     if duck
     else minitaur_gym_env.MinitaurBulletEnv
   )
-  with env_border.quiet_imports():
+  with env_border.quietly():
     env = constructor(
       accurate_motor_model_enabled=True,
       motor_overheat_protection=True,

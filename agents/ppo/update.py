@@ -32,6 +32,20 @@ def define_update(episodes, network, optimizer, penalty, config, comm=None):
   return _Update(episodes, network, optimizer, penalty, config, comm).define()
 
 
+def penalty_factor(change, target):
+  """Factor of the penalty after an update.
+
+  Args:
+    change: Mean divergence from the old policy, float scalar.
+    target: Divergence that updates should have.
+
+  Returns:
+    1.5 above 1.3 times the target, 1 / 1.5 below 0.7 times, otherwise 1.
+  """
+  smaller = tf.where(change < 0.7 * target, 1 / 1.5, 1.0)
+  return tf.where(change > 1.3 * target, 1.5, smaller)
+
+
 class _Update:
   """Builds the graph of an update, a method per quantity of the paper.
 
@@ -201,11 +215,7 @@ class _Update:
           tf.reduce_sum(tf.abs(output.mean - x.mean)), self._comm
         )
       check = tf.Assert(moved > 0, ['policy should change'])
-      factor = tf.where(
-        change > 1.3 * target,
-        1.5,
-        tf.where(change < 0.7 * target, 1 / 1.5, 1.0),
-      )
+      factor = penalty_factor(change, target)
       with tf.control_dependencies([check]):
         new = self._penalty.assign(self._penalty * factor).op
       with tf.control_dependencies([new]):

@@ -95,8 +95,8 @@ class GymEnv:
     if self._started:
       return self._env.reset()
     self._started = True
-    with quiet_imports():
-      # PyBullet connects to its server now, which prints an empty line or so.
+    with quietly():
+      # PyBullet connects to its server now, which prints `argv[0]=`.
       return self._env.reset()
 
   def step(self, action):
@@ -201,7 +201,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs):
   if library == 'gym':
     import gym
 
-    with quiet_imports():
+    with quietly():
       return GymEnv(gym.make(resolved, disable_env_checker=True, **kwargs))
   import gymnasium
 
@@ -242,7 +242,7 @@ def resolve(env_id: str) -> tuple[str, str]:
   if ':' in env_id:
     return 'gymnasium', env_id
   if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
-    with contextlib.suppress(ImportError), quiet_imports():
+    with contextlib.suppress(ImportError), quietly():
       import gymnasium_robotics
 
       gymnasium.register_envs(gymnasium_robotics)
@@ -262,8 +262,8 @@ def resolve(env_id: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def quiet_imports():
-  """Import old libraries without what they print and do to our modules.
+def quietly():
+  """Use old libraries without what they print and do to our modules.
 
   gym advertises its successor, PyBullet tells where it lies. PyBullet also
   puts itself in front of the path of Python, where a package of it that is
@@ -325,7 +325,7 @@ def _is_maintained(spec):
 def _gym_registry():
   """Ids of gym, with those of PyBullet; none if not installed."""
   try:
-    with quiet_imports():
+    with quietly():
       import pybullet_envs  # noqa: F401
       from gym.envs.registration import registry
     return frozenset(registry.keys())

@@ -1,6 +1,5 @@
 """Choose actions by searching in the latent space of a model."""
 
-from agents.tools import errors
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
@@ -48,7 +47,8 @@ def cross_entropy_method(
     max_action: Upper bound of the actions.
     initial_mean: Mean of the first Gaussian [batch, horizon, actions]; zero
       by default.
-    bias: Action at which all of the first mean is instead, list of numbers.
+    bias: List of numbers, the action of which the first mean consists if
+      there is no other.
 
   Returns:
     Mean of the last Gaussian, float32 [batch, horizon, actions].
@@ -56,14 +56,9 @@ def cross_entropy_method(
   del graph
   batch = shape(nested.flatten(state)[0])[0]
   sizes = tf.stack([batch, horizon] + list(action_shape))
-  mean = tf.zeros(sizes) if initial_mean is None else initial_mean
-  if bias and initial_mean is None:
-    if len(bias) != action_shape[0]:
-      raise errors.UsageError(
-        f'Parameter planner_bias has {len(bias)} values, but actions have '
-        f'{action_shape[0]}.'
-      )
-    mean += tf.constant(bias, tf.float32)
+  mean = initial_mean
+  if mean is None:
+    mean = tf.zeros(sizes) + tf.constant(bias or 0, tf.float32)
   if iterations < 1:
     return mean
   start = nested.map(lambda x: _repeat(x, amount), state)

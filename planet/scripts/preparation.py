@@ -60,6 +60,7 @@ def check(args):
         f'Task {task.name} renders with {renderer}, which crashes in the '
         'process of TensorFlow; use isolate_envs: process.'
       )
+  _check_bias(args.params.get('planner_bias'), report['shapes']['action'])
   for config in configs:
     for folder in (config.train_dir, config.test_dir):
       episode_folder.check(folder, report['shapes'])
@@ -159,3 +160,12 @@ def _build(logdir, name, given, seed):
   config.source = AttrDict(config=name, params=given, seed=seed)
   config.lock()
   return config
+
+
+def _check_bias(bias, action_shape):
+  """Make sure that plans begin at an action."""
+  if bias and (len(bias),) != action_shape:
+    raise errors.UsageError(
+      f'Parameter planner_bias has {len(bias)} values, but actions have '
+      f'{action_shape[0]}; give one for each.'
+    )

@@ -71,17 +71,8 @@ def recent_loader(
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
-  draws = _generators(seed)
-  memory, recent, known = _Memory(reader, directory, max_episodes), [], []
-  half = max(1, every // 2)
-  waiting = _Waiting(directory)
-  while True:
-    selected = _sample(recent, half, draws[0])
-    selected += _sample(known, half, draws[0])
-    yield from memory.read(_permuted(selected, every, draws[1]))
-    known += recent
-    recent = memory.scan()
-    waiting.check(known or recent)
+  memory = _Memory(reader, directory, max_episodes)
+  yield from _half_recent(memory, every, seed, None)
 
 
 def scan_loader(
@@ -107,19 +98,8 @@ def scan_loader(
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
-  draws = _generators(seed)
-  memory, recent, known = _Memory(reader, directory, max_episodes), [], []
-  half = max(1, every // 2)
-  waiting = _Waiting(directory)
-  while True:
-    selected = _sample(recent, half, draws[0])
-    selected += _sample(known, half, draws[0])
-    yield from memory.read(_permuted(selected, every, draws[1]))
-    known += recent
-    recent = memory.scan()[-(max_episodes or 0) :]
-    if max_episodes:
-      known = known[max(0, len(known) + len(recent) - max_episodes) :]
-    waiting.check(known or recent)
+  memory = _Memory(reader, directory, max_episodes)
+  yield from _half_recent(memory, every, seed, max_episodes)
 
 
 def reload_loader(reader, directory, batch_size, seed=None):
@@ -178,6 +158,31 @@ def dummy_loader(reader, directory, batch_size, seed=None):
 
   while True:
     yield {key: draw(value) for key, value in example.items()}
+
+
+def _half_recent(memory, every, seed, newest):
+  """Yield equally from episodes since the last scan and from those before.
+
+  Args:
+    memory: `_Memory` of the episodes.
+    every: Number of episodes between two scans.
+    seed: Seed of generators of its own, or None.
+    newest: Number of episodes to draw from, the newest ones; None for all.
+  """
+  draws = _generators(seed)
+  recent, known = [], []
+  half = max(1, every // 2)
+  waiting = _Waiting(memory.directory)
+  while True:
+    selected = _sample(recent, half, draws[0])
+    selected += _sample(known, half, draws[0])
+    yield from memory.read(_permuted(selected, every, draws[1]))
+    known += recent
+    recent = memory.scan()
+    if newest:
+      recent = recent[-newest:]
+      known = known[max(0, len(known) + len(recent) - newest) :]
+    waiting.check(known or recent)
 
 
 def _generators(seed):
@@ -241,7 +246,7 @@ class _Memory:
 
   def __init__(self, reader, directory, limit):
     self._reader = reader
-    self._directory = directory
+    self.directory = directory
     self._limit = limit or float('inf')
     self._known = set()
     self._kept = collections.OrderedDict()
@@ -250,7 +255,7 @@ class _Memory:
     """Names of the files that are new and can be read."""
     return [
       filename
-      for filename in _list(self._directory)
+      for filename in _list(self.directory)
       if filename not in self._known and self._load(filename) is not None
     ]
 

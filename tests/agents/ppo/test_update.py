@@ -9,6 +9,7 @@ float64.
 import numpy as np
 import pytest
 
+from agents.ppo import update as update_lib
 from agents.ppo import utility
 from agents.ppo.normalize import StreamingNormalize
 from agents.tools.tf1 import tf
@@ -149,3 +150,18 @@ def test_recorded_advantage_is_a_return():
   )
   result = recorded.normalize(graphs.evaluate(result))
   golden.assert_close(result, data['normalized_advantage'])
+
+
+@pytest.mark.parametrize(
+  'change, factor',
+  [
+    (0.0069, 1 / 1.5),
+    (0.0071, 1.0),
+    (0.0129, 1.0),
+    (0.0131, 1.5),
+  ],
+)
+def test_penalty_factor(change, factor):
+  """Just below and above both limits around a target of 0.01."""
+  result = graphs.evaluate(update_lib.penalty_factor(tf.constant(change), 0.01))
+  np.testing.assert_allclose(result, factor, rtol=1e-6)

@@ -40,6 +40,7 @@ PARAMS = [
   ('{overshooting_scale: 1.0}', 'needs at least 2'),
   ('{tasks: [dummy], batch_shape: [5, 2000]}', 'too few'),
   ('{tasks: [dummy], observations: vector}', 'Vector observations need'),
+  ('{tasks: [dummy], planner_bias: [0, 0, 0, 0]}', 'give one for each'),
   ('{a: [', 'is no YAML'),
   ('[1, 2]', 'give a mapping'),
 ]
