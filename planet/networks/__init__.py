@@ -8,6 +8,7 @@ lazy.export(
     'conv_32': 'planet.networks.conv_sizes:conv_32',
     'conv_96': 'planet.networks.conv_sizes:conv_96',
     'conv_128': 'planet.networks.conv_sizes:conv_128',
+    'conv_small': 'planet.networks.conv_sizes:conv_small',
     'conv_ha': 'planet.networks.conv_ha',
     'feed_forward': 'planet.networks.basic:feed_forward',
     'vector': 'planet.networks.vector',

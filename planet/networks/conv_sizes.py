@@ -1,4 +1,4 @@
-"""Convolutional encoders and decoders of other image sizes."""
+"""Convolutional encoders and decoders of other image sizes and widths."""
 
 import functools
 
@@ -33,6 +33,13 @@ def _encode(obs, spec, activation, last_activation):
 conv_32 = _define_network(
   encoder=((32, 4, 2), (64, 4, 1), (128, 4, 2), (256, 4, 1)),
   decoder=((128, 5, 1), (64, 4, 2), (32, 4, 1), (3, 4, 2)),
+  activation='relu',
+)
+
+# That of 64 x 64 with half the filters, twice as fast to train on processors.
+conv_small = _define_network(
+  encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (256, 4, 2)),
+  decoder=((64, 5, 2), (32, 5, 2), (16, 6, 2), (3, 6, 2)),
   activation='relu',
 )
 

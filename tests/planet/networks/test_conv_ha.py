@@ -46,7 +46,13 @@ def test_recorded_images():
 
 @pytest.mark.parametrize(
   'name, size',
-  [('conv_32', 32), ('conv_ha', 64), ('conv_96', 96), ('conv_128', 128)],
+  [
+    ('conv_32', 32),
+    ('conv_ha', 64),
+    ('conv_small', 64),
+    ('conv_96', 96),
+    ('conv_128', 128),
+  ],
 )
 def test_sizes(name, size):
   """Every network goes from images to 1024 features and back."""
