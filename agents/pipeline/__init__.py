@@ -1,0 +1,1 @@
+"""Sessions, runners, explorers, memories and agents: one run pipeline."""

@@ -1,0 +1,107 @@
+"""What every agent of the pipeline offers to explorers and the runner."""
+
+import numpy as np
+
+from agents.tools import errors
+
+
+class AgentBase:
+  """Chooses actions and learns from memories.
+
+  Random numbers come from NumPy's global generator, which the runner seeds
+  and keeps in checkpoints.
+
+  Args:
+    session: Session that the agent runs in.
+    memory: Dict from mode to memory, usually only `train`.
+    name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`.
+    action_space: Plain description of the actions, see `describe_space` of
+      `agents.pipeline.gym_explorer`; needed by `random_action_generator`.
+    hidden_size: Size of the state that is carried from step to step.
+  """
+
+  def __init__(
+    self, session, memory, name='agent', action_space=None, hidden_size=1
+  ):
+    self.session = session
+    self.memory = memory
+    self.name = name
+    self.action_space = action_space
+    self.hidden_size = hidden_size
+
+  def action_generator(
+    self, observations, hidden_state, masks, deterministic=False
+  ):
+    """Choose actions.
+
+    Args:
+      observations: Dict from path to array [workers, ...]; the only path is
+        `agent` where the observation space is no dictionary.
+      hidden_state: Float32 array [workers, hidden size].
+      masks: Float32 array [workers, 1], 0 where an episode begins.
+      deterministic: Act without exploration.
+
+    Returns:
+      Dict of `actions` [workers, ...], the next `hidden_state` and
+      `artifacts`, a dict of further arrays [workers, ...] to remember.
+    """
+    raise NotImplementedError
+
+  def random_action_generator(self, num_workers):
+    """Choose actions uniformly; the result is that of `action_generator`.
+
+    Args:
+      num_workers: Number of workers.
+
+    Raises:
+      UsageError: If the action space is missing, or not bounded.
+    """
+    return {
+      'actions': _sample(self.action_space, num_workers, self.name),
+      'hidden_state': self.reset_hidden_state(num_workers),
+      'artifacts': {},
+    }
+
+  def reset_hidden_state(self, num_workers):
+    """Hidden states of workers that begin, zeros [workers, hidden size]."""
+    return np.zeros((num_workers, self.hidden_size), np.float32)
+
+  def step(self):
+    """Do one step of optimisation.
+
+    Returns:
+      Dict from name to number, empty if there are too few data yet.
+    """
+    raise NotImplementedError
+
+  def update(self):
+    """Learn, once per cycle; feeds the monitor and writer of the session."""
+    raise NotImplementedError
+
+  def epoch_done(self):
+    """Called once per epoch, after the test and before the checkpoint."""
+
+  def state_dict(self):
+    """State that no global variable of TensorFlow holds: plain data, arrays."""
+    return {}
+
+  def load_state_dict(self, state):
+    """Restore what `state_dict` has returned."""
+
+
+def _sample(space, count, name):
+  if not space:
+    raise errors.UsageError(
+      f'Agent {name!r} cannot act at random without an action space; give it '
+      'the argument action_space, or set warm_start to 0.'
+    )
+  if space['typ'] == 'Discrete':
+    return np.random.randint(space['dim'], size=count)
+  low, high = (np.asarray(x, np.float32) for x in space['lim'])
+  if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    raise errors.UsageError(
+      f'Actions of agent {name!r} have no finite limits ({low} to {high}), so '
+      'none can be drawn uniformly; set warm_start to 0.'
+    )
+  shape = (count,) + tuple(space['dim'])
+  return np.random.uniform(low, high, shape).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Parameter files: `cpanel` and `gen_params(cpanel)`."""
