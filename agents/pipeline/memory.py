@@ -1,0 +1,375 @@
+"""Memories that keep the chunks of explorers as plain arrays."""
+
+import fnmatch
+
+import numpy as np
+
+from agents.tools import errors
+
+
+class MemoryBase:
+  """Keeps what explorers return.
+
+  Args:
+    session: Session that the memory belongs to.
+    mode: Mode of the explorer that fills it.
+  """
+
+  def __init__(self, session, mode='train'):
+    self.session = session
+    self.mode = mode
+
+  def store(self, chunk):
+    """Append a chunk, which is a dict from key to array [workers, T + 1, ...].
+
+    Raises:
+      UsageError: If its shapes do not fit to what is stored.
+    """
+    raise NotImplementedError
+
+  def get_buffer(self):
+    """Dict from key to read-only array [workers, capacity, ...]."""
+    raise NotImplementedError
+
+  @property
+  def length(self):
+    """Number of entries per worker, the overrun included."""
+    raise NotImplementedError
+
+  @property
+  def full(self):
+    """Whether further chunks replace old ones."""
+    raise NotImplementedError
+
+  def get_index_valid_elements(self):
+    """Indices of the entries that have a successor, oldest first."""
+    raise NotImplementedError
+
+  def get_index_move_n_steps(self, index, n):
+    """Indices `n` steps later than others."""
+    raise NotImplementedError
+
+  def state_dict(self):
+    """Small description, in plain data, of what is stored."""
+    return {}
+
+  def load_state_dict(self, state):
+    """Check that the contents described would fit in here.
+
+    The memory stays empty until `set_snapshot`, so that a run that has no
+    snapshot starts with an empty memory.
+
+    Raises:
+      UsageError: If they would not.
+    """
+
+  def get_snapshot(self):
+    """Dict from key to array with the contents, oldest entry first."""
+    raise NotImplementedError
+
+  def set_snapshot(self, snapshot):
+    """Replace the contents by those that `get_snapshot` has returned."""
+    raise NotImplementedError
+
+
+class RingMemory(MemoryBase):
+  """Replaces the oldest entries when it is full.
+
+  Each chunk overwrites the overrun of the chunk before, as the half-step at
+  its end is the first step of the next one.
+
+  Args:
+    session: Session that the memory belongs to.
+    mode: Mode of the explorer that fills it.
+    chunk_sample_len: Number of steps per chunk.
+    buffer_chunk_len: Number of chunks to keep.
+    overrun: Entries of a chunk beyond its steps.
+    include_keys: Patterns of keys to store even though they are excluded.
+    exclude_keys: Patterns of keys that are not stored.
+
+  Raises:
+    UsageError: If the sizes leave no room for a chunk.
+  """
+
+  def __init__(
+    self,
+    session,
+    mode='train',
+    chunk_sample_len=1,
+    buffer_chunk_len=1000,
+    overrun=1,
+    include_keys=(),
+    exclude_keys=('/infos/*',),
+  ):
+    super().__init__(session, mode)
+    self._steps = chunk_sample_len
+    self._chunks = buffer_chunk_len
+    self._overrun = overrun
+    self._include, self._exclude = tuple(include_keys), tuple(exclude_keys)
+    self._capacity = self._find_capacity()
+    if self._capacity < self._steps + overrun:
+      raise errors.UsageError(
+        f'A memory of {buffer_chunk_len} chunks of {chunk_sample_len} steps '
+        f'has no room for the overrun of {overrun}; raise buffer_chunk_len.'
+      )
+    self._arrays, self._views, self._kept = {}, {}, {}
+    self.clear()
+
+  def clear(self):
+    """Forget all entries."""
+    self._length = 0
+    self._end = self._overrun - 1
+
+  @property
+  def length(self):
+    return self._length
+
+  @property
+  def capacity(self):
+    """Largest number of entries per worker."""
+    return self._capacity
+
+  @property
+  def full(self):
+    return self._length == self._capacity
+
+  @property
+  def start(self):
+    """Index of the oldest entry."""
+    return (self._end - self._length + 1) % self._capacity
+
+  @property
+  def end(self):
+    """Index of the newest entry."""
+    return self._end
+
+  @property
+  def num_workers(self):
+    """Number of workers, None before the first chunk."""
+    return next((len(x) for x in self._arrays.values()), None)
+
+  @property
+  def num_valid(self):
+    """Number of entries per worker that have a successor."""
+    return max(0, self._length - self._overrun)
+
+  def get_index(self, order):
+    """Indices of entries by their order, 0 being the oldest one."""
+    return (self.start + order) % self._capacity
+
+  def get_index_valid_elements(self):
+    return self.get_index(np.arange(self.num_valid))
+
+  def get_index_move_n_steps(self, index, n):
+    return (index + n) % self._capacity
+
+  def get_buffer(self):
+    return dict(self._views)
+
+  def get_last_chunk(self):
+    """Dict from key to array [workers, T + overrun, ...], in order of time."""
+    first = self._length - self._steps - self._overrun
+    return self._read(first, self._length) if first >= 0 else {}
+
+  def store(self, chunk):
+    chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
+    self._check(chunk)
+    is_first = not self._arrays
+    self._make_room()
+    begin = (self._end - self._overrun + 1) % self._capacity
+    count = self._steps + self._overrun
+    self._length = max(self._length, self._overrun) + self._steps
+    self._length = min(self._length, self._capacity)
+    self._end = (self._end + self._steps) % self._capacity
+    for key, value in chunk.items():
+      if key not in self._arrays:
+        self._allocate(key, value)
+      self._write(self._arrays[key], begin, count, value)
+    if len(chunk) < len(self._arrays):
+      for key in self._arrays.keys() - chunk.keys():
+        array = self._arrays[key]
+        self._write(
+          array, begin, count, np.full((), _missing(array), array.dtype)
+        )
+    if is_first:
+      self._report()
+
+  def state_dict(self):
+    return {
+      'length': self._length,
+      'capacity': self._capacity,
+      'keys': {
+        key: [list(value.shape[2:]), value.dtype.str, len(value)]
+        for key, value in self._arrays.items()
+      },
+    }
+
+  def load_state_dict(self, state):
+    if state['length'] > self._capacity:
+      raise errors.UsageError(
+        f'The stored memory has {state["length"]} entries, this one has room '
+        f'for {self._capacity}; give it the size that it had.'
+      )
+    self.clear()
+    self._arrays, self._views = {}, {}
+
+  def get_snapshot(self):
+    return {k: np.array(v) for k, v in self._read(0, self._length).items()}
+
+  def set_snapshot(self, snapshot):
+    """Replace the contents; the oldest entry gets the index 0.
+
+    Args:
+      snapshot: Dict from key to array [workers, length, ...].
+
+    Raises:
+      UsageError: If the arrays differ in length or exceed the capacity.
+    """
+    self.clear()
+    self._arrays, self._views = {}, {}
+    if not snapshot:
+      return
+    lengths = {np.shape(x)[:2] for x in snapshot.values()}
+    (_, length), *others = lengths
+    if others or length > self._capacity:
+      raise errors.UsageError(
+        f'A snapshot with [workers, length] of {sorted(lengths)} does not fit '
+        f'into a memory with a capacity of {self._capacity}.'
+      )
+    self._length, self._end = length, length - 1
+    for key, value in snapshot.items():
+      self._allocate(key, value)
+      self._arrays[key][:, :length] = value
+
+  def _find_capacity(self):
+    return self._steps * self._chunks
+
+  def _make_room(self):
+    """Prepare for a chunk; the ring just goes round."""
+
+  def _is_kept(self, key):
+    if key not in self._kept:
+      excluded = any(fnmatch.fnmatchcase(key, x) for x in self._exclude)
+      included = any(fnmatch.fnmatchcase(key, x) for x in self._include)
+      self._kept[key] = included or not excluded
+    return self._kept[key]
+
+  def _check(self, chunk):
+    if not chunk:
+      raise errors.UsageError(
+        'A chunk has no key to store; change exclude_keys or include_keys.'
+      )
+    workers = self.num_workers or len(next(iter(chunk.values())))
+    leading = (workers, self._steps + self._overrun)
+    for key, value in chunk.items():
+      known = self._arrays.get(key)
+      expected = leading + (value if known is None else known).shape[2:]
+      if value.shape != expected:
+        raise errors.UsageError(
+          f'Key {key} of a chunk is shaped {value.shape}, but {expected} is '
+          'expected: workers, steps and overrun, shape of an entry.'
+        )
+
+  def _allocate(self, key, value):
+    """Create the array of a new key; passed entries are marked as missing."""
+    shape = (len(value), self._capacity) + value.shape[2:]
+    # Zeros take no memory until they are written to.
+    array = np.zeros(shape, value.dtype)
+    if array.dtype.kind == 'f' and self._length:
+      passed = self.get_index(np.arange(self._length))
+      array[:, passed] = _missing(array)
+    self._arrays[key] = array
+    view = array.view()
+    view.flags.writeable = False
+    self._views[key] = view
+
+  def _write(self, array, begin, count, value):
+    if begin + count <= self._capacity:
+      array[:, begin : begin + count] = value
+      return
+    head = self._capacity - begin
+    array[:, begin:] = value[:, :head] if value.ndim else value
+    array[:, : count - head] = value[:, head:] if value.ndim else value
+
+  def _read(self, first, last):
+    """Entries by their order, as views where that is possible."""
+    begin, count = self.get_index(first), last - first
+    if begin + count <= self._capacity:
+      return {k: v[:, begin : begin + count] for k, v in self._views.items()}
+    index = self.get_index(np.arange(first, last))
+    return {key: value[:, index] for key, value in self._views.items()}
+
+  def _report(self):
+    sizes = {k: v.nbytes / 2**20 for k, v in self._arrays.items()}
+    lines = [f'{key}: {size:.1f} MB' for key, size in sizes.items()]
+    self.session.logger.info(
+      f'Memory {self.mode!r} will take {sum(sizes.values()):.1f} MB: '
+      + ', '.join(lines)
+    )
+
+
+class RollMemory(RingMemory):
+  """Holds its entries in the order of time, the oldest at index 0.
+
+  Args:
+    session: Session that the memory belongs to.
+    mode: Mode of the explorer that fills it.
+    chunk_sample_len: Number of steps per chunk; None to hold a single chunk
+      of any length.
+    buffer_chunk_len: Number of chunks to keep.
+    **kwargs: See `RingMemory`.
+
+  Raises:
+    UsageError: If several chunks of any length were asked for.
+  """
+
+  def __init__(
+    self,
+    session,
+    mode='train',
+    chunk_sample_len=None,
+    buffer_chunk_len=1,
+    **kwargs,
+  ):
+    self._any_length = chunk_sample_len is None
+    if self._any_length and buffer_chunk_len != 1:
+      raise errors.UsageError(
+        f'A memory of {buffer_chunk_len} chunks needs their length; give it '
+        'chunk_sample_len, or a buffer_chunk_len of 1.'
+      )
+    steps = chunk_sample_len or 1
+    super().__init__(session, mode, steps, buffer_chunk_len, **kwargs)
+
+  def store(self, chunk):
+    if self._any_length and chunk:
+      self._resize(np.shape(next(iter(chunk.values())))[1] - self._overrun)
+    super().store(chunk)
+
+  def load_state_dict(self, state):
+    if self._any_length:
+      self._resize(max(1, state['length'] - self._overrun))
+    super().load_state_dict(state)
+
+  def set_snapshot(self, snapshot):
+    if self._any_length and snapshot:
+      self._resize(np.shape(next(iter(snapshot.values())))[1] - self._overrun)
+    super().set_snapshot(snapshot)
+
+  def _find_capacity(self):
+    return self._steps * self._chunks + self._overrun
+
+  def _resize(self, steps):
+    """Make a single chunk of some steps fit exactly."""
+    self.clear()
+    if steps != self._steps:
+      self._steps = steps
+      self._capacity = self._find_capacity()
+      self._arrays, self._views = {}, {}
+
+  def _make_room(self):
+    if self._end + self._steps < self._capacity:
+      return
+    for array in self._arrays.values():
+      array[:, : -self._steps] = array[:, self._steps :]
+    self._end -= self._steps
+    self._length -= self._steps
