@@ -1,0 +1,321 @@
+"""Messages for people, and statistics of named values as lines of JSON."""
+
+import json
+import math
+import os
+import sys
+import time
+
+import numpy as np
+
+from agents.tools import errors
+
+LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
+META = ('epoch', 'frame', 'episode', 'clock')
+_COLORS = ('\033[90m', '', '\033[33m', '\033[31m', '\033[1;31m')
+
+
+class Logger:
+  """Lines with the time since the start, on the terminal and in a file.
+
+  Args:
+    path: File to append to, or None.
+    level: Number of the least important level that is written, of `LEVELS`;
+      5 and more write nothing.
+  """
+
+  def __init__(self, path=None, level=1):
+    self._path = path
+    self._level = level
+    self._start = time.monotonic()
+
+  def debug(self, text):
+    """Details that only help to find mistakes in the program."""
+    self._log(0, text)
+
+  def info(self, text):
+    """What happens."""
+    self._log(1, text)
+
+  def warn(self, text):
+    """What may be a mistake of the user."""
+    self._log(2, text)
+
+  def error(self, text):
+    """What went wrong, though the program goes on."""
+    self._log(3, text)
+
+  def fatal(self, text):
+    """Why the program ends."""
+    self._log(4, text)
+
+  def _log(self, level, text):
+    if level < self._level:
+      return
+    seconds = time.monotonic() - self._start
+    line = f'[{seconds:.2f}s, {LEVELS[level]}] {text}'
+    _print_line(line, _COLORS[level])
+    if self._path:
+      # Opened anew for each line: nothing is lost when the process is killed.
+      with open(self._path, 'a', encoding='utf-8') as file_:
+        file_.write(line + '\n')
+
+
+class Monitor:
+  """Gather values under names and write their statistics now and then.
+
+  Statistics are `num`, `sum`, `min`, `max` and the standard deviation `std`
+  of the sample (divided by `num` - 1; 0 for a single value).
+
+  Args:
+    path: File to append lines of JSON to, or None. A file that exists is
+      continued.
+  """
+
+  def __init__(self, path=None):
+    self.last = {}
+    self.listeners = []
+    self._path = path
+    self._sums = {}
+    self._meta = {}
+    self._earlier = 0.0
+    self._start = time.monotonic()
+    self._lines = _prepare_file(path) if path else 0
+
+  @property
+  def meta(self):
+    """Where the run is; `clock` are seconds, those before resuming included.
+
+    Setting `clock` replaces the watch.
+    """
+    clock = self._earlier + time.monotonic() - self._start
+    return {**self._meta, 'clock': self._meta.get('clock', clock)}
+
+  def __call__(self, name, value, window=-1):
+    """Add a value.
+
+    Args:
+      name: Name such as `/reward/train/episodic`.
+      value: Number.
+      window: Number of values that are packed as soon as there are so many;
+        -1 to wait for `pack`.
+
+    Raises:
+      ValueError: If the window changes while values are gathered.
+    """
+    value = float(value)
+    if name not in self._sums:
+      self._sums[name] = _Sums(window)
+    sums = self._sums[name]
+    if sums.window != window:
+      raise ValueError(
+        f'{name!r} is gathered with window {sums.window}, which cannot become '
+        f'{window} before it is packed; use one window per name.'
+      )
+    sums.add(value)
+    if 0 <= window <= sums.num:
+      self._write([name])
+
+  def set_meta(self, key, value):
+    """Tell where the run is; `key` is one of `META`.
+
+    Raises:
+      ValueError: If the key is not known.
+    """
+    if key not in META:
+      raise ValueError(f'Unknown meta key {key!r}. {errors.suggest(key, META)}')
+    self._meta[key] = _plain(value)
+
+  def discard_key(self, name):
+    """Forget the values of a name that are not packed yet, if there are any."""
+    self._sums.pop(name, None)
+
+  def pack(self):
+    """Write all names without a window as one line and start them again.
+
+    Returns:
+      Dict from name to dict of statistics; empty if there were no values, in
+      which case nothing is written.
+    """
+    return self._write([k for k, v in self._sums.items() if v.window < 0])
+
+  def table(self):
+    """Text with a line for each name of `last`, for people."""
+    rows = [
+      (name, f'{x["sum"] / x["num"]:.5g}', f'{x["std"]:.3g}', f'{x["num"]}')
+      for name, x in sorted(self.last.items())
+    ]
+    return format_table(('Name', 'mean', 'std', 'num'), rows)
+
+  def state_dict(self):
+    """Plain data from which another monitor goes on."""
+    return {
+      'sums': {k: vars(v).copy() for k, v in self._sums.items()},
+      'last': {k: dict(v) for k, v in self.last.items()},
+      'meta': self.meta,
+      'fixed_clock': 'clock' in self._meta,
+      'lines': self._lines,
+    }
+
+  def load_state_dict(self, state):
+    """Go on where another monitor was when its state was taken.
+
+    Lines that it wrote after that belong to work that is done again; a mark
+    in the file tells `read` to leave them out.
+    """
+    self._sums = {}
+    for name, values in state['sums'].items():
+      self._sums[name] = _Sums(values['window'])
+      vars(self._sums[name]).update(values)
+    self.last = {k: dict(v) for k, v in state['last'].items()}
+    self._meta = dict(state['meta'])
+    clock = self._meta.get('clock', 0.0)
+    if not state['fixed_clock']:
+      self._meta.pop('clock', None)
+    self._earlier, self._start = clock, time.monotonic()
+    if self._path and self._lines > state['lines']:
+      self._lines = state['lines']
+      append_json(self._path, {'meta': self.meta, 'keep_lines': self._lines})
+
+  def _write(self, names):
+    data = {name: self._sums.pop(name).statistics() for name in names}
+    if not data:
+      return data
+    meta = self.meta
+    self.last.update(data)
+    if self._path:
+      append_json(self._path, {'meta': meta, 'data': data})
+      self._lines += 1
+    for name, statistics in data.items():
+      for listener in list(self.listeners):
+        listener(name, statistics, meta)
+    return data
+
+
+class _Sums:
+  """Running statistics after Welford, exact for large offsets too."""
+
+  def __init__(self, window):
+    self.window = window
+    self.num = 0
+    self.sum = 0.0
+    self.min = math.inf
+    self.max = -math.inf
+    self.mean = 0.0
+    self.squares = 0.0
+
+  def add(self, value):
+    self.num += 1
+    self.sum += value
+    self.min = min(self.min, value)
+    self.max = max(self.max, value)
+    delta = value - self.mean
+    self.mean += delta / self.num
+    self.squares += delta * (value - self.mean)
+
+  def statistics(self):
+    std = math.sqrt(self.squares / (self.num - 1)) if self.num > 1 else 0.0
+    values = {'num': self.num, 'sum': self.sum, 'min': self.min}
+    return {'std': std, **values, 'max': self.max}
+
+
+def read(path):
+  """Contents of a file of JSON lines of this package.
+
+  Incomplete lines of killed processes are left out, and so is what was done
+  again after resuming.
+
+  Args:
+    path: File of a `Monitor`, a `Profiler` or a `ResourceThread`.
+
+  Returns:
+    Dict from name to dict of arrays [packs], which are equally long: the keys
+    of the meta data and the statistics. Missing ones are NaN.
+
+  Raises:
+    OSError: If the file cannot be read.
+  """
+  table = {}
+  for row in _read_rows(path):
+    for name, statistics in row['data'].items():
+      table.setdefault(name, []).append({**row['meta'], **statistics})
+  return {name: _columns(rows) for name, rows in table.items()}
+
+
+def append_json(path, row):
+  """Append an object as one line; NaN and infinity become null."""
+  line = json.dumps(_plain(row), allow_nan=False)
+  with open(path, 'a', encoding='utf-8') as file_:
+    file_.write(line + '\n')
+
+
+def format_table(header, rows):
+  """Text of a table whose first column is aligned left, others right."""
+  rows = [header, *rows]
+  widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+  return '\n'.join(
+    '  '.join(
+      f'{x:{"<" if i == 0 else ">"}{widths[i]}}' for i, x in enumerate(row)
+    ).rstrip()
+    for row in rows
+  )
+
+
+def _read_rows(path):
+  rows = []
+  with open(path, encoding='utf-8', errors='replace') as file_:
+    for line in file_:
+      try:
+        row = json.loads(line)
+      except ValueError:
+        continue
+      if isinstance(row, dict) and 'keep_lines' in row:
+        del rows[row['keep_lines'] :]
+      elif isinstance(row, dict) and 'data' in row:
+        rows.append(row)
+  return rows
+
+
+def _columns(rows):
+  keys = list(dict.fromkeys(key for row in rows for key in row))
+  columns = {}
+  for key in keys:
+    values = [row.get(key) for row in rows]
+    columns[key] = np.array([math.nan if x is None else x for x in values])
+  return columns
+
+
+def _prepare_file(path):
+  """Number of valid lines of a file; what comes next gets a line of its own."""
+  if not os.path.exists(path):
+    open(path, 'w').close()
+    return 0
+  with open(path, 'rb+') as file_:
+    if file_.seek(0, os.SEEK_END):
+      file_.seek(-1, os.SEEK_END)
+      if file_.read() != b'\n':
+        file_.write(b'\n')
+  return len(_read_rows(path))
+
+
+def _plain(value):
+  """Built-in types that JSON has words for."""
+  if isinstance(value, dict):
+    return {str(key): _plain(item) for key, item in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [_plain(item) for item in value]
+  if isinstance(value, (np.generic, np.ndarray)):
+    return _plain(value.tolist())
+  if isinstance(value, float) and not math.isfinite(value):
+    return None
+  return value
+
+
+def _print_line(line, color):
+  if not sys.stdout.isatty():
+    print(line, flush=True)
+    return
+  # Bars of progress are moved out of the way.
+  import tqdm
+
+  tqdm.tqdm.write(f'{color}{line}\033[0m' if color else line, file=sys.stdout)
