@@ -185,12 +185,9 @@ class RingMemory(MemoryBase):
       if key not in self._arrays:
         self._allocate(key, value)
       self._write(self._arrays[key], begin, count, value)
-    if len(chunk) < len(self._arrays):
-      for key in self._arrays.keys() - chunk.keys():
-        array = self._arrays[key]
-        self._write(
-          array, begin, count, np.full((), _missing(array), array.dtype)
-        )
+    for key in self._arrays.keys() - chunk.keys():
+      array = self._arrays[key]
+      self._write(array, begin, count, _missing(array.dtype))
     if is_first:
       self._report()
 
@@ -277,7 +274,7 @@ class RingMemory(MemoryBase):
     array = np.zeros(shape, value.dtype)
     if array.dtype.kind == 'f' and self._length:
       passed = self.get_index(np.arange(self._length))
-      array[:, passed] = _missing(array)
+      array[:, passed] = _missing(array.dtype)
     self._arrays[key] = array
     view = array.view()
     view.flags.writeable = False
@@ -373,3 +370,8 @@ class RollMemory(RingMemory):
       array[:, : -self._steps] = array[:, self._steps :]
     self._end -= self._steps
     self._length -= self._steps
+
+
+def _missing(dtype):
+  """What stands for an unknown value: NaN where there is one, else zero."""
+  return np.array(np.nan if dtype.kind == 'f' else 0, dtype)
