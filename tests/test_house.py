@@ -17,6 +17,9 @@ from tests import processes
 DIRECTIONS = {
   'agents.tools': [],
   'agents.utility': ['agents.tools'],
+  # Adapters to PPO, and parameters, which name what they use.
+  'agents.pipeline.ppo': ['agents'],
+  'agents.pipeline.params': ['agents'],
   'agents.pipeline': ['agents.tools', 'agents.utility'],
   'agents.configs': [
     'agents.tools',
@@ -178,6 +181,9 @@ def list_light_modules():
     'agents.tools.mock_environment',
     'agents.tools.env_border',
     'agents.tools.video',
+    'agents.pipeline',
+    'agents.pipeline.main',
+    'agents.pipeline.gym_explorer',
     'planet',
     'planet.tools',
     'planet.tools.bind',

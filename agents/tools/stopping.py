@@ -33,6 +33,7 @@ def check() -> None:
 @contextlib.contextmanager
 def handle_signals(
   message='Stopping after this step; press Ctrl-C again to exit at once.',
+  also=(),
 ):
   """Turn SIGINT and SIGTERM into a request that `requested` reports.
 
@@ -41,6 +42,7 @@ def handle_signals(
 
   Args:
     message: Line for the user after the first signal.
+    also: Numbers of further signals that are requests to stop.
 
   Yields:
     Nothing.
@@ -51,7 +53,7 @@ def handle_signals(
   _requested.clear()
   receiver, sender = socket.socketpair()
   sender.setblocking(False)
-  numbers = (signal.SIGINT, signal.SIGTERM)
+  numbers = (signal.SIGINT, signal.SIGTERM, *also)
   previous = {x: signal.signal(x, lambda *unused: None) for x in numbers}
   previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
   watcher = threading.Thread(

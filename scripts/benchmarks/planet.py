@@ -85,12 +85,14 @@ def run_plan(variant, args):
 
 def run_collect(variant, args):
   """Measure decisions in a real environment, an episode at a time."""
+  from planet.envs import probe
   from planet.training import utility
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
-    graph = _define_graph(config, args, length=1, batch=1)
     (params,) = config.train_collects.values()
+    shapes = probe.inspect(params.task.env_ctor)['shapes']
+    graph = _define_graph(config, args, 1, 1, *shapes['action'])
     with params.unlocked:
       params.task = params.task._replace(max_length=args.units * 5)
     cleanups = []
@@ -201,7 +203,7 @@ def _define_config(logdir, args):
   return preparation.define_config(os.path.join(logdir, '00001'), settings)
 
 
-def _define_graph(config, args, batch=None, length=None):
+def _define_graph(config, args, batch=None, length=None, actions=_ACTIONS):
   """Networks on constant data, and a trainer in its training phase."""
   import numpy as np
 
@@ -219,7 +221,7 @@ def _define_graph(config, args, batch=None, length=None):
 
   data = {
     'image': draw('image', 64, 64, 3),
-    'action': draw('action', _ACTIONS),
+    'action': draw('action', actions),
     'reward': draw('reward'),
     'length': tf.fill(shape[:1], shape[1]),
   }

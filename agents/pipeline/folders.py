@@ -1,0 +1,243 @@
+"""Folders of sessions: names, contents, and which process may write."""
+
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import time
+
+from agents.pipeline import toolbox
+from agents.tools import errors
+from agents.tools import files
+
+SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
+COMPLETE = 'COMPLETE'
+_PARTS = ('checkpoints', 'modules', '__init__.py', 'params.yaml', 'cpanel.json')
+_PARTS += ('saam.py',)
+_ADJECTIVES = (
+  'able bold brisk calm clear deep eager fair fine fond glad grand keen kind '
+  'lucid merry mild neat noble plain proud quick quiet sharp sleek sober '
+  'solid spry stable sunny swift tidy vivid warm wise witty'
+).split()
+_SURNAMES = (
+  'adams barto bellman blackwell borel cantor cauchy cramer curry erdos euler '
+  'fermat fisher gauss germain goodman hamilton hilbert hopper howard kalman '
+  'kantor kolmogorov lovelace markov minsky newell noether pearl poisson '
+  'ramsey robbins samuel shannon sutton turing ulam wald watkins wiener'
+).split()
+
+_SAAM = '''"""Parameters, paths and logs of this session."""
+
+import os
+
+from agents.pipeline.loader import Loader
+
+loader = Loader(os.path.dirname(os.path.abspath(__file__)))
+'''
+_INIT = '''"""A session of agents.pipeline; see `loader`."""
+
+from .saam import loader
+'''
+
+
+class SessionFinished(Exception):
+  """The training to continue has done all its epochs."""
+
+
+def make_name():
+  """Name that sorts by time and can be told apart by people."""
+  # Generators of our own: names must not depend on the seed of a run.
+  draw = random.SystemRandom()
+  stamp = time.strftime('%Y%m%d%H%M%S')
+  return f'session_{stamp}_{draw.choice(_ADJECTIVES)}_{draw.choice(_SURNAMES)}'
+
+
+def create(base, name=''):
+  """Create the folder of a new session, with all that makes it one.
+
+  Args:
+    base: Folder of all sessions, created if needed; becomes a package.
+    name: Name of the session; made up by default.
+
+  Returns:
+    Path of the session.
+
+  Raises:
+    UsageError: If the session exists or nothing can be written.
+  """
+  base = os.path.abspath(os.path.expanduser(base))
+  if name and os.path.basename(name) != name:
+    raise errors.UsageError(
+      f'Session name {name!r} is a path; give the name alone, and its parent '
+      'with --session-path.'
+    )
+  files.check_writable(base)
+  open(os.path.join(base, '__init__.py'), 'a').close()
+  for _ in range(100):
+    path = os.path.join(base, name or make_name())
+    try:
+      os.mkdir(path)
+      break
+    except FileExistsError:
+      if name:
+        raise errors.UsageError(
+          f'Session {path} exists; continue it with --load-checkpoint={path} '
+          '--resume, or give another --session-name.'
+        ) from None
+  else:
+    raise RuntimeError(f'no free name for a session in {base}')
+  for folder in SUBFOLDERS:
+    os.mkdir(os.path.join(path, folder))
+  for filename, text in (('saam.py', _SAAM), ('__init__.py', _INIT)):
+    with files.atomic_write(os.path.join(path, filename)) as file_:
+      file_.write(text)
+  return path
+
+
+def find_missing(path):
+  """Parts that a session has, but not this folder."""
+  return [x for x in _PARTS if not os.path.exists(os.path.join(path, x))]
+
+
+def list_checkpoints(session):
+  """Complete checkpoints of a session, oldest first.
+
+  A checkpoint is replaced by moving the old one aside; one that was killed in
+  between is moved back.
+
+  Returns:
+    List of tuples of the epoch and the path.
+  """
+  folder = os.path.join(session, 'checkpoints')
+  for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
+    final = os.path.join(folder, os.path.basename(old)[1:-4])
+    if not os.path.exists(final):
+      os.rename(old, final)
+  found = []
+  for name in os.listdir(folder):
+    match = re.fullmatch(r'checkpoint-(\d+)', name)
+    path = os.path.join(folder, name)
+    if match and os.path.exists(os.path.join(path, COMPLETE)):
+      found.append((int(match.group(1)), path))
+  return sorted(found)
+
+
+def find_checkpoint(path):
+  """Checkpoint that the user means.
+
+  Args:
+    path: Folder of a checkpoint, or of a session for its newest one.
+
+  Returns:
+    Tuple of the path of the session and the path of the checkpoint.
+
+  Raises:
+    UsageError: If there is none.
+  """
+  path = os.path.abspath(os.path.expanduser(path))
+  if not os.path.isdir(path):
+    raise errors.UsageError(
+      f'There is no folder {path}; give a session or one of its checkpoints '
+      'with --load-checkpoint.'
+    )
+  is_checkpoint = re.fullmatch(r'checkpoint-\d+', os.path.basename(path))
+  session = os.path.dirname(os.path.dirname(path)) if is_checkpoint else path
+  missing = find_missing(session)
+  if missing:
+    raise errors.UsageError(
+      f'Folder {session} is no session: it has no {", ".join(missing)}. Give '
+      'a session or one of its checkpoints with --load-checkpoint.'
+    )
+  found = [x for _, x in list_checkpoints(session)]
+  if not found:
+    raise errors.UsageError(
+      f'Session {session} has no complete checkpoint; start a new one.'
+    )
+  if is_checkpoint and path not in found:
+    raise errors.UsageError(
+      f'Checkpoint {path} is not complete. Complete are: '
+      f'{", ".join(os.path.basename(x) for x in found)}.'
+    )
+  return session, path if is_checkpoint else found[-1]
+
+
+def lock(session):
+  """Make sure that no other process writes to a session.
+
+  Returns:
+    Open file that holds the lock until it is closed or the process ends.
+
+  Raises:
+    UsageError: If another process has the lock.
+  """
+  try:
+    import fcntl
+  except ImportError:  # Windows.
+    return None
+  file_ = open(os.path.join(session, 'running.lock'), 'a')  # noqa: SIM115
+  try:
+    fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except OSError:
+    file_.close()
+    raise errors.UsageError(
+      f'Session {session} is in use by another process; wait for it, or stop '
+      'it.'
+    ) from None
+  return file_
+
+
+def mark_as_done(session):
+  """Remember that a training is finished."""
+  with files.atomic_write(os.path.join(session, 'done.lock')) as file_:
+    file_.write(time.strftime('%Y-%m-%d %H:%M:%S\n'))
+
+
+def check_unfinished(session):
+  """Make sure that there is something left to train.
+
+  Raises:
+    SessionFinished: If not.
+  """
+  if os.path.exists(os.path.join(session, 'done.lock')):
+    raise SessionFinished(
+      f'The training in {session} is finished. To train for longer, give more '
+      'epochs: --repeal \'{"runner.n_epochs": N}\'.'
+    )
+
+
+def copy_modules(session, names):
+  """Copy the code that a session runs, without bytecode.
+
+  Args:
+    session: Path of the session.
+    names: Dotted names of modules; their whole packages are copied.
+
+  Raises:
+    UsageError: If a module does not exist.
+  """
+  for name in sorted({x.split('.')[0] for x in names}):
+    module = toolbox.get_module(name)
+    target = os.path.join(session, 'modules')
+    if hasattr(module, '__path__'):
+      shutil.copytree(
+        list(module.__path__)[0],
+        os.path.join(target, name),
+        ignore=shutil.ignore_patterns('__pycache__', '*.pyc'),
+        dirs_exist_ok=True,
+      )
+    elif module.__file__:
+      shutil.copy(module.__file__, target)
+
+
+def write_json(path, data):
+  """Store a dict of settings, completely or not at all."""
+  with files.atomic_write(path) as file_:
+    json.dump(data, file_, indent=2, default=_jsonable)
+    file_.write('\n')
+
+
+def _jsonable(value):
+  """Arrays the way `settings.parse_json` reads them."""
+  return {'__numpy__': True, 'items': value.tolist()}

@@ -1,0 +1,52 @@
+"""Train, continue or show an agent in a session: python -m scripts.main."""
+
+import sys
+
+from agents.pipeline import folders
+from agents.pipeline.session import Session
+from agents.tools import entry
+from agents.tools import mpi
+
+
+def main(argv=None):
+  """Run a session as the command line says.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+
+  Raises:
+    UsageError: If something is wrong with the arguments.
+    SessionFinished: If the training to continue is finished.
+  """
+  session = Session(argv)
+  try:
+    with session.graph.as_default(), session.tf_session().as_default():
+      runner = session.make_runner()
+      runner.start(session)
+      if session.is_playing:
+        runner.enjoy()
+      elif session.is_custom:
+        runner.custom()
+      elif not session.is_session_only:
+        runner.train()
+  finally:
+    session.finalize()
+
+
+def entrypoint(argv=None):
+  """Entry point; returns the exit code, which is 3 for finished sessions."""
+  mpi.abort_on_errors()
+  codes = []
+
+  def work():
+    try:
+      main(argv)
+    except folders.SessionFinished as error:
+      print(f'Error: {error}', file=sys.stderr)
+      codes.append(3)
+
+  return entry.run(work) or sum(codes)
+
+
+if __name__ == '__main__':
+  sys.exit(entrypoint())

@@ -1,0 +1,338 @@
+"""The loop of a run: cycles of exploring, storing and learning; epochs."""
+
+import os
+import signal
+import time
+
+from agents.pipeline import checkpoints
+from agents.pipeline import toolbox
+from agents.tools import progress as progress_lib
+from agents.tools import stopping
+
+_MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
+
+
+class Runner:
+  """Builds memories, agents and explorers from parameters, and runs them.
+
+  Args:
+    params: Tree of parameters; see `agents.pipeline.params.ppo_pendulum`.
+
+  Attributes:
+    state: Dict of the counters `i_epoch`, `i_cycle` (of the epoch) and
+      `i_frame`, of the best score and its epoch, and of the seconds so far.
+  """
+
+  def __init__(self, params):
+    self.params = params
+    settings = {
+      'max_time': None,
+      'max_iter': None,
+      'randargs': {},
+      'test_act': True,
+      'test_int': 1,
+      'save_int': 1,
+      'memory_save': 'final',
+      'score': '/reward/test/episodic',
+      **params['runner'],
+    }
+    self._settings = settings
+    self.state = {
+      'i_epoch': 0,
+      'i_cycle': 0,
+      'i_frame': 0,
+      'best_score': None,
+      'best_epoch': None,
+      'seconds': 0.0,
+    }
+    self._began = time.time()
+    self._epochs_here = 0
+    self._saved = None
+    self._progress = None
+
+  def start(self, session):
+    """Build everything and restore what there is to restore.
+
+    A fresh session gets checkpoint 0, with the initial weights.
+    """
+    self.session = session
+    seed = self._settings['randargs'].get('seed')
+    if seed is not None:
+      seed += 1000000 * session.comm.Get_rank()
+    toolbox.set_seeds(seed)
+    self.memory = {
+      mode: toolbox.get_class(x['name'])(session, mode, **x.get('args', {}))
+      for mode, x in self.params['memory'].items()
+    }
+    self.agents = {
+      name: toolbox.get_class(x['name'])(
+        session, self.memory, name=name, **x.get('args', {})
+      )
+      for name, x in self.params['agents'].items()
+    }
+    wanted = ['eval'] if session.is_playing else ['train', 'test']
+    self.explorer = {
+      mode: toolbox.get_class(x['name'])(
+        session, self.agents, mode=mode, **x.get('args', {})
+      )
+      for mode, x in self.params['explorer'].items()
+      if mode in wanted
+    }
+    if session.is_loading:
+      self.load()
+    elif not session.is_playing:
+      self._initialize()
+      self.save(forced=True)
+
+  def train(self):
+    """Run until all epochs are done, or the user or a limit ends it.
+
+    Ends with a checkpoint and a report in any case but an error.
+    """
+    self._began = time.time()
+    total = self._settings['n_epochs'] * self._settings['n_cycles']
+    show = self.session.comm.Get_rank() == 0
+    if show:
+      self._progress = progress_lib.Progress(self._status, total, unit='cycles')
+    try:
+      with stopping.handle_signals(_MESSAGE, (signal.SIGUSR1,)):
+        while self.state['i_epoch'] < self._settings['n_epochs']:
+          if not self._train_epoch():
+            break
+          if self._reached_limit():
+            break
+        self._finish()
+    finally:
+      if self._progress:
+        self._progress.close()
+      for explorer in self.explorer.values():
+        explorer.close()
+
+  def train_cycle(self):
+    """Explore, store and learn once."""
+    profiler = self.session.profiler
+    with profiler(''):
+      with profiler('train'):
+        chunk = self.explorer['train'].update()
+      with profiler('store'):
+        self.memory['train'].store(chunk)
+      for name, agent in self.agents.items():
+        with profiler(f'update/{name}'):
+          agent.update()
+    self.state['i_frame'] = self.explorer['train'].timesteps
+
+  def test(self):
+    """Measure the agents with what the training explorer has normalised."""
+    with self.session.profiler('test'):
+      explorer = self.explorer['test']
+      explorer.import_normalizers(self.explorer['train'].export_normalizers())
+      explorer.reset()
+      explorer.update()
+
+  def enjoy(self):
+    """Show the agents, as many episodes as the user asked for."""
+    explorer, count = self.explorer['eval'], self.session.args.play_episodes
+    try:
+      with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+        explorer.reset()
+        while not count or explorer.n_episode < count:
+          explorer.update()
+          self._pack()
+          if stopping.requested():
+            break
+    finally:
+      explorer.close()
+    videos = self.session.folder('videos')
+    if videos and os.listdir(videos):
+      self.session.logger.info(f'Videos are in {videos}.')
+
+  def custom(self):
+    """For classes derived from this one: what --custom does."""
+    from agents.tools import errors
+
+    raise errors.UsageError(
+      f'Runner {type(self).__name__} has no method custom; leave --custom away '
+      'or name a runner that has one.'
+    )
+
+  def log(self):
+    """Write the statistics of an epoch and tell about them."""
+    self._pack()
+    statistics = self.session.monitor.last.get(self._settings['score'])
+    if statistics:
+      score = statistics['sum'] / statistics['num']
+      best = self.state['best_score']
+      if best is None or score >= best:
+        self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
+
+  def save(self, forced=False):
+    """Write a checkpoint.
+
+    Args:
+      forced: Whether this is the last one, which holds the memories, too,
+        unless the settings say something else.
+    """
+    when = self._settings['memory_save']
+    snapshots = None
+    if when == 'every' or (when == 'final' and forced):
+      snapshots = {k: v.get_snapshot() for k, v in self.memory.items()}
+    self._saved = self.session.save_states(
+      self._collect_states(),
+      self.state['i_epoch'],
+      self.state_dict(),
+      snapshots,
+    )
+
+  def load(self):
+    """Restore the checkpoint of the session.
+
+    Raises:
+      UsageError: If it does not fit the parameters.
+    """
+    self._initialize()
+    states, snapshots = self.session.load_states()
+    self.load_state_dict(self.session.runner_state)
+    for name, agent in self.agents.items():
+      agent.load_state_dict(states['agents'][name])
+    if self.session.is_playing:
+      exported = states['normalizers']
+      self.explorer['eval'].import_normalizers(exported)
+    else:
+      for mode, explorer in self.explorer.items():
+        explorer.load_state_dict(states['explorer'][mode])
+      checkpoints.restore_memories(
+        self.memory, states['memory'], snapshots, self.session.logger
+      )
+      self.session.monitor.load_state_dict(states['monitor'])
+    toolbox.set_random_state(states['random'])
+
+  def state_dict(self):
+    """Counters of the run, plain data."""
+    seconds = self.state['seconds'] + time.time() - self._began
+    return {**self.state, 'seconds': seconds}
+
+  def load_state_dict(self, state):
+    """Undo `state_dict`."""
+    self.state.update(state)
+    self._began = time.time()
+
+  def _train_epoch(self):
+    """Rest of an epoch; returns whether to go on."""
+    state, settings = self.state, self._settings
+    n_cycles = settings['n_cycles']
+    if self._progress:
+      epoch, done = state['i_epoch'], state['i_cycle']
+      self._progress.start_phase(
+        f'Epoch {epoch + 1}', n_cycles, done, epoch * n_cycles + done
+      )
+    while state['i_cycle'] < n_cycles:
+      self.train_cycle()
+      state['i_cycle'] += 1
+      if self._progress:
+        step = state['i_epoch'] * n_cycles + state['i_cycle']
+        self._progress.update(1, step)
+      if self._stop_requested():
+        return False
+    state.update(i_epoch=state['i_epoch'] + 1, i_cycle=0)
+    self.session.monitor.set_meta('epoch', state['i_epoch'])
+    if settings['test_act'] and state['i_epoch'] % settings['test_int'] == 0:
+      self.test()
+    for agent in self.agents.values():
+      agent.epoch_done()
+    self.log()
+    self._epochs_here += 1
+    self._saved = None
+    if state['i_epoch'] % settings['save_int'] == 0:
+      self.save()
+    return not self._stop_requested()
+
+  def _finish(self):
+    """Last checkpoint and report; of all epochs or of those so far."""
+    done = self.state['i_epoch'] >= self._settings['n_epochs']
+    if self._saved is None or self._settings['memory_save'] == 'final':
+      self.save(forced=True)
+    if done:
+      self.session.mark_as_done()
+    self._report(done)
+
+  def _reached_limit(self):
+    """Whether the time or the epochs of this process are used up."""
+    hours, epochs = self._settings['max_time'], self._settings['max_iter']
+    late = hours is not None and time.time() - self._began > 3600 * hours
+    late = self.session.comm.bcast(late)
+    return late or (epochs is not None and self._epochs_here >= epochs)
+
+  def _stop_requested(self):
+    """Whether the user asked any of the ranks to stop."""
+    requested, comm = stopping.requested(), self.session.comm
+    return any(comm.allgather(requested)) if comm.Get_size() > 1 else requested
+
+  def _initialize(self):
+    """Give variables their initial values, unless they have some already."""
+    from agents.tools.tf1 import tf
+
+    sess = self.session.tf_session()
+    missing = set(sess.run(tf.report_uninitialized_variables()).tolist())
+    variables = tf.global_variables() + tf.local_variables()
+    sess.run(
+      [x.initializer for x in variables if x.op.name.encode() in missing]
+    )
+
+  def _collect_states(self):
+    train = self.explorer['train']
+    return {
+      'agents': {k: v.state_dict() for k, v in self.agents.items()},
+      'explorer': {k: v.state_dict() for k, v in self.explorer.items()},
+      'normalizers': train.export_normalizers(),
+      'memory': {k: v.state_dict() for k, v in self.memory.items()},
+      'monitor': self.session.monitor.state_dict(),
+      'random': toolbox.get_random_state(),
+    }
+
+  def _pack(self):
+    """Write what was gathered, of all ranks together."""
+    monitor, comm = self.session.monitor, self.session.comm
+    if comm.Get_size() > 1:
+      monitor.merge(comm.allgather(monitor.state_dict()))
+    monitor.pack()
+    self._last_profile = self.session.profiler.pack(monitor.meta)
+    self.session.logger.info(self._describe_epoch())
+    self.session.logger.debug('\n' + monitor.table())
+
+  def _describe_epoch(self):
+    """Line about where the run is and how it does."""
+    meta, last = self.session.monitor.meta, self.session.monitor.last
+    words = [
+      f'{k} {meta[k]:,}' for k in ('epoch', 'frame', 'episode') if k in meta
+    ]
+    names = [x for x in last if 'reward' in x or 'success' in x]
+    words += [
+      f'{x.strip("/")} {last[x]["sum"] / last[x]["num"]:.4g}' for x in names
+    ]
+    return ', '.join(words) + '.'
+
+  def _status(self):
+    """Values for the progress bar."""
+    last = self.session.monitor.last.get(self._settings['score'])
+    score = last and f'{last["sum"] / last["num"]:.4g}'
+    return {'frame': f'{self.state["i_frame"]:,}', 'score': score}
+
+  def _report(self, done):
+    """Tell what came out and where it is."""
+    info, state = self.session.logger.info, self.state
+    total = progress_lib.format_duration(self.state_dict()['seconds'])
+    what = 'Finished' if done else 'Stopped'
+    info(f'{what} after {state["i_epoch"]} epochs and {total}.')
+    if state['best_score'] is not None:
+      info(
+        f'Best {self._settings["score"]}: {state["best_score"]:.4g} in epoch '
+        f'{state["best_epoch"]}.'
+      )
+    path = self.session.path
+    if path:
+      info(f'Logs and checkpoints: {path}')
+      info(f'Curves: python -m agents.pipeline.plot {path}')
+      if not done:
+        info(
+          f'Continue: python -m scripts.main --load-checkpoint {path} --resume'
+        )

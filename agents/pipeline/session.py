@@ -1,0 +1,323 @@
+"""One run of the pipeline: its flags, folder, logs, graph and checkpoints."""
+
+import os
+import shlex
+import sys
+
+from agents.pipeline import folders
+from agents.pipeline import settings
+from agents.pipeline import toolbox
+from agents.pipeline.checkpoints import Checkpoints
+from agents.pipeline.logs import Logger
+from agents.pipeline.logs import Monitor
+from agents.pipeline.profiler import Profiler
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import mpi
+from agents.tools import plain_data
+
+
+class Session:
+  """Owns what a run shares with the outside.
+
+  Everything that can be wrong with the command line is reported before
+  anything is written. With several ranks of MPI, the first one owns the
+  folder; the others have none.
+
+  Args:
+    argv: List of arguments after the name of the program; those of the
+      process by default.
+
+  Attributes:
+    args: Namespace of all flags.
+    path: Folder of the session, None in a dry run and on other ranks.
+    params: Tree of parameters, plain data.
+    cpanel: Control panel that the tree was made from.
+    state: Dict that is kept in checkpoints.
+    comm: Communicator of all ranks.
+    logger: `Logger`.
+    monitor: `Monitor`.
+    profiler: `Profiler`.
+    writer: `Writer`, with `add_scalar`.
+
+  Raises:
+    UsageError: If something is wrong with the arguments.
+    SessionFinished: If the training to continue is finished.
+  """
+
+  def __init__(self, argv=None):
+    self.args = settings.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    self._command = shlex.join(['python', '-m', 'scripts.main', *words])
+    self.comm = mpi.world()
+    self.state = {}
+    self.is_dry_run = self.args.dry_run
+    self.is_loading = bool(self.args.load_checkpoint)
+    self.is_playing = self.args.play
+    self.is_resumed = self.args.resume
+    self.is_custom = self.args.custom
+    self.is_session_only = self.args.create_session_only
+    self.runner_state = {}
+    self._source = self._checkpoint = self._lock = None
+    self._graph = self._tf_session = self._checkpoints = None
+    self._extras = []
+    self._check_extras()
+    if self.is_loading:
+      loaded = self._on_first_rank(self._load)
+      self._source, self._checkpoint, self.cpanel, runner = loaded
+      self.params, self.runner_state = runner['params'], runner['state']
+    else:
+      self.cpanel, self.params = self._on_first_rank(self._generate)
+    settings.repeal(self.params, self.args.repeal)
+    # All ranks use the folder of checkpoints, only the first one the rest.
+    self._shared_path = self._on_first_rank(self._open_folder)
+    self.path = self._shared_path if self.comm.Get_rank() == 0 else None
+    self._open_logs()
+
+  def folder(self, name):
+    """Path of a folder within the session, created; None without a session."""
+    if not self.path:
+      return None
+    path = os.path.join(self.path, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+  @property
+  def graph(self):
+    """Graph of the run, made when it is first asked for."""
+    if self._graph is None:
+      from agents.tools.tf1 import tf
+
+      self._graph = tf.Graph()
+    return self._graph
+
+  def tf_session(self):
+    """Session of TensorFlow with this graph, made when first asked for."""
+    if self._tf_session is None:
+      from agents.tools.tf1 import tf
+
+      threads = self.params.get('tf') or {}
+      # Ranks share the cores of a machine.
+      default = 1 if self.comm.Get_size() > 1 else 0
+      options = tf.ConfigProto(
+        allow_soft_placement=True,
+        intra_op_parallelism_threads=threads.get('intra_op') or default,
+        inter_op_parallelism_threads=threads.get('inter_op') or default,
+      )
+      options.gpu_options.allow_growth = True
+      self._tf_session = tf.Session(graph=self.graph, config=options)
+    return self._tf_session
+
+  def make_runner(self):
+    """Runner that the parameters name, not started yet.
+
+    Raises:
+      UsageError: If there is no such class.
+    """
+    return toolbox.get_class(self.params['runner']['name'])(self.params)
+
+  def save_states(self, states, index, runner_state, snapshots=None):
+    """Write a checkpoint; all ranks have to call it.
+
+    Args:
+      states: Nested dict of plain data, bytes and arrays of this rank.
+      index: Number of the epoch.
+      runner_state: Plain data, the state of the runner.
+      snapshots: Contents of the memories, or None.
+
+    Returns:
+      Path of the checkpoint, None in a dry run.
+    """
+    if not self._shared_path:
+      return None
+    runner = {'params': self.params, 'state': runner_state}
+    return self._get_checkpoints(self._shared_path).save(
+      index,
+      self.tf_session(),
+      {**states, 'session': self.state},
+      _to_plain(runner, {}),
+      snapshots,
+    )
+
+  def load_states(self):
+    """Restore variables from the checkpoint that the user gave.
+
+    Returns:
+      Tuple of the states and the contents of memories, or None for those.
+    """
+    checkpoints = Checkpoints(self._source, self.comm)
+    states, snapshots = checkpoints.load(self._checkpoint, self.tf_session())
+    self.state.update(states.pop('session'))
+    return states, snapshots
+
+  def mark_as_done(self):
+    """Remember that all epochs are done."""
+    if self.path:
+      folders.mark_as_done(self.path)
+
+  def finalize(self):
+    """Close everything; checkpoints are not written."""
+    for extra in reversed(self._extras):
+      extra()
+    self._extras = []
+    if self._tf_session is not None:
+      self._tf_session.close()
+    if self._lock is not None:
+      self._lock.close()
+      self._lock = None
+
+  def _generate(self):
+    """Control panel and tree from the module of parameters."""
+    module = toolbox.get_module(self.args.params)
+    for name in ('cpanel', 'gen_params'):
+      if not hasattr(module, name):
+        raise errors.UsageError(
+          f'Module {self.args.params} has no {name!r}, so it is no module of '
+          'parameters; see agents.pipeline.params.ppo_pendulum.'
+        )
+    cpanel = settings.update_cpanel(module.cpanel, self.args.cpanel)
+    return cpanel, module.gen_params(cpanel)
+
+  def _load(self):
+    """Session and checkpoint to load, control panel, and runner as stored."""
+    import json
+
+    source, checkpoint = folders.find_checkpoint(self.args.load_checkpoint)
+    try:
+      with open(os.path.join(source, 'cpanel.json')) as file_:
+        cpanel = settings.parse_json(file_.read())
+      runner = files.read_yaml(os.path.join(checkpoint, 'runner.yaml'))
+      _ = runner['params'], runner['state']
+    except (OSError, TypeError, KeyError, json.JSONDecodeError) as error:
+      raise errors.UsageError(
+        f'Cannot read the parameters of {checkpoint} ({error}); give another '
+        'checkpoint.'
+      ) from None
+    return source, checkpoint, cpanel, runner
+
+  def _open_folder(self):
+    """Create or enter the folder of this session; returns its path."""
+    args = self.args
+    if self.is_dry_run:
+      return None
+    if self.is_resumed:
+      self._lock = folders.lock(self._source)
+      if 'runner.n_epochs' not in args.repeal:
+        folders.check_unfinished(self._source)
+      return self._source
+    base = args.session_path
+    if self.is_loading:
+      child = 'evaluations' if self.is_playing else 'customs'
+      base = os.path.join(self._source, child)
+    path = folders.create(base, args.session_name)
+    self._lock = folders.lock(path)
+    folders.copy_modules(path, ['agents', *args.save_modules])
+    self.params.update(
+      session_name=os.path.basename(path),
+      session_msg=args.msg,
+      session_cmd=self._command,
+    )
+    folders.write_json(os.path.join(path, 'cpanel.json'), self.cpanel)
+    files.write_yaml(
+      os.path.join(path, 'params.yaml'), _to_plain(self.params, {})
+    )
+    return path
+
+  def _open_logs(self):
+    args, first = self.args, self.comm.Get_rank() == 0
+    where = self._file
+    self.logger = Logger(where('report.log'), args.log_level if first else 9)
+    self.monitor = Monitor(where('varlog.json'))
+    self.profiler = Profiler(where('prolog.json'), args.profiler_level)
+    self.writer = self._make_writer()
+    self.monitor.listeners.append(self._write_statistics)
+    if not self.path:
+      return
+    if args.repeal:
+      folders.write_json(where('repeal.json'), args.repeal)
+    if self.is_resumed and args.session_name:
+      self.logger.warn('Flag --session-name has no effect with --resume.')
+    from agents.pipeline.resources import ResourceThread
+
+    resources = ResourceThread(
+      where('monlog.json'), not args.no_monitor_cpu, not args.no_monitor_gpu
+    )
+    resources.start()
+    self._extras.append(resources.stop)
+    self.logger.info(f'Session {self.path}.')
+
+  def _make_writer(self):
+    from agents.pipeline.writers import Writer
+
+    mirrors = []
+    if self.args.visdom and self.comm.Get_rank() == 0:
+      from agents.pipeline.visdom_mirror import VisdomMirror
+
+      name = os.path.basename(self.path or 'dry_run')
+      mirror = VisdomMirror(
+        self.args.visdom_port, name, self._file('visdom.log')
+      )
+      mirrors.append(mirror)
+    if not self.path:
+      writer = Writer(mirrors=mirrors)
+    else:
+      folder = self.folder('tensorboard')
+      writer = Writer(folder, self._file('scalars.csv'), mirrors)
+      if self.args.tensorboard:
+        from agents.pipeline import tensorboard
+
+        stop, address = tensorboard.start(folder)
+        self.logger.info(f'TensorBoard at {address}.')
+        self._extras.append(stop)
+    self._extras.append(writer.close)
+    return writer
+
+  def _write_statistics(self, name, statistics, meta):
+    """Draw the means of what the monitor has gathered."""
+    mean = statistics['sum'] / statistics['num']
+    step = meta.get('frame', meta.get('epoch', 0))
+    self.writer.add_scalar(name.strip('/'), mean, step)
+
+  def _check_extras(self):
+    """Refuse early what needs packages that are not installed."""
+    from importlib import util
+
+    for flag, package in (('visdom', 'visdom'), ('tensorboard', 'tensorboard')):
+      if getattr(self.args, flag) and not util.find_spec(package):
+        extra = 'viz' if flag == 'tensorboard' else flag
+        raise errors.UsageError(
+          f'Flag --{flag} needs the package {package}: pip install '
+          f"'reference-agents[{extra}]', or leave the flag away."
+        )
+
+  def _get_checkpoints(self, path):
+    if self._checkpoints is None:
+      self._checkpoints = Checkpoints(path, self.comm)
+    return self._checkpoints
+
+  def _file(self, name):
+    return self.path and os.path.join(self.path, name)
+
+  def _on_first_rank(self, function):
+    """Result of a function on the first rank; its errors reach all ranks."""
+    result = error = None
+    if self.comm.Get_rank() == 0:
+      try:
+        result = function()
+      except (errors.UsageError, folders.SessionFinished) as failure:
+        error = failure
+    result, error = self.comm.bcast((result, error))
+    if error is not None:
+      raise error
+    return result
+
+
+def _to_plain(value, seen):
+  """The same tree in built-in types; shared parts stay shared, for YAML."""
+  if isinstance(value, dict):
+    if id(value) not in seen:
+      seen[id(value)] = {str(k): _to_plain(x, seen) for k, x in value.items()}
+    return seen[id(value)]
+  if isinstance(value, (list, tuple)):
+    return [_to_plain(x, seen) for x in value]
+  return plain_data.to_plain(value)

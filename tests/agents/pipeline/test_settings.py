@@ -1,0 +1,111 @@
+"""The command line of sessions."""
+
+import numpy as np
+import pytest
+
+from agents.pipeline import settings
+from agents.tools import errors
+
+TOY = ['--params', 'tests.agents.pipeline.toy']
+
+
+@pytest.mark.parametrize(
+  'argv',
+  [
+    TOY,
+    [*TOY, '--create-session-only'],
+    [*TOY, '--play'],
+    [*TOY, '--play', '--dry-run'],
+    [*TOY, '--dry-run'],
+    ['--load-checkpoint', 'x', '--resume'],
+    ['--load-checkpoint', 'x', '--play', '--dry-run'],
+    ['--load-checkpoint', 'x', '--custom'],
+    [*TOY, '--monitor-cpu', '--monitor-gpu'],
+  ],
+)
+def test_what_goes_together(argv):
+  settings.parse_args(argv)
+
+
+@pytest.mark.parametrize(
+  'argv, message',
+  [
+    ([], 'give --params'),
+    (['--load-checkpoint', 'x'], 'add one of --resume'),
+    (['--load-checkpoint', 'x', '--resume', '--play'], '--play and --resume'),
+    ([*TOY, '--resume'], 'add --load-checkpoint'),
+    ([*TOY, '--create-session-only', '--play'], 'exclude each other'),
+    ([*TOY, '--create-session-only', '--dry-run'], 'exclude each other'),
+    ([*TOY, '--load-checkpoint', 'x', '--resume'], '--repeal'),
+    ([*TOY, '--cpanel', '{'], 'is no JSON'),
+    ([*TOY, '--cpanel', '[1]'], 'is no mapping'),
+    ([*TOY, '--play-episodes', '-1'], 'at least 0'),
+    ([*TOY, '--log-level', '7'], '--log-level'),
+    ([*TOY, '--pley'], '--pley'),
+  ],
+)
+def test_what_does_not(argv, message):
+  with pytest.raises(errors.UsageError, match=message):
+    settings.parse_args(argv)
+
+
+def test_json_hints():
+  values = settings.parse_json(
+    '{"a": {"__tuple__": true, "items": [1, 2]},'
+    ' "b": {"__numpy__": true, "items": [[1.5]]}, "c": {"d": [1]}}'
+  )
+  assert values['a'] == (1, 2)
+  np.testing.assert_array_equal(values['b'], np.array([[1.5]]))
+  assert values['c'] == {'d': [1]}
+
+
+CPANEL = {
+  'number_epochs': 2,
+  'lr': 0.5,
+  'name': 'a',
+  'flag': True,
+  'free': None,
+}
+
+
+def test_control_panel():
+  given = {'number_epochs': 3.0, 'lr': 1, 'free': 'x', '+more': 4}
+  result = settings.update_cpanel(CPANEL, given)
+  assert result == {
+    **CPANEL,
+    'number_epochs': 3,
+    'lr': 1,
+    'free': 'x',
+    'more': 4,
+  }
+  assert type(result['number_epochs']) is int
+  assert type(result['lr']) is float
+  assert CPANEL['number_epochs'] == 2
+
+
+@pytest.mark.parametrize(
+  'given, message',
+  [
+    ({'number_epoch': 3}, 'Did you mean number_epochs'),
+    ({'number_epochs': 'many'}, 'has to be like 2'),
+    ({'number_epochs': 2.5}, 'has to be like 2'),
+    ({'flag': 1}, 'has to be like True'),
+    ({'lr': True}, 'has to be like 0.5'),
+  ],
+)
+def test_wrong_control_panel(given, message):
+  with pytest.raises(errors.UsageError, match=message):
+    settings.update_cpanel(CPANEL, given)
+
+
+def test_repeal():
+  params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
+  settings.repeal(params, {'runner.n_epochs': 7, 'a.b.c': [1]})
+  assert params == {'runner': {'n_epochs': 7}, 'a': {'b': {'c': [1]}}}
+
+
+@pytest.mark.parametrize('path', ['runner.n_epoch', 'runer', 'a.b.c.d'])
+def test_repeal_of_what_is_not_there(path):
+  params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
+  with pytest.raises(errors.UsageError, match='--repeal is unknown'):
+    settings.repeal(params, {path: 1})

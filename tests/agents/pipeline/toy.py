@@ -1,0 +1,132 @@
+"""A small run of the pipeline: a variable learns the mean of random numbers."""
+
+import time
+
+import numpy as np
+
+from agents.pipeline.agent import AgentBase
+from agents.pipeline.explorer import ExplorerBase
+from agents.tools.tf1 import tf
+
+cpanel = {
+  'number_epochs': 2,
+  'epoch_size': 3,
+  'seed': 0,
+  'learning_rate': 0.1,
+  'pause': 0.0,
+  'max_time': None,
+  'max_iter': None,
+  'memory_save': 'final',
+}
+
+
+def gen_params(cpanel):
+  """Tree of parameters."""
+  here = 'tests.agents.pipeline.toy'
+  return {
+    'runner': {
+      'name': 'agents.pipeline.runner.Runner',
+      'n_epochs': cpanel['number_epochs'],
+      'n_cycles': cpanel['epoch_size'],
+      'randargs': {'seed': cpanel['seed']},
+      'max_time': cpanel['max_time'],
+      'max_iter': cpanel['max_iter'],
+      'memory_save': cpanel['memory_save'],
+    },
+    'memory': {'train': {'name': f'{here}.ListMemory'}},
+    'agents': {
+      'mean': {
+        'name': f'{here}.MeanAgent',
+        'args': {'learning_rate': cpanel['learning_rate']},
+      }
+    },
+    'explorer': {
+      mode: {
+        'name': f'{here}.NumberExplorer',
+        'args': {'pause': cpanel['pause']},
+      }
+      for mode in ('train', 'test', 'eval')
+    },
+  }
+
+
+class NumberExplorer(ExplorerBase):
+  """Draws a random number per step."""
+
+  def __init__(self, session, agents, mode='train', pause=0.0):
+    super().__init__(session, agents, mode, win_size=-1)
+    self._pause = pause
+    self.closed = False
+
+  def update(self):
+    time.sleep(self._pause)
+    observ = np.random.normal(3.0, 1.0, (1, 2))
+    self._count_steps(1, 1)
+    action = self.agents['mean'].action_generator({'agent': observ}, None, None)
+    self._report_episode(-float(np.abs(observ - action['actions']).mean()))
+    return {'/observations/agent': observ}
+
+  def close(self):
+    self.closed = True
+
+
+class ListMemory:
+  """Keeps all chunks."""
+
+  def __init__(self, session, mode='train'):
+    del session, mode
+    self.values = np.zeros((0, 2))
+
+  def store(self, chunk):
+    self.values = np.concatenate([self.values, chunk['/observations/agent']])
+
+  def state_dict(self):
+    return {'count': len(self.values)}
+
+  def load_state_dict(self, state):
+    self.count = state['count']
+
+  def get_snapshot(self):
+    return {'values': self.values}
+
+  def set_snapshot(self, snapshot):
+    assert len(snapshot['values']) == self.count
+    self.values = snapshot['values']
+
+
+class MeanAgent(AgentBase):
+  """Moves a variable towards numbers of the memory, drawn at random."""
+
+  def __init__(self, session, memory, name='mean', learning_rate=0.1):
+    super().__init__(session, memory, name)
+    with tf.variable_scope(name):
+      self.mean = tf.get_variable(
+        'mean', (), initializer=tf.zeros_initializer()
+      )
+      self._value = tf.placeholder(tf.float32, ())
+      loss = tf.square(self.mean - self._value)
+      self._train = tf.train.AdamOptimizer(learning_rate).minimize(loss)
+      self._loss = loss
+    self.updates = 0
+
+  def action_generator(
+    self, observations, hidden_state, masks, deterministic=False
+  ):
+    mean = self.session.tf_session().run(self.mean)
+    return {'actions': mean, 'hidden_state': None, 'artifacts': {}}
+
+  def step(self):
+    value = np.random.choice(self.memory['train'].values.ravel())
+    run = self.session.tf_session().run
+    loss, _ = run([self._loss, self._train], {self._value: value})
+    return {'loss': loss}
+
+  def update(self):
+    self.updates += 1
+    self.session.monitor('/update/loss', self.step()['loss'])
+
+  def state_dict(self):
+    return {'updates': self.updates}
+
+  def load_state_dict(self, state):
+    self.updates = state['updates']
