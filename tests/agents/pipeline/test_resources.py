@@ -1,0 +1,142 @@
+"""What a run takes of the machine."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from agents.pipeline import logs
+from agents.pipeline import resources
+from tests import processes
+
+
+def wait_for(condition, seconds=20):
+  limit = time.time() + seconds
+  while not condition():
+    assert time.time() < limit
+    time.sleep(0.02)
+
+
+def install_nvidia_smi(folder, monkeypatch, script):
+  """Put a program of that name first on the path."""
+  path = folder / 'nvidia-smi'
+  path.write_text('#!/bin/sh\n' + script)
+  path.chmod(0o755)
+  monkeypatch.setenv('PATH', f'{folder}{os.pathsep}{os.environ["PATH"]}')
+
+
+def test_processors_and_memory(tmp_path):
+  """One line per window, and what is left at the end."""
+  psutil = pytest.importorskip('psutil')
+  path = str(tmp_path / 'monlog.json')
+  thread = resources.ResourceThread(
+    path, gpu=False, period=0.05, window=4, meta=lambda: {'epoch': 3}
+  )
+  thread.start()
+  wait_for(lambda: os.path.exists(path) and logs.read(path))
+  thread.stop()
+  table = logs.read(path)
+  cores = {f'/cpu/per/{i}' for i in range(psutil.cpu_count())}
+  memory = {f'/cpu/memory/{x}' for x in ('total', 'used', 'mem')}
+  assert set(table) == cores | memory | {'/cpu/all/total'}
+  assert table['/cpu/all/total']['num'][0] == 4
+  assert table['/cpu/all/total']['epoch'][0] == 3
+  assert 0 <= table['/cpu/all/total']['max'].max() <= 100
+  total = table['/cpu/memory/total']['max'][0]
+  # This process holds Python and NumPy, and less than the whole machine.
+  assert 20 < table['/cpu/memory/mem']['max'].max() < total
+  assert total == pytest.approx(psutil.virtual_memory().total / 2**20)
+
+
+def test_missing_psutil(tmp_path, monkeypatch, capsys):
+  """One warning, no thread, no file."""
+  monkeypatch.setitem(sys.modules, 'psutil', None)
+  path = tmp_path / 'monlog.json'
+  thread = resources.ResourceThread(str(path), gpu=False)
+  thread.start()
+  thread.stop()
+  assert capsys.readouterr().out.count('pip install psutil') == 1
+  assert not path.exists()
+
+
+def test_nothing_to_measure():
+  """Without a path or with everything off; stopping twice does no harm."""
+  for thread in (
+    resources.ResourceThread(None),
+    resources.ResourceThread('unused', cpu=False, gpu=False),
+  ):
+    thread.start()
+    thread.stop()
+    thread.stop()
+
+
+@pytest.mark.parametrize(
+  'value, cards',
+  [
+    (None, []),
+    ('', []),
+    ('-1', []),
+    ('0', ['0']),
+    ('0, 2,-1,3', ['0', '2']),
+    ('GPU-8a56a4bc', ['GPU-8a56a4bc']),
+  ],
+)
+def test_visible_cards(value, cards, monkeypatch):
+  """CUDA ignores what comes after the first invalid entry."""
+  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  if value is not None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
+  assert resources.visible_cards() == cards
+
+
+def test_cards(tmp_path, monkeypatch):
+  """Load is the mean and memory the sum over the cards that are visible."""
+  install_nvidia_smi(
+    tmp_path,
+    monkeypatch,
+    'echo "$*" >"$0.args"; echo 30, 100, 5; echo 50, 200, 7',
+  )
+  monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0,2')
+  path = str(tmp_path / 'monlog.json')
+  thread = resources.ResourceThread(path, cpu=False, period=0.01, window=2)
+  thread.start()
+  wait_for(lambda: os.path.exists(path) and logs.read(path))
+  thread.stop()
+  table = logs.read(path)
+  means = {name: x['sum'][0] / x['num'][0] for name, x in table.items()}
+  assert means == {
+    '/gpu/load': 40,
+    '/gpu/memory/total': 300,
+    '/gpu/memory/used': 12,
+  }
+  assert '--id=0,2' in (tmp_path / 'nvidia-smi.args').read_text()
+
+
+def test_unknown_load(tmp_path, monkeypatch):
+  """Parts of a card have no load of their own."""
+  install_nvidia_smi(tmp_path, monkeypatch, 'echo "[N/A], 100, 5"')
+  assert set(resources.sample_cards(['0'])) == {
+    '/gpu/memory/total',
+    '/gpu/memory/used',
+  }
+
+
+def test_failing_driver(tmp_path, monkeypatch, capsys):
+  """One warning; the run goes on."""
+  install_nvidia_smi(tmp_path, monkeypatch, 'exit 9')
+  monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
+  path = str(tmp_path / 'monlog.json')
+  thread = resources.ResourceThread(path, cpu=False, period=0.01)
+  thread.start()
+  time.sleep(0.3)
+  thread.stop()
+  output = capsys.readouterr().out
+  assert output.count('no longer recorded') == 1 and '9' in output
+
+
+def test_no_tensorflow():
+  """Importing it is for programs that show `--help` at once."""
+  code = 'import sys; from agents.pipeline import resources; print(len(\
+[x for x in sys.modules if x.startswith(("tensorflow", "psutil"))]))'
+  assert processes.run_python('-c', code).split() == ['0']
