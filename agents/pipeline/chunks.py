@@ -1,0 +1,82 @@
+"""Builds the chunks of explorers step by step."""
+
+import numpy as np
+
+from agents.tools import errors
+
+_FIRST_CAPACITY = 65
+
+
+class Chunk:
+  """Arrays [workers, T + 1, ...] that are written in place.
+
+  What is not written is NaN, or zero for types without NaN. Where values of
+  single workers leave such zeros, a bool array `<key>/valid` [workers, T + 1]
+  tells them from values.
+
+  Args:
+    workers: Number of workers.
+    steps: Number of steps if it is known; otherwise the arrays grow.
+  """
+
+  def __init__(self, workers, steps=None):
+    self._workers = workers
+    self._capacity = steps + 1 if steps else _FIRST_CAPACITY
+    self._arrays = {}
+    self._valid = {}
+
+  def put(self, time, key, values):
+    """Set the values [workers, ...] of a time index."""
+    if time >= self._capacity:
+      self._grow(time)
+    if key not in self._arrays:
+      self._allocate(key, values.shape[1:], values.dtype)
+    self._arrays[key][:, time] = values
+
+  def put_row(self, time, key, worker, value):
+    """Set the value of a single worker.
+
+    Raises:
+      UsageError: If its shape differs from that of earlier values.
+    """
+    value = np.asarray(value)
+    if time >= self._capacity:
+      self._grow(time)
+    if key not in self._arrays:
+      self._allocate(key, value.shape, value.dtype)
+      if value.dtype.kind != 'f':
+        self._valid[key] = np.zeros((self._workers, self._capacity), bool)
+    array = self._arrays[key]
+    if array.shape[2:] != value.shape:
+      raise errors.UsageError(
+        f'The shape of {key} changes from {array.shape[2:]} to {value.shape}; '
+        'environments have to keep the shapes of their infos.'
+      )
+    array[worker, time] = value
+    if key in self._valid:
+      self._valid[key][worker, time] = True
+
+  def finish(self, steps):
+    """Dict of the arrays, after some steps and the half-step."""
+    for key, valid in self._valid.items():
+      if not valid[:, :steps].all():
+        self._arrays[f'{key}/valid'] = valid
+    return {k: v[:, : steps + 1] for k, v in self._arrays.items()}
+
+  def _allocate(self, key, shape, dtype):
+    self._arrays[key] = _unknown((self._workers, self._capacity) + shape, dtype)
+
+  def _grow(self, time):
+    more = max(self._capacity, time + 1 - self._capacity)
+    for arrays in (self._arrays, self._valid):
+      for key, array in arrays.items():
+        shape = (self._workers, more) + array.shape[2:]
+        tail = _unknown(shape, array.dtype)
+        arrays[key] = np.concatenate([array, tail], 1)
+    self._capacity += more
+
+
+def _unknown(shape, dtype):
+  if dtype.kind == 'f':
+    return np.full(shape, np.nan, dtype)
+  return np.zeros(shape, dtype)

@@ -1,0 +1,364 @@
+"""Explorer of environments of gymnasium and its relatives."""
+
+import functools
+import os
+
+import numpy as np
+
+from agents.pipeline import chunks
+from agents.pipeline import env_config
+from agents.pipeline import env_pool
+from agents.pipeline import explorer
+from agents.pipeline import normalizers
+from agents.pipeline import worker
+from agents.tools import errors
+
+
+class GymExplorer(explorer.ExplorerBase):
+  """Steps several environments together, which reset themselves.
+
+  An update lasts until it has made `n_steps` steps and each worker has
+  finished its share of `n_episodes`. The chunk has these keys, with the
+  leading dimensions [workers, T + 1]; index T is a half-step that observes:
+
+    /observations/<path>        before acting; `agent` is the only path
+                                unless observations are dictionaries
+    /masks                      [1] 0 where an episode begins, else 1
+    /rewards                    [1] of the action at the same index
+    /terminals, /truncations    [1] 1 where the environment, or a limit of
+                                time, has ended the episode after the action
+    /infos/<key>                what the step told, flat, numbers only
+    /final_observations/<path>  after a step that ended an episode; only if
+                                there was one
+    /agents/<a>/actions
+    /agents/<a>/hidden_state    that the agent acted with
+    /agents/<a>/artifacts/<k>
+
+  Unknown values are NaN or, for types without NaN, zero; see `chunks.Chunk`.
+  `/terminals` and `/truncations` are 0 in the half-step.
+
+  Args:
+    session: Session that the explorer runs in.
+    agents: Dict from name to agent. Several agents need an environment with
+      a dictionary of actions, one for each name.
+    mode: One of `train`, `test` and `eval`.
+    env: Description of the environment, see `env_config.make`.
+    num_workers: Number of environments.
+    n_steps: Steps per update.
+    n_episodes: Episodes per update, rounded up to the same number for each
+      worker, as counting the first to finish prefers short ones.
+    final_action: Whether agents act in the half-step, too.
+    warm_start: Number of frames with actions at random.
+    deterministic: Act without exploration; by default except in training.
+    do_reset: Begin new episodes with each update; by default except in
+      training.
+    win_size: Episodes per line of the monitor; -1 for one line per epoch. By
+      default 10 in training, and else the episodes of an update.
+    seed: Seed of the first environment; the others count on. None for none.
+    processes: Number of processes; 0 for the current one, None for one per
+      core. By default the current one suffices a single environment that
+      does not render with OpenGL.
+    record: Make a video of each episode; by default in `eval`.
+    normalize_observations: See `normalizers`.
+    normalize_rewards: See `normalizers`.
+    clip: Largest magnitude of what is normalised.
+    gamma: Discount factor for the normalisation of rewards.
+    extra_env_kwargs: Further arguments of the environment.
+
+  Raises:
+    UsageError: If the arguments do not fit together or to the environment.
+  """
+
+  def __init__(
+    self,
+    session,
+    agents,
+    mode='train',
+    env=None,
+    num_workers=1,
+    n_steps=None,
+    n_episodes=None,
+    final_action=False,
+    warm_start=0,
+    deterministic=None,
+    do_reset=None,
+    win_size=None,
+    seed=0,
+    processes='auto',
+    record=None,
+    normalize_observations=False,
+    normalize_rewards=False,
+    clip=10.0,
+    gamma=0.99,
+    extra_env_kwargs=None,
+  ):
+    if not (n_steps or n_episodes):
+      raise errors.UsageError(
+        f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
+        'number of steps or episodes per update.'
+      )
+    is_train = mode == 'train'
+    self._quota = -(-(n_episodes or 0) // num_workers)
+    if win_size is None:
+      win_size = 10 if is_train else self._quota * num_workers or -1
+    super().__init__(session, agents, mode, win_size)
+    self._num_workers = num_workers
+    self._n_steps = n_steps or 0
+    self._final_action = final_action
+    self._warm_start = warm_start
+    self._deterministic = (
+      not is_train if deterministic is None else deterministic
+    )
+    self._do_reset = not is_train if do_reset is None else do_reset
+    self._normalize_observations = (
+      normalizers.ObservationNormalizer(clip)
+      if normalize_observations
+      else None
+    )
+    self._normalize_rewards = (
+      normalizers.RewardNormalizer(gamma, clip) if normalize_rewards else None
+    )
+    self._observations = self._masks = self._hidden = None
+    self._was_reset = False
+    record = mode == 'eval' if record is None else record
+    if processes == 'auto':
+      local = num_workers == 1 and not env_config.needs_process(env, record)
+      processes = 0 if local else None
+    self._envs = env_pool.EnvPool(
+      self._define_workers(env, seed, record, extra_env_kwargs), processes
+    )
+    self._check_agents()
+
+  def update(self):
+    if self._masks is None or (self._do_reset and not self._was_reset):
+      self.reset()
+    self._was_reset = False
+    profiler = self.session.profiler
+    chunk = chunks.Chunk(self._num_workers, not self._quota and self._n_steps)
+    finished = np.zeros(self._num_workers, int)
+    time = 0
+    while time < self._n_steps or finished.min() < self._quota:
+      with profiler('prestep'):
+        actions = self._act(chunk, time)
+      with profiler('envstep'):
+        results = self._envs.step(actions)
+      with profiler('poststep'):
+        self._receive(chunk, time, finished, *results)
+      time += 1
+    with profiler('prestep'):
+      self._end_with_half_step(chunk, time)
+    if self.mode != 'train' and self.win_size > 0:
+      self.session.monitor.discard_key(f'/reward/{self.mode}/episodic')
+    return chunk.finish(time)
+
+  def reset(self):
+    if self._was_reset:
+      return
+    self._set_observations(self._stack(self._envs.call('reset')))
+    self._masks = np.zeros((self._num_workers, 1), np.float32)
+    self._hidden = {
+      name: agent.reset_hidden_state(self._num_workers)
+      for name, agent in self.agents.items()
+    }
+    if self._normalize_rewards:
+      self._normalize_rewards.reset()
+    self._was_reset = True
+
+  def close(self):
+    self._envs.close()
+
+  def export_normalizers(self):
+    found = {
+      'observations': self._normalize_observations,
+      'rewards': self._normalize_rewards,
+    }
+    return {k: v.state_dict() for k, v in found.items() if v}
+
+  def import_normalizers(self, state):
+    if self._normalize_observations and 'observations' in state:
+      self._normalize_observations.load_state_dict(state['observations'])
+    if self._normalize_rewards and 'rewards' in state:
+      self._normalize_rewards.load_state_dict(state['rewards'])
+    # What was observed already is scaled by what was known before.
+    self._was_reset = False
+
+  def state_dict(self):
+    state = {
+      **super().state_dict(),
+      'normalizers': self.export_normalizers(),
+      'envs': self._envs.call('state_dict'),
+    }
+    if self._masks is not None:
+      state['now'] = {
+        'observations': self._observations,
+        'masks': self._masks,
+        'hidden': self._hidden,
+        'was_reset': self._was_reset,
+      }
+    return state
+
+  def load_state_dict(self, state):
+    """Restore the state; episodes go on where environments can do that.
+
+    Raises:
+      UsageError: If the number of workers differs.
+    """
+    if len(state['envs']) != self._num_workers:
+      raise errors.UsageError(
+        f'The checkpoint has {len(state["envs"])} workers in mode '
+        f'{self.mode!r}, but {self._num_workers} are asked for; use the same '
+        'number.'
+      )
+    super().load_state_dict(state)
+    self.import_normalizers(state['normalizers'])
+    begun = self._envs.call('load_state_dict', state['envs'])
+    if 'now' not in state:
+      return
+    now = state['now']
+    self._observations = {
+      k: np.array(v) for k, v in now['observations'].items()
+    }
+    self._masks = np.array(now['masks'], np.float32)
+    self._hidden = {k: np.array(v) for k, v in now['hidden'].items()}
+    self._was_reset = bool(now['was_reset'])
+    for row, observation in enumerate(begun):
+      if observation is not None:
+        self._restart(row, observation)
+
+  def _define_workers(self, env, seed, record, kwargs):
+    csv_folder = self.session.folder('monitor')
+    video_folder = self.session.folder('videos') if record else None
+    if csv_folder:
+      csv_folder = os.path.join(csv_folder, self.mode)
+      os.makedirs(csv_folder, exist_ok=True)
+    return [
+      functools.partial(
+        worker.Worker,
+        env,
+        None if seed is None else seed + rank,
+        csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
+        video_folder and os.path.join(video_folder, str(rank)),
+        kwargs,
+      )
+      for rank in range(self._num_workers)
+    ]
+
+  def _check_agents(self):
+    spaces = self._envs.description['action_space']
+    if set(self.agents) == set(spaces):
+      return
+    if len(self.agents) != 1 or set(spaces) != {'agent'}:
+      self.close()
+      raise errors.UsageError(
+        f'The environment takes actions of {", ".join(sorted(spaces))}, but '
+        f'the agents are {", ".join(sorted(self.agents))}; name the agents '
+        'like the actions.'
+      )
+
+  def _observe(self, chunk, time):
+    for path, value in self._observations.items():
+      chunk.put(time, f'/observations/{path}', value)
+    chunk.put(time, '/masks', self._masks)
+
+  def _act(self, chunk, time):
+    """Note what is observed and done; returns actions for each worker."""
+    self._observe(chunk, time)
+    actions = {}
+    for name, agent in self.agents.items():
+      if self.timesteps < self._warm_start:
+        result = agent.random_action_generator(self._num_workers)
+      else:
+        result = agent.action_generator(
+          self._observations,
+          self._hidden[name],
+          self._masks,
+          self._deterministic,
+        )
+      actions[name] = result['actions']
+      chunk.put(time, f'/agents/{name}/actions', np.asarray(result['actions']))
+      chunk.put(time, f'/agents/{name}/hidden_state', self._hidden[name])
+      for key, value in (result.get('artifacts') or {}).items():
+        chunk.put(time, f'/agents/{name}/artifacts/{key}', value)
+      self._hidden[name] = result['hidden_state']
+    return [
+      {name: value[row] for name, value in actions.items()}
+      for row in range(self._num_workers)
+    ]
+
+  def _end_with_half_step(self, chunk, time):
+    """Note what the next update will begin with."""
+    if self._final_action:
+      hidden = dict(self._hidden)
+      self._act(chunk, time)
+      # The next update acts on the same observation.
+      self._hidden = hidden
+    else:
+      self._observe(chunk, time)
+    for key in ('/terminals', '/truncations'):
+      chunk.put(time, key, np.zeros((self._num_workers, 1), np.float32))
+
+  def _receive(
+    self, chunk, time, finished, observations, rewards, dones, infos
+  ):
+    """Note what came of a step."""
+    self._count_steps(1, self._num_workers)
+    ends = np.zeros((2, self._num_workers, 1), np.float32)
+    for row, info in enumerate(infos):
+      for key, value in info.get('infos', {}).items():
+        chunk.put_row(time, f'/infos/{key}', row, value)
+      if dones[row]:
+        ends[int(info['truncated']), row] = 1
+        self._note_end(chunk, time, row, info, finished)
+    self._masks = 1 - ends.sum(0)
+    if self._normalize_rewards:
+      if self.mode == 'train':
+        self._normalize_rewards.update(rewards, dones)
+      rewards = self._normalize_rewards.transform(rewards)
+    chunk.put(time, '/rewards', np.asarray(rewards, np.float32)[:, None])
+    chunk.put(time, '/terminals', ends[0])
+    chunk.put(time, '/truncations', ends[1])
+    self._set_observations(self._stack(observations))
+
+  def _note_end(self, chunk, time, row, info, finished):
+    final = info['final']
+    self._check_numbers(final, row)
+    if self._normalize_observations:
+      final = self._normalize_observations.transform(final)
+    for path, value in final.items():
+      chunk.put_row(time, f'/final_observations/{path}', row, value)
+    finished[row] += 1
+    # Episodes beyond the share of a worker do not count.
+    if not self._quota or self.mode == 'train' or finished[row] <= self._quota:
+      self._report_episode(float(info['infos']['episode/r']))
+
+  def _stack(self, observations):
+    for row, observation in enumerate(observations):
+      self._check_numbers(observation, row)
+    return {
+      path: np.stack([x[path] for x in observations])
+      for path in observations[0]
+    }
+
+  def _check_numbers(self, observation, row):
+    for path, value in observation.items():
+      if value.dtype.kind == 'f' and np.isnan(value).any():
+        raise ValueError(
+          f'Worker {row} of the {self.mode} explorer observed NaN in '
+          f'/observations/{path} after step {self.steps}.'
+        )
+
+  def _set_observations(self, observations):
+    if self._normalize_observations:
+      if self.mode == 'train':
+        self._normalize_observations.update(observations)
+      observations = self._normalize_observations.transform(observations)
+    self._observations = observations
+
+  def _restart(self, row, observation):
+    """Begin a new episode in one row."""
+    observation = {k: v[None] for k, v in observation.items()}
+    if self._normalize_observations:
+      observation = self._normalize_observations.transform(observation)
+    for path, value in observation.items():
+      self._observations[path][row] = value[0]
+    self._masks[row] = 0

@@ -1,0 +1,168 @@
+"""Steps from memories to the data of an optimisation step.
+
+A sampler is a function of data and a dict of facts, `info`. `Compose` makes
+one of several.
+"""
+
+import numpy as np
+
+from agents.tools import errors
+
+
+class Compose:
+  """Apply functions one after another.
+
+  Args:
+    functions: Each takes what the one before has returned, and a dict of
+      facts that it may add to, and returns new data. None ends the chain.
+    info: Facts for the first function; copied for each call.
+  """
+
+  def __init__(self, functions, **info):
+    self._functions = tuple(functions)
+    self._info = info
+
+  def __call__(self, data):
+    """Result of the last function, None if there are too few data."""
+    info = dict(self._info)
+    for function in self._functions:
+      data = function(data, info)
+      if data is None:
+        return None
+    return data
+
+
+def pick_memory(memories, info):
+  """Choose the memory `info['mode']`, that of training by default.
+
+  Args:
+    memories: Dict from mode to memory.
+    info: Facts.
+  """
+  mode = info.get('mode', 'train')
+  if mode not in memories:
+    raise errors.UsageError(
+      f'There is no memory {mode!r}. {errors.suggest(mode, memories)}'
+    )
+  return memories[mode]
+
+
+def get_last_chunk(memory, unused_info):
+  """The newest chunk of a memory, None if there is none yet."""
+  return memory.get_last_chunk() or None
+
+
+def sample_replay(memory, info):
+  """Draw transitions uniformly, with replacement.
+
+  What follows a step that has ended an episode is its final observation, not
+  the first one of the next episode. Transitions whose successor is unknown,
+  because the explorer was reset in between, are drawn again.
+
+  Args:
+    memory: Ring memory with chunks of `GymExplorer`.
+    info: Facts; `batch_size` is the number of transitions.
+
+  Returns:
+    Dict of arrays [batch, ...] of all keys of the memory, and the successors
+    as `/observations/<path>_2`; None while no more transitions are stored
+    than asked for.
+
+  Raises:
+    UsageError: If the memory has dropped the final observation of an episode
+      that was cut short.
+  """
+  batch_size = info['batch_size']
+  buffer = memory.get_buffer()
+  if not buffer or batch_size >= memory.num_valid * memory.num_workers:
+    return None
+  rows, index, following = _draw(memory, buffer, batch_size)
+  batch = {key: value[rows, index] for key, value in buffer.items()}
+  truncated = batch['/truncations'][:, 0] > 0
+  ended = truncated | (batch['/terminals'][:, 0] > 0)
+  for key in [x for x in buffer if x.startswith('/observations/')]:
+    successor = buffer[key][rows, following]
+    final = batch.pop(f'/final{key.replace("/", "_", 1)}', None)
+    if final is not None:
+      successor[ended] = final[ended]
+    elif truncated.any():
+      raise errors.UsageError(
+        f'The memory has no /final{key.replace("/", "_", 1)}, which is needed '
+        'for episodes that are cut short; take it out of exclude_keys.'
+      )
+    batch[f'{key}_2'] = successor
+  return batch
+
+
+def compute_advantages(chunk, info):
+  """Returns and normalised advantages of a chunk.
+
+  With value V, reward r, discount gamma and m = 0 where an episode begins:
+
+    delta_t = r_t + gamma m_{t+1} V_{t+1} - V_t
+    A_t = delta_t + gamma tau m_{t+1} A_{t+1},  return_t = A_t + V_t
+
+  (Schulman et al., 2016), or with tau = None: R_T = V_T, return_t = r_t +
+  gamma m_{t+1} return_{t+1}. Advantages are returns minus values with the
+  mean and standard deviation of the chunk taken out.
+
+  Args:
+    chunk: Dict with `/rewards`, `/masks` and `/agents/<a>/artifacts/values`
+      [workers, T + 1, 1].
+    info: Facts; `agent`, `gamma` and `tau`.
+
+  Returns:
+    The chunk and `/agents/<a>/artifacts/returns` and `advantages`, NaN in the
+    half-step.
+  """
+  prefix = f'/agents/{info["agent"]}/artifacts'
+  values = chunk[f'{prefix}/values']
+  returns = discount(
+    chunk['/rewards'], chunk['/masks'], values, info['gamma'], info['tau']
+  )
+  advantages = returns - values[:, :-1]
+  advantages -= advantages.mean()
+  advantages /= advantages.std() + 1e-5
+  pad = ((0, 0), (0, 1), (0, 0))
+  found = {'returns': returns, 'advantages': advantages}
+  padded = {
+    f'{prefix}/{key}': np.pad(value, pad, constant_values=np.nan)
+    for key, value in found.items()
+  }
+  return {**chunk, **padded}
+
+
+def discount(rewards, masks, values, gamma, tau):
+  """Returns [workers, T, 1]; see `compute_advantages`."""
+  if tau is None:
+    tau, baseline = 1.0, np.zeros_like(values)
+    carry = values[:, -1]
+  else:
+    baseline = values
+    carry = np.zeros_like(values[:, -1])
+  returns = np.zeros_like(values[:, :-1])
+  for time in reversed(range(returns.shape[1])):
+    factor = gamma * masks[:, time + 1]
+    delta = rewards[:, time] + factor * baseline[:, time + 1]
+    delta -= baseline[:, time]
+    carry = delta + tau * factor * carry
+    returns[:, time] = carry + baseline[:, time]
+  return returns
+
+
+def _draw(memory, buffer, count):
+  """Workers and indices of transitions, and indices of their successors."""
+  rows = np.random.randint(memory.num_workers, size=count)
+  order = np.random.randint(memory.num_valid, size=count)
+  while True:
+    index = memory.get_index(order)
+    following = memory.get_index_move_n_steps(index, 1)
+    begins = buffer['/masks'][rows, following, 0] == 0
+    ended = buffer['/terminals'][rows, index, 0] > 0
+    ended |= buffer['/truncations'][rows, index, 0] > 0
+    lost = begins & ~ended
+    if not lost.any():
+      return rows, index, following
+    size = int(lost.sum())
+    rows[lost] = np.random.randint(memory.num_workers, size=size)
+    order[lost] = np.random.randint(memory.num_valid, size=size)

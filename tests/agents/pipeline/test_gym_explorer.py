@@ -1,0 +1,342 @@
+"""What explorers return, and when episodes begin and end."""
+
+import csv
+import glob
+import os
+
+import numpy as np
+import pytest
+
+from agents.pipeline import gym_explorer
+from agents.pipeline import memory
+from agents.tools import errors
+from tests.agents.pipeline import sessions
+from tests.agents.pipeline import toy_agents
+
+COUNT = 'tests.agents.pipeline.toy_envs.CountEnv'
+TWO = 'tests.agents.pipeline.toy_envs.TwoAgentsEnv'
+
+
+@pytest.fixture
+def session(tmp_path):
+  return sessions.SmallSession(tmp_path)
+
+
+def make(session, agents=None, mode='train', kwargs=None, **args):
+  """Explorer of `CountEnv` in this process, unless told otherwise."""
+  agents = agents or {'agent': toy_agents.CountingAgent(session)}
+  args.setdefault('env', {'constructor': COUNT, 'kwargs': kwargs or {}})
+  args.setdefault('processes', 0)
+  if 'n_episodes' not in args:
+    args.setdefault('n_steps', 5)
+  return gym_explorer.GymExplorer(session, agents, mode, **args)
+
+
+def column(chunk, key, index=0):
+  """List of the values of each worker over time."""
+  return chunk[key][..., index].tolist()
+
+
+@pytest.mark.parametrize('processes', [0, 2])
+def test_chunk_of_two_workers(session, processes):
+  """Acceptance test 2: episodes of 3 steps, chunks of 5 and a half-step."""
+  explorer = make(session, num_workers=2, processes=processes)
+  try:
+    first, second = explorer.update(), explorer.update()
+  finally:
+    explorer.close()
+  assert set(first) == {
+    '/observations/agent',
+    '/masks',
+    '/rewards',
+    '/terminals',
+    '/truncations',
+    '/final_observations/agent',
+    '/infos/episode/r',
+    '/infos/episode/l',
+    '/infos/episode/l/valid',
+    '/infos/episode/t',
+    '/agents/agent/actions',
+    '/agents/agent/hidden_state',
+    '/agents/agent/artifacts/twice',
+  }
+  assert all(x.shape[:2] == (2, 6) for x in first.values())
+  nan = np.nan
+  for chunk, times in (
+    (first, (0, 1, 2, 0, 1, 2)),
+    (second, (2, 0, 1, 2, 0, 1)),
+  ):
+    times = np.array(times)
+    ends = (times == 2) & (np.arange(6) < 5)
+    for row in range(2):
+      assert chunk['/observations/agent'][row, :, 0].tolist() == times.tolist()
+      np.testing.assert_array_equal(chunk['/masks'][row, :, 0], times > 0)
+      rewards = np.where(np.arange(6) < 5, times + 1, nan)
+      np.testing.assert_array_equal(chunk['/rewards'][row, :, 0], rewards)
+      np.testing.assert_array_equal(chunk['/terminals'][row, :, 0], ends)
+      assert not chunk['/truncations'].any()
+      final = np.where(ends, 3, nan)
+      observed = chunk['/final_observations/agent'][row, :, 0]
+      np.testing.assert_array_equal(observed, final)
+      sums = np.where(ends, 6, nan)
+      np.testing.assert_array_equal(chunk['/infos/episode/r'][row], sums)
+      np.testing.assert_array_equal(chunk['/infos/episode/l/valid'][row], ends)
+  # The next chunk goes on where the half-step was.
+  for key in ('/observations/agent', '/masks'):
+    np.testing.assert_array_equal(second[key][:, 0], first[key][:, -1])
+  actions = second['/agents/agent/actions'][0, :, 0]
+  np.testing.assert_allclose(actions, [0.06, 0.07, 0.08, 0.09, 0.1, nan])
+  np.testing.assert_allclose(
+    second['/agents/agent/artifacts/twice'][1, :, 0], 2 * actions
+  )
+  # States are those that the agent acted with.
+  hidden = second['/agents/agent/hidden_state'][0, :, 0]
+  np.testing.assert_array_equal(hidden, [5, 6, 7, 8, 9, nan])
+  assert (explorer.steps, explorer.timesteps) == (10, 20)
+  assert explorer.n_episode == 6
+  assert session.monitor.meta['frame'] == 20
+
+
+def test_final_action(session):
+  """Acting in the half-step does not move the state of the agent."""
+  explorer = make(session, n_steps=2, final_action=True)
+  first, second = explorer.update(), explorer.update()
+  assert column(first, '/agents/agent/hidden_state') == [[0, 1, 2]]
+  assert column(second, '/agents/agent/hidden_state') == [[2, 3, 4]]
+  np.testing.assert_allclose(
+    column(first, '/agents/agent/actions'), [[0.01, 0.02, 0.03]]
+  )
+
+
+def test_truncated_episodes(session):
+  """A limit of time is no end of the task; masks tell both."""
+  chunk = make(session, kwargs={'truncated': True}).update()
+  assert not chunk['/terminals'].any()
+  assert column(chunk, '/truncations') == [[0, 0, 1, 0, 0, 0]]
+  assert column(chunk, '/masks') == [[0, 1, 1, 0, 1, 1]]
+  assert chunk['/infos/truncated'].tolist() == [[0, 0, 1, 0, 0, 0]]
+
+
+def test_infos(session):
+  """Flat numbers; what is told now and then is marked, texts are left out."""
+  chunk = make(session, kwargs={'info': 'more', 'length': 9}).update()
+  keys = {x for x in chunk if x.startswith('/infos')}
+  assert keys == {
+    '/infos/more/number',
+    '/infos/more/number/valid',
+    '/infos/more/size',
+  }
+  assert chunk['/infos/more/number'].tolist() == [[1, 0, 3, 0, 5, 0]]
+  valid = chunk['/infos/more/number/valid']
+  assert valid.tolist() == [[True, False] * 3]
+  nan = np.nan
+  sizes = [[0.5, nan, 1.5, nan, 2.5, nan]]
+  np.testing.assert_array_equal(chunk['/infos/more/size'], sizes)
+
+
+def test_warm_start_counts_frames(session):
+  """Two workers: six frames are three steps."""
+  explorer = make(session, num_workers=2, warm_start=6)
+  chunk = explorer.update()
+  actions = chunk['/agents/agent/actions'][:, :5, 0]
+  assert ((actions[:, :3] >= 5) & (actions[:, :3] <= 6)).all()
+  assert len(np.unique(actions[:, :3])) == 6
+  np.testing.assert_allclose(actions[:, 3:], [[0.01, 0.02]] * 2)
+
+
+def test_share_of_episodes(session):
+  """Three episodes of two workers are two each; more do not count."""
+  explorer = make(session, mode='test', num_workers=2, n_episodes=3)
+  chunk = explorer.update()
+  assert chunk['/masks'].shape == (2, 7, 1)
+  assert explorer.n_episode == 4
+  statistics = session.monitor.last['/reward/test/episodic']
+  assert statistics['num'] == 4 and statistics['sum'] == 24
+  agent = explorer.agents['agent']
+  assert all(x[3] for x in agent.calls)
+  # New episodes with each update; once after a reset.
+  again = explorer.update()
+  assert column(again, '/masks')[0][0] == 0
+  episodes = column(again, '/observations/agent', 1)[0]
+  assert episodes[0] == column(chunk, '/observations/agent', 1)[0][-1] + 1
+  explorer.reset()
+  explorer.reset()
+  assert column(explorer.update(), '/observations/agent', 1)[0][0] == 6
+
+
+def test_long_update_grows(session):
+  """More steps than arrays begin with, both bounds unmet until the end."""
+  explorer = make(session, kwargs={'length': 50}, n_steps=10, n_episodes=4)
+  chunk = explorer.update()
+  assert chunk['/rewards'].shape == (1, 201, 1)
+  expected = list(range(1, 51)) * 4
+  assert column(chunk, '/rewards')[0][:-1] == expected
+  assert np.isnan(chunk['/rewards'][0, -1, 0])
+  valid = chunk['/infos/episode/l/valid'][0]
+  assert np.flatnonzero(valid).tolist() == [49, 99, 149, 199]
+
+
+def test_two_agents(session):
+  """Dictionaries of actions and nested observations, by paths."""
+  agents = {
+    'left': toy_agents.CountingAgent(session, name='left'),
+    'right': toy_agents.CountingAgent(session, name='right', size=2),
+  }
+  env = {'constructor': TWO}
+  explorer = make(session, agents, env=env, n_steps=4, num_workers=2)
+  chunk = explorer.update()
+  assert chunk['/agents/right/actions'].shape == (2, 5, 2)
+  calls = agents['left'].calls
+  assert set(calls[0][0]) == {'hand/left', 'hand/right', 'time'}
+  np.testing.assert_allclose(
+    column(chunk, '/observations/hand/left')[1], [0, 0.01, 0.02, 0.03, 0]
+  )
+  np.testing.assert_allclose(
+    column(chunk, '/observations/hand/right')[1], [0, 0.02, 0.04, 0.06, 0]
+  )
+  np.testing.assert_allclose(
+    column(chunk, '/rewards')[0][:4], [-0.01, -0.02, -0.03, -0.04]
+  )
+  wrong = {'left': agents['left'], 'middle': agents['right']}
+  with pytest.raises(errors.UsageError, match='actions of left, right, but'):
+    make(session, wrong, env=env)
+
+
+@pytest.mark.parametrize('processes', [0, 1])
+def test_nan_is_an_error(session, processes):
+  """The message names worker, key and step."""
+  explorer = make(
+    session, kwargs={'nan_at': 2}, num_workers=2, processes=processes
+  )
+  message = 'Worker 0 of the train explorer .* /observations/agent after step 2'
+  with pytest.raises(ValueError, match=message):
+    explorer.update()
+  explorer.close()
+
+
+def test_files_of_episodes(session):
+  """A row per episode and worker, by mode; a later run goes on."""
+  for number in (1, 2):
+    for mode in ('train', 'test'):
+      make(session, mode=mode, num_workers=2, n_steps=7).update()
+    folder = os.path.join(session.folder('monitor'), 'train')
+    assert sorted(os.listdir(folder)) == ['0.monitor.csv', '1.monitor.csv']
+    with open(os.path.join(folder, '1.monitor.csv')) as file_:
+      header, *lines = file_.read().splitlines()
+    assert header.startswith('# {"t_start"') and 'CountEnv' in header
+    rows = list(csv.DictReader(lines))
+    assert [(x['r'], x['l']) for x in rows] == [('6.000000', '3')] * 2 * number
+
+
+def test_no_files_without_folder():
+  """A dry run leaves nothing behind."""
+  explorer = make(sessions.SmallSession(), mode='eval', n_episodes=1)
+  assert explorer.update()['/masks'].shape == (1, 4, 1)
+
+
+def test_videos_in_eval(session):
+  """A video per episode and worker, of moderate size."""
+  imageio = pytest.importorskip('imageio.v2')
+  explorer = make(session, mode='eval', n_episodes=1)
+  explorer.update()
+  explorer.update()
+  folder = os.path.join(session.folder('videos'), '0')
+  videos = sorted(glob.glob(os.path.join(folder, 'episode-*')))
+  assert [os.path.basename(x)[:13] for x in videos] == [
+    'episode-00001',
+    'episode-00002',
+  ]
+  frames = imageio.mimread(videos[0])
+  assert len(frames) == 4 and frames[0].shape[:2] == (200, 134)
+
+
+def test_observation_normalizer(session):
+  """Training learns the scale; the test explorer imports it and keeps it."""
+  args = dict(normalize_observations=True, normalize_rewards=True)
+  train = make(session, kwargs={'length': 50}, n_steps=200, **args)
+  chunk = train.update()
+  times = chunk['/observations/agent'][0, 100:200, 0]
+  assert abs(times.mean()) < 0.2 and abs(times.std() - 1) < 0.2
+  exported = train.export_normalizers()
+  assert exported['observations']['agent']['count'] == 201
+  test = make(session, mode='test', kwargs={'length': 50}, n_episodes=1, **args)
+  test.import_normalizers(exported)
+  test.reset()
+  seen = test.update()['/observations/agent'][0, :50, 0]
+  moments = exported['observations']['agent']
+  scale = np.sqrt(moments['variance'][0] + 1e-8)
+  expected = (np.arange(50) - moments['mean'][0]) / scale
+  np.testing.assert_allclose(seen, expected, 1e-5)
+  again = test.export_normalizers()
+  assert again['observations']['agent']['count'] == 201
+  # Scores are those of the environment.
+  assert session.monitor.last['/reward/test/episodic']['max'] == 1275
+
+
+def test_rewards_are_scaled_by_returns(session):
+  """Divided by the deviation of discounted sums that stop at ends."""
+  explorer = make(session, n_steps=30, normalize_rewards=True, gamma=0.5)
+  rewards = column(explorer.update(), '/rewards')[0][:-1]
+  sums, carry = [], 0.0
+  for time in range(30):
+    raw = time % 3 + 1
+    carry = 0.5 * carry + raw
+    sums.append(carry)
+    scale = np.sqrt(np.var(sums) + 1e-8)
+    np.testing.assert_allclose(rewards[time], min(10, raw / scale), 1e-5)
+    carry = 0.0 if raw == 3 else carry
+
+
+@pytest.mark.parametrize('restorable', [True, False])
+def test_resume(session, restorable):
+  """Goes on in the middle of an episode, or begins one if it cannot."""
+  kwargs = {'restorable': restorable}
+  args = dict(kwargs=kwargs, num_workers=2, normalize_observations=True)
+  explorer = make(session, **args)
+  explorer.update()
+  state = explorer.state_dict()
+  other = make(session, seed=7, **args)
+  other.load_state_dict(state)
+  assert (other.steps, other.n_episode) == (5, 2)
+  chunk, expected = other.update(), explorer.update()
+  if restorable:
+    for key in ('/observations/agent', '/masks', '/terminals'):
+      # The last of three observed values is the action, of another agent.
+      np.testing.assert_array_equal(chunk[key][..., :2], expected[key][..., :2])
+    np.testing.assert_array_equal(
+      chunk['/infos/episode/r'], expected['/infos/episode/r']
+    )
+  else:
+    assert column(chunk, '/masks')[0] == [0, 1, 1, 0, 1, 1]
+  states = [x['envs'][1]['random'] for x in (state, other.state_dict())]
+  assert states[0] == states[1]
+  with pytest.raises(errors.UsageError, match='2 workers'):
+    make(session, kwargs=kwargs).load_state_dict(state)
+
+
+def test_mistakes(session):
+  """What does not fit together is told."""
+  with pytest.raises(errors.UsageError, match='neither n_steps nor n_episodes'):
+    make(session, n_steps=None)
+  for env, message in (
+    ({}, 'neither a name nor'),
+    ({'name': 'Pendulm-v1'}, 'Pendulum-v1'),
+    ({'name': 'Pendulum-v1', 'wraper': []}, 'wrappers'),
+    ({'constructor': COUNT + 's'}, 'CountEnv'),
+  ):
+    with pytest.raises(errors.UsageError, match=message):
+      make(session, env=env)
+
+
+def test_chunks_fit_memories(session):
+  """Observations follow each other across chunks in the ring."""
+  explorer = make(session, n_steps=2, num_workers=2)
+  ring = memory.RingMemory(session, chunk_sample_len=2, buffer_chunk_len=4)
+  for _ in range(6):
+    ring.store(explorer.update())
+  stored = ring.get_snapshot()
+  times = stored['/observations/agent'][0, :, 0].tolist()
+  assert times == [x % 3 for x in range(5, 13)]
+  finals = stored['/final_observations/agent'][0, :, 0]
+  assert np.isfinite(finals).tolist() == [x == 2 for x in times]
+  assert not [x for x in stored if x.startswith('/infos')]
