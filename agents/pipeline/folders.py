@@ -1,5 +1,6 @@
 """Folders of sessions: names, contents, and which process may write."""
 
+import contextlib
 import glob
 import json
 import os
@@ -192,6 +193,12 @@ def mark_as_done(session):
   """Remember that a training is finished."""
   with files.atomic_write(os.path.join(session, 'done.lock')) as file_:
     file_.write(time.strftime('%Y-%m-%d %H:%M:%S\n'))
+
+
+def unmark(session):
+  """Forget that a training was finished, as there is more to do now."""
+  with contextlib.suppress(FileNotFoundError):
+    os.remove(os.path.join(session, 'done.lock'))
 
 
 def check_unfinished(session):

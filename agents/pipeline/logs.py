@@ -139,6 +139,22 @@ class Monitor:
     """
     return self._write([k for k, v in self._sums.items() if v.window < 0])
 
+  def merge(self, states):
+    """Gather the values of several monitors in this one.
+
+    Only names without a window are exchanged; the others are written when
+    each monitor has enough of them.
+
+    Args:
+      states: Results of `state_dict` of all monitors, this one included.
+    """
+    merged = {}
+    for state in states:
+      for name, values in state['sums'].items():
+        if values['window'] < 0:
+          merged.setdefault(name, _Sums(-1)).merge(values)
+    self._sums.update(merged)
+
   def table(self):
     """Text with a line for each name of `last`, for people."""
     rows = [
@@ -212,6 +228,17 @@ class _Sums:
     delta = value - self.mean
     self.mean += delta / self.num
     self.squares += delta * (value - self.mean)
+
+  def merge(self, other):
+    """Add the values behind a dict of the attributes of another one."""
+    total = self.num + other['num']
+    delta = other['mean'] - self.mean
+    self.squares += other['squares']
+    self.squares += delta**2 * self.num * other['num'] / max(1, total)
+    self.mean += delta * other['num'] / max(1, total)
+    self.num, self.sum = total, self.sum + other['sum']
+    self.min = min(self.min, other['min'])
+    self.max = max(self.max, other['max'])
 
   def statistics(self):
     std = math.sqrt(self.squares / (self.num - 1)) if self.num > 1 else 0.0

@@ -80,8 +80,9 @@ class Runner:
     }
     if session.is_loading:
       self.load()
-    elif not session.is_playing:
-      self._initialize()
+      return
+    self._initialize()
+    if not session.is_playing:
       self.save(forced=True)
 
   def train(self):

@@ -202,8 +202,9 @@ class Session:
       return None
     if self.is_resumed:
       self._lock = folders.lock(self._source)
-      if 'runner.n_epochs' not in args.repeal:
-        folders.check_unfinished(self._source)
+      if 'runner.n_epochs' in args.repeal:
+        folders.unmark(self._source)
+      folders.check_unfinished(self._source)
       return self._source
     base = args.session_path
     if self.is_loading:

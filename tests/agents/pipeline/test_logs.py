@@ -212,3 +212,26 @@ def test_table():
   assert header.split() == ['Name', 'mean', 'std', 'num']
   assert line.split() == ['/reward/train/episodic', '3.75', '3.1', '4']
   assert len(header) == len(line)
+
+
+def test_merging_monitors():
+  """Statistics of two ranks are those of all their values together."""
+  values = np.random.RandomState(0).normal(5, 2, 7)
+  monitors = [logs.Monitor() for _ in range(3)]
+  for monitor, part in zip(monitors, (values[:5], values[5:], [])):
+    for value in part:
+      monitor('/a', value)
+    monitor('/windowed', 1.0, 10)
+  monitors[1]('/b', 3.0)
+  monitors[0].merge([x.state_dict() for x in monitors])
+  statistics = monitors[0].pack()
+  assert set(statistics) == {'/a', '/b'}
+  expected = {
+    'num': 7,
+    'sum': values.sum(),
+    'min': values.min(),
+    'max': values.max(),
+    'std': values.std(ddof=1),
+  }
+  assert statistics['/a'] == pytest.approx(expected)
+  assert statistics['/b']['num'] == 1

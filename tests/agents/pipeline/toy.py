@@ -1,5 +1,7 @@
 """A small run of the pipeline: a variable learns the mean of random numbers."""
 
+import os
+import signal
 import time
 
 import numpy as np
@@ -17,6 +19,7 @@ cpanel = {
   'max_time': None,
   'max_iter': None,
   'memory_save': 'final',
+  'signal_at': None,
 }
 
 
@@ -37,7 +40,10 @@ def gen_params(cpanel):
     'agents': {
       'mean': {
         'name': f'{here}.MeanAgent',
-        'args': {'learning_rate': cpanel['learning_rate']},
+        'args': {
+          'learning_rate': cpanel['learning_rate'],
+          'signal_at': cpanel['signal_at'],
+        },
       }
     },
     'explorer': {
@@ -97,8 +103,11 @@ class ListMemory:
 class MeanAgent(AgentBase):
   """Moves a variable towards numbers of the memory, drawn at random."""
 
-  def __init__(self, session, memory, name='mean', learning_rate=0.1):
+  def __init__(
+    self, session, memory, name='mean', learning_rate=0.1, signal_at=None
+  ):
     super().__init__(session, memory, name)
+    self._signal_at = signal_at
     with tf.variable_scope(name):
       self.mean = tf.get_variable(
         'mean', (), initializer=tf.zeros_initializer()
@@ -123,6 +132,8 @@ class MeanAgent(AgentBase):
 
   def update(self):
     self.updates += 1
+    if self.updates == self._signal_at:
+      os.kill(os.getpid(), signal.SIGUSR1)
     self.session.monitor('/update/loss', self.step()['loss'])
 
   def state_dict(self):

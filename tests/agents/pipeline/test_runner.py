@@ -1,0 +1,200 @@
+"""Cycles and epochs, limits, signals, and resuming."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from agents.pipeline import folders
+from agents.pipeline import main
+from agents.pipeline.checkpoints import read_tree
+from agents.pipeline.loader import Loader
+from agents.tools import files
+from agents.tools.tf1 import tf
+from tests import golden
+from tests.agents.pipeline.test_session import load
+from tests.agents.pipeline.test_session import start
+
+
+def read_checkpoint(path):
+  """Variables, states and counters of the newest checkpoint."""
+  epoch, folder = folders.list_checkpoints(str(path))[-1]
+  reader = tf.train.NewCheckpointReader(
+    os.path.join(folder, f'model.ckpt-{epoch}')
+  )
+  names = reader.get_variable_to_shape_map()
+  variables = {name: reader.get_tensor(name) for name in names}
+  states = read_tree(os.path.join(folder, 'states'))['states']
+  runner = files.read_yaml(os.path.join(folder, 'runner.yaml'))
+  return variables, states, runner['state']
+
+
+def test_resuming_changes_nothing(tmp_path):
+  """Two and two epochs are four, bit for bit, optimiser included."""
+  assert start(tmp_path, name='whole', number_epochs=4) == 0
+  assert start(tmp_path, name='parts', number_epochs=4, max_iter=2) == 0
+  assert load(tmp_path / 'all' / 'parts', '--resume') == 0
+  whole = read_checkpoint(tmp_path / 'all' / 'whole')
+  parts = read_checkpoint(tmp_path / 'all' / 'parts')
+  assert len(whole[0]) >= 3 and whole[0]['mean/mean'] != 0
+  for name, value in whole[0].items():
+    np.testing.assert_array_equal(value, parts[0][name], name)
+  for key in ('agents', 'explorer', 'memory'):
+    assert whole[1][key] == parts[1][key]
+  np.testing.assert_array_equal(
+    whole[1]['random']['numpy']['keys'], parts[1]['random']['numpy']['keys']
+  )
+  for key in ('i_epoch', 'i_frame', 'best_score', 'best_epoch'):
+    assert whole[2][key] == parts[2][key]
+  name = '/reward/test/episodic'
+  logs = [
+    Loader(str(tmp_path / 'all' / x)).getVarlogLoader()[name]
+    for x in ('whole', 'parts')
+  ]
+  np.testing.assert_array_equal(logs[0]['sum'], logs[1]['sum'])
+  np.testing.assert_array_equal(logs[1]['epoch'], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+  'policy, kept', [('never', []), ('final', [2]), ('every', [2])]
+)
+def test_contents_of_memories(tmp_path, policy, kept):
+  assert start(tmp_path, memory_save=policy, number_epochs=3, max_iter=2) == 0
+  path = tmp_path / 'all' / 'run'
+  found = os.listdir(path / 'memsnapshot')
+  assert found == [f'checkpoint-{x}' for x in kept]
+  assert load(path, '--resume') == 0
+  warned = 'memory train were not saved' in (path / 'report.log').read_text()
+  assert warned == (not kept)
+  assert read_checkpoint(path)[1]['memory']['train']['count'] == (
+    9 if kept else 3
+  )
+
+
+def test_contents_of_another_checkpoint(tmp_path):
+  """Killed between writing both; they do not belong together."""
+  assert start(tmp_path, number_epochs=3, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  stored = path / 'memsnapshot' / 'checkpoint-1' / 'train.npz'
+  with np.load(stored) as arrays:
+    content = dict(arrays)
+  content['__bytes__'] = np.array('another one')
+  np.savez(stored, **content)
+  assert load(path, '--resume') == 0
+  assert 'were not saved' in (path / 'report.log').read_text()
+
+
+def test_limits(tmp_path):
+  assert start(tmp_path, name='a', number_epochs=5, max_iter=3) == 0
+  assert read_checkpoint(tmp_path / 'all' / 'a')[2]['i_epoch'] == 3
+  assert start(tmp_path, name='b', number_epochs=5, max_time=1e-9) == 0
+  assert read_checkpoint(tmp_path / 'all' / 'b')[2]['i_epoch'] == 1
+  assert not os.path.exists(tmp_path / 'all' / 'a' / 'done.lock')
+
+
+def test_stop_within_an_epoch(tmp_path):
+  """SIGUSR1 in the tenth of a thousand cycles."""
+  code = start(
+    tmp_path, number_epochs=1, epoch_size=1000, signal_at=10, pause=0.02
+  )
+  assert code == 0
+  path = tmp_path / 'all' / 'run'
+  _, states, state = read_checkpoint(path)
+  assert state['i_epoch'] == 0 and 10 <= state['i_cycle'] <= 12
+  assert states['agents']['mean']['updates'] == state['i_cycle']
+  repeal = {'explorer.train.args.pause': 0.0, 'runner.n_cycles': 20}
+  repeal['agents.mean.args.signal_at'] = None
+  assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
+  _, states, state = read_checkpoint(path)
+  assert state['i_epoch'] == 1 and states['agents']['mean']['updates'] == 20
+
+
+COMMAND = [sys.executable, '-m', 'scripts.main']
+
+
+def launch(*args):
+  """Start a run in a process of its own."""
+  return subprocess.Popen(
+    [*COMMAND, *args],
+    cwd=golden.ROOT,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+
+
+def wait_for_epoch(path, epoch, process):
+  deadline = time.time() + 120
+  while time.time() < deadline and process.poll() is None:
+    place = path / 'checkpoints' / f'checkpoint-{epoch}' / 'COMPLETE'
+    if place.exists():
+      return
+    time.sleep(0.02)
+  raise AssertionError(process.communicate()[0])
+
+
+def test_interrupted_twice(tmp_path):
+  """The first Ctrl-C asks to stop after the cycle, the second ends it."""
+  assert start(tmp_path, '--create-session-only', epoch_size=2) == 0
+  path = tmp_path / 'all' / 'run'
+  repeal = {'runner.n_epochs': 100, 'explorer.train.args.pause': 20.0}
+  process = launch(
+    *('--load-checkpoint', str(path), '--resume'),
+    *('--repeal', json.dumps(repeal)),
+  )
+  for line in process.stdout:
+    if line.startswith('Epoch 1'):
+      break
+  process.send_signal(signal.SIGINT)
+  for line in process.stdout:
+    if 'press Ctrl-C again' in line:
+      break
+  process.send_signal(signal.SIGINT)
+  began = time.time()
+  assert process.wait(60) == 130
+  assert time.time() - began < 10
+  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0]
+  repeal = {'runner.n_epochs': 1, 'explorer.train.args.pause': 0.0}
+  assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
+
+
+@pytest.mark.parametrize('count', [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed(tmp_path, count):
+  """At any moment, the newest complete checkpoint can be continued."""
+  draw = random.Random(count)
+  cpanel = {'memory_save': 'every', 'epoch_size': 1}
+  assert start(tmp_path, '--create-session-only', **cpanel) == 0
+  path = tmp_path / 'all' / 'run'
+  last = 0
+  for _ in range(count):
+    process = launch(
+      *('--load-checkpoint', str(path), '--resume'),
+      *('--repeal', '{"runner.n_epochs": 1000000}'),
+    )
+    wait_for_epoch(path, last + 1, process)
+    time.sleep(draw.uniform(0, 0.5))
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    found = [x for x, _ in folders.list_checkpoints(str(path))]
+    assert found[-1] > last
+    last = found[-1]
+  args = ('--resume', '--repeal', json.dumps({'runner.n_epochs': last + 1}))
+  assert load(path, *args) == 0
+  states = read_checkpoint(path)[1]
+  assert states['agents']['mean']['updates'] == last + 1
+  assert states['memory']['train']['count'] == last + 1
+
+
+def test_usage_of_the_program(capsys):
+  assert main.entrypoint([]) == 2
+  assert capsys.readouterr().err.startswith('Error: There is nothing to run')
+  with pytest.raises(SystemExit) as exit_:
+    main.entrypoint(['--help'])
+  assert exit_.value.code == 0

@@ -1,0 +1,189 @@
+"""Folders of sessions, and which process may use them."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+
+from agents.pipeline import folders
+from agents.pipeline import main
+from agents.pipeline.loader import Loader
+from agents.pipeline.session import Session
+from agents.tools import errors
+from agents.tools import files
+
+
+def start(tmp_path, *args, name='run', **cpanel):
+  """Exit code of a run of the toy in a new session."""
+  return main.entrypoint(
+    ['--params', 'tests.agents.pipeline.toy', '--no-monitor-cpu']
+    + ['--session-path', str(tmp_path / 'all'), '--cpanel', json.dumps(cpanel)]
+    + (['--session-name', name] if name else [])
+    + list(args)
+  )
+
+
+def load(path, *args):
+  """Exit code of a run that continues or shows a session."""
+  return main.entrypoint(['--load-checkpoint', str(path), *args])
+
+
+def test_fresh_session(tmp_path):
+  assert start(tmp_path, '--msg', 'a b') == 0
+  path = tmp_path / 'all' / 'run'
+  expected = {
+    *('__init__.py', 'saam.py', 'cpanel.json', 'params.yaml', 'report.log'),
+    *('varlog.json', 'prolog.json', 'running.lock', 'done.lock'),
+    *('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules'),
+    'scalars.csv',
+  }
+  assert expected <= set(os.listdir(path))
+  assert sorted(os.listdir(path / 'checkpoints')) == [
+    f'checkpoint-{x}' for x in range(3)
+  ]
+  assert os.listdir(path / 'memsnapshot') == ['checkpoint-2']
+  assert set(os.listdir(path / 'checkpoints' / 'checkpoint-2')) >= {
+    *('checkpoint', 'model.ckpt-2.index', 'states.json', 'states.npz'),
+    *('runner.yaml', 'COMPLETE'),
+  }
+  params = files.read_yaml(str(path / 'params.yaml'))
+  assert params['session_name'] == 'run' and params['session_msg'] == 'a b'
+  assert "--msg 'a b'" in params['session_cmd']
+  assert os.path.exists(path / 'modules' / 'agents' / 'pipeline' / 'runner.py')
+  assert not list((path / 'modules').glob('**/*.pyc'))
+  assert 'Best /reward/test/episodic' in (path / 'report.log').read_text()
+
+
+def test_loader(tmp_path, monkeypatch):
+  """A session is a package that knows what it holds."""
+  assert start(tmp_path, seed=5) == 0
+  monkeypatch.syspath_prepend(str(tmp_path / 'all'))
+  from run import loader  # The folder of the session is a package.
+
+  assert isinstance(loader, Loader)
+  assert loader.cpanel['seed'] == 5
+  assert loader.params['runner']['randargs'] == {'seed': 5}
+  assert list(loader.checkpoints) == [0, 1, 2]
+  log = loader.getVarlogLoader()['/reward/train/episodic']
+  np.testing.assert_array_equal(log['epoch'], [1, 2])
+  np.testing.assert_array_equal(log['frame'], [3, 6])
+  np.testing.assert_array_equal(log['num'], [3, 3])
+  assert '/train' in loader.getPrologLoader()
+
+
+@pytest.mark.parametrize('args', [(), ('--play',)])
+def test_dry_run_leaves_nothing(tmp_path, monkeypatch, args):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv('HOME', str(tmp_path))
+  assert start(tmp_path, '--dry-run', *args, name=None) == 0
+  assert not list(tmp_path.iterdir())
+
+
+def test_session_only(tmp_path):
+  assert start(tmp_path, '--create-session-only') == 0
+  path = tmp_path / 'all' / 'run'
+  assert os.listdir(path / 'checkpoints') == ['checkpoint-0']
+  assert load(path, '--resume') == 0
+  assert len(os.listdir(path / 'checkpoints')) == 3
+
+
+def test_names_that_are_made_up():
+  names = {folders.make_name() for _ in range(20)}
+  assert len(names) > 10
+  for name in names:
+    assert re.fullmatch(r'session_20\d{12}_[a-z]+_[a-z]+', name)
+
+
+def test_name_that_is_taken(tmp_path, capsys):
+  assert start(tmp_path) == 0
+  before = (tmp_path / 'all' / 'run' / 'params.yaml').read_text()
+  assert start(tmp_path, seed=1) == 2
+  error = capsys.readouterr().err.strip().splitlines()[-1]
+  assert 'exists; continue it with --load-checkpoint' in error
+  assert (tmp_path / 'all' / 'run' / 'params.yaml').read_text() == before
+
+
+def test_one_process_at_a_time(tmp_path, capsys):
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  with folders.lock(path):
+    assert load(path, '--resume') == 2
+  assert 'in use by another process' in capsys.readouterr().err
+  assert load(path, '--resume') == 0
+
+
+def test_finished_session(tmp_path, capsys):
+  assert start(tmp_path) == 0
+  path = tmp_path / 'all' / 'run'
+  assert load(path, '--resume') == 3
+  assert 'is finished' in capsys.readouterr().err
+  assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 3}') == 0
+  assert list(Loader(str(path)).checkpoints) == [0, 1, 2, 3]
+  repeal = json.loads((path / 'repeal.json').read_text())
+  assert repeal == {'runner.n_epochs': 3}
+  assert load(path, '--resume') == 3
+
+
+def test_play(tmp_path, capsys):
+  assert start(tmp_path) == 0
+  path = tmp_path / 'all' / 'run'
+  assert load(path, '--play', '--play-episodes', '2') == 0
+  (child,) = [
+    x for x in os.listdir(path / 'evaluations') if x.startswith('session_')
+  ]
+  log = (path / 'evaluations' / child / 'varlog.json').read_text()
+  assert log.count('/reward/eval/episodic') == 2
+  assert not os.listdir(path / 'evaluations' / child / 'checkpoints')
+  assert load(path, '--custom') == 2
+  assert 'has no method custom' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+  'params, message',
+  [
+    ('tests.agents.pipeline.toys', 'There is no module'),
+    ('agents.tools.files', "has no 'cpanel'"),
+  ],
+)
+def test_wrong_parameters(tmp_path, params, message):
+  with pytest.raises(errors.UsageError, match=message):
+    Session(['--params', params, '--session-path', str(tmp_path / 'all')])
+  assert not list(tmp_path.iterdir())
+
+
+def test_wrong_checkpoints(tmp_path):
+  assert start(tmp_path) == 0
+  path = tmp_path / 'all' / 'run'
+  os.remove(path / 'checkpoints' / 'checkpoint-2' / 'COMPLETE')
+  wrong = {
+    tmp_path / 'none': 'There is no folder',
+    tmp_path / 'all': 'is no session: it has no checkpoints',
+    path / 'checkpoints' / 'checkpoint-2': 'is not complete',
+  }
+  for place, message in wrong.items():
+    with pytest.raises(errors.UsageError, match=message):
+      Session(['--load-checkpoint', str(place), '--resume'])
+  session, checkpoint = folders.find_checkpoint(str(path))
+  assert session == str(path) and checkpoint.endswith('checkpoint-1')
+
+
+def test_killed_while_replacing_a_checkpoint(tmp_path):
+  """The old one was moved aside, the new one not moved there yet."""
+  assert start(tmp_path) == 0
+  place = tmp_path / 'all' / 'run' / 'checkpoints'
+  os.rename(place / 'checkpoint-2', place / '.checkpoint-2.old')
+  (place / '.checkpoint-2.new').mkdir()
+  found = folders.list_checkpoints(str(tmp_path / 'all' / 'run'))
+  assert [x for x, _ in found] == [0, 1, 2]
+
+
+def test_damaged_states(tmp_path, capsys):
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  (path / 'checkpoints' / 'checkpoint-1' / 'states.json').write_text('{')
+  assert load(path, '--resume') == 2
+  assert 'Cannot read the states' in capsys.readouterr().err
+  older = path / 'checkpoints' / 'checkpoint-0'
+  assert load(older, '--resume') == 0
