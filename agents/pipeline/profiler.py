@@ -22,8 +22,11 @@ class Profiler:
     self._path = path
     self._level = level
     self._skipped = contextlib.nullcontext()
+    # What is outside of the root is kept apart, under the same paths.
     self._root = _Scope(self, '/', 0)
-    self._current = self._root
+    self._top = _Scope(self, '/', 0)
+    self._top.children[''] = self._root
+    self._current = self._top
 
   def __call__(self, name):
     """Context manager of a scope within the current one."""
@@ -32,7 +35,13 @@ class Profiler:
 
   def totals(self):
     """Dict from path to number of occurrences and seconds since `pack`."""
-    return {x.path: (x.occurs, x.seconds) for x in self._list() if x.occurs}
+    totals = {}
+    for scope in self._list():
+      if scope.occurs:
+        occurs, seconds = totals.get(scope.path, (0, 0.0))
+        occurs, seconds = occurs + scope.occurs, seconds + scope.seconds
+        totals[scope.path] = occurs, seconds
+    return totals
 
   def pack(self, meta=None):
     """Write a line with all scopes that have ended, and start again.
@@ -41,12 +50,16 @@ class Profiler:
       meta: Dict of where the run is, as `Monitor.meta`.
 
     Returns:
-      Dict from path to dict of `occurs` and `seconds`.
+      Dict from path to dict of `occurs` and `seconds`. The root has `outside`
+      too, the seconds of scopes such as `/test` that it did not surround.
     """
     data = {
       path: {'occurs': occurs, 'seconds': seconds}
       for path, (occurs, seconds) in self.totals().items()
     }
+    if '/' in data:
+      children = [v for k, v in self._top.children.items() if k]
+      data['/']['outside'] = sum(getattr(x, 'seconds', 0) for x in children)
     if self._path and data:
       logs.append_json(self._path, {'meta': dict(meta or {}), 'data': data})
     for scope in self._list():
@@ -71,10 +84,8 @@ class Profiler:
     return logs.format_table(header, rows)
 
   def _add(self, name):
-    if not name:
-      assert self._current is self._root, (self._current.path, 'within', '/')
-      scope = self._root
-    elif 0 <= self._level <= self._current.depth:
+    assert name, ('within', self._current.path)
+    if 0 <= self._level <= self._current.depth:
       scope = self._skipped
     else:
       path = f'{self._current.path.rstrip("/")}/{name}'
@@ -84,13 +95,12 @@ class Profiler:
 
   def _list(self):
     """All scopes, parents before children."""
-    waiting, found = [self._root], []
+    waiting, found = [self._top], []
     while waiting:
       scope = waiting.pop()
       if isinstance(scope, _Scope):
         found.append(scope)
-        children = [v for k, v in scope.children.items() if k]
-        waiting += reversed(children)
+        waiting += reversed(scope.children.values())
     return found
 
 

@@ -43,6 +43,30 @@ def test_without_root():
   assert list(profiler.totals()) == ['/test', '/test/envstep']
 
 
+def test_outside_of_root(tmp_path):
+  """The root's own time can be told, though other scopes share its paths."""
+  path = str(tmp_path / 'prolog.json')
+  profiler = module.Profiler(path)
+  with profiler(''), profiler('test'):
+    time.sleep(0.01)
+  with profiler('test'):
+    time.sleep(0.02)
+  assert profiler.totals()['/test'][0] == 2
+  data = profiler.pack()
+  assert 0.02 <= data['/']['outside'] <= data['/test']['seconds'] - 0.01
+  assert 0.01 <= data['/']['seconds'] < data['/test']['seconds']
+  assert logs.read(path)['/']['outside'] == [data['/']['outside']]
+  with profiler(''):
+    pass
+  assert profiler.pack()['/']['outside'] == 0
+
+
+def test_root_is_outermost():
+  profiler = module.Profiler()
+  with profiler('a'), pytest.raises(AssertionError):
+    profiler('')
+
+
 def test_errors_leave_the_scope():
   profiler = module.Profiler()
   with pytest.raises(KeyError):

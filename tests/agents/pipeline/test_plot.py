@@ -1,0 +1,202 @@
+"""Figures of logged sessions."""
+
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agents.pipeline import charts
+from agents.pipeline import logs
+from agents.pipeline import plot
+from agents.pipeline import profiler as profilers
+from agents.pipeline import writers
+
+
+def make_session(root, name, epochs=6, clock=10.0, offset=0.0):
+  """Log some epochs; returns the folder."""
+  path = os.path.join(str(root), name)
+  os.makedirs(path)
+  monitor = logs.Monitor(os.path.join(path, 'varlog.json'))
+  profiler = profilers.Profiler(os.path.join(path, 'prolog.json'))
+  resources = logs.Monitor(os.path.join(path, 'monlog.json'))
+  writer = writers.Writer(csv_path=os.path.join(path, 'scalars.csv'))
+  for epoch in range(1, epochs + 1):
+    monitor.set_meta('epoch', epoch)
+    monitor.set_meta('clock', clock * epoch)
+    for value in (-1, 1):
+      monitor('/reward/test/episodic', epoch + offset + value)
+    monitor('/update/loss', 1 / epoch)
+    monitor.pack()
+    with profiler(''), profiler('train'), profiler('envstep'):
+      pass
+    profiler.pack(monitor.meta)
+    writer.add_scalar('loss/critic', epoch, 10 * epoch)
+    resources.set_meta('clock', clock * epoch)
+    resources('/cpu/all/total', 50)
+    resources.pack()
+  writer.close()
+  return path
+
+
+def run(capsys, *args):
+  """Exit code, names of the files drawn, and what was said about errors."""
+  code = plot.run([str(x) for x in args])
+  captured = capsys.readouterr()
+  paths = [
+    line.removeprefix('Wrote ').removesuffix('.')
+    for line in captured.out.splitlines()
+  ]
+  return code, paths, captured.err
+
+
+def assert_drawn(path):
+  """The picture is complete and not empty."""
+  with Image.open(path) as image:
+    pixels = np.array(image.convert('RGB'))
+  assert min(pixels.shape[:2]) > 200
+  assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+
+
+def test_one_session(tmp_path, capsys):
+  """One picture per variable, the profile, and the resources."""
+  session = make_session(tmp_path, 'a')
+  code, paths, _ = run(capsys, session)
+  assert code == 0
+  assert sorted(paths) == [
+    os.path.join(session, 'plots', f'{x}.png')
+    for x in ('profile', 'resources', 'reward_test_episodic', 'update_loss')
+  ]
+  assert sorted(os.listdir(os.path.join(session, 'plots'))) == sorted(
+    os.path.basename(x) for x in paths
+  )
+  for path in paths:
+    assert_drawn(path)
+
+
+def test_groups(tmp_path, capsys):
+  """Runs are averaged within a group; each group has its own profile."""
+  runs = [make_session(tmp_path, f'a{i}', 6 - i, 7 + i) for i in range(3)]
+  other = [make_session(tmp_path, 'b')]
+  code, paths, _ = run(
+    capsys, *runs, '--group', *other, '--output', tmp_path / 'out'
+  )
+  assert code == 0
+  names = sorted(os.path.basename(x) for x in paths)
+  assert names == [
+    'profile_1.png',
+    'profile_2.png',
+    'resources_1.png',
+    'resources_2.png',
+    'reward_test_episodic.png',
+    'update_loss.png',
+  ]
+  assert charts.make_labels([runs, other]) == ['a', 'b']
+  assert charts.make_labels([other, other]) == ['1: b', '2: b']
+
+
+@pytest.mark.parametrize('keyx', ['clock', 'step'])
+def test_abscissas(keyx, tmp_path, capsys):
+  runs = [make_session(tmp_path, f'a{i}', 6, 7 + i) for i in range(2)]
+  code, paths, _ = run(capsys, *runs, '--keyx', keyx, '--output', tmp_path)
+  assert code == 0
+  name = 'loss_critic.png' if keyx == 'step' else 'update_loss.png'
+  assert name in [os.path.basename(x) for x in paths]
+  for path in paths:
+    assert_drawn(path)
+
+
+def test_names(tmp_path, capsys):
+  """Only these variables are drawn, and nothing else."""
+  session = make_session(tmp_path, 'a')
+  _, paths, _ = run(capsys, session, '--names', '*loss*')
+  assert [os.path.basename(x) for x in paths] == ['update_loss.png']
+
+
+def test_bad_input(tmp_path, capsys):
+  """One sentence and exit code 2."""
+  session = make_session(tmp_path, 'a')
+  empty = str(tmp_path)
+  open(os.path.join(empty, 'file'), 'w').close()
+  for args, words in {
+    (): 'No session was given',
+    (empty,): 'Cannot read varlog.json',
+    (session, '--group', empty): 'Cannot read varlog.json',
+    (session, '--keyx', 'frame'): "Nothing was logged over 'frame'",
+    (session, '--window', '0'): '--window 0 is too small',
+    (session, '--names', '/update/los'): 'Did you mean /update/loss',
+    (session, '--output', f'{empty}/file'): 'Choose another folder',
+  }.items():
+    code, paths, error = run(capsys, *args)
+    assert (code, paths) == (2, []), args
+    assert words in error and error.count('\n') == 1, error
+  with pytest.raises(SystemExit) as caught:
+    plot.run([session, '--keyx', 'hours'])
+  assert caught.value.code == 2
+
+
+def test_curves(tmp_path):
+  """Means of packs; repeated abscissas are averaged, NaN are left out."""
+  session = make_session(tmp_path, 'a', 3)
+  x, y = plot.load_curves(session, 'epoch')['/reward/test/episodic']
+  assert x.tolist() == [1, 2, 3] and y.tolist() == [1, 2, 3]
+  monitor = logs.Monitor(os.path.join(session, 'varlog.json'))
+  for epoch, value in ((4, 1), (4, 3), (5, np.nan)):
+    monitor.set_meta('epoch', epoch)
+    monitor('/windowed', value, window=1)
+  x, y = plot.load_curves(session, 'epoch')['/windowed']
+  assert x.tolist() == [4] and y.tolist() == [2]
+
+
+def test_merge():
+  """Cut to the shortest, or interpolated where the abscissas differ."""
+  epochs = np.arange(1.0, 5)
+  x, mean, std = plot.merge([(epochs, epochs), (epochs[:3], epochs[:3] + 2)])
+  assert x.tolist() == [1, 2, 3] and mean.tolist() == [2, 3, 4]
+  np.testing.assert_allclose(std, np.sqrt(2))
+  clock = np.array([2.0, 3.0, 4.5, 6.0])
+  x, mean, std = plot.merge([(epochs, epochs), (clock, clock)])
+  assert (x[0], x[-1]) == (2, 4)
+  np.testing.assert_allclose(mean, x)
+  np.testing.assert_allclose(std, 0, atol=1e-12)
+  assert plot.merge([(epochs, epochs)])[2].tolist() == [0] * 4
+
+
+def test_smooth():
+  """Averages over neighbours, as many as there are at the ends."""
+  values = np.array([1.0, 2, 3, 4, 10])
+  assert plot.smooth(values, 1).tolist() == [1, 2, 3, 4, 10]
+  np.testing.assert_allclose(
+    plot.smooth(values, 3), [1.5, 2, 3, 17 / 3, 7], rtol=1e-12
+  )
+  np.testing.assert_allclose(plot.smooth(values, 99), [4] * 5)
+
+
+def test_scopes():
+  """Time of a scope itself and within it; slow ones first."""
+  rows = charts.list_scopes(
+    {
+      '/': {'occurs': 2, 'seconds': 10, 'outside': 5},
+      '/train': {'occurs': 2, 'seconds': 3},
+      '/train/a/b': {'occurs': 9, 'seconds': 2},
+      '/update/x': {'occurs': 2, 'seconds': 6},
+      '/test': {'occurs': 1, 'seconds': 5},
+    }
+  )
+  found = [(x['name'], x['depth'], x['own'], x['inner']) for x in rows]
+  assert found == [
+    ('/', 0, 1, 14),
+    ('update/x', 1, 6, 0),
+    ('test', 1, 5, 0),
+    ('train', 1, 1, 2),
+    ('a/b', 2, 2, 0),
+  ]
+  assert sum(x['own'] for x in rows) == 15
+
+
+def test_units():
+  assert charts.format_seconds(12e-6) == '12 us'
+  assert charts.format_seconds(0.25) == '250 ms'
+  assert charts.format_seconds(60) == '60 s'
+  assert charts.format_seconds(5400) == '90 min'
+  assert charts.choose_unit(7200) == (60, 'Time [min]')
