@@ -141,7 +141,7 @@ def prepare_params(kwargs):
 
   Args:
     kwargs: Dict with all settings of `DEFAULT_PARAMS` and `env_name`; `lr`
-      stands for both learning rates.
+      stands for both learning rates. A `make_env` that is in it is kept.
 
   Returns:
     The same dict.
@@ -151,7 +151,7 @@ def prepare_params(kwargs):
   def make_env(subrank=None):
     return envs.make(env_name)
 
-  kwargs['make_env'] = make_env
+  make_env = kwargs.setdefault('make_env', make_env)
   kwargs['T'] = cached_make_env(make_env)._max_episode_steps
   if isinstance(kwargs['max_u'], list):
     kwargs['max_u'] = np.array(kwargs['max_u'])
@@ -208,7 +208,9 @@ def simple_goal_subtract(a, b):
   return a - b
 
 
-def configure_ddpg(dims, params, reuse=False, use_mpi=True, clip_return=True):
+def configure_ddpg(
+  dims, params, reuse=False, use_mpi=True, clip_return=True, buffer=None
+):
   """Agent from the sizes and the prepared settings.
 
   Args:
@@ -217,10 +219,13 @@ def configure_ddpg(dims, params, reuse=False, use_mpi=True, clip_return=True):
     reuse: Whether the variables exist already.
     use_mpi: Stored with the policy, as in the original; has no effect.
     clip_return: Whether values are limited to what discounting allows.
+    buffer: Replay to use instead of a new one, also its way to sample.
   """
   from baselines_her import ddpg
 
-  sample_transitions = configure_her(params)
+  sample_transitions = (
+    configure_her(params) if buffer is None else buffer.sample_transitions
+  )
   gamma = params['gamma']
   return ddpg.DDPG(
     **params['ddpg_params'],
@@ -246,4 +251,5 @@ def configure_ddpg(dims, params, reuse=False, use_mpi=True, clip_return=True):
       )
     },
     info={'env_name': params['env_name']},
+    buffer=buffer,
   )

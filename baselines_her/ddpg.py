@@ -8,16 +8,11 @@ import numpy as np
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations
 from baselines_her import mpi
+from baselines_her import replay_buffer
 from baselines_her import tf_util
 from baselines_her import training_graph
 from baselines_her import util
 from baselines_her.normalizer import Normalizer
-from baselines_her.replay_buffer import ReplayBuffer
-
-
-def dims_to_shapes(input_dims):
-  """Dict from key to shape of one entry; size zero means a scalar."""
-  return {k: (v,) if v > 0 else () for k, v in input_dims.items()}
 
 
 class DDPG:
@@ -271,7 +266,10 @@ class DDPG:
     Returns:
       Losses of the critic [count].
     """
-    self._check_synced(count)
+    return self.train_on(self.sample_batches(count))
+
+  def sample_batches(self, count):
+    """Arrays of several batches [count, batch, ...], see `sample_batch`."""
     batches = None
     for index in range(count):
       batch = self.sample_batch()
@@ -279,6 +277,11 @@ class DDPG:
         batches = [np.empty((count, *x.shape), np.float32) for x in batch]
       for array, values in zip(batches, batch):
         array[index] = values
+    return batches
+
+  def train_on(self, batches):
+    """Update once for each batch of `sample_batches`; returns the losses."""
+    self._check_synced(len(batches[0]))
     return self._graph.train_many(batches)
 
   def update_target_net(self):
@@ -358,15 +361,14 @@ class DDPG:
     self._frozen = {}
 
   def _create_buffers(self, buffer):
-    shapes = {
-      key: (self.T if key in ('o', 'ag') else self.T - 1, *shape)
-      for key, shape in dims_to_shapes(self.input_dims).items()
-    }
-    shapes['ag'] = (self.T, self.dimg)
-    size = self.buffer_size // self.rollout_batch_size * self.rollout_batch_size
-
     def create():
-      return ReplayBuffer(shapes, size, self.T, self.sample_transitions)
+      return replay_buffer.create(
+        self.input_dims,
+        self.T,
+        self.buffer_size,
+        self.rollout_batch_size,
+        self.sample_transitions,
+      )
 
     self.buffer = create() if buffer is None else buffer
     self.demo_buffer = create() if self.bc_loss else None

@@ -148,7 +148,7 @@ def train(
   state = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state.update(checkpoints.restore())
-  saver = _PolicySaver(save_path, policy_save_interval, evaluator)
+  saver = PolicySaver(save_path, policy_save_interval, evaluator)
   report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
   with report:
     while state['epoch'] < n_epochs:
@@ -169,7 +169,7 @@ def train(
       state['best_success_rate'] = saver.save(
         state['epoch'], success_rate, state['best_success_rate']
       )
-      _check_seeds(comm)
+      check_seeds(comm)
       state.update(epoch=state['epoch'] + 1, cycle=0)
       checkpoints.save(state, forced=state['epoch'] == n_epochs)
       _stop_if_requested(comm, state, checkpoints)
@@ -192,20 +192,22 @@ def mpi_average(value):
   return np.asarray(her_mpi.mpi_moments(flat)[0])
 
 
-class _PolicySaver:
+class PolicySaver:
   """Writes pickled policies, from the first rank only.
 
   Args:
     folder: Folder, created if needed; None to write nothing.
     interval: Epochs between two policies that are kept; 0 for none.
     evaluator: Worker whose policy is saved.
+    tell: Function of a line for the user.
   """
 
-  def __init__(self, folder, interval, evaluator):
+  def __init__(self, folder, interval, evaluator, tell=logger.info):
     writes = folder and mpi.world().Get_rank() == 0
     self._folder = os.path.expanduser(folder) if writes else None
     self._interval = interval
     self._evaluator = evaluator
+    self._tell = tell
 
   def save(self, epoch, success_rate, best):
     """Write what is due after an epoch; returns the best success rate."""
@@ -213,7 +215,7 @@ class _PolicySaver:
     better = success_rate >= best
     if self._folder and better:
       path = os.path.join(self._folder, 'policy_best.pkl')
-      logger.info(
+      self._tell(
         f'New best success rate: {success_rate}. Saving policy to {path} ...'
       )
       self._evaluator.save_policy(path)
@@ -223,7 +225,7 @@ class _PolicySaver:
     due = self._interval > 0 and epoch % self._interval == 0
     if self._folder and due:
       path = os.path.join(self._folder, f'policy_{epoch}.pkl')
-      logger.info(f'Saving periodic policy to {path} ...')
+      self._tell(f'Saving periodic policy to {path} ...')
       self._evaluator.save_policy(path)
     return success_rate if better else best
 
@@ -254,7 +256,7 @@ def _stop_if_requested(comm, state, checkpoints):
     raise stopping.StopRequested('The user asked to stop.')
 
 
-def _check_seeds(comm):
+def check_seeds(comm):
   """Make sure that ranks explore differently, by one draw of each."""
   local = np.random.uniform(size=(1,))
   root = local.copy()

@@ -5,6 +5,30 @@ import threading
 import numpy as np
 
 
+def dims_to_shapes(input_dims):
+  """Dict from key to shape of one entry; size zero means a scalar."""
+  return {k: (v,) if v > 0 else () for k, v in input_dims.items()}
+
+
+def create(input_dims, T, size_in_transitions, num_envs, sample_transitions):
+  """Buffer for the episodes of an agent.
+
+  Args:
+    input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
+    T: Time limit of the episodes.
+    size_in_transitions: Capacity in steps, cut to a multiple of `num_envs`.
+    num_envs: Number of environments of this rank.
+    sample_transitions: See `ReplayBuffer`.
+  """
+  shapes = {
+    key: (T if key == 'o' else T - 1, *shape)
+    for key, shape in dims_to_shapes(input_dims).items()
+  }
+  shapes['ag'] = (T, input_dims['g'])
+  size = size_in_transitions // num_envs * num_envs
+  return ReplayBuffer(shapes, size, T, sample_transitions)
+
+
 class ReplayBuffer:
   """Episodes of equal length; once full, random ones are overwritten.
 

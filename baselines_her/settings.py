@@ -148,7 +148,7 @@ def split_settings(kwargs):
         'Parameter rollout_batch_size is the number of environments; set it '
         'with --num_env.'
       )
-  _check_values(result, override)
+  check_values(result, override)
   if override:
     result['override_params'] = override
   return result
@@ -261,7 +261,16 @@ def _check_type(name, value, kind):
   return value
 
 
-def _check_values(result, override):
+def check_values(result, override):
+  """Make sure that the values of settings make sense.
+
+  Args:
+    result: Dict of further arguments of `her.learn`.
+    override: Dict of settings that differ from `DEFAULT_PARAMS`.
+
+  Raises:
+    UsageError: If not.
+  """
   from baselines_her import config
   from baselines_her import her_sampler
 

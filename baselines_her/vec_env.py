@@ -231,6 +231,7 @@ def make_vec_env(
   reward_scale=1.0,
   flatten_dict_observations=False,
   render=None,
+  folder=None,
 ):
   """Vector of monitored environments, in processes if there are several.
 
@@ -244,10 +245,12 @@ def make_vec_env(
     flatten_dict_observations: Has to be false, as goals need dictionaries.
     render: Mode of `render`, `rgb_array` for images or `human` for windows,
       which needs a process even for one environment.
+    folder: Folder of the returns of episodes; by default that of the logger.
+      Without one they are not written.
   """
   assert not flatten_dict_observations, 'goals need dictionaries'
   rank = mpi.launched_rank()
-  folder = logger.get_dir()
+  folder = folder or logger.get_dir()
   makers = [
     functools.partial(
       make_env,
