@@ -1,0 +1,48 @@
+"""Two ranks of MPI in one session: folder, errors and statistics."""
+
+import pytest
+
+from agents.pipeline.loader import Loader
+from tests.agents import test_mpi_training
+from tests.agents import training_runs
+
+pytestmark = test_mpi_training.pytestmark
+
+
+def run(*args):
+  """Result of two ranks, with exit code and output."""
+  process = training_runs.start(
+    *('-m', 'scripts.main', *args),
+    prefix=(test_mpi_training.MPIRUN, '--oversubscribe', '-n', '2'),
+    **test_mpi_training.ENVIRON,
+  )
+  return training_runs.finish(process, 180)
+
+
+@pytest.mark.parametrize('name', ['/reward/train/episodic', '/update/loss'])
+def test_statistics_of_both_ranks(session, name):
+  """Three cycles of each."""
+  log = Loader(str(session)).getVarlogLoader()[name]
+  assert list(log['num']) == [6, 6, 6]
+  assert list(log['epoch']) == [1, 2, 3]
+  assert (log['std'] > 0).all()
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory):
+  """A session of two epochs that was continued with a third."""
+  path = tmp_path_factory.mktemp('ranks')
+  result = run(
+    *('--params', 'tests.agents.pipeline.toy', '--session-path', str(path)),
+    *('--session-name', 'run'),
+  )
+  assert result.code == 0, result.output
+  assert result.output.count('INFO] Session') == 1
+  place = path / 'run' / 'checkpoints' / 'checkpoint-2'
+  assert (place / 'states.npz').exists() and (place / 'states-1.npz').exists()
+  result = run(
+    *('--load-checkpoint', str(path / 'run'), '--resume'),
+    *('--repeal', '{"runner.n_epochs": 3}'),
+  )
+  assert result.code == 0, result.output
+  return path / 'run'
