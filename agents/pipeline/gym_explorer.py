@@ -110,15 +110,13 @@ class GymExplorer(explorer.ExplorerBase):
       not is_train if deterministic is None else deterministic
     )
     self._do_reset = not is_train if do_reset is None else do_reset
-    self._normalize_observations = (
-      normalizers.ObservationNormalizer(clip)
-      if normalize_observations
-      else None
-    )
-    self._normalize_rewards = (
-      normalizers.RewardNormalizer(gamma, clip) if normalize_rewards else None
-    )
+    self._normalize_observations = self._normalize_rewards = None
+    if normalize_observations:
+      self._normalize_observations = normalizers.ObservationNormalizer(clip)
+    if normalize_rewards:
+      self._normalize_rewards = normalizers.RewardNormalizer(gamma, clip)
     self._observations = self._masks = self._hidden = None
+    self._zeros, self._ones = _constant_masks(num_workers)
     self._was_reset = False
     record = mode == 'eval' if record is None else record
     if processes == 'auto':
@@ -147,6 +145,7 @@ class GymExplorer(explorer.ExplorerBase):
       time += 1
     with profiler('prestep'):
       self._end_with_half_step(chunk, time)
+    self._set_meta()
     if self.mode != 'train' and self.win_size > 0:
       self.session.monitor.discard_key(f'/reward/{self.mode}/episodic')
     return chunk.finish(time)
@@ -155,7 +154,7 @@ class GymExplorer(explorer.ExplorerBase):
     if self._was_reset:
       return
     self._set_observations(self._stack(self._envs.call('reset')))
-    self._masks = np.zeros((self._num_workers, 1), np.float32)
+    self._masks = self._zeros
     self._hidden = {
       name: agent.reset_hidden_state(self._num_workers)
       for name, agent in self.agents.items()
@@ -295,26 +294,30 @@ class GymExplorer(explorer.ExplorerBase):
     else:
       self._observe(chunk, time)
     for key in ('/terminals', '/truncations'):
-      chunk.put(time, key, np.zeros((self._num_workers, 1), np.float32))
+      chunk.put(time, key, self._zeros)
 
   def _receive(
     self, chunk, time, finished, observations, rewards, dones, infos
   ):
     """Note what came of a step."""
-    self._count_steps(1, self._num_workers)
-    ends = np.zeros((2, self._num_workers, 1), np.float32)
+    self.steps += 1
+    self.timesteps += self._num_workers
+    ends, self._masks = (self._zeros, self._zeros), self._ones
+    if any(dones):
+      ends = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in enumerate(infos):
       for key, value in info.get('infos', {}).items():
         chunk.put_row(time, f'/infos/{key}', row, value)
       if dones[row]:
-        ends[int(info['truncated']), row] = 1
+        ends[int(info['truncated'])][row] = 1
         self._note_end(chunk, time, row, info, finished)
-    self._masks = 1 - ends.sum(0)
+    if any(dones):
+      self._masks = 1 - ends.sum(0)
     if self._normalize_rewards:
       if self.mode == 'train':
         self._normalize_rewards.update(rewards, dones)
       rewards = self._normalize_rewards.transform(rewards)
-    chunk.put(time, '/rewards', np.asarray(rewards, np.float32)[:, None])
+    chunk.put(time, '/rewards', rewards[:, None])
     chunk.put(time, '/terminals', ends[0])
     chunk.put(time, '/truncations', ends[1])
     self._set_observations(self._stack(observations))
@@ -334,8 +337,9 @@ class GymExplorer(explorer.ExplorerBase):
   def _stack(self, observations):
     for row, observation in enumerate(observations):
       self._check_numbers(observation, row)
+    # Arrays, not views: environments may write to theirs again.
     return {
-      path: np.stack([x[path] for x in observations])
+      path: np.array([x[path] for x in observations])
       for path in observations[0]
     }
 
@@ -362,3 +366,11 @@ class GymExplorer(explorer.ExplorerBase):
     for path, value in observation.items():
       self._observations[path][row] = value[0]
     self._masks[row] = 0
+
+
+def _constant_masks(num_workers):
+  """Read-only arrays [workers, 1] of zeros and of ones."""
+  masks = [np.full((num_workers, 1), x, np.float32) for x in (0, 1)]
+  for mask in masks:
+    mask.flags.writeable = False
+  return masks

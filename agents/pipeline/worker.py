@@ -3,6 +3,7 @@
 Free of TensorFlow, as environments are built in processes of their own.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -10,6 +11,7 @@ import time
 import numpy as np
 
 from agents.pipeline import env_config
+from agents.tools import env_border
 from agents.tools import files
 from agents.tools import video
 
@@ -172,8 +174,11 @@ class _Recorder:
     self._frames = []
 
   def begin(self):
+    # Libraries that draw introduce themselves with the first frame.
+    first = not self._frames
     self._frames = []
-    self.add()
+    with env_border.quietly() if first else contextlib.nullcontext():
+      self.add()
 
   def add(self):
     frame = np.asarray(self._env.render('rgb_array'))

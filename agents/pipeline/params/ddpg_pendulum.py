@@ -1,0 +1,175 @@
+"""DDPG on the pendulum of gymnasium.
+
+The constants are those of the original, but for `number_epochs`, which was
+1000, and the number of test episodes and saves, which were every 10 epochs.
+"""
+
+import collections
+
+from agents.tools import errors
+
+cpanel = collections.OrderedDict(
+  number_epochs=40,
+  epoch_size=1000,
+  test_activate=True,
+  test_interval=5,
+  test_win_size=10,
+  save_interval=5,
+  # Hours, and epochs of this process; None for no limit.
+  max_exec_time=20.0,
+  max_exec_iter=None,
+  seed=100,
+  # A million in the original; only what is filled takes memory.
+  memory_size_in_chunks=1000000,
+  model_name='Pendulum-v1',
+  # Module that registers the environment, if it is not gymnasium's.
+  from_module='',
+  observation_key='agent',
+  gamma=0.99,
+  num_workers=1,
+  n_steps=1,
+  n_update=1,
+  batch_size=64,
+  # Frames with actions at random.
+  warm_start=0,
+  agent_type='agents.pipeline.ddpg.DDPGAgent',
+  lr_actor=1e-4,
+  lr_critic=1e-3,
+  polyak_factor=0.001,
+  noise_mu=0.0,
+  noise_theta=0.15,
+  noise_sigma=0.2,
+  normalize_observations=False,
+  normalize_rewards=False,
+  norm_clip=5.0,
+  # Threads of TensorFlow; more than one is slower for networks this small.
+  tf_threads=1,
+)
+
+
+def gen_params(cpanel):
+  """Tree of parameters.
+
+  Args:
+    cpanel: Dict with the keys of the one above.
+
+  Returns:
+    Nested dict of plain data.
+
+  Raises:
+    UsageError: If a value is wrong, or the environment cannot be used.
+  """
+  from agents.pipeline import env_config
+
+  _check(cpanel)
+  env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
+  env['config'] = env_config.inspect(env)
+  return {
+    'runner': _define_runner(cpanel),
+    'tf': {'intra_op': cpanel['tf_threads'], 'inter_op': cpanel['tf_threads']},
+    'env': env,
+    'memory': {'train': _define_memory(cpanel)},
+    'agents': {'agent': _define_agent(cpanel, env['config'])},
+    'explorer': _define_explorers(cpanel, env),
+  }
+
+
+def _define_runner(cpanel):
+  return {
+    'name': 'agents.pipeline.runner.Runner',
+    'n_cycles': cpanel['epoch_size'],
+    'n_epochs': cpanel['number_epochs'],
+    'max_time': cpanel['max_exec_time'],
+    'max_iter': cpanel['max_exec_iter'],
+    'randargs': {'seed': cpanel['seed']},
+    'test_act': cpanel['test_activate'],
+    'test_int': cpanel['test_interval'],
+    'save_int': cpanel['save_interval'],
+    'memory_save': 'final',
+    'score': '/reward/test/episodic',
+  }
+
+
+def _define_memory(cpanel):
+  return {
+    'name': 'agents.pipeline.memory.RingMemory',
+    'args': {
+      'chunk_sample_len': cpanel['n_steps'],
+      'buffer_chunk_len': cpanel['memory_size_in_chunks'],
+      'exclude_keys': ['/infos/*', '*/hidden_state'],
+    },
+  }
+
+
+def _define_agent(cpanel, config):
+  return {
+    'name': cpanel['agent_type'],
+    'args': {
+      'action_space': config['action_space'].get('agent'),
+      'observation_space': config['observation_space'].get(
+        cpanel['observation_key']
+      ),
+      'observation_key': cpanel['observation_key'],
+      'gamma': cpanel['gamma'],
+      'batch_size': cpanel['batch_size'],
+      'n_update': cpanel['n_update'],
+      'actor_rate': cpanel['lr_actor'],
+      'critic_rate': cpanel['lr_critic'],
+      'polyak': cpanel['polyak_factor'],
+      'noise_mu': cpanel['noise_mu'],
+      'noise_theta': cpanel['noise_theta'],
+      'noise_sigma': cpanel['noise_sigma'],
+    },
+  }
+
+
+def _define_explorers(cpanel, env):
+  shared = {
+    'env': env,
+    'normalize_observations': cpanel['normalize_observations'],
+    'normalize_rewards': cpanel['normalize_rewards'],
+    'clip': cpanel['norm_clip'],
+    'gamma': cpanel['gamma'],
+  }
+  seed = cpanel['seed']
+  args = {
+    'train': {
+      'num_workers': cpanel['num_workers'],
+      'n_steps': cpanel['n_steps'],
+      'warm_start': cpanel['warm_start'],
+      'win_size': 10,
+      'seed': seed + 90,
+    },
+    'test': {
+      'num_workers': cpanel['num_workers'],
+      'n_episodes': cpanel['test_win_size'],
+      'seed': seed + 100,
+    },
+    'eval': {
+      'num_workers': 1,
+      'n_episodes': 1,
+      'win_size': -1,
+      'seed': seed + 101,
+    },
+  }
+  return {
+    mode: {
+      'name': 'agents.pipeline.gym_explorer.GymExplorer',
+      'args': {**shared, **own},
+    }
+    for mode, own in args.items()
+  }
+
+
+def _check(cpanel):
+  for key in (
+    'epoch_size',
+    'test_win_size',
+    'num_workers',
+    'n_steps',
+    'batch_size',
+  ):
+    if cpanel[key] < 1:
+      raise errors.UsageError(
+        f'{key} is {cpanel[key]}; it has to be 1 or more.'
+      )

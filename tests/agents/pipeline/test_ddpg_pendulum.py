@@ -1,0 +1,132 @@
+"""DDPG on the pendulum, from the command line to the files."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from agents.pipeline import env_config
+from agents.pipeline.params import ddpg_pendulum
+from agents.tools import errors
+from tests import processes
+
+FAST = {
+  'number_epochs': 2,
+  'epoch_size': 100,
+  'test_interval': 1,
+  'test_win_size': 2,
+  'num_workers': 2,
+  'memory_size_in_chunks': 150,
+  'save_interval': 1,
+}
+
+
+def run(*args):
+  return processes.run_python('-m', 'scripts.main', *args)
+
+
+def read_lines(path):
+  with open(path) as file_:
+    return [json.loads(line) for line in file_]
+
+
+def test_tree_is_plain_and_knows_the_spaces():
+  """What the environment looks like decides the sizes of the agent."""
+  tree = ddpg_pendulum.gen_params(ddpg_pendulum.cpanel)
+  assert json.loads(json.dumps(tree)) == tree
+  args = tree['agents']['agent']['args']
+  assert args['action_space'] == {
+    'typ': 'Box',
+    'dim': [1],
+    'lim': [[-2.0], [2.0]],
+  }
+  assert args['observation_space']['dim'] == [3]
+  assert tree['env']['config']['max_episode_steps'] == 200
+  assert tree['explorer']['test']['args']['seed'] == 200
+
+
+def test_every_key_of_the_panel_is_used():
+  """No knob without an effect on the tree."""
+
+  class Watched(dict):
+    seen = set()
+
+    def __getitem__(self, key):
+      self.seen.add(key)
+      return super().__getitem__(key)
+
+  ddpg_pendulum.gen_params(Watched(ddpg_pendulum.cpanel))
+  assert Watched.seen == set(ddpg_pendulum.cpanel)
+
+
+def test_wrong_values_are_refused():
+  with pytest.raises(errors.UsageError, match='batch_size is 0'):
+    ddpg_pendulum.gen_params({**ddpg_pendulum.cpanel, 'batch_size': 0})
+  unknown = {**ddpg_pendulum.cpanel, 'model_name': 'Pendulm-v1'}
+  with pytest.raises(errors.UsageError, match='Pendulum-v1'):
+    ddpg_pendulum.gen_params(unknown)
+
+
+def test_spaces_are_described():
+  """By paths, with plain data, from a process of its own."""
+  found = env_config.inspect(
+    {'constructor': 'tests.agents.pipeline.toy_envs.TwoAgentsEnv'}
+  )
+  assert set(found['observation_space']) == {'hand/left', 'hand/right', 'time'}
+  assert found['action_space']['right']['dim'] == [2]
+  assert found['max_episode_steps'] is None
+  found = env_config.inspect({'name': 'CartPole-v1'})
+  assert found['action_space'] == {
+    'agent': {'typ': 'Discrete', 'dim': 2, 'lim': None}
+  }
+
+
+def test_train_resume_play(tmp_path):
+  """A whole run: two epochs, two more, a video."""
+  path = tmp_path / 'one'
+  start = ['--session-path', str(tmp_path), '--session-name', 'one']
+  params = ['--params', 'agents.pipeline.params.ddpg_pendulum']
+  run(*params, *start, '--cpanel', json.dumps(FAST))
+  assert sorted(os.listdir(path / 'monitor')) == ['test', 'train']
+  more = ['--repeal', '{"runner.n_epochs": 4}']
+  output = run('--load-checkpoint', str(path), '--resume', *more)
+  assert 'Finished after 4 epochs' in output
+  rows = read_lines(path / 'varlog.json')
+  frames = [
+    x['meta']['frame'] for x in rows if '/update/loss_critic' in x['data']
+  ]
+  assert frames == [200, 400, 600, 800]
+  scores = [x for x in rows if '/reward/test/episodic' in x['data']]
+  assert len(scores) == 4
+  assert all(x['data']['/reward/test/episodic']['num'] == 2 for x in scores)
+  work = read_lines(path / 'prolog.json')[-1]['data']
+  assert work['/train/envstep']['occurs'] == 100
+  assert work['/update/agent/graph']['occurs'] == 100
+  play = ['--load-checkpoint', str(path), '--play', '--play-episodes', '1']
+  run(*play)
+  videos = path.glob('evaluations/*/videos/0/episode-00001.*')
+  assert len(list(videos)) == 1
+
+
+@pytest.mark.slow
+def test_learns(tmp_path):
+  """From about -1200 to about -150; three minutes."""
+  run(
+    '--params',
+    'agents.pipeline.params.ddpg_pendulum',
+    '--session-path',
+    str(tmp_path),
+    '--session-name',
+    'one',
+    '--cpanel',
+    '{"number_epochs": 20}',
+  )
+  rows = read_lines(tmp_path / 'one' / 'varlog.json')
+  scores = [
+    x['data'][y]['sum'] / x['data'][y]['num']
+    for y in ['/reward/test/episodic']
+    for x in rows
+    if y in x['data']
+  ]
+  assert np.max(scores) > -300
