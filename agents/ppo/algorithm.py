@@ -11,6 +11,7 @@ from agents.tools import mpi_ops
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
+Decision = collections.namedtuple('Decision', 'action, mean, logstd, state')
 _Last = collections.namedtuple('_Last', 'action, mean, logstd')
 
 
@@ -114,16 +115,10 @@ class PPOAlgorithm:
       Tuple of actions float32 [rows, size] and a summary.
     """
     with tf.name_scope('perform'):
-      observ = self._observ_filter.transform(observ)
       state = self._last_state
       if state is not None:
         state = tf.gather(state, agent_indices)
-      with tf.device(self._device):
-        length = tf.ones([tf.shape(observ)[0]])
-        output = self._network(observ[:, None], length, state)
-      action = tf.cond(
-        self._is_training, output.policy.sample, lambda: output.mean
-      )
+      output, action = self._define_action(observ, state)
       last = _Last(action[:, 0], output.mean[:, 0], output.logstd[:, 0])
       remember = [
         tf.scatter_update(variable, agent_indices, value)
@@ -140,6 +135,35 @@ class PPOAlgorithm:
       )
       with tf.control_dependencies(remember):
         return tf.identity(last.action), tf.identity(summary)
+
+  def decide(self, observ, state=None):
+    """Choose actions like `perform`, for callers that remember themselves.
+
+    Args:
+      observ: Observations [rows, ...].
+      state: State of a recurrent network [rows, units]; zero if None.
+
+    Returns:
+      `Decision` of the actions, means and logstds float32 [rows, size], and
+      the next state, None if the network has none.
+    """
+    with tf.name_scope('decide'):
+      output, action = self._define_action(observ, state)
+      return Decision(
+        action[:, 0], output.mean[:, 0], output.logstd[:, 0], output.state
+      )
+
+  @property
+  def state_size(self):
+    """Number of units of a recurrent network, None if there are none."""
+    if self._last_state is None:
+      return None
+    return self._last_state.shape.as_list()[1]
+
+  @property
+  def filters(self):
+    """`StreamingNormalize` of observations and of rewards."""
+    return self._observ_filter, self._reward_filter
 
   def experience(
     self, agent_indices, observ, action, reward, unused_done, unused_nextob
@@ -219,6 +243,17 @@ class PPOAlgorithm:
           initializer=tf.zeros_initializer(),
           trainable=False,
         )
+
+  def _define_action(self, observ, state):
+    """Outputs of the network and actions, both [rows, 1, ...]."""
+    observ = self._observ_filter.transform(observ)
+    with tf.device(self._device):
+      length = tf.ones([tf.shape(observ)[0]])
+      output = self._network(observ[:, None], length, state)
+    action = tf.cond(
+      self._is_training, output.policy.sample, lambda: output.mean
+    )
+    return output, action
 
   def _define_action_summaries(self, output, action):
     return tf.summary.merge(
@@ -343,19 +378,20 @@ class PPOAlgorithm:
       Summary.
     """
     observ, action, mean, logstd, reward = data
-    episodes = update.Episodes(
-      self._observ_filter.transform(observ),
-      action,
-      mean,
-      logstd,
-      self._reward_filter.transform(reward),
-      length,
-    )
-    return update.define_update(
-      episodes,
-      self._network,
-      self._optimizer,
-      self._penalty,
-      self._config,
-      self._comm,
-    )
+    with tf.device(self._device):
+      episodes = update.Episodes(
+        self._observ_filter.transform(observ),
+        action,
+        mean,
+        logstd,
+        self._reward_filter.transform(reward),
+        length,
+      )
+      return update.define_update(
+        episodes,
+        self._network,
+        self._optimizer,
+        self._penalty,
+        self._config,
+        self._comm,
+      )
