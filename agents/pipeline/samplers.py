@@ -8,6 +8,9 @@ import numpy as np
 
 from agents.tools import errors
 
+# Drawing again ends soon unless nearly all transitions are lost.
+_MOST_DRAWS = 1000
+
 
 class Compose:
   """Apply functions one after another.
@@ -154,7 +157,7 @@ def _draw(memory, buffer, count):
   """Workers and indices of transitions, and indices of their successors."""
   rows = np.random.randint(memory.num_workers, size=count)
   order = np.random.randint(memory.num_valid, size=count)
-  while True:
+  for _ in range(_MOST_DRAWS):
     index = memory.get_index(order)
     following = memory.get_index_move_n_steps(index, 1)
     begins = buffer['/masks'][rows, following, 0] == 0
@@ -166,3 +169,7 @@ def _draw(memory, buffer, count):
     size = int(lost.sum())
     rows[lost] = np.random.randint(memory.num_workers, size=size)
     order[lost] = np.random.randint(memory.num_valid, size=size)
+  raise errors.UsageError(
+    'Hardly any transition in the memory has a successor, as the explorer is '
+    'reset too often; set its do_reset to False, or raise n_steps.'
+  )

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+from agents.pipeline import checkpoints
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.tools import errors
@@ -294,7 +295,9 @@ def test_resume(session, restorable):
   args = dict(kwargs=kwargs, num_workers=2, normalize_observations=True)
   explorer = make(session, **args)
   explorer.update()
-  state = explorer.state_dict()
+  path = os.path.join(session.path, 'states')
+  checkpoints.write_tree(path, explorer.state_dict())
+  state = checkpoints.read_tree(path)
   other = make(session, seed=7, **args)
   other.load_state_dict(state)
   assert (other.steps, other.n_episode) == (5, 2)

@@ -117,6 +117,17 @@ def test_steps_before_a_reset_are_not_used(session):
   assert seen == {(x, y) for x in range(6) for y in (0, 1)} - {(5, 0)}
 
 
+def test_no_step_has_a_successor(session):
+  """An error instead of drawing for ever."""
+  ring, explorer = fill(session, kwargs={'length': 99}, cycles=1)
+  chunk = explorer.update()
+  chunk['/masks'] = 0 * chunk['/masks']
+  for _ in range(20):
+    ring.store(chunk)
+  with pytest.raises(errors.UsageError, match='do_reset'):
+    samplers.sample_replay(ring, {'batch_size': 20})
+
+
 def test_dropped_final_observations_are_noticed(session):
   """Only limits of time need them."""
   exclude = dict(exclude_keys=['/infos/*', '/final_observations/*'])
