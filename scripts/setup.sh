@@ -101,6 +101,28 @@ ensure_opengl() {
   mv "$VENV/.opengl.tmp" "$VENV/.opengl"
 }
 
+ensure_visdom() {
+  # Only tests need it, and these are skipped without.
+  [ -e "$VENV/.visdom" ] && return
+  {
+    # Its source distribution does not build beside the newest setuptools.
+    "$VENV/bin/python" -m pip install -q 'setuptools>=70.1,<81' &&
+      "$VENV/bin/python" -m pip install -q --no-build-isolation visdom==0.2.4 &&
+      "$VENV/bin/python" -m agents.pipeline.visdom_assets
+  } >&2 && touch "$VENV/.visdom" ||
+    say 'Going on without visdom; its tests are skipped.'
+}
+
+ensure_browser() {
+  # Likewise. Chromium of Ubuntu is a snap, which other machinery installs.
+  command -v chromium >/dev/null 2>&1 && return
+  grep -qs '^ID=debian' /etc/os-release &&
+    say 'Trying to install a browser for the test of live curves.' &&
+    timeout 300 bash -c "$(declare -f as_root apt_install)
+      apt_install chromium" ||
+    say 'Going on without a browser; its test is skipped.'
+}
+
 set_up() {
   ensure_python
   create_venv

@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
 set_up
+ensure_visdom
+ensure_browser
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
 exec "$VENV/bin/python" -m pytest "$@"

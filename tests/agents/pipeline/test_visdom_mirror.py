@@ -1,0 +1,263 @@
+"""Live curves in the browser, with real servers."""
+
+import http.server
+import json
+import math
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+import pytest
+
+from agents.pipeline import visdom_assets
+from agents.pipeline import visdom_mirror
+from agents.tools import errors
+from tests import processes
+
+
+@pytest.fixture
+def installed():
+  """Only where visdom can be tried at all."""
+  pytest.importorskip('visdom')
+  if visdom_assets.find_missing():
+    pytest.skip('pages of visdom: python -m agents.pipeline.visdom_assets')
+
+
+@pytest.fixture
+def port(installed):
+  with socket.socket() as probe:
+    probe.bind(('127.0.0.1', 0))
+    return probe.getsockname()[1]
+
+
+@pytest.fixture
+def mirrors(installed):
+  """List of mirrors that are closed after the test."""
+  found = []
+  yield found
+  for mirror in found:
+    mirror.close()
+
+
+def is_listening(port):
+  with socket.socket() as probe:
+    return probe.connect_ex(('127.0.0.1', port)) == 0
+
+
+def wait_until(condition, seconds=20):
+  limit = time.time() + seconds
+  while not condition():
+    assert time.time() < limit
+    time.sleep(0.05)
+
+
+def read_window(port, env, window):
+  """Steps and values that a server draws."""
+  import visdom
+
+  client = visdom.Visdom(
+    'http://127.0.0.1', port=port, env=env, use_incoming_socket=False
+  )
+  content = json.loads(client.get_window_data(window))
+  (curve,) = content['content']['data']
+  return content['title'], curve['x'], curve['y']
+
+
+def test_own_server(tmp_path, port, mirrors):
+  """It shows the points of all tags, and ends with the mirror."""
+  log = str(tmp_path / 'visdom.log')
+  mirror = visdom_mirror.VisdomMirror(port, 'session_a', log)
+  mirrors.append(mirror)
+  for step in range(5):
+    mirror.add_scalar('loss/critic', step / 2, 10 * step)
+  mirror.add_scalar('loss/critic', math.nan, 50)
+  mirror.add_scalar('loss/critic', math.inf, 60)
+  mirror.add_scalar('reward/test', 3, 1)
+  mirror.flush()
+  title, x, y = read_window(port, 'session_a', 'loss_critic')
+  assert title == 'loss/critic'
+  assert (x, y) == ([0, 10, 20, 30, 40], [0, 0.5, 1, 1.5, 2])
+  assert read_window(port, 'session_a', 'reward_test')[1:] == ([1], [3])
+  # More come from the thread.
+  mirror.add_scalar('reward/test', 4, 2)
+  wait_until(lambda: read_window(port, 'session_a', 'reward_test')[2] == [3, 4])
+  mirror.close()
+  mirror.close()
+  assert not is_listening(port)
+  assert "It's Alive" in open(log).read()
+  lines = open(tmp_path / 'visdom.replay').read().splitlines()
+  assert len([x for x in lines if json.loads(x)]) == 3
+
+
+def test_last_points_are_sent(tmp_path, port, mirrors):
+  """A server that runs already is used, and stays."""
+  first = visdom_mirror.VisdomMirror(port, 'a')
+  mirrors.append(first)
+  second = visdom_mirror.VisdomMirror(port, 'b', str(tmp_path / 'log'))
+  second.add_scalar('x', 7, 1)
+  second.close()
+  assert read_window(port, 'b', 'x') == ('x', [1], [7])
+  # No server of its own has written there.
+  assert not (tmp_path / 'log').exists()
+  first.close()
+  assert not is_listening(port)
+
+
+def test_server_dies(port, mirrors, capsys):
+  """One warning, and the training goes on."""
+  mirror = visdom_mirror.VisdomMirror(port, 'a')
+  mirrors.append(mirror)
+  mirror.add_scalar('x', 1, 1)
+  mirror.flush()
+  mirror._server.kill()
+  mirror._server.wait()
+  for step in range(3):
+    mirror.add_scalar('x', 1, step)
+    mirror.flush()
+  mirror.close()
+  assert capsys.readouterr().out.count('no more points') == 1
+
+
+def test_killed_training(port):
+  """The server does not outlive it."""
+  code = f"""
+import time
+from agents.pipeline import visdom_mirror
+mirror = visdom_mirror.VisdomMirror({port}, 'a')
+print('ready', mirror._server.pid, flush=True)
+time.sleep(100)
+"""
+  training = processes.start_python('-c', code)
+  try:
+    for line in training.stdout:
+      if line.startswith('ready'):
+        break
+    server = int(line.split()[1])
+    assert is_listening(port) and processes.is_running(server)
+    training.send_signal(signal.SIGKILL)
+    assert not processes.wait_for_end([server], 20)
+    assert not is_listening(port)
+  finally:
+    training.kill()
+    training.wait()
+
+
+def test_other_program_on_port(mirrors):
+  """It is not mistaken for visdom."""
+  handler = http.server.SimpleHTTPRequestHandler
+  handler.log_message = lambda *args: None
+  with http.server.HTTPServer(('127.0.0.1', 0), handler) as server:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    with pytest.raises(errors.UsageError, match='not visdom.*--visdom-port'):
+      visdom_mirror.VisdomMirror(server.server_port, 'a')
+    server.shutdown()
+  with pytest.raises(errors.UsageError, match='Port 99999 does not exist'):
+    visdom_mirror.VisdomMirror(99999, 'a')
+
+
+def test_browser(tmp_path, port, mirrors):
+  """A browser that reaches nothing but the server draws the curves.
+
+  The picture goes to the folder VISDOM_PICTURE, if that is set.
+  """
+  browser = shutil.which('chromium') or shutil.which('google-chrome')
+  if not browser:
+    pytest.skip('needs a browser: apt-get install chromium')
+  mirror = visdom_mirror.VisdomMirror(port, 'session_curves')
+  mirrors.append(mirror)
+  for step in range(200):
+    wave = math.sin(1.7 * step)
+    value = 1300 * math.exp(-step / 50)
+    mirror.add_scalar('reward/test/episodic', -150 - value, 500 * step)
+    mirror.add_scalar('update/loss', value / 1e4 + wave / 200, 500 * step)
+  mirror.flush()
+  picture = os.path.join(os.getenv('VISDOM_PICTURE', tmp_path), 'visdom.png')
+  command = [browser, '--headless', '--no-sandbox', '--disable-gpu']
+  command += [f'--user-data-dir={tmp_path / "profile"}']
+  # No name but this one is found, so nothing can come from elsewhere.
+  command += ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost']
+  command += ['--window-size=860,480', '--dump-dom', f'--screenshot={picture}']
+  # The browser's clock runs ahead of that of the server.
+  for milliseconds in (8000, 30000, 90000):
+    page = subprocess.run(
+      [
+        *command,
+        f'--virtual-time-budget={milliseconds}',
+        f'{mirror.address}/env/session_curves',
+      ],
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      text=True,
+      timeout=120,
+    ).stdout
+    if page.count('class="js-line"') == 2:
+      break
+  assert page.count('js-plotly-plot') == 2, page[-2000:]
+  assert 'reward/test/episodic' in page and 'update/loss' in page
+  assert page.count('class="js-line"') == 2
+  assert os.path.getsize(picture) > 10000
+
+
+@pytest.mark.parametrize('package', [None, 'pages'])
+def test_not_installed(package, tmp_path, monkeypatch):
+  """One sentence that says what to do."""
+  if package is None:
+    monkeypatch.setitem(sys.modules, 'visdom', None)
+    words = 'pip install.*visdom.*, or leave --visdom away'
+  else:
+    monkeypatch.setattr(visdom_assets, 'folder', lambda: str(tmp_path))
+    words = 'python -m agents.pipeline.visdom_assets'
+  with pytest.raises(errors.UsageError, match=words):
+    visdom_mirror.VisdomMirror(8097, 'a')
+
+
+def test_fetching_pages(tmp_path, monkeypatch, capsys):
+  """Every file goes to its place, from what npm has packed."""
+  static, programs = tmp_path / 'static', tmp_path / 'bin'
+  programs.mkdir()
+  monkeypatch.setattr(visdom_assets, 'folder', lambda: str(static))
+  monkeypatch.setenv('PATH', f'{programs}{os.pathsep}{os.environ["PATH"]}')
+  npm = programs / 'npm'
+  npm.write_text('#!/bin/sh\necho no network\nexit 1\n')
+  npm.chmod(0o755)
+  assert visdom_assets.run([]) == 2
+  assert 'no network' in capsys.readouterr().err
+  for number, (spec, member, _) in enumerate(visdom_assets.ASSETS):
+    archive = tmp_path / f'{spec.replace("@", "-")}.tar'
+    content = tmp_path / 'content'
+    content.write_text(f'{number}')
+    with tarfile.open(archive, 'a') as tar:
+      tar.add(content, f'package/{member}')
+  npm.write_text(
+    f'#!/bin/sh\nfor x in {tmp_path}/*.tar; do cp $x `basename $x .tar`.tgz; '
+    'done\n'
+  )
+  assert len(visdom_assets.find_missing()) == len(visdom_assets.ASSETS)
+  assert visdom_assets.run([]) == 0
+  assert visdom_assets.find_missing() == []
+  for number, (*_, target) in enumerate(visdom_assets.ASSETS):
+    assert (static / target).read_text() == f'{number}'
+  # Nothing is fetched twice.
+  npm.write_text('#!/bin/sh\nexit 1\n')
+  assert visdom_assets.run([]) == 0
+
+
+def test_no_npm(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(visdom_assets, 'folder', lambda: str(tmp_path))
+  monkeypatch.setenv('PATH', str(tmp_path))
+  assert visdom_assets.run([]) == 2
+  assert 'install Node.js' in capsys.readouterr().err
+
+
+def test_importing_is_light():
+  """Neither TensorFlow nor visdom, which takes a second, until it is used."""
+  code = 'import sys; from agents.pipeline import visdom_mirror; print([x for \
+x in ("tensorflow", "visdom", "tornado") if x in sys.modules])'
+  assert processes.run_python('-c', code).strip() == '[]'
