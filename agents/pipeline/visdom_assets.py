@@ -77,7 +77,7 @@ def folder():
   spec = util.find_spec('visdom')
   if spec is None:
     raise errors.UsageError(
-      "The package visdom is not installed: pip install 'setuptools>=70.1,<81', "
+      "Package visdom is not installed: pip install 'setuptools>=70.1,<81', "
       'then pip install --no-build-isolation visdom==0.2.4, or leave --visdom '
       'away.'
     )
