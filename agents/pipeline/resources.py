@@ -84,6 +84,9 @@ class ResourceThread:
   def _loop(self):
     monitor = logs.Monitor(self._path)
     count = 0
+    for source in self._sources:
+      if isinstance(source, _Processors):
+        source.begin()
     while not self._stopped.wait(self._period):
       for source in list(self._sources):
         try:
@@ -158,7 +161,10 @@ class _Processors:
 
     self._psutil = psutil
     self._process = psutil.Process()
-    psutil.cpu_percent(percpu=True)
+
+  def begin(self):
+    """Start the first interval; psutil keeps a clock per thread."""
+    self._psutil.cpu_percent(percpu=True)
 
   def __call__(self):
     cores = self._psutil.cpu_percent(percpu=True)
