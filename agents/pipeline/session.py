@@ -48,7 +48,7 @@ class Session:
   def __init__(self, argv=None):
     self.args = settings.parse_args(argv)
     words = sys.argv[1:] if argv is None else argv
-    self._command = shlex.join(['python', '-m', 'scripts.main', *words])
+    self._command = f'python -m scripts.main {shlex.join(words)}'
     self.comm = mpi.world()
     self.state = {}
     self.is_dry_run = self.args.dry_run
@@ -241,7 +241,11 @@ class Session:
     from agents.pipeline.resources import ResourceThread
 
     resources = ResourceThread(
-      where('monlog.json'), not args.no_monitor_cpu, not args.no_monitor_gpu
+      where('monlog.json'),
+      not args.no_monitor_cpu,
+      not args.no_monitor_gpu,
+      logger=self.logger,
+      meta=lambda: self.monitor.meta,
     )
     resources.start()
     self._extras.append(resources.stop)
@@ -256,7 +260,7 @@ class Session:
 
       name = os.path.basename(self.path or 'dry_run')
       mirror = VisdomMirror(
-        self.args.visdom_port, name, self._file('visdom.log')
+        self.args.visdom_port, name, self._file('visdom.log'), self.logger
       )
       mirrors.append(mirror)
     if not self.path:
@@ -283,13 +287,15 @@ class Session:
     """Refuse early what needs packages that are not installed."""
     from importlib import util
 
-    for flag, package in (('visdom', 'visdom'), ('tensorboard', 'tensorboard')):
-      if getattr(self.args, flag) and not util.find_spec(package):
-        extra = 'viz' if flag == 'tensorboard' else flag
-        raise errors.UsageError(
-          f'Flag --{flag} needs the package {package}: pip install '
-          f"'reference-agents[{extra}]', or leave the flag away."
-        )
+    if self.args.visdom:
+      from agents.pipeline import visdom_assets
+
+      visdom_assets.folder()
+    if self.args.tensorboard and not util.find_spec('tensorboard'):
+      raise errors.UsageError(
+        'Flag --tensorboard needs a package that is not installed: pip install '
+        "'reference-agents[viz]', or leave the flag away."
+      )
 
   def _get_checkpoints(self, path):
     if self._checkpoints is None:

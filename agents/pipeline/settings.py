@@ -156,6 +156,12 @@ def _define_parser():
   add('--custom', **yes, help='call the method custom of the runner')
   add('--create-session-only', **yes, help='write checkpoint 0, then exit')
   add('--dry-run', **yes, help='leave nothing on disk')
+  _add_folder_flags(add)
+  _add_watching_flags(add)
+  return parser
+
+
+def _add_folder_flags(add):
   add(
     '--session-path',
     default=_DEFAULT_FOLDER,
@@ -171,6 +177,10 @@ def _define_parser():
     help='packages to copy into the session',
   )
   add('--msg', default='', metavar='TEXT', help='remark, kept with parameters')
+
+
+def _add_watching_flags(add):
+  yes = {'action': 'store_true'}
   add(
     '--log-level',
     type=int,
@@ -192,7 +202,6 @@ def _define_parser():
   add('--no-monitor-gpu', **yes, help='do not log GPUs')
   for name in ('--monitor-cpu', '--monitor-gpu'):
     add(name, **yes, help=argparse.SUPPRESS)
-  return parser
 
 
 def _mapping(text):
