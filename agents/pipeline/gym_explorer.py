@@ -153,7 +153,7 @@ class GymExplorer(explorer.ExplorerBase):
   def reset(self):
     if self._was_reset:
       return
-    self._set_observations(self._stack(self._envs.call('reset')))
+    self._set_observations(self._envs.reset())
     self._masks = self._zeros
     self._hidden = {
       name: agent.reset_hidden_state(self._num_workers)
@@ -185,7 +185,7 @@ class GymExplorer(explorer.ExplorerBase):
     state = {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
-      'envs': self._envs.call('state_dict'),
+      'envs': self._envs.state_dicts(),
     }
     if self._masks is not None:
       state['now'] = {
@@ -210,7 +210,7 @@ class GymExplorer(explorer.ExplorerBase):
       )
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
-    begun = self._envs.call('load_state_dict', state['envs'])
+    begun = self._envs.load_state_dicts(state['envs'])
     if 'now' not in state:
       return
     now = state['now']
@@ -260,7 +260,7 @@ class GymExplorer(explorer.ExplorerBase):
     chunk.put(time, '/masks', self._masks)
 
   def _act(self, chunk, time):
-    """Note what is observed and done; returns actions for each worker."""
+    """Note what is observed and done; returns the actions by agent."""
     self._observe(chunk, time)
     actions = {}
     for name, agent in self.agents.items():
@@ -273,16 +273,13 @@ class GymExplorer(explorer.ExplorerBase):
           self._masks,
           self._deterministic,
         )
-      actions[name] = result['actions']
-      chunk.put(time, f'/agents/{name}/actions', np.asarray(result['actions']))
+      actions[name] = np.asarray(result['actions'])
+      chunk.put(time, f'/agents/{name}/actions', actions[name])
       chunk.put(time, f'/agents/{name}/hidden_state', self._hidden[name])
       for key, value in (result.get('artifacts') or {}).items():
         chunk.put(time, f'/agents/{name}/artifacts/{key}', value)
       self._hidden[name] = result['hidden_state']
-    return [
-      {name: value[row] for name, value in actions.items()}
-      for row in range(self._num_workers)
-    ]
+    return actions
 
   def _end_with_half_step(self, chunk, time):
     """Note what the next update will begin with."""
@@ -303,15 +300,15 @@ class GymExplorer(explorer.ExplorerBase):
     self.steps += 1
     self.timesteps += self._num_workers
     ends, self._masks = (self._zeros, self._zeros), self._ones
-    if any(dones):
+    if dones.any():
       ends = np.zeros((2, self._num_workers, 1), np.float32)
-    for row, info in enumerate(infos):
+    for row, info in infos.items():
       for key, value in info.get('infos', {}).items():
         chunk.put_row(time, f'/infos/{key}', row, value)
       if dones[row]:
         ends[int(info['truncated'])][row] = 1
         self._note_end(chunk, time, row, info, finished)
-    if any(dones):
+    if dones.any():
       self._masks = 1 - ends.sum(0)
     if self._normalize_rewards:
       if self.mode == 'train':
@@ -320,11 +317,11 @@ class GymExplorer(explorer.ExplorerBase):
     chunk.put(time, '/rewards', rewards[:, None])
     chunk.put(time, '/terminals', ends[0])
     chunk.put(time, '/truncations', ends[1])
-    self._set_observations(self._stack(observations))
+    self._set_observations(observations)
 
   def _note_end(self, chunk, time, row, info, finished):
     final = info['final']
-    self._check_numbers(final, row)
+    self._check_numbers({k: v[None] for k, v in final.items()}, row)
     if self._normalize_observations:
       final = self._normalize_observations.transform(final)
     for path, value in final.items():
@@ -334,24 +331,17 @@ class GymExplorer(explorer.ExplorerBase):
     if not self._quota or self.mode == 'train' or finished[row] <= self._quota:
       self._report_episode(float(info['infos']['episode/r']))
 
-  def _stack(self, observations):
-    for row, observation in enumerate(observations):
-      self._check_numbers(observation, row)
-    # Arrays, not views: environments may write to theirs again.
-    return {
-      path: np.array([x[path] for x in observations])
-      for path in observations[0]
-    }
-
-  def _check_numbers(self, observation, row):
-    for path, value in observation.items():
+  def _check_numbers(self, observations, first_row=0):
+    for path, value in observations.items():
       if value.dtype.kind == 'f' and np.isnan(value).any():
+        row = first_row + int(np.argwhere(np.isnan(value))[0, 0])
         raise ValueError(
           f'Worker {row} of the {self.mode} explorer observed NaN in '
           f'/observations/{path} after step {self.steps}.'
         )
 
   def _set_observations(self, observations):
+    self._check_numbers(observations)
     if self._normalize_observations:
       if self.mode == 'train':
         self._normalize_observations.update(observations)

@@ -30,9 +30,6 @@ class Worker:
     kwargs: Further arguments of the environment.
   """
 
-  # All workers look the same from outside; see `description`.
-  observation_space = action_space = None
-
   def __init__(
     self, env, seed=None, csv_path=None, video_folder=None, kwargs=None
   ):
