@@ -1,0 +1,171 @@
+"""PPO on PyBullet's pendulum, with the numbers of `agents.configs`.
+
+An epoch of `agents.train_ppo` makes 30 agents times 200 steps for training
+and as many for evaluation; the mean number of updates in it depends on the
+lengths of the episodes. Here it is given.
+"""
+
+import collections
+
+from agents.tools import errors
+
+# None stands for the value of `agents.configs`.
+cpanel = collections.OrderedDict(
+  number_epochs=100,
+  epoch_size=5,
+  test_activate=True,
+  test_interval=1,
+  test_win_size=None,
+  save_interval=1,
+  max_exec_time=None,
+  max_exec_iter=None,
+  seed=0,
+  # Function of `agents.configs`, and what replaces its values; `ppo` may hold
+  # further ones, such as {"network": "recurrent_gaussian"}.
+  config='pybullet_pendulum',
+  model_name=None,
+  num_workers=None,
+  n_episodes=None,
+  n_update=None,
+  gamma=None,
+  learning_rate=None,
+  ppo={},
+  # Processes of environments; None for one per core.
+  env_processes=None,
+)
+
+_NAMES = {
+  'model_name': 'env',
+  'num_workers': 'num_agents',
+  'n_episodes': 'update_every',
+  'n_update': 'update_epochs',
+  'gamma': 'discount',
+  'learning_rate': 'learning_rate',
+}
+
+
+def gen_params(cpanel):
+  """Tree of parameters.
+
+  Args:
+    cpanel: Dict with the keys of the one above.
+
+  Returns:
+    Nested dict of plain data.
+
+  Raises:
+    UsageError: If a value is wrong, or the environment cannot be used.
+  """
+  from agents import runs
+  from agents.pipeline import env_config
+  from agents.pipeline import ppo
+  from agents.tools import plain_data
+
+  overrides = {v: cpanel[k] for k, v in _NAMES.items()}
+  config = runs.prepare(
+    cpanel['config'], overrides={**overrides, **cpanel['ppo']}
+  )
+  env = _define_env(config)
+  # The wrappers would make boxes of whatever there is.
+  ppo.find_shapes(**_find_spaces(env_config.inspect({'name': config.env})))
+  env['config'] = env_config.inspect(env)
+  return {
+    'runner': _define_runner(cpanel),
+    # Most operations are tiny, as in `agents.train_ppo`.
+    'tf': {'intra_op': 1, 'inter_op': 1},
+    'env': env,
+    'memory': {
+      'train': {
+        'name': 'agents.pipeline.memory.RollMemory',
+        'args': {
+          'exclude_keys': [
+            '/infos/*',
+            '/final_observations/*',
+            '*/hidden_state',
+          ]
+        },
+      }
+    },
+    'agents': {
+      'agent': {
+        'name': 'agents.pipeline.ppo.PPOAgent',
+        'args': {
+          'config': plain_data.to_plain(config),
+          'num_workers': config.num_agents,
+          **_find_spaces(env['config']),
+        },
+      }
+    },
+    'explorer': _define_explorers(cpanel, config, env),
+  }
+
+
+def _find_spaces(description):
+  """Spaces of the only agent, None if there are several."""
+  names = ('observation_space', 'action_space')
+  return {x: description[x].get('agent') for x in names}
+
+
+def _define_runner(cpanel):
+  return {
+    'name': 'agents.pipeline.runner.Runner',
+    'n_cycles': cpanel['epoch_size'],
+    'n_epochs': cpanel['number_epochs'],
+    'max_time': cpanel['max_exec_time'],
+    'max_iter': cpanel['max_exec_iter'],
+    'randargs': {'seed': cpanel['seed']},
+    'test_act': cpanel['test_activate'],
+    'test_int': cpanel['test_interval'],
+    'save_int': cpanel['save_interval'],
+    # An update forgets what was collected for it.
+    'memory_save': 'never',
+    'score': '/reward/test/episodic',
+  }
+
+
+def _define_env(config):
+  """Environment with the wrappers of `agents.environments.wrapped`."""
+  if not isinstance(config.env, str):
+    raise errors.UsageError(
+      'The environment of this configuration has no id, which the pipeline '
+      'needs; choose another configuration, or use agents.train_ppo.'
+    )
+  wrappers = [
+    {'name': 'LimitDuration', 'args': {'duration': config.max_length}},
+    {'name': 'RangeNormalize'},
+    {'name': 'ClipAction'},
+    {'name': 'ConvertTo32Bit'},
+    {'name': 'CacheSpaces'},
+  ]
+  for wrapper in wrappers:
+    wrapper['name'] = 'agents.tools.wrappers.' + wrapper['name']
+  return {'name': config.env, 'wrappers': wrappers}
+
+
+def _define_explorers(cpanel, config, env):
+  seed = cpanel['seed']
+  common = {
+    'env': env,
+    'num_workers': config.num_agents,
+    'processes': cpanel['env_processes'],
+  }
+  settings = {
+    'train': {'n_episodes': config.update_every, 'win_size': -1},
+    'test': {
+      'n_episodes': config.eval_episodes,
+      'win_size': cpanel['test_win_size'],
+    },
+    'eval': {'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
+  }
+  names = {
+    'train': 'agents.pipeline.episodes.EpisodeExplorer',
+    'test': 'agents.pipeline.gym_explorer.GymExplorer',
+    'eval': 'agents.pipeline.gym_explorer.GymExplorer',
+  }
+  explorers = {}
+  for index, (mode, values) in enumerate(settings.items()):
+    # The seeds of `agents.train_ppo` for training, and others beyond them.
+    first = None if seed is None else 1000 * seed + 100 * index
+    args = {**common, 'seed': first, **values}
+    explorers[mode] = {'name': names[mode], 'args': args}
+  return explorers

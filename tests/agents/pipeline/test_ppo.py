@@ -1,0 +1,293 @@
+"""PPO in the pipeline does what it does within its own graph."""
+
+import contextlib
+import re
+
+import numpy as np
+import pytest
+
+from agents import configs
+from agents import networks
+from agents.pipeline import memory as memory_lib
+from agents.pipeline import ppo
+from agents.tools import attr_dict
+from agents.tools import errors
+from agents.tools import plain_data
+from agents.tools.tf1 import tf
+from tests.agents.pipeline import sessions
+
+WORKERS, OBSERV, ACTION = 3, 4, 2
+# Lengths of the episodes of each worker, over and over.
+DURATIONS = [(2, 5), (3,), (7, 1)]
+
+
+def make_config(**settings):
+  return {
+    **configs.default(),
+    'update_every': 4,
+    'update_epochs': 3,
+    'max_length': 7,
+    'policy_layers': (6, 5),
+    'value_layers': (6,),
+    **settings,
+  }
+
+
+def box(*shape):
+  return {'typ': 'Box', 'dim': list(shape), 'lim': None}
+
+
+@contextlib.contextmanager
+def make_agent(config, session=None, **settings):
+  """Agent with its memory, in a session with initialised variables."""
+  session = session or sessions.SmallSession()
+  memory = {'train': memory_lib.RollMemory(session)}
+  with session.graph.as_default(), session.tf_session().as_default():
+    tf.set_random_seed(0)
+    agent = ppo.PPOAgent(
+      session,
+      memory,
+      config=plain_data.to_plain(config),
+      observation_space=box(OBSERV),
+      action_space=box(ACTION),
+      num_workers=WORKERS,
+      **settings,
+    )
+    session.tf_session().run(tf.global_variables_initializer())
+    yield agent
+  session.tf_session().close()
+
+
+class Stream:
+  """Scripted observations, rewards and ends of the workers, for ever."""
+
+  def __init__(self, seed=0):
+    self._random = np.random.default_rng(seed)
+    self._steps = [0] * WORKERS
+    self._episodes = [0] * WORKERS
+    self.masks = np.zeros((WORKERS, 1), np.float32)
+    self.observ = self._draw()
+
+  def step(self):
+    """Rewards and done flags of the current step; goes on to the next one."""
+    done = np.zeros(WORKERS, bool)
+    for worker, durations in enumerate(DURATIONS):
+      self._steps[worker] += 1
+      duration = durations[self._episodes[worker] % len(durations)]
+      if self._steps[worker] == duration:
+        self._steps[worker] = 0
+        self._episodes[worker] += 1
+        done[worker] = True
+    self.observ = self._draw()
+    self.masks = 1 - done[:, None].astype(np.float32)
+    return self._random.normal(size=WORKERS).astype(np.float32), done
+
+  def _draw(self):
+    return 3 * self._random.normal(size=(WORKERS, OBSERV)).astype(np.float32)
+
+
+class Explorer:
+  """Acts until some number of episodes has ended; returns the chunk."""
+
+  def __init__(self, agent, stream):
+    self._agent = agent
+    self._stream = stream
+    self._hidden = agent.reset_hidden_state(WORKERS)
+
+  def explore(self, n_episodes, watch=None):
+    stream, rows = self._stream, []
+    while n_episodes > 0:
+      before = {'/observations/agent': stream.observ, '/masks': stream.masks}
+      result = self._agent.action_generator(
+        {'agent': stream.observ}, self._hidden, stream.masks
+      )
+      self._hidden = result['hidden_state']
+      reward, done = stream.step()
+      n_episodes -= done.sum()
+      row = {
+        **before,
+        '/rewards': reward[:, None],
+        '/agents/agent/actions': result['actions'],
+      }
+      for key, value in result['artifacts'].items():
+        row[f'/agents/agent/artifacts/{key}'] = value
+      rows.append(row)
+      if watch:
+        watch(row, done)
+    half_step = {k: np.full_like(v, np.nan) for k, v in rows[0].items()}
+    half_step.update(
+      {'/observations/agent': stream.observ, '/masks': stream.masks}
+    )
+    rows.append(half_step)
+    return {k: np.stack([row[k] for row in rows], 1) for k in rows[0]}
+
+
+class Reference:
+  """The algorithm by its own callbacks and with its own memory."""
+
+  def __init__(self, config):
+    self._graph = tf.Graph()
+    with self._graph.as_default():
+      batch = ppo.TemplateBatch(WORKERS, [OBSERV], [ACTION])
+      self._observ = tf.placeholder(tf.float32, (WORKERS, OBSERV))
+      self._action = tf.placeholder(tf.float32, (WORKERS, ACTION))
+      self._reward = tf.placeholder(tf.float32, (WORKERS,))
+      self._rows = tf.placeholder(tf.int32, (None,))
+      yes, no = tf.constant(True), tf.constant(False)
+      algorithm = config['algorithm'](
+        batch, None, yes, no, attr_dict.AttrDict(config)
+      )
+      everyone = tf.range(WORKERS)
+      self._begin = algorithm.begin_episode(self._rows)
+      self._perform = algorithm.perform(everyone, self._observ)
+      self._experience = algorithm.experience(
+        everyone, self._observ, self._action, self._reward, None, None
+      )
+      self._end = algorithm.end_episode(self._rows)
+      self.variables = find_variables()
+      options = tf.ConfigProto(
+        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1
+      )
+      self.sess = tf.Session(graph=self._graph, config=options)
+      self.sess.run(tf.global_variables_initializer())
+
+  def read(self):
+    return self.sess.run(self.variables)
+
+  def step(self, row, done):
+    """What one step of `agents.tools.simulate` does, without environments."""
+    starting = np.flatnonzero(row['/masks'][:, 0] == 0)
+    self.sess.run(self._begin, {self._rows: starting})
+    observ = {self._observ: row['/observations/agent']}
+    self.sess.run(self._perform, observ)
+    feed = {
+      self._action: row['/agents/agent/actions'],
+      self._reward: row['/rewards'][:, 0],
+    }
+    self.sess.run(self._experience, {**observ, **feed})
+    self.sess.run(self._end, {self._rows: np.flatnonzero(done)})
+
+
+def find_variables():
+  """Dict from short name to variable, of all that agent and reference share.
+
+  The powers of Adam are named after the place in the graph.
+  """
+  return {
+    x.op.name.removeprefix('agent/')
+    if '/beta' not in x.op.name
+    else x.op.name.rpartition('/')[2]: x
+    for x in tf.global_variables()
+    if not re.search('_temporary|memory', x.op.name)
+  }
+
+
+@pytest.mark.parametrize('network', ['feed_forward', 'recurrent'])
+def test_equals_algorithm_with_own_memory(network):
+  """Bitwise: weights, slots of Adam, filters and penalty of two updates.
+
+  Episodes reach over the updates, and one that ends together with the last
+  one that fits is dropped.
+  """
+  config = make_config(network=getattr(networks, f'{network}_gaussian'))
+  reference = Reference(config)
+  with make_agent(config) as agent:
+    variables, sess = find_variables(), tf.get_default_session()
+    assert set(variables) == set(reference.variables)
+    for name, value in reference.read().items():
+      variables[name].load(value, sess)
+    initial = reference.read()
+    explorer = Explorer(agent, Stream())
+    for _ in range(3):
+      chunk = explorer.explore(config['update_every'], reference.step)
+      agent.memory['train'].store(chunk)
+      agent.update()
+      expected = reference.read()
+      for name, value in sess.run(variables).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+  assert {'normalize_observ/mean', 'normalize_reward/var_sum'} < set(expected)
+  assert any('Adam' in x for x in expected)
+  same = [k for k, v in expected.items() if np.array_equal(v, initial[k])]
+  assert set(same) <= {'penalty/penalty'}, same
+
+
+def test_evaluation_takes_means_and_counts_nothing():
+  with make_agent(make_config()) as agent:
+    explorer = Explorer(agent, Stream())
+    agent.memory['train'].store(explorer.explore(4))
+    agent.update()
+    sess = tf.get_default_session()
+    before = sess.run(find_variables())
+    observ = np.random.default_rng(1).normal(size=(5, OBSERV))
+    arguments = {'agent': observ.astype(np.float32)}, np.zeros((5, 1))
+    result = agent.action_generator(*arguments, np.ones((5, 1)), True)
+    again = agent.action_generator(*arguments, np.ones((5, 1)), True)
+    after = sess.run(find_variables())
+    np.testing.assert_equal(before, after)
+    mean = result['artifacts']['mean']
+    np.testing.assert_array_equal(result['actions'], mean)
+    np.testing.assert_array_equal(result['actions'], again['actions'])
+    sampled = agent.action_generator(*arguments, np.ones((5, 1)))
+    assert (sampled['actions'] != sampled['artifacts']['mean']).all()
+    np.testing.assert_array_equal(sampled['artifacts']['mean'], mean)
+    assert sess.run(find_variables()['normalize_observ/count']) == (
+      before['normalize_observ/count'] + 5
+    )
+
+
+def test_memory_of_network_begins_with_the_episode():
+  """States of recurrent networks are those of explorers, masks reset them."""
+  config = make_config(network=networks.recurrent_gaussian)
+  with make_agent(config) as agent:
+    assert agent.hidden_size == config['policy_layers'][-1]
+    observ = {'agent': np.ones((2, OBSERV), np.float32)}
+    state = np.full((2, agent.hidden_size), 0.5, np.float32)
+    masks = np.array([[0], [1]], np.float32)
+    result = agent.action_generator(observ, state, masks, True)
+    fresh = agent.action_generator(
+      observ, agent.reset_hidden_state(2), masks, True
+    )
+    for key in ('actions', 'hidden_state'):
+      np.testing.assert_array_equal(result[key][0], fresh[key][0])
+      assert (result[key][1] != fresh[key][1]).all(), key
+
+
+def test_waits_for_enough_episodes():
+  """No update before there are `update_every`; the monitor gets its numbers."""
+  session = sessions.SmallSession()
+  with make_agent(make_config(), session) as agent:
+    explorer = Explorer(agent, Stream())
+    agent.update()
+    agent.memory['train'].store(explorer.explore(2))
+    agent.update()
+    assert not session.monitor.pack()
+    assert agent.step() == {}
+    state = agent.state_dict()
+    agent.load_state_dict(state)
+    agent.memory['train'].store(explorer.explore(2))
+    agent.update()
+    values = session.monitor.pack()
+    names = ('kl_change', 'penalty', 'avg_policy_loss', 'episode_length')
+    assert {f'/update/agent/{x}' for x in names} <= set(values)
+    length = values['/update/agent/episode_length']
+    assert length['num'] == 1 and length['sum'] == np.mean([2, 3, 3, 5])
+
+
+@pytest.mark.parametrize('key', ['network', 'max_length'])
+def test_configuration_has_to_be_complete(key):
+  with pytest.raises(errors.UsageError, match=key):
+    with make_agent(make_config(**{key: None})):
+      pass
+
+
+def test_refuses_other_spaces():
+  discrete = {'typ': 'Discrete', 'dim': 3, 'lim': None}
+  config = plain_data.to_plain(make_config())
+  arguments = [
+    ('observations', {'observation_space': None, 'action_space': box(2)}),
+    ('actions', {'observation_space': box(4), 'action_space': discrete}),
+    ('vectors', {'observation_space': box(4), 'action_space': box(2, 2)}),
+  ]
+  for words, spaces in arguments:
+    with pytest.raises(errors.UsageError, match=words):
+      ppo.PPOAgent(sessions.SmallSession(), {}, config=config, **spaces)

@@ -1,0 +1,118 @@
+"""Parameters of PPO, and a session that is run with them."""
+
+import os
+
+import numpy as np
+import pytest
+
+from agents import configs
+from agents import environments
+from agents.pipeline import env_config
+from agents.pipeline import settings
+from agents.pipeline.params import ppo_cheetah
+from agents.pipeline.params import ppo_pendulum
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import plain_data
+from tests import processes
+
+MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}
+
+
+@pytest.mark.parametrize('name', MODULES)
+def test_values_are_those_of_the_configuration(name, tmp_path):
+  """Nothing is copied; the tree is plain data and survives YAML."""
+  module, config = MODULES[name], getattr(configs, name)()
+  tree = module.gen_params(module.cpanel)
+  agent = tree['agents']['agent']['args']
+  assert agent['config'] == {**plain_data.to_plain(config), 'logdir': None}
+  path = str(tmp_path / 'params.yaml')
+  files.write_yaml(path, tree)
+  assert files.read_yaml(path) == tree
+  assert tree['env']['name'] == config['env']
+  assert agent['num_workers'] == config['num_agents']
+  train, test = (tree['explorer'][x]['args'] for x in ('train', 'test'))
+  assert train['n_episodes'] == config['update_every']
+  assert test['n_episodes'] == config['eval_episodes']
+  assert train['num_workers'] == test['num_workers'] == config['num_agents']
+
+
+def test_environment_is_that_of_the_original():
+  """The wrappers give the numbers of `agents.environments.wrapped`."""
+  tree = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
+  config = configs.pybullet_pendulum()
+  ours = env_config.make(tree['env'])
+  theirs = environments.wrapped(config['env'], config['max_length'])
+  ours.seed(3)
+  theirs.seed(3)
+  np.testing.assert_array_equal(ours.reset(), theirs.reset())
+  random = np.random.default_rng(0)
+  for _ in range(4):
+    action = 2 * random.normal(size=1).astype(np.float32)
+    for x, y in zip(ours.step(action)[:3], theirs.step(action)[:3]):
+      np.testing.assert_array_equal(x, y)
+      assert np.asarray(x).dtype == np.asarray(y).dtype
+
+
+def test_overrides():
+  cpanel = settings.update_cpanel(
+    ppo_pendulum.cpanel,
+    {
+      'model_name': 'InvertedDoublePendulumBulletEnv-v0',
+      'gamma': 0.9,
+      'num_workers': 2,
+      'ppo': {'network': 'recurrent_gaussian', 'max_length': 50},
+    },
+  )
+  tree = ppo_pendulum.gen_params(cpanel)
+  config = tree['agents']['agent']['args']['config']
+  assert config['discount'] == 0.9
+  assert config['network'] == {
+    'reference': 'agents.networks:recurrent_gaussian'
+  }
+  assert tree['agents']['agent']['args']['observation_space']['dim'] == [9]
+  assert tree['env']['wrappers'][0]['args'] == {'duration': 50}
+  assert tree['explorer']['train']['args']['num_workers'] == 2
+
+
+@pytest.mark.parametrize(
+  'given, words',
+  [
+    ({'config': 'pybullet_pendul'}, 'pybullet_pendulum'),
+    ({'ppo': {'learning_rat': 1}}, 'learning_rate'),
+    ({'gamma': 'high'}, 'discount'),
+    ({'config': 'pybullet_minitaur'}, 'id'),
+    ({'model_name': 'CartPole-v1'}, 'continuous'),
+    ({'model_name': 'Pendul-v1'}, 'Pendulum-v1'),
+  ],
+)
+def test_mistakes(given, words):
+  cpanel = settings.update_cpanel(ppo_pendulum.cpanel, given)
+  with pytest.raises(errors.UsageError, match=words):
+    ppo_pendulum.gen_params(cpanel)
+
+
+def test_session(tmp_path):
+  """Train, resume and play with the command line; exit code 0."""
+  small = (
+    '{"number_epochs": 2, "epoch_size": 1, "n_episodes": 2, "num_workers": 2, '
+    '"n_update": 2, "max_exec_iter": 1, "env_processes": 0, '
+    '"ppo": {"eval_episodes": 2, "policy_layers": [5], "max_length": 20}}'
+  )
+  path = os.path.join(tmp_path, 'small')
+  run = ('-m', 'scripts.main')
+  quiet = ('--no-monitor-cpu', '--no-monitor-gpu')
+  params = ('--params', 'agents.pipeline.params.ppo_pendulum')
+  place = ('--session-path', str(tmp_path), '--session-name', 'small')
+  processes.run_python(*run, *params, '--cpanel', small, *place, *quiet)
+  load = ('--load-checkpoint', path)
+  output = processes.run_python(*run, *load, '--resume', *quiet)
+  assert 'epoch 2' in output
+  for name in ('checkpoint-0', 'checkpoint-1', 'checkpoint-2'):
+    assert os.path.exists(os.path.join(path, 'checkpoints', name, 'COMPLETE'))
+  for name in ('done.lock', 'params.yaml', 'cpanel.json', 'varlog.json'):
+    assert os.path.exists(os.path.join(path, name)), name
+  output = processes.run_python(
+    *run, *load, '--play', '--play-episodes', '1', '--dry-run', *quiet
+  )
+  assert 'reward/eval/episodic' in output
