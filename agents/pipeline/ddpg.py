@@ -41,7 +41,8 @@ class DDPGAgent(agent.AgentBase):
     sampler: Function from the memories to a batch, None if there is none yet.
 
   Raises:
-    UsageError: If the spaces are not of the right kind.
+    UsageError: If the spaces are not of the right kind, or there are several
+      ranks of MPI.
   """
 
   def __init__(
@@ -63,6 +64,11 @@ class DDPGAgent(agent.AgentBase):
     noise_sigma=0.2,
   ):
     super().__init__(session, memory, name, action_space)
+    if session.comm.Get_size() > 1:
+      raise errors.UsageError(
+        f'DDPG learns in one process, but there are {session.comm.Get_size()}; '
+        'start it without mpirun and raise num_workers instead.'
+      )
     self._low, self._high = _check_spaces(name, action_space, observation_space)
     self._key = observation_key
     self._gamma, self._polyak = gamma, polyak

@@ -225,6 +225,8 @@ class GymExplorer(explorer.ExplorerBase):
         self._restart(row, observation)
 
   def _define_workers(self, env, seed, record, kwargs):
+    # As the runner seeds the ranks of MPI, each has episodes of its own.
+    first_seed = (seed or 0) + 1000000 * self.session.comm.Get_rank()
     csv_folder = self.session.folder('monitor')
     video_folder = self.session.folder('videos') if record else None
     if csv_folder:
@@ -234,7 +236,7 @@ class GymExplorer(explorer.ExplorerBase):
       functools.partial(
         worker.Worker,
         env,
-        None if seed is None else seed + rank,
+        None if seed is None else first_seed + rank,
         csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
         video_folder and os.path.join(video_folder, str(rank)),
         kwargs,

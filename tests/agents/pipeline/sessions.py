@@ -6,6 +6,7 @@ import types
 from agents.pipeline import logs
 from agents.pipeline import profiler
 from agents.pipeline import writers
+from agents.tools import mpi
 
 
 class SmallSession:
@@ -17,6 +18,7 @@ class SmallSession:
 
   def __init__(self, path=None):
     self.path = path and str(path)
+    self.comm = mpi.world()
     self.args = types.SimpleNamespace()
     self.is_dry_run = path is None
     self.is_loading = self.is_playing = self.is_resumed = False

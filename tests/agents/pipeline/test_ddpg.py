@@ -213,3 +213,15 @@ def test_without_data_nothing_happens(session):
 def test_wrong_spaces(session, spaces, message):
   with pytest.raises(errors.UsageError, match=message):
     make_agent(session, **spaces)
+
+
+def test_several_ranks_are_refused(session):
+  """Their networks would drift apart."""
+
+  class Pair:
+    def Get_size(self):
+      return 2
+
+  session.comm = Pair()
+  with pytest.raises(errors.UsageError, match='there are 2'):
+    make_agent(session)

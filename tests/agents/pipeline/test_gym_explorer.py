@@ -11,6 +11,7 @@ from agents.pipeline import checkpoints
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.tools import errors
+from tests import processes
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents
 
@@ -38,10 +39,10 @@ def column(chunk, key, index=0):
   return chunk[key][..., index].tolist()
 
 
-@pytest.mark.parametrize('processes', [0, 2])
-def test_chunk_of_two_workers(session, processes):
+@pytest.mark.parametrize('count', [0, 2])
+def test_chunk_of_two_workers(session, count):
   """Acceptance test 2: episodes of 3 steps, chunks of 5 and a half-step."""
-  explorer = make(session, num_workers=2, processes=processes)
+  explorer = make(session, num_workers=2, processes=count)
   try:
     first, second = explorer.update(), explorer.update()
   finally:
@@ -203,12 +204,10 @@ def test_two_agents(session):
     make(session, wrong, env=env)
 
 
-@pytest.mark.parametrize('processes', [0, 1])
-def test_nan_is_an_error(session, processes):
+@pytest.mark.parametrize('count', [0, 1])
+def test_nan_is_an_error(session, count):
   """The message names worker, key and step."""
-  explorer = make(
-    session, kwargs={'nan_at': 2}, num_workers=2, processes=processes
-  )
+  explorer = make(session, kwargs={'nan_at': 2}, num_workers=2, processes=count)
   message = 'Worker 0 of the train explorer .* /observations/agent after step 2'
   with pytest.raises(ValueError, match=message):
     explorer.update()
@@ -343,3 +342,33 @@ def test_chunks_fit_memories(session):
   finals = stored['/final_observations/agent'][0, :, 0]
   assert np.isfinite(finals).tolist() == [x == 2 for x in times]
   assert not [x for x in stored if x.startswith('/infos')]
+
+
+@pytest.mark.render
+def test_video_of_mujoco(session):
+  """Rendered by OpenGL, and so in a process without TensorFlow."""
+  pytest.importorskip('gymnasium_robotics')
+  agents = {'agent': toy_agents.CountingAgent(session, size=4)}
+  explorer = make(
+    session,
+    agents,
+    'eval',
+    env={'name': 'FetchReach-v4'},
+    n_episodes=1,
+    processes='auto',
+  )
+  try:
+    chunk = explorer.update()
+  finally:
+    explorer.close()
+  assert chunk['/observations/desired_goal'].shape == (1, 51, 3)
+  assert column(chunk, '/truncations')[0] == [0] * 49 + [1, 0]
+  assert len(os.listdir(os.path.join(session.folder('videos'), '0'))) == 1
+
+
+def test_processes_are_free_of_tensorflow():
+  """Modules that workers import, and those that they come from."""
+  names = ('worker', 'env_pool', 'env_config', 'gym_explorer', 'memory')
+  imports = ', '.join(f'agents.pipeline.{x}' for x in names)
+  code = f'import sys, {imports}; print("tensorflow" in sys.modules)'
+  assert processes.run_python('-c', code).split() == ['False']
