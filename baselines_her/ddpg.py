@@ -270,14 +270,8 @@ class DDPG:
 
   def sample_batches(self, count):
     """Arrays of several batches [count, batch, ...], see `sample_batch`."""
-    batches = None
-    for index in range(count):
-      batch = self.sample_batch()
-      if batches is None:
-        batches = [np.empty((count, *x.shape), np.float32) for x in batch]
-      for array, values in zip(batches, batch):
-        array[index] = values
-    return batches
+    batches = [self.sample_batch() for _ in range(count)]
+    return [np.array(values, np.float32) for values in zip(*batches)]
 
   def train_on(self, batches):
     """Update once for each batch of `sample_batches`; returns the losses."""

@@ -1,0 +1,1 @@
+"""Parameters of trainings with HER in the pipeline; see `common`."""

@@ -1,0 +1,151 @@
+"""What the parameters of all trainings with HER have in common."""
+
+from baselines_her import config
+from baselines_her import demonstrations
+from baselines_her import settings as settings_lib
+
+# Settings that the pipeline has other names for, or that follow from others.
+_RENAMED = {
+  'n_cycles': 'epoch_size',
+  'rollout_batch_size': 'num_workers',
+}
+_DERIVED = ('bc_loss',)
+
+
+def make_cpanel(env_name, number_epochs):
+  """Control panel with the default settings for an environment.
+
+  Args:
+    env_name: Id of the environment.
+    number_epochs: Number of epochs.
+
+  Returns:
+    Dict of plain data. `epoch_size` are cycles per epoch, `num_workers`
+    environments per rank; for the others see `config.DEFAULT_PARAMS`.
+  """
+  defaults = config.define_params(
+    env_name, config.DEFAULT_PARAMS['replay_strategy'], None
+  )
+  panel = {
+    'model_name': env_name,
+    'seed': 0,
+    'number_epochs': number_epochs,
+    'epoch_size': defaults['n_cycles'],
+    'n_batches': defaults['n_batches'],
+    'batch_size': defaults['batch_size'],
+    'num_workers': defaults['rollout_batch_size'],
+    'test_activate': True,
+    'test_interval': 1,
+    'save_interval': 1,
+    'memory_save': 'final',
+    'max_exec_time': None,
+    'max_exec_iter': None,
+    'policy_save_interval': 5,
+    'clip_return': True,
+    'demo_file': None,
+  }
+  for name in config.DEFAULT_PARAMS:
+    if name not in _RENAMED and name not in _DERIVED:
+      panel[name] = defaults[name]
+  return panel
+
+
+def gen_params(cpanel):
+  """Tree of parameters; makes an environment to ask for its sizes.
+
+  Args:
+    cpanel: Dict of `make_cpanel`.
+
+  Returns:
+    Nested dict of plain data.
+
+  Raises:
+    UsageError: If a value makes no sense or the environment does not fit.
+  """
+  _check(cpanel)
+  env = _describe_env(cpanel['model_name'], cpanel['seed'])
+  if cpanel['demo_file']:
+    demonstrations.check(cpanel['demo_file'], cpanel['num_demo'], env['T'])
+  settings = {k: cpanel[k] for k in config.DEFAULT_PARAMS if k in cpanel}
+  settings['rollout_batch_size'] = cpanel['num_workers']
+  # Says how often to repeat, which is an argument of the explorer.
+  n_test_rollouts = settings.pop('n_test_rollouts')
+  shared = {'env': env, 'settings': settings}
+  more = {
+    'train': {},
+    'test': {'n_rollouts': n_test_rollouts},
+    'eval': {},
+  }
+  if not cpanel['test_activate']:
+    more.pop('test')
+  return {
+    'runner': _define_runner(cpanel),
+    # One thread in the calling one: the same numbers every time, and small
+    # graphs are quicker so.
+    'tf': {'intra_op': 1, 'inter_op': -1},
+    'env': env,
+    'memory': {
+      'train': {'name': 'baselines_her.pipeline.HERMemory', 'args': shared}
+    },
+    'agents': {
+      'agent': {
+        'name': 'baselines_her.pipeline.HERAgent',
+        'args': {
+          **shared,
+          'clip_return': cpanel['clip_return'],
+          'policy_save_interval': cpanel['policy_save_interval'],
+          'demo_file': cpanel['demo_file'],
+        },
+      }
+    },
+    'explorer': {
+      mode: {
+        'name': 'baselines_her.pipeline.HERExplorer',
+        'args': {**shared, **args},
+      }
+      for mode, args in more.items()
+    },
+  }
+
+
+def _define_runner(cpanel):
+  mode = 'test' if cpanel['test_activate'] else 'train'
+  return {
+    'name': 'agents.pipeline.runner.Runner',
+    'n_epochs': cpanel['number_epochs'],
+    'n_cycles': cpanel['epoch_size'],
+    'max_time': cpanel['max_exec_time'],
+    'max_iter': cpanel['max_exec_iter'],
+    'randargs': {'seed': cpanel['seed']},
+    'test_act': cpanel['test_activate'],
+    'test_int': cpanel['test_interval'],
+    'save_int': cpanel['save_interval'],
+    'memory_save': cpanel['memory_save'],
+    'score': f'/success/{mode}',
+  }
+
+
+def _describe_env(env_name, seed):
+  """Name, seed, time limit and sizes of an environment.
+
+  The environment is made in this process, as it renders nothing and draws
+  from a generator of its own; training makes one here as well, for rewards.
+  """
+  params = config.prepare_params(
+    config.define_params(
+      env_name, config.DEFAULT_PARAMS['replay_strategy'], None
+    )
+  )
+  dims = config.configure_dims(params)
+  config.cached_make_env(params['make_env']).close()
+  return {'name': env_name, 'seed': seed, 'T': params['T'], 'dims': dims}
+
+
+def _check(cpanel):
+  settings_lib.check_values(
+    {x: cpanel[x] for x in ('replay_strategy', 'demo_file')},
+    {
+      **{k: cpanel[k] for k in config.DEFAULT_PARAMS if k in cpanel},
+      **{old: cpanel[new] for old, new in _RENAMED.items()},
+    },
+  )

@@ -1,0 +1,185 @@
+"""Rollouts of whole episodes as an explorer of the pipeline."""
+
+import numpy as np
+
+from agents.pipeline.explorer import ExplorerBase
+from baselines_her import config
+from baselines_her import envs
+from baselines_her import play
+from baselines_her import vec_env
+from baselines_her import video_recorder
+from baselines_her.pipeline import chunks
+from baselines_her.rollout import RolloutWorker
+
+# What is shown begins elsewhere than what was trained on.
+_EVAL_SEED = 101
+
+
+class HERExplorer(ExplorerBase):
+  """Holds a `RolloutWorker`.
+
+  Training and tests share their environments, as in the stand-alone training,
+  whose numbers depend on it. The explorer that shows (`eval`) opens a window
+  or writes one video per episode.
+
+  Args:
+    session: Session that the explorer runs in.
+    agents: Dict from name to the only agent, a `HERAgent`.
+    mode: One of `train`, `test` and `eval`.
+    env: Dict of the `name`, the `seed`, the time limit `T` and the `dims` of
+      the environment.
+    settings: Dict of settings of `config.DEFAULT_PARAMS`.
+    n_rollouts: Number of rollouts per update.
+
+  Attributes:
+    worker: The `RolloutWorker`.
+    venv: Its vector of environments.
+  """
+
+  def __init__(
+    self, session, agents, mode='train', *, env, settings, n_rollouts=1
+  ):
+    super().__init__(session, agents, mode, win_size=-1)
+    ((self._name, self._agent),) = agents.items()
+    self._n_rollouts = n_rollouts
+    self._render = self._choose_render()
+    num_envs = 1 if mode == 'eval' else settings['rollout_batch_size']
+    # Explorers may be made in any order.
+    other = {'train': 'test', 'test': 'train'}.get(mode)
+    shared = self._agent.explorers.get(other)
+    self._owns_venv = shared is None
+    self.venv = shared.venv if shared else self._make_venv(env, num_envs)
+    self.worker = self._make_worker(env, settings, num_envs)
+    # Not before now, as the worker resets what it is given.
+    recorded = self._render == 'rgb_array'
+    self._recorder = self._make_recorder() if recorded else None
+    self.worker.venv = _TimedVenv(self._recorder or self.venv, session.profiler)
+    self._agent.explorers[mode] = self
+
+  def update(self):
+    """Play episodes.
+
+    Returns:
+      Chunk of the last rollout, one episode per environment; see
+      `chunks.from_episode`.
+    """
+    worker, monitor = self.worker, self.session.monitor
+    for _ in range(self._n_rollouts):
+      episode = worker.generate_rollouts()
+      self.n_episode = worker.n_episodes
+      self._count_steps(worker.T, worker.rollout_batch_size)
+      monitor(f'/success/{self.mode}', worker.success_history[-1])
+      if worker.compute_Q:
+        monitor(f'/q/{self.mode}', worker.Q_history[-1])
+    with self.session.profiler('poststep'):
+      if self._recorder:
+        self._recorder.finish()
+      return chunks.from_episode(episode, self._name)
+
+  def reset(self):
+    """Begin new statistics; every rollout begins new episodes anyway."""
+    self.worker.clear_history()
+
+  def close(self):
+    if self._owns_venv:
+      self.venv.close()
+
+  def state_dict(self):
+    state = {**super().state_dict(), 'worker': self.worker.state_dict()}
+    if self.mode == 'train':
+      state['envs'] = self.venv.get_states()
+    return state
+
+  def load_state_dict(self, state):
+    super().load_state_dict(state)
+    self.worker.load_state_dict(state['worker'])
+    if self.mode == 'train':
+      self.venv.set_states(state['envs'])
+
+  def _make_venv(self, env, num_envs):
+    name, seed = env['name'], env['seed']
+    if envs.resolve(name) != name:
+      self.session.logger.warn(
+        f'{name} is not runnable any more, using {envs.resolve(name)}.'
+      )
+    if self.mode == 'eval' and seed is not None:
+      seed += _EVAL_SEED
+    return vec_env.make_vec_env(
+      name,
+      'robotics',
+      num_envs,
+      seed,
+      render=self._render,
+      folder=self.session.folder('monitor'),
+    )
+
+  def _choose_render(self):
+    """Mode to render in: to a window, to a video, or not at all."""
+    if self.mode != 'eval':
+      return None
+    if self.session.comm.Get_rank() == 0 and play.has_display():
+      return 'human'
+    return 'rgb_array' if self.session.path else None
+
+  def _make_worker(self, env, settings, num_envs):
+    exploits = self.mode != 'train'
+    settings = {**config.DEFAULT_PARAMS, **settings}
+    return _TimedWorker(
+      self.session.profiler,
+      self.venv,
+      self._agent.policy,
+      env['dims'],
+      self.session.logger,
+      env['T'],
+      num_envs,
+      exploit=exploits,
+      use_target_net=exploits and settings['test_with_polyak'],
+      compute_Q=exploits,
+      noise_eps=settings['noise_eps'],
+      random_eps=settings['random_eps'],
+    )
+
+  def _make_recorder(self):
+    """Environments of which a video is made from each reset to `finish`."""
+    return video_recorder.VecVideoRecorder(
+      self.venv, self.session.folder('videos'), lambda step: True, np.inf
+    )
+
+
+class _TimedWorker(RolloutWorker):
+  """Worker that tells the profiler when it acts and steps.
+
+  Args:
+    profiler: `Profiler`.
+    *args: Arguments of `RolloutWorker`.
+    **kwargs: Arguments of `RolloutWorker`.
+  """
+
+  def __init__(self, profiler, *args, **kwargs):
+    self._profiler = profiler
+    super().__init__(*args, **kwargs)
+
+  def _act(self, Qs):
+    with self._profiler('prestep'), self._profiler('graph'):
+      return super()._act(Qs)
+
+
+class _TimedVenv:
+  """Vector of environments whose steps and resets the profiler sees.
+
+  Args:
+    venv: Vector of environments.
+    profiler: `Profiler`.
+  """
+
+  def __init__(self, venv, profiler):
+    self._venv = venv
+    self._profiler = profiler
+
+  def step(self, actions):
+    with self._profiler('envstep'):
+      return self._venv.step(actions)
+
+  def reset(self):
+    with self._profiler('envstep'):
+      return self._venv.reset()

@@ -1,0 +1,394 @@
+"""HER through the pipeline: the numbers of the stand-alone training."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from agents.pipeline import logs
+from agents.pipeline.session import Session
+from agents.tools import errors
+from agents.tools import stopping
+from agents.tools.tf1 import tf
+from baselines_her import demonstrations
+from baselines_her import her
+from baselines_her import logger
+from baselines_her import vec_env
+from baselines_her.params import common
+from baselines_her.pipeline import chunks
+from tests.baselines_her import toy
+
+STEPS = 10
+SEED = 2
+SMALL = {
+  'n_batches': 3,
+  'batch_size': 8,
+  'hidden': 8,
+  'layers': 1,
+  'buffer_size': 200,
+  'n_test_rollouts': 2,
+}
+# Full after four episodes, so that chance overwrites some.
+CROWDED = {**SMALL, 'buffer_size': 40}
+
+# This module is one of parameters, too.
+cpanel = {
+  **common.make_cpanel('ToyPoint-v0', number_epochs=2),
+  **SMALL,
+  'epoch_size': 2,
+  'seed': SEED,
+}
+gen_params = common.gen_params
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch):
+  """Environments are toys in this process, whatever their number."""
+
+  def make_vec_env(env_id, env_type, num_env, seed, **unused):
+    return toy.vec_env(STEPS, range(seed, seed + num_env))
+
+  toy.use_toy(monkeypatch, STEPS)
+  monkeypatch.setattr(vec_env, 'make_vec_env', make_vec_env)
+  monkeypatch.setattr('baselines_her.envs.resolve', lambda name: name)
+
+
+def collect(policy, venv):
+  """All that decides about the future of a training."""
+  variables = policy.sess.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
+  held = policy.buffer.state_dict()
+  slots = policy.Q_adam.get_slots() + policy.pi_adam.get_slots()
+  return {
+    **dict(zip([x.name for x in variables], policy.sess.run(variables))),
+    **{f'adam {index}': x for index, x in enumerate(slots)},
+    **{f'replay {key}': value for key, value in held.items()},
+    'random': np.random.uniform(size=3),
+    'envs': np.array([x[1] for x in venv.get_states()]),
+  }
+
+
+def train(path, *args, **panel):
+  """Train through the pipeline.
+
+  Returns:
+    Dict of arrays that describe its end, and the runner.
+  """
+  if '--load-checkpoint' not in args:
+    args = (
+      *('--params', 'tests.baselines_her.test_pipeline'),
+      *('--session-path', str(path), '--session-name', 'run', *args),
+    )
+  # What the command line would get as JSON.
+  session = Session([*args, '--no-monitor-cpu', '--no-monitor-gpu'])
+  try:
+    session.params = session.params if session.is_loading else tree(panel)
+    with session.graph.as_default(), session.tf_session().as_default():
+      runner = session.make_runner()
+      runner.start(session)
+      runner.train()
+      explorer = runner.explorer['train']
+      return collect(runner.agents['agent'].policy, explorer.venv), runner
+  finally:
+    session.finalize()
+
+
+def tree(panel):
+  return gen_params({**cpanel, **panel})
+
+
+def learn(folder, epochs, num_envs=1, demo_file=None, **settings):
+  """Train without the pipeline; returns the same and the rows of the log."""
+  logged = logger.scoped_configure(str(folder), ['json'])
+  with tf.Graph().as_default(), toy.session(), logged:
+    env = vec_env.make_vec_env('ToyPoint-v0', 'robotics', num_envs, SEED)
+    policy = her.learn(
+      network='mlp',
+      env=env,
+      total_timesteps=epochs * 2 * STEPS * num_envs,
+      seed=SEED,
+      override_params={'n_cycles': 2, **settings},
+      save_path=str(folder / 'policies'),
+      demo_file=demo_file,
+    )
+    rows = logger.read_json(str(folder / 'progress.json'))
+    return collect(policy, env), rows
+
+
+def assert_same(found, wanted):
+  assert set(found) == set(wanted) and len(wanted) > 20
+  for key, value in wanted.items():
+    np.testing.assert_array_equal(found[key], value, err_msg=key)
+
+
+def record_demos(path):
+  """Three episodes of a point that goes straight to its goal."""
+  env = toy.ToyPoint(STEPS, seed=5)
+  episodes = []
+  for _ in range(3):
+    obs, actions, infos = [env.reset()], [], []
+    for _ in range(STEPS):
+      way = obs[-1]['desired_goal'] - obs[-1]['achieved_goal']
+      actions.append(np.clip(2 * way, -1, 1))
+      step = env.step(actions[-1])
+      obs.append(step[0])
+      infos.append(step[3])
+    episodes.append((obs, actions, infos))
+  demonstrations.save(str(path), *zip(*episodes))
+  return str(path)
+
+
+@pytest.mark.parametrize(
+  'num_envs, settings',
+  [
+    (1, SMALL),
+    (1, CROWDED),
+    (3, {**SMALL, 'relative_goals': True, 'replay_strategy': 'none'}),
+    (2, {**SMALL, 'test_with_polyak': True, 'scope': 'other', 'max_u': 0.5}),
+  ],
+)
+def test_equals_stand_alone(tmp_path, num_envs, settings):
+  """Weights, optimiser, replay, random numbers and statistics, to the bit."""
+  settings = {**settings, 'n_test_rollouts': 30}
+  wanted, rows = learn(tmp_path / 'alone', 2, num_envs, **settings)
+  found, _ = train(tmp_path, num_workers=num_envs, **settings)
+  assert_same(found, wanted)
+  log = logs.read(str(tmp_path / 'run' / 'varlog.json'))
+  means = {k: np.divide(v['sum'], v['num']) for k, v in log.items()}
+  assert list(log['/success/test']['num']) == [30, 30]
+  assert list(log['/update/loss_critic']['num']) == [6] * 2
+  for name, key in (
+    ('/success/test', 'test/success_rate'),
+    ('/success/train', 'train/success_rate'),
+    ('/q/test', 'test/mean_Q'),
+    ('/stats_o/mean', 'stats_o/mean'),
+    ('/stats_g/std', 'stats_g/std'),
+  ):
+    wanted = [row[key] for row in rows]
+    if 'success' in name:
+      assert list(means[name]) == wanted
+    else:
+      # The stand-alone log sums numbers of 32 bits.
+      np.testing.assert_allclose(means[name], wanted, 1e-6)
+  assert any(row['test/success_rate'] for row in rows)
+  for name in ('policy_best.pkl', 'policy_latest.pkl', 'policy_0.pkl'):
+    states = [
+      load_policy(tmp_path / x / 'policies' / name) for x in ('alone', 'run')
+    ]
+    np.testing.assert_equal(*states)
+
+
+def load_policy(path):
+  """Weights and settings of a pickled policy."""
+  with tf.Graph().as_default(), toy.session():
+    state = pickle.loads(path.read_bytes()).__getstate__()
+  return {k: v for k, v in state.items() if k != 'subtract_goals'}
+
+
+def test_demonstrations(tmp_path):
+  """Imitation has the numbers of the stand-alone training, too."""
+  demos = record_demos(tmp_path / 'demos.npz')
+  settings = {**SMALL, 'num_demo': 3, 'demo_batch_size': 3, 'q_filter': 1}
+  wanted, _ = learn(tmp_path / 'alone', 2, 2, demo_file=demos, **settings)
+  found, runner = train(tmp_path, demo_file=demos, num_workers=2, **settings)
+  assert runner.agents['agent'].policy.demo_buffer.current_size == 3
+  assert_same(found, wanted)
+
+
+@pytest.mark.parametrize('settings', [SMALL, CROWDED])
+def test_resumed(tmp_path, settings):
+  """Two epochs, then two more: the same to the bit as four at once."""
+  panel = {**settings, 'number_epochs': 4, 'num_workers': 2}
+  wanted, whole = train(tmp_path / 'whole', **panel)
+  train(tmp_path / 'parts', max_exec_iter=2, **panel)
+  path = tmp_path / 'parts' / 'run'
+  assert not (path / 'done.lock').exists()
+  found, parts = train(None, '--load-checkpoint', str(path), '--resume')
+  assert_same(found, wanted)
+  assert (path / 'done.lock').exists()
+  for name in ('/success/train', '/success/test', '/q/test', '/stats_o/std'):
+    assert log_of(path, name) == log_of(tmp_path / 'whole' / 'run', name)
+  for key in ('best_score', 'best_epoch', 'i_frame'):
+    assert parts.state[key] == whole.state[key]
+  with np.load(path / 'checkpoints' / 'checkpoint-4' / 'states.npz') as one:
+    assert len(one.files) > 20
+
+
+def log_of(path, name):
+  log = logs.read(str(path / 'varlog.json'))[name]
+  return [list(log[x]) for x in ('epoch', 'episode', 'num', 'sum', 'min')]
+
+
+def test_interrupted_within_an_epoch(tmp_path, monkeypatch):
+  """The user stops after the first cycle of the second epoch."""
+  panel = {'number_epochs': 3, 'num_workers': 2}
+  wanted, _ = train(tmp_path / 'whole', **panel)
+  left = [4]  # Asked after each cycle and each epoch.
+
+  def requested():
+    left[0] -= 1
+    return left[0] <= 0
+
+  with monkeypatch.context() as patch:
+    patch.setattr(stopping, 'requested', requested)
+    _, runner = train(tmp_path / 'parts', **panel)
+  assert (runner.state['i_epoch'], runner.state['i_cycle']) == (1, 1)
+  path = tmp_path / 'parts' / 'run'
+  found, _ = train(None, '--load-checkpoint', str(path), '--resume')
+  assert_same(found, wanted)
+  name = '/success/train'
+  assert log_of(path, name) == log_of(tmp_path / 'whole' / 'run', name)
+
+
+@pytest.fixture
+def started(tmp_path):
+  """Runner whose parts are built, in its graph and session."""
+  session = Session(
+    ['--params', 'tests.baselines_her.test_pipeline', '--dry-run']
+  )
+  session.params = tree({'num_workers': 3})
+  with session.graph.as_default(), session.tf_session().as_default():
+    runner = session.make_runner()
+    runner.start(session)
+    yield runner
+  session.finalize()
+
+
+def test_chunks(started):
+  """The table of keys, and back without loss."""
+  chunk = started.explorer['train'].update()
+  shapes = {key: value.shape for key, value in chunk.items()}
+  assert shapes == {
+    '/observations/observation': (3, STEPS, 4),
+    '/observations/achieved_goal': (3, STEPS, 2),
+    '/observations/desired_goal': (3, STEPS, 2),
+    '/agents/agent/actions': (3, STEPS, 2),
+    '/infos/is_success': (3, STEPS, 1),
+    '/masks': (3, STEPS, 1),
+  }
+  goals = chunk['/observations/desired_goal']
+  np.testing.assert_array_equal(goals[:, -1], goals[:, -2])
+  assert not chunk['/agents/agent/actions'][:, -1].any()
+  assert not chunk['/infos/is_success'][:, -1].any()
+  assert not chunk['/masks'][:, 0].any() and chunk['/masks'][:, 1:].all()
+  episode = chunks.to_episode(chunk)
+  assert episode['u'].shape == (3, STEPS - 1, 2)
+  again = chunks.from_episode(episode, 'agent')
+  for key, value in chunk.items():
+    np.testing.assert_array_equal(again[key], value)
+    assert again[key].dtype == value.dtype
+
+
+def test_counters(started):
+  """Frames and episodes of training; tests leave the meta data alone."""
+  explorer, tester = started.explorer['train'], started.explorer['test']
+  assert tester.venv is explorer.venv
+  explorer.update()
+  tester.reset()
+  tester.update()
+  assert (explorer.steps, explorer.timesteps) == (STEPS, 3 * STEPS)
+  assert (explorer.n_episode, tester.n_episode) == (3, 6)
+  meta = explorer.session.monitor.meta
+  assert (meta['frame'], meta['episode']) == (3 * STEPS, 3)
+  assert len(tester.worker.success_history) == 2
+  scopes = explorer.session.profiler.totals()
+  # Each of three rollouts resets once and steps STEPS times.
+  assert scopes['/envstep'][0] == 3 * (STEPS + 1)
+  assert scopes['/prestep/graph'][0] == 3 * STEPS
+
+
+def test_memory(started):
+  """Entries are episodes; contents can be moved to another memory."""
+  memory = started.memory['train']
+  for _ in range(2):
+    memory.store(started.explorer['train'].update())
+  assert memory.length == 6 and not memory.full
+  assert list(memory.get_index_valid_elements()) == list(range(6))
+  assert list(memory.get_index_move_n_steps(np.array([0, 6]), 3)) == [3, 9]
+  with pytest.raises(IndexError, match='0 to 9'):
+    memory.get_index_move_n_steps(np.array([7]), 3)
+  with pytest.raises(ValueError, match='read-only'):
+    memory.get_buffer()['u'][0] = 0
+  np.testing.assert_array_equal(
+    memory.get_buffer()['u'][3:6], memory.last_chunk()['u']
+  )
+  other = type(memory)(
+    memory.session, env=started.params['env'], settings={'buffer_size': 200}
+  )
+  other.load_state_dict(memory.state_dict())
+  assert other.length == 0
+  other.set_snapshot(memory.get_snapshot())
+  wanted, found = memory.buffer.state_dict(), other.buffer.state_dict()
+  assert found['n_transitions_stored'] == 60
+  np.testing.assert_equal(found, wanted)
+  small = type(memory)(
+    memory.session, env=started.params['env'], settings={'buffer_size': 50}
+  )
+  with pytest.raises(errors.UsageError, match='has room for 5'):
+    small.load_state_dict(memory.state_dict())
+
+
+def test_agent(started):
+  """Actions without exploration, uniform ones, and single steps."""
+  agent = started.agents['agent']
+  env = toy.vec_env(STEPS, [1, 2, 3])
+  obs = env.reset()
+  hidden, masks = agent.reset_hidden_state(3), np.zeros((3, 1), np.float32)
+  first, second = (
+    agent.action_generator(obs, hidden, masks, deterministic=True)
+    for _ in range(2)
+  )
+  np.testing.assert_array_equal(first['actions'], second['actions'])
+  noisy = agent.action_generator(obs, hidden, masks)
+  assert (noisy['actions'] != first['actions']).any()
+  assert first['actions'].shape == (3, 2)
+  assert first['artifacts']['Q'].shape == (3, 1)
+  single = {key: value[:1] for key, value in obs.items()}
+  found = agent.action_generator(single, hidden, masks, deterministic=True)
+  np.testing.assert_allclose(found['actions'], first['actions'][:1], 1e-5)
+  uniform = agent.random_action_generator(5)['actions']
+  assert uniform.shape == (5, 2) and np.abs(uniform).max() <= 1
+  started.memory['train'].store(started.explorer['train'].update())
+  agent.policy.update_stats(started.memory['train'].last_chunk())
+  losses = agent.step()
+  assert losses['loss_critic'] > 0 and agent.policy.Q_adam.t == 1
+
+
+def test_normal_networks_are_shared_by_nobody(started):
+  """A second agent in the same scope would not be saved, so it is refused."""
+  agent = started.agents['agent']
+  args = started.params['agents']['agent']['args']
+  with pytest.raises(errors.UsageError, match="'ddpg' is taken"):
+    type(agent)(agent.session, started.memory, 'other', **args)
+  settings = {**args['settings'], 'scope': 'more'}
+  type(agent)(
+    agent.session, started.memory, 'other', **{**args, 'settings': settings}
+  )
+  settings = {**args['settings'], 'hiden': 3}
+  with pytest.raises(errors.UsageError, match="'hiden'.*hidden"):
+    type(agent)(
+      agent.session, started.memory, 'other', **{**args, 'settings': settings}
+    )
+
+
+@pytest.mark.parametrize(
+  'panel, message',
+  [
+    ({'batch_size': 0}, 'batch_size is 0'),
+    ({'epoch_size': -1}, 'n_cycles is -1'),
+    ({'replay_strategy': 'past'}, "'past'; use one of future"),
+    ({'random_eps': 2.0}, 'between 0 and 1'),
+    ({'demo_file': '/none.npz', 'demo_batch_size': 2}, 'Cannot read'),
+  ],
+)
+def test_bad_values(panel, message):
+  with pytest.raises(errors.UsageError, match=message):
+    tree(panel)
+
+
+def test_without_tests(tmp_path):
+  """Training alone keeps periodic policies, but has no best one."""
+  _, runner = train(tmp_path, test_activate=False)
+  assert set(runner.explorer) == {'train'}
+  names = {x.name for x in (tmp_path / 'run' / 'policies').iterdir()}
+  assert names == {'policy_0.pkl'}
+  assert runner.state['best_score'] is not None
