@@ -22,8 +22,8 @@ FAST = {
 }
 
 
-def run(*args):
-  return processes.run_python('-m', 'scripts.main', *args)
+def run(*args, seconds=300):
+  return processes.run_python('-m', 'scripts.main', *args, seconds=seconds)
 
 
 def read_lines(path):
@@ -123,6 +123,7 @@ def test_learns(tmp_path):
     'one',
     '--cpanel',
     '{"number_epochs": 20}',
+    seconds=1800,
   )
   rows = read_lines(tmp_path / 'one' / 'varlog.json')
   scores = [
