@@ -358,6 +358,9 @@ class GymExplorer(explorer.ExplorerBase):
     for path, value in observation.items():
       self._observations[path][row] = value[0]
     self._masks[row] = 0
+    if self._normalize_rewards:
+      # Workers are alike: either all of them go on, or none does.
+      self._normalize_rewards.reset()
 
 
 def _constant_masks(num_workers):
