@@ -6,6 +6,9 @@ Source: Ha and Schmidhuber (2018), World Models, arXiv:1803.10122.
 from agents.tools.tf1 import tf
 from planet.networks import convolutions
 
+# Height and width of the images.
+image_size = 64
+
 _ENCODER = ((32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2))
 _DECODER = ((128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2))
 

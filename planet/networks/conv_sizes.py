@@ -7,10 +7,13 @@ from agents.tools.tf1 import tf
 from planet.networks import convolutions
 
 
-def _define_network(encoder, decoder, activation, last_activation=True):
+def _define_network(
+  image_size, encoder, decoder, activation, last_activation=True
+):
   """Pair of functions like those of `conv_ha`.
 
   Args:
+    image_size: Height and width of its images.
     encoder: Filters, kernel size and stride of each convolution.
     decoder: The same of each transposed convolution.
     activation: Name of a function in `tf.nn`.
@@ -23,7 +26,7 @@ def _define_network(encoder, decoder, activation, last_activation=True):
   decode = functools.partial(
     convolutions.decode, spec=decoder, activation=function
   )
-  return AttrDict(encoder=encode, decoder=decode)
+  return AttrDict(encoder=encode, decoder=decode, image_size=image_size)
 
 
 def _encode(obs, spec, activation, last_activation):
@@ -31,6 +34,7 @@ def _encode(obs, spec, activation, last_activation):
 
 
 conv_32 = _define_network(
+  image_size=32,
   encoder=((32, 4, 2), (64, 4, 1), (128, 4, 2), (256, 4, 1)),
   decoder=((128, 5, 1), (64, 4, 2), (32, 4, 1), (3, 4, 2)),
   activation='relu',
@@ -38,12 +42,14 @@ conv_32 = _define_network(
 
 # That of 64 x 64 with half the filters, twice as fast to train on processors.
 conv_small = _define_network(
+  image_size=64,
   encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (256, 4, 2)),
   decoder=((64, 5, 2), (32, 5, 2), (16, 6, 2), (3, 6, 2)),
   activation='relu',
 )
 
 conv_96 = _define_network(
+  image_size=96,
   encoder=((32, 8, 2), (64, 5, 2), (72, 5, 2), (128, 5, 2), (1024, 3, 1)),
   decoder=((128, 3, 2), (64, 5, 2), (48, 6, 2), (32, 5, 2), (3, 4, 2)),
   activation='elu',
@@ -51,6 +57,7 @@ conv_96 = _define_network(
 )
 
 conv_128 = _define_network(
+  image_size=128,
   encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2)),
   decoder=((256, 5, 2), (128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2)),
   activation='relu',

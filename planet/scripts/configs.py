@@ -81,21 +81,25 @@ def cpu(config, params):
     dict(
       tasks=['cartpole_balance'],
       batch_shape=[16, 32],
+      model_size=128,
       num_units=200,
       num_layers=2,
       num_seed_episodes=5,
       loader_every=100,
-      train_steps=2880,
+      train_steps=3840,
       test_steps=16,
-      collect_every=960,
+      collect_every=1280,
       checkpoint_every=160,
-      planner_horizon=12,
+      # Twice that of the paper: falls are slow, and a decision lasts 8 steps.
+      planner_horizon=24,
       planner_amount=300,
       planner_topk=30,
       planner_iterations=5,
       max_steps=400000,
     ),
   )
+  if driving.choose_image_size(params) == 64:
+    _fill(params, dict(network='conv_small'))
   return default(config, params)
 
 
@@ -185,6 +189,11 @@ def _find_network(name, image_size):
   if not (hasattr(network, 'encoder') and hasattr(network, 'decoder')):
     raise errors.UsageError(
       f'Network {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+  if network.image_size != image_size:
+    raise errors.UsageError(
+      f'Network {name} is for images of {network.image_size} pixels, not '
+      f'{image_size}; change image_size, or leave network away.'
     )
   return network
 

@@ -153,3 +153,21 @@ def test_every_default_passes_its_own_check():
 def test_unused_parameters_are_errors():
   with pytest.raises(UsageError, match='Did you mean num_units'):
     build(num_unit=3)
+
+
+@pytest.mark.parametrize(
+  'params, network',
+  [
+    ({}, 'conv_small'),
+    ({'image_size': 32}, 'conv_32'),
+    ({'tasks': ['carla'], 'carla_size': 96}, 'conv_96'),
+    ({'network': 'conv_ha'}, 'conv_ha'),
+  ],
+)
+def test_network_of_small_machines(params, network):
+  """The narrow one only where images have its size."""
+  from planet import networks
+
+  config = build('cpu', **params)
+  assert config.encoder is getattr(networks, network).encoder
+  assert config.train_steps == 3 * 1280

@@ -30,6 +30,7 @@ PARAMS = [
   ('{min_stddev: -1}', 'at least 0'),
   ('{model: lstm}', 'one of rssm, ssm, drnn'),
   ('{network: conv_65}', 'Did you mean conv_'),
+  ('{network: conv_32}', 'is for images of 32 pixels'),
   ('{drnn_action_to_decoder: true}', 'has no effect'),
   ('{gradient_heads: [velocity]}', 'not predicted'),
   ('{planner_topk: 2000}', 'more than planner_amount'),
