@@ -49,6 +49,7 @@ class Runner:
     self._epochs_here = 0
     self._saved = None
     self._progress = None
+    self._statistics = {}
 
   def start(self, session):
     """Build everything and restore what there is to restore.
@@ -56,6 +57,7 @@ class Runner:
     A fresh session gets checkpoint 0, with the initial weights.
     """
     self.session = session
+    session.monitor.listeners.append(self._remember)
     seed = self._settings['randargs'].get('seed')
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
@@ -158,10 +160,9 @@ class Runner:
 
   def log(self):
     """Write the statistics of an epoch and tell about them."""
-    self._pack()
-    statistics = self.session.monitor.last.get(self._settings['score'])
+    statistics = self._pack().get(self._settings['score'])
     if statistics:
-      score = statistics['sum'] / statistics['num']
+      score = _mean(statistics)
       best = self.state['best_score']
       if best is None or score >= best:
         self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
@@ -291,31 +292,39 @@ class Runner:
     }
 
   def _pack(self):
-    """Write what was gathered, of all ranks together."""
+    """Write what was gathered, of all ranks together.
+
+    Returns:
+      Dict from name to the newest statistics since the last call.
+    """
     monitor, comm = self.session.monitor, self.session.comm
     if comm.Get_size() > 1:
       monitor.merge(comm.allgather(monitor.state_dict()))
     monitor.pack()
-    self._last_profile = self.session.profiler.pack(monitor.meta)
-    self.session.logger.info(self._describe_epoch())
-    self.session.logger.debug('\n' + monitor.table())
+    profiler = self.session.profiler
+    self.session.logger.debug(f'\n{monitor.table()}\n{profiler.table()}')
+    profiler.pack(monitor.meta)
+    statistics, self._statistics = self._statistics, {}
+    self.session.logger.info(self._describe_epoch(statistics))
+    return statistics
 
-  def _describe_epoch(self):
+  def _remember(self, name, statistics, unused_meta):
+    self._statistics[name] = statistics
+
+  def _describe_epoch(self, statistics):
     """Line about where the run is and how it does."""
-    meta, last = self.session.monitor.meta, self.session.monitor.last
+    meta = self.session.monitor.meta
     words = [
       f'{k} {meta[k]:,}' for k in ('epoch', 'frame', 'episode') if k in meta
     ]
-    names = [x for x in last if 'reward' in x or 'success' in x]
-    words += [
-      f'{x.strip("/")} {last[x]["sum"] / last[x]["num"]:.4g}' for x in names
-    ]
+    names = [x for x in statistics if 'reward' in x or 'success' in x]
+    words += [f'{x.strip("/")} {_mean(statistics[x]):.4g}' for x in names]
     return ', '.join(words) + '.'
 
   def _status(self):
     """Values for the progress bar."""
     last = self.session.monitor.last.get(self._settings['score'])
-    score = last and f'{last["sum"] / last["num"]:.4g}'
+    score = last and f'{_mean(last):.4g}'
     return {'frame': f'{self.state["i_frame"]:,}', 'score': score}
 
   def _report(self, done):
@@ -337,3 +346,7 @@ class Runner:
         info(
           f'Continue: python -m scripts.main --load-checkpoint {path} --resume'
         )
+
+
+def _mean(statistics):
+  return statistics['sum'] / statistics['num']

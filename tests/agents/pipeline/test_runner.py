@@ -115,6 +115,15 @@ def test_stop_within_an_epoch(tmp_path):
   assert state['i_epoch'] == 1 and states['agents']['mean']['updates'] == 20
 
 
+def test_best_score_is_that_of_a_test(tmp_path):
+  """Epochs without a test keep the epoch of the best one."""
+  assert start(tmp_path, number_epochs=5, test_interval=4) == 0
+  state = read_checkpoint(tmp_path / 'all' / 'run')[2]
+  assert state['best_epoch'] == 4
+  log = (tmp_path / 'all' / 'run' / 'report.log').read_text()
+  assert log.count('reward/test/episodic -') == 1
+
+
 COMMAND = [sys.executable, '-m', 'scripts.main']
 
 

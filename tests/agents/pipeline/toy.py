@@ -20,6 +20,7 @@ cpanel = {
   'max_iter': None,
   'memory_save': 'final',
   'signal_at': None,
+  'test_interval': 1,
 }
 
 
@@ -35,6 +36,7 @@ def gen_params(cpanel):
       'max_time': cpanel['max_time'],
       'max_iter': cpanel['max_iter'],
       'memory_save': cpanel['memory_save'],
+      'test_int': cpanel['test_interval'],
     },
     'memory': {'train': {'name': f'{here}.ListMemory'}},
     'agents': {
