@@ -1,10 +1,6 @@
 """Returns and lengths of episodes in a file, as baselines writes them."""
 
-import json
-import os
-import time
-
-from agents.tools import files
+from agents.tools import episode_log
 
 
 class Monitor:
@@ -21,13 +17,9 @@ class Monitor:
 
   def __init__(self, env, filename=None):
     self._env = env
-    self._began = time.time()
     self._return, self._length = 0.0, 0
-    self._path = filename and filename.removesuffix(self.EXT) + self.EXT
-    if self._path and not os.path.exists(self._path):
-      header = {'t_start': self._began, 'env_id': env.spec.id}
-      with files.atomic_write(self._path) as file_:
-        file_.write(f'# {json.dumps(header)}\nr,l,t\n')
+    path = filename and filename.removesuffix(self.EXT) + self.EXT
+    self._log = episode_log.EpisodeLog(path, env.spec.id)
 
   def __getattr__(self, name):
     if name == '_env' or name.startswith('__'):
@@ -43,13 +35,6 @@ class Monitor:
     self._return += float(reward)
     self._length += 1
     if done:
-      row = {
-        'r': round(self._return, 6),
-        'l': self._length,
-        't': round(time.time() - self._began, 6),
-      }
+      row = self._log.write(self._return, self._length)
       info = dict(info, episode=row)
-      if self._path:
-        with open(self._path, 'a') as file_:
-          file_.write('{r},{l},{t}\n'.format(**row))
     return obs, reward, done, info

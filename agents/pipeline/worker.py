@@ -4,15 +4,13 @@ Free of TensorFlow, as environments are built in processes of their own.
 """
 
 import contextlib
-import json
 import os
-import time
 
 import numpy as np
 
 from agents.pipeline import env_config
 from agents.tools import env_border
-from agents.tools import files
+from agents.tools import episode_log
 from agents.tools import video
 
 _LARGEST_FRAME = 240
@@ -39,7 +37,7 @@ class Worker:
     if seed is not None and hasattr(self._env, 'seed'):
       self._env.seed(seed)
     name = env.get('name') or env.get('constructor')
-    self._log = _EpisodeLog(csv_path, name)
+    self._log = episode_log.EpisodeLog(csv_path, name)
     self._recorder = video_folder and _Recorder(self._env, video_folder)
     self._return, self._length = 0.0, 0
 
@@ -75,10 +73,11 @@ class Worker:
     observation = flatten(observation)
     if not done:
       return observation, reward, False, infos
+    row = self._log.write(self._return, self._length)
     infos = {
       'infos': {
         **infos.get('infos', {}),
-        **self._log.write(self._return, self._length),
+        **{f'episode/{k}': np.asarray(v) for k, v in row.items()},
       },
       'truncated': bool(info.get('truncated')),
       'final': observation,
@@ -139,26 +138,6 @@ def numbers(info):
   """Flat dict of the numbers and arrays of an info dictionary."""
   flat = flatten(info)
   return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf'}
-
-
-class _EpisodeLog:
-  """Rows of return, length and time in a file."""
-
-  def __init__(self, path, name):
-    self._path = path
-    self._start = time.time()
-    if path and not os.path.exists(path):
-      header = json.dumps({'t_start': self._start, 'env_id': name})
-      with files.atomic_write(path) as file_:
-        file_.write(f'# {header}\nr,l,t\n')
-
-  def write(self, return_, length):
-    seconds = time.time() - self._start
-    if self._path:
-      with open(self._path, 'a') as file_:
-        file_.write(f'{return_:.6f},{length},{seconds:.6f}\n')
-    row = {'r': return_, 'l': length, 't': seconds}
-    return {f'episode/{k}': np.asarray(v) for k, v in row.items()}
 
 
 class _Recorder:

@@ -225,7 +225,7 @@ def test_files_of_episodes(session):
       header, *lines = file_.read().splitlines()
     assert header.startswith('# {"t_start"') and 'CountEnv' in header
     rows = list(csv.DictReader(lines))
-    assert [(x['r'], x['l']) for x in rows] == [('6.000000', '3')] * 2 * number
+    assert [(x['r'], x['l']) for x in rows] == [('6.0', '3')] * 2 * number
 
 
 def test_no_files_without_folder():
