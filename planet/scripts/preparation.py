@@ -13,6 +13,12 @@ _FREE_ON_RESUME = (
   'checkpoint_every',
   'checkpoint_minutes',
   'isolate_envs',
+  # How to search with the model, which stays the same.
+  'planner_horizon',
+  'planner_amount',
+  'planner_topk',
+  'planner_iterations',
+  'planner_warm_start',
   # Where the server is; a change of the world itself is refused elsewhere.
   'carla_backend',
   'carla_host',

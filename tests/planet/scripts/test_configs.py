@@ -155,6 +155,25 @@ def test_unused_parameters_are_errors():
     build(num_unit=3)
 
 
+def test_planner_may_change_on_resume(tmp_path):
+  """What is not given stays as it was."""
+  from planet.scripts import preparation
+
+  (tmp_path / 'config.yaml').write_text(
+    'config: debug\nparams: {tasks: [dummy], planner_horizon: 7,'
+    ' planner_topk: 3}\nseed: 1\n'
+  )
+  args = AttrDict(
+    config='debug', params={'tasks': ['dummy'], 'planner_horizon': 9}, seed=1
+  )
+  config = preparation.define_config(str(tmp_path), args)
+  assert config.source.params == {
+    'tasks': ['dummy'],
+    'planner_horizon': 9,
+    'planner_topk': 3,
+  }
+
+
 @pytest.mark.parametrize(
   'params, network',
   [
