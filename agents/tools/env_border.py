@@ -273,6 +273,9 @@ def quietly():
     Nothing.
   """
   path = list(sys.path)
+  if 'pybullet_envs' in sys.modules:
+    # Its modules import each other without naming the package.
+    sys.path.append(os.path.dirname(sys.modules['pybullet_envs'].__file__))
   with (
     contextlib.redirect_stderr(io.StringIO()),
     contextlib.redirect_stdout(io.StringIO()),

@@ -6,6 +6,7 @@ import pytest
 
 from agents.tools import env_border
 from agents.tools.errors import UsageError
+from tests import processes
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,19 @@ def test_what_renders_with_opengl():
   assert env_border.renders_with_opengl('FetchReach-v4')
   assert not env_border.renders_with_opengl('Pendulum-v1')
   assert not env_border.renders_with_opengl('AntBulletEnv-v0')
+
+
+def test_several_environments_of_pybullet():
+  """Its modules import each other from a path that we take back."""
+  code = '\n'.join(
+    [
+      'import sys',
+      'from agents.tools import env_border',
+      'before = list(sys.path)',
+      'for name in ("InvertedPendulum", "HalfCheetah"):',
+      '  env = env_border.make(f"{name}BulletEnv-v0")',
+      '  print(env.reset().shape)',
+      'assert sys.path == before',
+    ]
+  )
+  assert processes.run_python('-c', code).split('\n')[:2] == ['(5,)', '(26,)']
