@@ -353,7 +353,7 @@ def test_agent(started):
   assert losses['loss_critic'] > 0 and agent.policy.Q_adam.t == 1
 
 
-def test_normal_networks_are_shared_by_nobody(started):
+def test_scopes_and_settings_of_agents(started):
   """A second agent in the same scope would not be saved, so it is refused."""
   agent = started.agents['agent']
   args = started.params['agents']['agent']['args']
