@@ -1,31 +1,8 @@
-"""Explorer and cutter for algorithms that learn from whole episodes."""
+"""Cutter for algorithms that learn from whole episodes."""
 
 import numpy as np
 
-from agents.pipeline import gym_explorer
 from agents.tools import errors
-
-
-class EpisodeExplorer(gym_explorer.GymExplorer):
-  """Explores until some episodes have ended, no matter whose.
-
-  Nothing is lost, as what the others have begun goes on in the next chunk.
-  Shares for each worker would make those wait whose episodes are short.
-
-  Args:
-    *args: See `GymExplorer`.
-    n_episodes: Episodes per update.
-    **kwargs: See `GymExplorer`.
-  """
-
-  def __init__(self, *args, n_episodes, **kwargs):
-    super().__init__(*args, n_episodes=n_episodes, **kwargs)
-    self._n_episodes = n_episodes
-
-  def _note_end(self, chunk, time, row, info, finished):
-    super()._note_end(chunk, time, row, info, finished)
-    if finished.sum() >= self._n_episodes:
-      finished[:] = self._quota
 
 
 class EpisodeCutter:

@@ -47,6 +47,9 @@ class GymExplorer(explorer.ExplorerBase):
     n_steps: Steps per update.
     n_episodes: Episodes per update, rounded up to the same number for each
       worker, as counting the first to finish prefers short ones.
+    quota: Whether that is so; otherwise the update ends with the step in which
+      the last of that many episodes has ended, no matter whose. The others go
+      on in the next chunk.
     final_action: Whether agents act in the half-step, too.
     warm_start: Number of frames with actions at random.
     deterministic: Act without exploration; by default except in training.
@@ -78,6 +81,7 @@ class GymExplorer(explorer.ExplorerBase):
     num_workers=1,
     n_steps=None,
     n_episodes=None,
+    quota=True,
     final_action=False,
     warm_start=0,
     deterministic=None,
@@ -98,7 +102,8 @@ class GymExplorer(explorer.ExplorerBase):
         'number of steps or episodes per update.'
       )
     is_train = mode == 'train'
-    self._quota = -(-(n_episodes or 0) // num_workers)
+    self._n_episodes = n_episodes or 0
+    self._quota = -(-self._n_episodes // num_workers) if quota else 0
     if win_size is None:
       win_size = 10 if is_train else self._quota * num_workers or -1
     super().__init__(session, agents, mode, win_size)
@@ -132,10 +137,12 @@ class GymExplorer(explorer.ExplorerBase):
       self.reset()
     self._was_reset = False
     profiler = self.session.profiler
-    chunk = chunks.Chunk(self._num_workers, not self._quota and self._n_steps)
+    chunk = chunks.Chunk(
+      self._num_workers, not self._n_episodes and self._n_steps
+    )
     finished = np.zeros(self._num_workers, int)
     time = 0
-    while time < self._n_steps or finished.min() < self._quota:
+    while time < self._n_steps or not self._has_enough(finished):
       with profiler('prestep'):
         actions = self._act(chunk, time)
       with profiler('envstep'):
@@ -282,6 +289,12 @@ class GymExplorer(explorer.ExplorerBase):
         chunk.put(time, f'/agents/{name}/artifacts/{key}', value)
       self._hidden[name] = result['hidden_state']
     return actions
+
+  def _has_enough(self, finished):
+    """Whether the episodes that each worker has finished suffice."""
+    if self._quota:
+      return finished.min() >= self._quota
+    return finished.sum() >= self._n_episodes
 
   def _end_with_half_step(self, chunk, time):
     """Note what the next update will begin with."""

@@ -105,6 +105,7 @@ class RingMemory(MemoryBase):
     self._steps = chunk_sample_len
     self._chunks = buffer_chunk_len
     self._overrun = overrun
+    self._reported = False
     self._include, self._exclude = tuple(include_keys), tuple(exclude_keys)
     self._capacity = self._find_capacity()
     if self._capacity < self._steps + overrun:
@@ -174,7 +175,6 @@ class RingMemory(MemoryBase):
   def store(self, chunk):
     chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
     self._check(chunk)
-    is_first = not self._arrays
     self._make_room()
     begin = (self._end - self._overrun + 1) % self._capacity
     count = self._steps + self._overrun
@@ -188,7 +188,8 @@ class RingMemory(MemoryBase):
     for key in self._arrays.keys() - chunk.keys():
       array = self._arrays[key]
       self._write(array, begin, count, _missing(array.dtype))
-    if is_first:
+    if not self._reported:
+      self._reported = True
       self._report()
 
   def state_dict(self):

@@ -150,22 +150,25 @@ def _define_explorers(cpanel, config, env):
     'processes': cpanel['env_processes'],
   }
   settings = {
-    'train': {'n_episodes': config.update_every, 'win_size': -1},
+    # The first to end, as in `agents.train_ppo`.
+    'train': {
+      'n_episodes': config.update_every,
+      'quota': False,
+      'win_size': -1,
+    },
     'test': {
       'n_episodes': config.eval_episodes,
       'win_size': cpanel['test_win_size'],
     },
     'eval': {'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
   }
-  names = {
-    'train': 'agents.pipeline.episodes.EpisodeExplorer',
-    'test': 'agents.pipeline.gym_explorer.GymExplorer',
-    'eval': 'agents.pipeline.gym_explorer.GymExplorer',
-  }
   explorers = {}
   for index, (mode, values) in enumerate(settings.items()):
     # The seeds of `agents.train_ppo` for training, and others beyond them.
     first = None if seed is None else 1000 * seed + 100 * index
     args = {**common, 'seed': first, **values}
-    explorers[mode] = {'name': names[mode], 'args': args}
+    explorers[mode] = {
+      'name': 'agents.pipeline.gym_explorer.GymExplorer',
+      'args': args,
+    }
   return explorers

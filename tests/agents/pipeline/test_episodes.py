@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import episodes
+from agents.pipeline import gym_explorer
 from agents.tools import errors
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents
@@ -91,13 +92,14 @@ class SeedEnv(toy_envs.CountEnv):
 def test_explorer_stops_at_the_last_episode(tmp_path):
   """Whichever workers' episodes these are; nothing that was begun is lost."""
   session = sessions.SmallSession(tmp_path)
-  explorer = episodes.EpisodeExplorer(
+  explorer = gym_explorer.GymExplorer(
     session,
     {'agent': toy_agents.CountingAgent(session)},
     'train',
     env={'constructor': f'{__name__}.SeedEnv'},
     num_workers=2,
     n_episodes=3,
+    quota=False,
     seed=2,
     processes=0,
   )
