@@ -82,11 +82,15 @@ def parse_yaml(text: str):
 
 
 def write_yaml(filename: str, data) -> None:
-  """Write built-in types as block style YAML, completely or not at all."""
+  """Write built-in types as block style YAML, completely or not at all.
+
+  The order of keys is kept.
+  """
   from ruamel import yaml
 
   writer = yaml.YAML(typ='safe', pure=True)
   writer.default_flow_style = False
+  writer.sort_base_mapping_type_on_output = False
   with atomic_write(filename) as file_:
     writer.dump(data, file_)
 

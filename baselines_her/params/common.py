@@ -1,5 +1,6 @@
 """What the parameters of all trainings with HER have in common."""
 
+from agents.pipeline.params import common
 from baselines_her import config
 from baselines_her import demonstrations
 from baselines_her import settings as settings_lib
@@ -79,7 +80,11 @@ def gen_params(cpanel):
   if not cpanel['test_activate']:
     more.pop('test')
   return {
-    'runner': _define_runner(cpanel),
+    'runner': common.define_runner(
+      cpanel,
+      '/success/test' if cpanel['test_activate'] else '/success/train',
+      cpanel['memory_save'],
+    ),
     # One thread in the calling one: the same numbers every time, and small
     # graphs are quicker so.
     'tf': {'intra_op': 1, 'inter_op': -1},
@@ -105,23 +110,6 @@ def gen_params(cpanel):
       }
       for mode, args in more.items()
     },
-  }
-
-
-def _define_runner(cpanel):
-  mode = 'test' if cpanel['test_activate'] else 'train'
-  return {
-    'name': 'agents.pipeline.runner.Runner',
-    'n_epochs': cpanel['number_epochs'],
-    'n_cycles': cpanel['epoch_size'],
-    'max_time': cpanel['max_exec_time'],
-    'max_iter': cpanel['max_exec_iter'],
-    'randargs': {'seed': cpanel['seed']},
-    'test_act': cpanel['test_activate'],
-    'test_int': cpanel['test_interval'],
-    'save_int': cpanel['save_interval'],
-    'memory_save': cpanel['memory_save'],
-    'score': f'/success/{mode}',
   }
 
 

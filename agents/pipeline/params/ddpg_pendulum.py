@@ -6,6 +6,7 @@ The constants are those of the original, but for `number_epochs`, which was
 
 import collections
 
+from agents.pipeline.params import common
 from agents.tools import errors
 
 cpanel = collections.OrderedDict(
@@ -65,28 +66,12 @@ def gen_params(cpanel):
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
   env['config'] = env_config.inspect(env)
   return {
-    'runner': _define_runner(cpanel),
+    'runner': common.define_runner(cpanel),
     'tf': {'intra_op': cpanel['tf_threads'], 'inter_op': cpanel['tf_threads']},
     'env': env,
     'memory': {'train': _define_memory(cpanel)},
     'agents': {'agent': _define_agent(cpanel, env['config'])},
     'explorer': _define_explorers(cpanel, env),
-  }
-
-
-def _define_runner(cpanel):
-  return {
-    'name': 'agents.pipeline.runner.Runner',
-    'n_cycles': cpanel['epoch_size'],
-    'n_epochs': cpanel['number_epochs'],
-    'max_time': cpanel['max_exec_time'],
-    'max_iter': cpanel['max_exec_iter'],
-    'randargs': {'seed': cpanel['seed']},
-    'test_act': cpanel['test_activate'],
-    'test_int': cpanel['test_interval'],
-    'save_int': cpanel['save_interval'],
-    'memory_save': 'final',
-    'score': '/reward/test/episodic',
   }
 
 
@@ -163,7 +148,6 @@ def _define_explorers(cpanel, env):
 
 def _check(cpanel):
   for key in (
-    'epoch_size',
     'test_win_size',
     'num_workers',
     'n_steps',

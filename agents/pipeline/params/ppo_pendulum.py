@@ -7,6 +7,7 @@ lengths of the episodes. Here it is given.
 
 import collections
 
+from agents.pipeline.params import common
 from agents.tools import errors
 
 # None stands for the value of `agents.configs`.
@@ -70,7 +71,8 @@ def gen_params(cpanel):
   ppo.find_shapes(**_find_spaces(env_config.inspect({'name': config.env})))
   env['config'] = env_config.inspect(env)
   return {
-    'runner': _define_runner(cpanel),
+    # An update forgets what was collected for it.
+    'runner': common.define_runner(cpanel, memory_save='never'),
     # Most operations are tiny, as in `agents.train_ppo`.
     'tf': {'intra_op': 1, 'inter_op': 1},
     'env': env,
@@ -104,23 +106,6 @@ def _find_spaces(description):
   """Spaces of the only agent, None if there are several."""
   names = ('observation_space', 'action_space')
   return {x: description[x].get('agent') for x in names}
-
-
-def _define_runner(cpanel):
-  return {
-    'name': 'agents.pipeline.runner.Runner',
-    'n_cycles': cpanel['epoch_size'],
-    'n_epochs': cpanel['number_epochs'],
-    'max_time': cpanel['max_exec_time'],
-    'max_iter': cpanel['max_exec_iter'],
-    'randargs': {'seed': cpanel['seed']},
-    'test_act': cpanel['test_activate'],
-    'test_int': cpanel['test_interval'],
-    'save_int': cpanel['save_interval'],
-    # An update forgets what was collected for it.
-    'memory_save': 'never',
-    'score': '/reward/test/episodic',
-  }
 
 
 def _define_env(config):
