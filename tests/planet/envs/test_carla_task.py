@@ -228,8 +228,6 @@ def test_plans_begin_at_the_bias():
     result = sess.run(plan(bias=[0.6, 0.0]))
     assert not sess.run(plan()).any()
   np.testing.assert_allclose(result, np.tile([0.6, 0.0], (1, 4, 1)))
-  with pytest.raises(errors.UsageError, match='has 3 values, but actions'):
-    plan(bias=[0.6, 0.0, 0.0])
 
 
 def test_worlds_do_not_mix(tmp_path):
