@@ -5,10 +5,13 @@ import os
 
 import numpy as np
 
+from agents.pipeline import toolbox
 from agents.tools import errors
 from agents.tools import files
 from agents.tools.tf1 import CallableOptions
 from agents.tools.tf1 import tf
+
+set_global_seeds = toolbox.set_seeds
 
 
 def get_session(config=None):
@@ -99,17 +102,6 @@ def make_function(fetches, feeds, sess=None):
     return run(*[np.asarray(x, t) for x, t in zip(arrays, types)])
 
   return function
-
-
-def set_global_seeds(seed):
-  """Seed the graph, NumPy and `random`; None leaves them as they are."""
-  import random
-
-  if seed is None:
-    return
-  tf.set_random_seed(seed)
-  np.random.seed(seed % 2**32)
-  random.seed(seed)
 
 
 def numel(tensor):
