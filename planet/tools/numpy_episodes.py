@@ -65,28 +65,16 @@ def numpy_episodes(
   loader = loader or reload_loader
   example = _first_episode(reader, train_dir)
   checked = _CheckedReader(reader, example)
-  dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
-  shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
 
   def define(directory, seed):
     kwargs = {} if seed is None else {'seed': seed}
-    dataset = tf.data.Dataset.from_generator(
-      lambda: loader(checked, directory, shape[0], **kwargs), dtypes, shapes
+    return _define_dataset(
+      lambda: loader(checked, directory, shape[0], **kwargs),
+      example,
+      shape,
+      num_chunks,
+      preprocess_fn,
     )
-    dataset = dataset.flat_map(
-      lambda x: tf.data.Dataset.from_tensor_slices(
-        chunk_sequence(x, shape[1], True, num_chunks)
-      )
-    )
-    dataset = dataset.batch(shape[0], drop_remainder=True)
-    if preprocess_fn and 'image' in example:
-      # Parallel calls take turns with the random numbers, which would make
-      # runs with a seed differ.
-      parallel = 10 if tf.get_default_graph().seed is None else None
-      dataset = dataset.map(
-        lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
-      )
-    return dataset.prefetch(10)
 
   return AttrDict(
     train=define(train_dir, seed),
@@ -138,6 +126,27 @@ def _first_episode(reader, directory):
   raise ValueError(
     f'There are no readable episodes in {directory}; collect some first.'
   )
+
+
+def _define_dataset(episodes, example, shape, num_chunks, preprocess_fn):
+  """Dataset of batches of chunks of the episodes that a function generates."""
+  dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
+  shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
+  dataset = tf.data.Dataset.from_generator(episodes, dtypes, shapes)
+  dataset = dataset.flat_map(
+    lambda x: tf.data.Dataset.from_tensor_slices(
+      chunk_sequence(x, shape[1], True, num_chunks)
+    )
+  )
+  dataset = dataset.batch(shape[0], drop_remainder=True)
+  if preprocess_fn and 'image' in example:
+    # Parallel calls take turns with the random numbers, which would make runs
+    # with a seed differ.
+    parallel = 10 if tf.get_default_graph().seed is None else None
+    dataset = dataset.map(
+      lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
+    )
+  return dataset.prefetch(10)
 
 
 class _CheckedReader:
