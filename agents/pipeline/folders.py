@@ -97,6 +97,11 @@ def create(base, name=''):
   return path
 
 
+def discard(path):
+  """Remove the folder of a session that could not start."""
+  shutil.rmtree(path, ignore_errors=True)
+
+
 def find_missing(path):
   """Parts that a session has, but not this folder."""
   return [x for x in _PARTS if not os.path.exists(os.path.join(path, x))]

@@ -5,6 +5,7 @@ import sys
 from agents.pipeline import folders
 from agents.pipeline.session import Session
 from agents.tools import entry
+from agents.tools import errors
 from agents.tools import mpi
 
 
@@ -21,8 +22,7 @@ def main(argv=None):
   session = Session(argv)
   try:
     with session.graph.as_default(), session.tf_session().as_default():
-      runner = session.make_runner()
-      runner.start(session)
+      runner = _start(session)
       if session.is_playing:
         runner.enjoy()
       elif session.is_custom:
@@ -31,6 +31,17 @@ def main(argv=None):
         runner.train()
   finally:
     session.finalize()
+
+
+def _start(session):
+  """Runner that has built everything; without it, no session is left."""
+  try:
+    runner = session.make_runner()
+    runner.start(session)
+    return runner
+  except errors.UsageError:
+    session.discard()
+    raise
 
 
 def entrypoint(argv=None):

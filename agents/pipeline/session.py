@@ -72,7 +72,11 @@ class Session:
     # All ranks use the folder of checkpoints, only the first one the rest.
     self._shared_path = self._on_first_rank(self._open_folder)
     self.path = self._shared_path if self.comm.Get_rank() == 0 else None
-    self._open_logs()
+    try:
+      self._open_logs()
+    except errors.UsageError:
+      self.discard()
+      raise
 
   def folder(self, name):
     """Path of a folder within the session, created; None without a session."""
@@ -154,6 +158,11 @@ class Session:
     """Remember that all epochs are done."""
     if self.path:
       folders.mark_as_done(self.path)
+
+  def discard(self):
+    """Leave nothing of a session that is new, but could not start."""
+    if self.path and not self.is_resumed:
+      folders.discard(self.path)
 
   def finalize(self):
     """Close everything; checkpoints are not written."""

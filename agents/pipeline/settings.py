@@ -6,10 +6,12 @@ Free of TensorFlow, so that mistakes are reported at once.
 import argparse
 import copy
 import json
+import sys
 import types
 
 import numpy as np
 
+from agents.pipeline import toolbox
 from agents.tools import errors
 
 _DEFAULT_FOLDER = '~/logdir/sessions'
@@ -34,7 +36,9 @@ def parse_args(argv=None):
     UsageError: If flags are unknown, malformed, or do not go together.
     SystemExit: After `--help`, with code 0.
   """
-  args = types.SimpleNamespace(**vars(_define_parser().parse_args(argv)))
+  argv = list(sys.argv[1:] if argv is None else argv)
+  parser = _define_parser(_describe_cpanel(argv))
+  args = types.SimpleNamespace(**vars(parser.parse_args(argv)))
   _check_combination(args)
   return args
 
@@ -118,13 +122,13 @@ def repeal(params, given):
     node[names[-1]] = value
 
 
-def _define_parser():
+def _define_parser(description):
   parser = _Parser(
     prog='python -m scripts.main',
     description='Train, continue or show an agent: explorer -> memory -> '
-    'agents, in a session folder that holds everything about the run.',
-    epilog='Parameters: agents.pipeline.params.{ppo_pendulum, ppo_cheetah, '
-    'ddpg_pendulum}, baselines_her.params.{fetch_reach, fetch_push}.',
+    'agents,\nin a session folder that holds everything about the run.',
+    epilog=description,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add, yes = parser.add_argument, {'action': 'store_true'}
   add('--params', default='', metavar='MODULE', help='module of parameters')
@@ -159,6 +163,22 @@ def _define_parser():
   _add_folder_flags(add)
   _add_watching_flags(add)
   return parser
+
+
+def _describe_cpanel(argv):
+  """End of `--help`: modules of parameters, or the values of the one given."""
+  if not {'-h', '--help'} & set(argv):
+    return ''
+  module = next((y for x, y in zip(argv, argv[1:]) if x == '--params'), None)
+  if module is None:
+    return (
+      'Parameters: agents.pipeline.params.{ppo_pendulum, ppo_cheetah, '
+      'ddpg_pendulum},\nbaselines_her.params.{fetch_reach, fetch_push}. With '
+      '--params MODULE --help, the\nvalues that --cpanel may change are listed.'
+    )
+  cpanel = getattr(toolbox.get_module(module), 'cpanel', {})
+  lines = [f'  {key}: {value!r}' for key, value in cpanel.items()]
+  return '\n'.join([f'values of --cpanel for {module}:', *lines])
 
 
 def _add_folder_flags(add):
@@ -197,7 +217,13 @@ def _add_watching_flags(add):
   )
   add('--tensorboard', **yes, help='start a TensorBoard server')
   add('--visdom', **yes, help='draw live curves with visdom')
-  add('--visdom-port', type=int, default=8097, metavar='N')
+  add(
+    '--visdom-port',
+    type=int,
+    default=8097,
+    metavar='N',
+    help='of a server that runs, or to start one (default 8097)',
+  )
   add('--no-monitor-cpu', **yes, help='do not log CPU and memory')
   add('--no-monitor-gpu', **yes, help='do not log GPUs')
   for name in ('--monitor-cpu', '--monitor-gpu'):

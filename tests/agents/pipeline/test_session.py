@@ -105,6 +105,18 @@ def test_name_that_is_taken(tmp_path, capsys):
   assert (tmp_path / 'all' / 'run' / 'params.yaml').read_text() == before
 
 
+def test_session_that_cannot_start(tmp_path, capsys):
+  """Nothing is left that would be in the way of the next try."""
+  repeal = '{"agents.mean.name": "tests.agents.pipeline.toy.MeanAgnt"}'
+  assert start(tmp_path, '--repeal', repeal) == 2
+  assert 'Did you mean MeanAgent' in capsys.readouterr().err
+  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  assert load(path, '--resume', '--repeal', repeal) == 2
+  assert load(path, '--resume') == 0
+
+
 def test_one_process_at_a_time(tmp_path, capsys):
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'

@@ -109,3 +109,12 @@ def test_repeal_of_what_is_not_there(path):
   params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
   with pytest.raises(errors.UsageError, match='--repeal is unknown'):
     settings.repeal(params, {path: 1})
+
+
+def test_help_lists_the_control_panel(capsys):
+  with pytest.raises(SystemExit):
+    settings.parse_args([*TOY, '--help'])
+  assert 'learning_rate: 0.1' in capsys.readouterr().out
+  with pytest.raises(SystemExit):
+    settings.parse_args(['--help'])
+  assert 'ddpg_pendulum' in capsys.readouterr().out
