@@ -53,7 +53,7 @@ class Loop(phases.PhaseMachine):
       name: Name of the phase and of its folder below the logdir.
       done: Bool tensor, scalar or [batch], whether scores are final.
       score: Float tensor of the same shape with the scores so far.
-      summary: String tensor of a serialised summary.
+      summary: String tensor of a serialised summary, or bytes.
       steps: Steps of the phase per epoch.
       report_every: Steps between two mean scores, None for never.
       log_every: Steps between two summaries, None for never.
@@ -65,6 +65,7 @@ class Loop(phases.PhaseMachine):
     """
     done = tf.convert_to_tensor(done, tf.bool)
     score = tf.convert_to_tensor(score, tf.float32)
+    summary = tf.convert_to_tensor(summary, tf.string)
     if done.shape.ndims is None or score.shape.ndims is None:
       raise ValueError("Rank of 'done' and 'score' tensors must be known.")
     writer = self._logdir and tf.summary.FileWriter(

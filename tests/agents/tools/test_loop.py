@@ -137,3 +137,11 @@ def test_unknown_rank_is_refused():
   loop = Loop(None)
   with pytest.raises(ValueError, match='Rank'):
     loop.add_phase('a', tf.placeholder(tf.bool), 0.0, '', 1)
+
+
+def test_summary_may_be_constant():
+  """Bytes that are no tensor yet, such as an empty summary."""
+  loop = Loop(None)
+  loop.add_phase('train', True, 0.5, '', steps=1, report_every=1)
+  with graphs.session() as sess:
+    assert list(loop.run(sess, None, 2)) == [0.5, 0.5]
