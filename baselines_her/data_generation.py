@@ -31,19 +31,25 @@ class Controller:
 
   def __init__(self):
     self._stage = 0
+    self._last_error = None
 
   def act(self, obs):
     """Action [4] for a dict of observations of the environment."""
     grip_to_object = obs['observation'][6:9]
     object_to_goal = obs['desired_goal'] - obs['observation'][3:6]
+    above = grip_to_object + [0, 0, 0.03]
+    # As in the original, the first stage tests the error of the step before,
+    # so it lasts one step longer than it has to.
+    tested = above if self._last_error is None else self._last_error
+    self._last_error = above
     stages = [
-      (grip_to_object + [0, 0, 0.03], 0.005, _OPEN),
-      (grip_to_object, 0.005, _CLOSE),
-      (object_to_goal, 0.01, _CLOSE),
+      (above, tested, 0.005, _OPEN),
+      (grip_to_object, grip_to_object, 0.005, _CLOSE),
+      (object_to_goal, object_to_goal, 0.01, _CLOSE),
     ]
     while self._stage < len(stages):
-      error, tolerance, fingers = stages[self._stage]
-      if np.linalg.norm(error) >= tolerance:
+      error, tested, tolerance, fingers = stages[self._stage]
+      if np.linalg.norm(tested) >= tolerance:
         return np.append(_GAIN * error, fingers)
       self._stage += 1
     return np.array([0, 0, 0, _CLOSE])

@@ -29,6 +29,24 @@ def test_controller_succeeds(recorded):
   assert [x[-1]['is_success'] for x in data['info']] == [1, 1]
 
 
+def test_first_stage_looks_back():
+  """It ends a step after the gripper has arrived, as in the original."""
+
+  def observe(height):
+    """The gripper so high above the place where the first stage ends."""
+    observation = np.zeros(25)
+    observation[6:9] = [0, 0, -0.03 - height]
+    return {'observation': observation, 'desired_goal': np.ones(3)}
+
+  controller = data_generation.Controller()
+  actions = [controller.act(observe(x)) for x in (0.1, 0.05, 0.001, 0.001)]
+  assert [x[3] for x in actions] == [0.05, 0.05, 0.05, -0.005]
+  heights = [x[2] for x in actions]
+  np.testing.assert_allclose(heights, [-0.6, -0.3, -0.006, -0.186])
+  # Where it begins in place, there is nothing to look back at.
+  assert data_generation.Controller().act(observe(0.001))[3] == -0.005
+
+
 def test_episodes(recorded):
   """Batches of one, as long as what the replay takes."""
   data = demonstrations.read(recorded)
