@@ -1,5 +1,7 @@
 """Returns and lengths of episodes in a file, as baselines writes them."""
 
+import os
+
 from agents.tools import episode_log
 
 
@@ -38,3 +40,26 @@ class Monitor:
       row = self._log.write(self._return, self._length)
       info = dict(info, episode=row)
     return obs, reward, done, info
+
+  def get_state(self) -> dict:
+    """State of the environment, and how many rows belong to it."""
+    return {'env': self._env.get_state(), 'episodes': self._log.episodes}
+
+  def set_state(self, state: dict) -> None:
+    """Undo `get_state`; rows of episodes since then are removed."""
+    if 'episodes' not in state:  # Written before rows were counted.
+      self._env.set_state(state)
+      return
+    self._env.set_state(state['env'])
+    self._log.truncate(state['episodes'])
+
+
+def begin_anew(folder: str, rank: int) -> None:
+  """Remove the files of a rank, for a training that begins anew.
+
+  Otherwise it would add to the episodes of one that ended before its first
+  checkpoint.
+  """
+  for name in os.listdir(folder):
+    if name.startswith(f'{rank}.') and name.endswith(Monitor.EXT):
+      os.remove(os.path.join(folder, name))

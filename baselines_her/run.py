@@ -20,6 +20,7 @@ from baselines_her import checkpoints
 from baselines_her import demonstrations
 from baselines_her import envs
 from baselines_her import logger
+from baselines_her import monitor
 from baselines_her import settings
 from baselines_her import util
 from baselines_her import vec_env
@@ -131,6 +132,8 @@ def train(args, kwargs):
 
   print_root(f'env_type: {args.env_type or "robotics"}')
   folder = logger.get_dir()
+  if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
+    monitor.begin_anew(folder, mpi.world().Get_rank())
   env = vec_env.make_vec_env(
     args.env,
     args.env_type or 'robotics',

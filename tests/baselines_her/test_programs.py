@@ -126,6 +126,12 @@ def test_killed_and_continued(tmp_path):
   assert len(wanted) > 20
   for key, value in wanted.items():
     np.testing.assert_array_equal(found[key], value, err_msg=key)
+  # Episodes that were played twice are listed once.
+  returns = [
+    [line.rsplit(',', 1)[0] for line in path.read_text().splitlines()[2:]]
+    for path in (x / '0.0.monitor.csv' for x in (whole, parts))
+  ]
+  assert returns[0] == returns[1] and len(returns[0]) == 8
 
 
 def test_runs_that_exist_or_not(tmp_path, capsys):

@@ -1,11 +1,15 @@
 """Vectors of environments, here and in processes, and their videos."""
 
+import csv
 import functools
+import json
 import os
 
 import numpy as np
 import pytest
 
+from agents.tools import episode_log
+from agents.tools import errors
 from baselines_her import monitor
 from baselines_her import vec_env
 from baselines_her import video_recorder
@@ -127,6 +131,83 @@ def test_monitor(tmp_path):
   assert lines[0].startswith('# {"t_start": ') and 'ToyPoint-v0' in lines[0]
   assert lines[1] == 'r,l,t' and len(lines) == 4
   assert lines[2].startswith(f'{info["episode"]["r"]},3,')
+
+
+def play_episodes(env, count):
+  """Play whole episodes of a toy; returns their rows."""
+  rows = []
+  for _ in range(count):
+    env.reset()
+    done = False
+    while not done:
+      _, _, done, info = env.step(np.zeros(2))
+    rows.append(info['episode'])
+  return rows
+
+
+def read_monitor(path):
+  """Header and times of a file, as baselines.bench.load_results reads it."""
+  with open(path) as file_:
+    header = json.loads(file_.readline().removeprefix('# '))
+    return header, [float(x['t']) for x in csv.DictReader(file_)]
+
+
+def test_monitor_times_continue(tmp_path, monkeypatch):
+  """Seconds count from the start in the header, also in a later process."""
+  now = [1000.0]
+  monkeypatch.setattr(episode_log.time, 'time', lambda: now[0])
+  path = str(tmp_path / '0.0')
+  first = monitor.Monitor(toy.ToyPoint(3, 0), path)
+  now[0] += 5
+  play_episodes(first, 1)
+  now[0] += 100
+  second = monitor.Monitor(toy.ToyPoint(3, 0), path)
+  now[0] += 2
+  (row,) = play_episodes(second, 1)
+  header, times = read_monitor(path + '.monitor.csv')
+  assert header['t_start'] == 1000
+  assert times == [5, 107] and row['t'] == 107
+
+
+def test_monitor_forgets_what_is_played_again(tmp_path):
+  """Episodes after a checkpoint are not doubled when it is continued."""
+  path = str(tmp_path / '0.0')
+  first = monitor.Monitor(toy.ToyPoint(3, 0), path)
+  kept = play_episodes(first, 2)
+  state = first.get_state()
+  play_episodes(first, 3)
+  second = monitor.Monitor(toy.ToyPoint(3, 0), path)
+  second.set_state(state)
+  kept += play_episodes(second, 1)
+  assert read_monitor(path + '.monitor.csv')[1] == [x['t'] for x in kept]
+  # A row that was cut off goes even if there are no others to remove.
+  with open(path + '.monitor.csv', 'a') as file_:
+    file_.write('-1.0,3,0.')  # The process died here.
+  third = monitor.Monitor(toy.ToyPoint(3, 0), path)
+  third.set_state(second.get_state())
+  kept += play_episodes(third, 1)
+  assert read_monitor(path + '.monitor.csv')[1] == [x['t'] for x in kept]
+  # Another folder has other episodes: nothing is taken away there.
+  other = monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / 'other'))
+  other.set_state(state)
+  play_episodes(other, 1)
+  other.set_state(other.get_state())
+  assert len(read_monitor(tmp_path / 'other.monitor.csv')[1]) == 1
+
+
+def test_monitor_begins_anew(tmp_path):
+  """A training without checkpoint does not add to an earlier one's rows."""
+  for rank in (0, 1):
+    env = monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / f'{rank}.0'))
+    play_episodes(env, 2)
+  monitor.begin_anew(str(tmp_path), rank=1)
+  assert os.listdir(tmp_path) == ['0.0.monitor.csv']
+
+
+def test_damaged_monitor(tmp_path):
+  (tmp_path / '0.0.monitor.csv').write_text('nonsense')
+  with pytest.raises(errors.UsageError, match='begins with no header'):
+    monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
 
 
 def test_video_schedule(tmp_path, monkeypatch):
