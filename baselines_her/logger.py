@@ -25,7 +25,15 @@ class Logger:
     dir: Folder of the files, or None.
     output_formats: List of the outputs of `baselines_her.log_formats`.
     comm: Communicator to average values over when they are dumped, or None.
+
+  Attributes:
+    DEFAULT: Logger for the terminal; None before it is needed.
+    CURRENT: Logger that the functions of this module use; None before one of
+      them is called.
   """
+
+  DEFAULT = None
+  CURRENT = None
 
   def __init__(self, dir, output_formats, comm=None):
     self.dir = dir
@@ -83,18 +91,13 @@ class Logger:
     return {key: means.get(key, value) for key, value in values.items()}
 
 
-_default = None
-_current = None
-
-
 def get_current():
   """The logger in use; one for the terminal before `configure` is called."""
-  global _default, _current
-  if _current is None:
-    if _default is None:
-      _default = Logger(None, [log_formats.HumanOutput(None)])
-    _current = _default
-  return _current
+  if Logger.CURRENT is None:
+    if Logger.DEFAULT is None:
+      Logger.DEFAULT = Logger(None, [log_formats.HumanOutput(None)])
+    Logger.CURRENT = Logger.DEFAULT
+  return Logger.CURRENT
 
 
 def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
@@ -111,7 +114,6 @@ def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
   Raises:
     UsageError: If the folder cannot be written or a format is not known.
   """
-  global _current
   rank = mpi.launched_rank()
   dir = os.path.expanduser(
     dir or os.getenv('OPENAI_LOGDIR') or _temporary_folder()
@@ -134,30 +136,28 @@ def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
       f'Cannot write logs to {dir!r}: {error.strerror}. Choose another folder '
       'with --log_path.'
     ) from None
-  _current = Logger(dir, outputs, comm)
+  Logger.CURRENT = Logger(dir, outputs, comm)
   if outputs:
     log(f'Logging to {dir}')
 
 
 def reset():
   """Close the files and log to the terminal again."""
-  global _current
-  if _current is not None and _current is not _default:
-    _current.close()
-  _current = None
+  if Logger.CURRENT not in (None, Logger.DEFAULT):
+    Logger.CURRENT.close()
+  Logger.CURRENT = None
 
 
 @contextlib.contextmanager
 def scoped_configure(dir=None, format_strs=None, comm=None):
   """Log to a folder for the duration of a block."""
-  global _current
-  previous = _current
+  previous = Logger.CURRENT
   configure(dir, format_strs, comm)
   try:
     yield
   finally:
-    _current.close()
-    _current = previous
+    Logger.CURRENT.close()
+    Logger.CURRENT = previous
 
 
 def logkv(key, value):

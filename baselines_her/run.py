@@ -11,12 +11,15 @@ in front, N ranks train one agent.
 
 import os
 import sys
+import types
+from collections.abc import Callable
 
 from agents.tools import entry
 from agents.tools import errors
 from agents.tools import mpi
 from agents.tools import stopping
 from baselines_her import checkpoints
+from baselines_her import cmd_util
 from baselines_her import demonstrations
 from baselines_her import envs
 from baselines_her import logger
@@ -25,6 +28,7 @@ from baselines_her import settings
 from baselines_her import util
 from baselines_her import vec_env
 
+common_arg_parser = cmd_util.common_arg_parser
 parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
 
@@ -128,26 +132,22 @@ def train(args, kwargs):
   Returns:
     The trained agent.
   """
-  from baselines_her import her
-
-  print_root(f'env_type: {args.env_type or "robotics"}')
+  env_type, env_id = get_env_type(args)
+  print_root(f'env_type: {env_type}')
+  learn = get_learn_function(args.alg)
+  kwargs = {**get_learn_function_defaults(args.alg, env_type), **kwargs}
   folder = logger.get_dir()
   if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
     monitor.begin_anew(folder, mpi.world().Get_rank())
-  env = vec_env.make_vec_env(
-    args.env,
-    args.env_type or 'robotics',
-    args.num_env or 1,
-    args.seed,
-    args.reward_scale,
-    render='rgb_array' if args.save_video_interval else None,
-  )
+  env = build_env(args)
   try:
     if args.save_video_interval:
       env = _record(env, args, folder)
-    print_root(f'Training her on robotics:{args.env} with arguments \n{kwargs}')
-    return her.learn(
-      network=args.network or 'mlp',
+    print_root(
+      f'Training {args.alg} on {env_type}:{env_id} with arguments \n{kwargs}'
+    )
+    return learn(
+      network=args.network or get_default_network(env_type),
       env=env,
       seed=args.seed,
       total_timesteps=int(args.num_timesteps),
@@ -160,6 +160,60 @@ def train(args, kwargs):
     raise
   finally:
     env.close()
+
+
+def build_env(args: types.SimpleNamespace) -> vec_env.VecEnv:
+  """Build the environments of the flags of `parse_args`.
+
+  As in the original, a default session of one thread is created before, if
+  there is none.
+  """
+  from baselines_her import tf_util
+
+  tf_util.get_session(tf_util.single_threaded_config())
+  env_type, env_id = get_env_type(args)
+  return vec_env.make_vec_env(
+    env_id,
+    env_type,
+    args.num_env or 1,
+    args.seed,
+    args.reward_scale,
+    render='rgb_array' if args.save_video_interval else None,
+  )
+
+
+def get_env_type(args: types.SimpleNamespace) -> tuple[str, str]:
+  """Return type and id of the environment of the flags of `parse_args`."""
+  return args.env_type or 'robotics', args.env
+
+
+def get_learn_function(alg: str) -> Callable:
+  """Return the function that trains with an algorithm.
+
+  Raises:
+    UsageError: If there is no such algorithm.
+  """
+  settings.check_algorithm(alg)
+  from baselines_her import her
+
+  return her.learn
+
+
+def get_learn_function_defaults(alg: str, env_type: str) -> dict:
+  """Return what `learn` gets unless the user says otherwise.
+
+  Nothing for HER: its defaults are in `config` and go by the environment, not
+  by its type.
+  """
+  return {}
+
+
+def get_default_network(env_type: str) -> str:
+  """Return the name of a network, which the original passes to `learn`.
+
+  It is always `mlp`, as types of environments with images are not here.
+  """
+  return 'mlp'
 
 
 def print_root(text):

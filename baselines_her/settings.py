@@ -184,11 +184,7 @@ def check_flags(args):
   Raises:
     UsageError: If not.
   """
-  if args.alg != 'her':
-    raise errors.UsageError(
-      f"Algorithm {args.alg!r} is unknown; there is only 'her' here. PPO is "
-      'python -m agents.train_ppo.'
-    )
+  check_algorithm(args.alg)
   lowest = {
     'num_timesteps': 0,
     'num_env': 1,
@@ -203,6 +199,19 @@ def check_flags(args):
       raise errors.UsageError(f'Flag --{name} is {value}; give at least {low}.')
   if args.seed is not None and args.seed < 0:
     raise errors.UsageError(f'Flag --seed is {args.seed}; give at least 0.')
+
+
+def check_algorithm(name: str) -> None:
+  """Make sure that there is an algorithm.
+
+  Raises:
+    UsageError: If not.
+  """
+  if name != 'her':
+    raise errors.UsageError(
+      f"Algorithm {name!r} is unknown; there is only 'her' here. PPO is "
+      'python -m agents.train_ppo.'
+    )
 
 
 def describe():

@@ -1,6 +1,7 @@
-"""Sessions, flat views of variables, and files of variables."""
+"""Sessions, functions of the graph, and variables: flat, and in files."""
 
 import contextlib
+import functools
 import os
 
 import numpy as np
@@ -51,13 +52,37 @@ def single_threaded_session(graph=None):
   The thread is that of the caller, as handing small graphs over to another
   one takes longer than to run them.
   """
+  return tf.Session(config=single_threaded_config(), graph=graph)
+
+
+def single_threaded_config():
+  """Configuration of `single_threaded_session`."""
   config = tf.ConfigProto(
     allow_soft_placement=True,
     inter_op_parallelism_threads=-1,
     intra_op_parallelism_threads=1,
   )
   config.gpu_options.allow_growth = True
-  return tf.Session(config=config, graph=graph)
+  return config
+
+
+def in_session(function):
+  """Open a default session for each call of the decorated function."""
+
+  @functools.wraps(function)
+  def wrapper(*args, **kwargs):
+    with tf.Session():
+      return function(*args, **kwargs)
+
+  return wrapper
+
+
+def initialize():
+  """Initialize the variables that have no value in the default session."""
+  sess = get_session()
+  variables = _global_variables(sess)
+  known = sess.run([tf.is_variable_initialized(x) for x in variables])
+  sess.run([x.initializer for x, y in zip(variables, known) if not y])
 
 
 @contextlib.contextmanager
@@ -77,8 +102,36 @@ def own_graph(wanted):
       yield
 
 
+def function(inputs, outputs, updates=None, givens=None):
+  """Define a function of placeholders, to be called in a default session.
+
+  Args:
+    inputs: List of placeholders.
+    outputs: Tensor, or list or dict of tensors.
+    updates: Operations to run in each call.
+    givens: Dict from placeholder to the value that it has where the caller
+      passes none.
+
+  Returns:
+    Function of one value per placeholder, by place or by the last part of its
+    name, to arrays in the form of `outputs`.
+  """
+  names = {x.op.name.rpartition('/')[2]: x for x in inputs}
+  update = tf.group(*(updates or ()))
+
+  def call(*args, **kwargs):
+    count = len(args) + len(kwargs)
+    assert count <= len(inputs), f'{count} arguments for {len(inputs)} inputs'
+    feed = dict(givens or {})
+    feed.update(zip(inputs, args))
+    feed.update({names[key]: value for key, value in kwargs.items()})
+    return get_session().run((outputs, update), feed)[0]
+
+  return call
+
+
 def make_function(fetches, feeds, sess=None):
-  """Function that runs the graph, with a fraction of the usual overhead.
+  """Like `function`, with a fraction of its overhead in each call.
 
   Args:
     fetches: List of tensors, or one operation.

@@ -62,6 +62,19 @@ def test_levels_and_terminal(capsys, tmp_path):
   assert 'loud 3' in output and 'quiet' not in output
 
 
+def test_current_logger(tmp_path):
+  """It is where the original keeps it."""
+  assert logger.get_current() is logger.Logger.CURRENT
+  before = logger.Logger.CURRENT
+  with logger.scoped_configure(str(tmp_path), []):
+    assert logger.Logger.CURRENT.dir == str(tmp_path)
+    logger.Logger.CURRENT.logkv('a', 1)
+    assert logger.getkvs() == {'a': 1}
+  assert logger.Logger.CURRENT is before
+  logger.reset()
+  assert logger.Logger.CURRENT is None
+
+
 def test_bad_settings(tmp_path):
   with pytest.raises(errors.UsageError, match='tensorboard'):
     logger.configure(str(tmp_path), ['tensorbord'])
