@@ -1,17 +1,20 @@
 """Checkpoints of whole trainings, to continue as if nothing had happened.
 
-A checkpoint is a folder named after the number of cycles done. It holds the
-weights, and for each rank the rest: replay, optimiser, random numbers,
-environments, counters. It is renamed to its name when it is complete.
+A checkpoint is a folder named after the number of updates done. It holds the
+weights, `model.ckpt`, and for each rank the rest, `rank<number>.json` and
+`rank<number>.npz`: replay, optimiser, random numbers, environments, counters.
+All of it is plain data. The folder gets its name when it is complete.
 """
 
 import os
-import random
 import shutil
 import time
 
 import numpy as np
 
+from agents.pipeline import toolbox
+from agents.pipeline.checkpoints import read_tree
+from agents.pipeline.checkpoints import write_tree
 from agents.tools import errors
 from agents.tools import mpi
 from baselines_her import logger
@@ -38,6 +41,7 @@ class Checkpoints:
     self._rank = self._comm.Get_rank()
     self._duration = 0.0
     self._last_time = -np.inf
+    self._last_state = None
     self._saver = None
     if folder:
       from agents import utility
@@ -52,16 +56,13 @@ class Checkpoints:
       state: Dict of counters of the training, the same for all ranks.
       forced: Whether to write in any case.
     """
-    if not self._folder:
+    if not self._folder or state == self._last_state:
       return
-    waited = time.time() - self._last_time
-    due = forced or waited * _TIME_SHARE >= self._duration
-    if not self._comm.bcast(due):
+    name = self._comm.bcast(self._choose_name(forced))
+    if not name:
       return
     began = time.time()
-    step = self._policy.Q_adam.t
-    final = os.path.join(self._folder, f'{step:09d}')
-    temporary = os.path.join(self._folder, f'.{step:09d}')
+    temporary = os.path.join(self._folder, '.' + name)
     if self._rank == 0:
       shutil.rmtree(temporary, ignore_errors=True)
       os.makedirs(temporary)
@@ -74,12 +75,9 @@ class Checkpoints:
     self._write_rank(temporary, state)
     self._comm.Barrier()
     if self._rank == 0:
-      others = list_checkpoints(self._folder)
-      shutil.rmtree(final, ignore_errors=True)
-      os.rename(temporary, final)
-      for name in others:
-        if name != os.path.basename(final):
-          shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+      os.rename(temporary, os.path.join(self._folder, name))
+      self._remove_others(name)
+    self._last_state = dict(state)
     self._last_time = time.time()
     self._duration = self._last_time - began
 
@@ -90,16 +88,16 @@ class Checkpoints:
       Dict of counters as given to `save`; empty without a checkpoint.
 
     Raises:
-      UsageError: If the number of environments differs.
+      UsageError: If the number of environments or ranks differs, or the
+        checkpoint is damaged or a pickle of an earlier version.
     """
     names = list_checkpoints(self._folder) if self._folder else []
     names = self._comm.bcast(names)
     if not names:
       return {}
-    import joblib
-
+    check(self._folder, self._comm.Get_size())
     folder = os.path.join(self._folder, names[-1])
-    data = joblib.load(os.path.join(folder, f'rank{self._rank}.joblib'))
+    data = self._read_rank(folder)
     policy = self._policy
     if data['num_envs'] != policy.rollout_batch_size:
       raise errors.UsageError(
@@ -115,26 +113,50 @@ class Checkpoints:
       worker.load_state_dict(worker_state)
     for venv, states in zip(self._venvs(), data['envs']):
       venv.set_states(states)
-    random.setstate(data['random'])
-    np.random.set_state(data['numpy'])
+    toolbox.set_random_state(data['random'])
     logger.info(f'Continue from {folder}, epoch {data["state"]["epoch"]}.')
     return data['state']
 
-  def _write_rank(self, folder, state):
-    import joblib
+  def _choose_name(self, forced):
+    """Name of the next checkpoint, None if it is too early for one."""
+    waited = time.time() - self._last_time
+    if not forced and waited * _TIME_SHARE < self._duration:
+      return None
+    name = f'{self._policy.Q_adam.t:09d}'
+    # The evaluation of an epoch changes counters, but does no updates.
+    while name in list_checkpoints(self._folder):
+      name += '+'
+    return name
 
+  def _write_rank(self, folder, state):
     policy = self._policy
-    data = {
-      'state': dict(state),
-      'adam': [policy.Q_adam.get_slots(), policy.pi_adam.get_slots()],
-      'buffer': policy.buffer.state_dict(),
-      'workers': [x.state_dict() for x in self._workers],
-      'envs': [venv.get_states() for venv in self._venvs()],
-      'random': random.getstate(),
-      'numpy': np.random.get_state(),
-      'num_envs': policy.rollout_batch_size,
-    }
-    joblib.dump(data, os.path.join(folder, f'rank{self._rank}.joblib'))
+    write_tree(
+      os.path.join(folder, f'rank{self._rank}'),
+      {
+        'state': dict(state),
+        'adam': [policy.Q_adam.get_slots(), policy.pi_adam.get_slots()],
+        'buffer': policy.buffer.state_dict(),
+        'workers': [x.state_dict() for x in self._workers],
+        'envs': [venv.get_states() for venv in self._venvs()],
+        'random': toolbox.get_random_state(),
+        'num_envs': policy.rollout_batch_size,
+      },
+    )
+
+  def _read_rank(self, folder):
+    try:
+      return read_tree(os.path.join(folder, f'rank{self._rank}'))
+    except Exception as error:  # Whatever damaged bytes may lead to.
+      raise errors.UsageError(
+        f'Cannot read the checkpoint {folder}: {error!r}. Choose another '
+        '--log_path to begin anew.'
+      ) from None
+
+  def _remove_others(self, name):
+    """Remove older checkpoints, and what is left of incomplete ones."""
+    for other in os.listdir(self._folder):
+      if other != name and other.strip('.+').isdigit():
+        shutil.rmtree(os.path.join(self._folder, other), ignore_errors=True)
 
   def _venvs(self):
     """Vectors of environments of the workers, each once."""
@@ -146,20 +168,28 @@ def list_checkpoints(folder):
   """Names of the complete checkpoints of a folder, oldest first."""
   if not os.path.isdir(folder):
     return []
-  return sorted(x for x in os.listdir(folder) if x.isdigit())
+  return sorted(x for x in os.listdir(folder) if x.rstrip('+').isdigit())
 
 
 def check(folder, size):
   """Make sure that this number of ranks can continue from a folder.
 
   Raises:
-    UsageError: If another number of ranks has written the checkpoint.
+    UsageError: If another number of ranks has written the checkpoint, or an
+      earlier version, which pickled it.
   """
   names = list_checkpoints(folder)
   if not names:
     return
-  files = os.listdir(os.path.join(folder, names[-1]))
-  found = sum(x.startswith('rank') for x in files)
+  newest = os.path.join(folder, names[-1])
+  files = [x for x in os.listdir(newest) if x.startswith('rank')]
+  if any(x.endswith('.joblib') for x in files):
+    raise errors.UsageError(
+      f'The checkpoint {newest} was written by an earlier version and is not '
+      'opened, as it is a pickle, which can run any program; finish that '
+      'training with the earlier version, or choose another --log_path.'
+    )
+  found = sum(x.endswith('.json') for x in files)
   if found != size:
     raise errors.UsageError(
       f'The training in {folder} has {found} ranks, but there are {size} now; '

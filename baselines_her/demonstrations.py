@@ -2,7 +2,9 @@
 
 An .npz file holds `acs`, a float array [episodes, steps, action size], `obs`,
 an object array [episodes, steps + 1] of dicts with the keys of goal
-environments, and `info`, an object array [episodes, steps] of dicts.
+environments, and `info`, an object array [episodes, steps] of dicts. This is
+the original's format, in which the dicts are pickled: reading such a file can
+run any program, so it must be trusted.
 """
 
 import os

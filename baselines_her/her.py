@@ -44,8 +44,9 @@ def learn(
     policy_save_interval: Epochs between two policies that are kept.
     clip_return: Whether values are limited to what discounting allows.
     demo_file: Demonstrations to imitate; see `baselines_her.demonstrations`.
+      The file is a pickle, which can run any program, so it must be trusted.
     override_params: Dict of settings that differ from `DEFAULT_PARAMS`.
-    load_path: File of variables to begin with.
+    load_path: File of variables to begin with; a pickle as well.
     save_path: Folder for pickled policies: `policy_best.pkl`, the same as
       `policy_latest.pkl` at that time, and `policy_<epoch>.pkl`.
     checkpoint_dir: Folder for checkpoints, from which training is continued

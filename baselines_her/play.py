@@ -88,6 +88,8 @@ def has_display():
 def load_policy(path):
   """Policy from a file, or the best one of the folder of a run.
 
+  Unpickling can run any program, so only open policies that you trust.
+
   Raises:
     UsageError: If there is none or it cannot be read.
   """

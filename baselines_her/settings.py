@@ -228,6 +228,8 @@ def describe():
       lines.append(f'  {name} (default {value!r})')
   lines.append(f'  {", ".join([x for x in _LEARN if x != "replay_strategy"])}')
   lines.append(f'  {", ".join(_EXTRA)}')
+  lines += ['', 'demo_file and load_path are pickles, which can run programs:']
+  lines.append('open only those that you trust. Checkpoints are plain data.')
   return '\n'.join(lines)
 
 

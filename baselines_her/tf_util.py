@@ -226,6 +226,8 @@ def save_variables(path, variables=None, sess=None):
 def load_variables(path, variables=None, sess=None):
   """Assign variables from a file of `save_variables`.
 
+  The original's format is a pickle, so only open files that you trust.
+
   Args:
     path: File to read, a dict from name to array or a list of arrays.
     variables: Variables; all global ones of the session's graph by default.
@@ -258,6 +260,8 @@ def load_variables(path, variables=None, sess=None):
 
 def read_variables(path):
   """Content of a file of `save_variables`.
+
+  It is a pickle, which can run any program, so only open files that you trust.
 
   Raises:
     UsageError: If the file cannot be read.

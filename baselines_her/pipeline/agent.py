@@ -21,7 +21,8 @@ class HERAgent(AgentBase):
     clip_return: Whether values are limited to what discounting allows.
     policy_save_interval: Epochs between two policies that are kept in the
       folder `policies`, beside the best one; 0 for none.
-    demo_file: Demonstrations to imitate, or None.
+    demo_file: Demonstrations to imitate, or None. The file is a pickle, which
+      can run any program, so it must be trusted.
 
   Attributes:
     policy: The `DDPG` agent.

@@ -98,6 +98,7 @@ def test_help_is_quick_and_complete():
   assert time.time() - began < 20
   for word in ('--num_timesteps', '--resume', 'demo_batch_size', 'mpirun'):
     assert word in output
+  assert 'open only those that you trust' in output
   code = (
     'import sys, baselines_her.run as r\n'
     'assert r.run(["program", "--help"]) == 0\n'
@@ -142,7 +143,7 @@ def test_runs_that_exist_or_not(tmp_path, capsys):
   assert not os.listdir(tmp_path)
   folder = tmp_path / 'checkpoints' / '000000001'
   folder.mkdir(parents=True)
-  for name in ('rank0.joblib', 'rank1.joblib'):
+  for name in ('rank0.json', 'rank1.json'):
     (folder / name).write_text('')
   assert run_lib.run(['program', '--noresume', path]) == 2
   assert 'There is a run in' in capsys.readouterr().err

@@ -1,0 +1,122 @@
+"""Checkpoints are plain data, whole or not there, and never run anything."""
+
+import json
+import os
+import pathlib
+
+import joblib
+import numpy as np
+import pytest
+
+from agents.pipeline.checkpoints import write_tree
+from agents.tools import errors
+from agents.tools import stopping
+from baselines_her import checkpoints
+from baselines_her import run
+from tests.baselines_her import test_learn
+from tests.baselines_her import toy
+
+
+class Program:
+  """Creates a file where it is unpickled."""
+
+  def __init__(self, path):
+    self._path = path
+
+  def __reduce__(self):
+    return pathlib.Path.touch, (self._path,)
+
+
+@pytest.fixture
+def learn(tmp_path, monkeypatch):
+  """Function that trains in the folder of the test, with checkpoints."""
+  toy.use_toy(monkeypatch, 10)
+
+  def function(**kwargs):
+    folder = str(tmp_path / 'checkpoints')
+    return test_learn.learn(tmp_path, checkpoint_dir=folder, **kwargs)
+
+  return function
+
+
+def only_checkpoint(tmp_path):
+  (path,) = (tmp_path / 'checkpoints').iterdir()
+  return path
+
+
+def test_plain_data(learn, tmp_path):
+  """Anybody can read it without trusting it."""
+  learn(total_timesteps=20)
+  path = only_checkpoint(tmp_path)
+  names = {x.name for x in path.iterdir()}
+  assert {'rank0.json', 'rank0.npz', 'model.ckpt.index'} < names
+  content = json.loads((path / 'rank0.json').read_text())
+  assert content['state']['epoch'] == 1 and content['num_envs'] == 1
+  assert content['random']['numpy']['name'] == 'MT19937'
+  with np.load(path / 'rank0.npz', allow_pickle=False) as arrays:
+    shapes = [arrays[key].shape for key in arrays]
+  assert (2, 10, 4) in shapes  # Two episodes in the replay.
+
+
+def test_pickles_of_earlier_versions(learn, tmp_path, capsys):
+  """They are named and left alone, also by the command."""
+  path = tmp_path / 'checkpoints' / '000000006'
+  path.mkdir(parents=True)
+  joblib.dump({'state': Program(tmp_path / 'was_here')}, path / 'rank0.joblib')
+  with pytest.raises(errors.UsageError, match='written by an earlier version'):
+    learn()
+  before = sorted(tmp_path.rglob('*'))
+  assert run.run(['program', f'--log_path={tmp_path}']) == 2
+  message = capsys.readouterr().err
+  assert 'written by an earlier version' in message and '--log_path' in message
+  assert sorted(tmp_path.rglob('*')) == before
+  assert not (tmp_path / 'was_here').exists()
+
+
+def test_pickles_within_arrays(learn, tmp_path):
+  """A file that somebody has exchanged is refused, not run."""
+  path = tmp_path / 'checkpoints' / '000000006' / 'rank0'
+  write_tree(str(path), {'random': np.zeros(3)})
+  program = np.array([Program(tmp_path / 'was_here')], object)
+  np.savez(path.with_suffix('.npz'), **{'0': program})
+  with pytest.raises(errors.UsageError, match='Cannot read the checkpoint'):
+    learn()
+  assert not (tmp_path / 'was_here').exists()
+
+
+def test_whole_or_not_at_all(learn, tmp_path, monkeypatch):
+  """Dying while the next one is written leaves the last one as it was."""
+  learn(total_timesteps=20)
+  before = only_checkpoint(tmp_path)
+
+  def die(*unused):
+    raise KeyboardInterrupt
+
+  with monkeypatch.context() as patch:
+    patch.setattr(checkpoints.os, 'rename', die)
+    with pytest.raises(KeyboardInterrupt):
+      learn(total_timesteps=40)
+  assert checkpoints.list_checkpoints(before.parent) == [before.name]
+  learn(total_timesteps=40)
+  assert only_checkpoint(tmp_path).name > before.name
+
+
+def test_same_number_of_updates(learn, tmp_path, monkeypatch):
+  """One before and one after an evaluation: there is always one."""
+  listed, rename = [], os.rename
+
+  def watch(old, new):
+    listed.append(checkpoints.list_checkpoints(tmp_path / 'checkpoints'))
+    rename(old, new)
+
+  monkeypatch.setattr(checkpoints.os, 'rename', watch)
+  with monkeypatch.context() as patch:
+    test_learn.interrupt_after(patch, 2)
+    with pytest.raises(stopping.StopRequested):
+      learn()
+  assert only_checkpoint(tmp_path).name == '000000006'
+  learn(total_timesteps=20)
+  assert listed == [[], ['000000006']]
+  assert only_checkpoint(tmp_path).name == '000000006+'
+  state = json.loads((only_checkpoint(tmp_path) / 'rank0.json').read_text())
+  assert state['state']['epoch'] == 1 and state['state']['cycle'] == 0
