@@ -78,6 +78,7 @@ def main(args):
   """
   from planet import training
   from planet.scripts import preparation
+  from planet.training import running
   from planet.training import utility
 
   utility.set_up_logging()
@@ -92,8 +93,11 @@ def main(args):
   worked = False
   for run in experiment:
     worked = True
-    for _ in run:
-      pass
+    try:
+      for _ in run:
+        pass
+    except running.WorkerConflict:
+      continue  # The log has named the run; it is the other worker's now.
   if not worked:
     _explain_idleness(args)
 

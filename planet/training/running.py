@@ -1,14 +1,13 @@
 """Runs on disk that several workers share and take over from each other.
 
-Every run has a folder. The worker that owns it keeps the time in the file
-PING; DONE marks its end, and FAIL holds the traceback of a failure.
+Every run has a folder. The worker that owns it keeps its name and the time in
+the file PING; DONE marks its end, and FAIL holds the traceback of a failure.
 """
 
 import datetime
 import itertools
 import logging
 import os
-import pickle
 import random
 import socket
 import threading
@@ -19,6 +18,7 @@ import uuid
 from agents.tools import errors
 from agents.tools import files
 from agents.tools import stopping
+from planet.training import ping
 
 _logger = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class Run:
     else:
       raise SkipRun(self.logdir)
     self._lock()
-    self._store_ping(overwrite=True)
+    ping.write(self.logdir, self._worker_name)
     self._lock()
     # Of several workers that claim at the same time, the last one wins.
     time.sleep(self._ping_every)
@@ -173,7 +173,8 @@ class Run:
     """Yield the scores of the run.
 
     Raises:
-      WorkerConflict: If another worker took over the run.
+      WorkerConflict: If another worker took over the run, which it then keeps
+        as it is.
     """
     thread = None
     self._stopped.clear()
@@ -185,15 +186,21 @@ class Run:
       args = () if args is None else args
       args = args if isinstance(args, tuple) else (args,)
       for value in self._process_fn(self.logdir, *args):
-        if self._conflict.is_set():
-          raise WorkerConflict(self.logdir)
+        self._check_conflict()
         yield value
+      self._check_conflict()
       self._write('DONE', '\n')
-    except (WorkerConflict, stopping.StopRequested, errors.UsageError):
+    except (
+      WorkerConflict,
+      stopping.StopRequested,
+      errors.UsageError,
+      errors.WorkerDeath,
+    ):
       # The run is not over; it can be resumed by the owner, or by whoever
       # repeats the command.
       raise
     except Exception:
+      self._check_conflict()
       _logger.warning('Run %s failed:\n%s', self.logdir, traceback.format_exc())
       self._write('DONE', '\n')
       self._write('FAIL', traceback.format_exc() + '\n')
@@ -210,12 +217,12 @@ class Run:
   def _should_resume(self):
     if not self._resume_runs or self._exists('DONE'):
       return False
-    ping = self._read_ping()
-    if ping is None:
+    last = ping.read(self.logdir)
+    if last is None:
       return False
-    name, last = ping
-    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
-    stale = (now - last).total_seconds() >= 2 * self._ping_every
+    name, time_ = last
+    age = datetime.datetime.now(datetime.timezone.utc) - time_
+    stale = age.total_seconds() >= 2 * self._ping_every
     return name == self._worker_name or stale
 
   def _lock(self):
@@ -243,40 +250,21 @@ class Run:
 
   def _keep_pinging(self):
     while not self._stopped.wait(self._ping_every):
-      try:
-        self._store_ping(overwrite=False)
-      except WorkerConflict:
+      if not self._owns():
         _logger.warning(
           'Another worker has taken over the run %s.', self.logdir
         )
         self._conflict.set()
         return
+      ping.write(self.logdir, self._worker_name)
 
-  def _store_ping(self, overwrite):
-    if not overwrite and not self._owns():
+  def _check_conflict(self):
+    if self._conflict.is_set():
       raise WorkerConflict(self.logdir)
-    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
-    with files.atomic_write(os.path.join(self.logdir, 'PING'), 'wb') as file_:
-      pickle.dump((self._worker_name, now), file_)
 
   def _owns(self):
-    ping = self._read_ping()
-    return ping is not None and ping[0] == self._worker_name
-
-  def _read_ping(self):
-    """Name and time of the last sign of life, or None if there is none."""
-    filename = os.path.join(self.logdir, 'PING')
-    try:
-      with open(filename, 'rb') as file_:
-        name, last = pickle.load(file_)
-      return str(name), last
-    except OSError:
-      return None
-    except Exception:  # Whatever damaged bytes may lead to.
-      changed = os.path.getmtime(filename)
-      return 'unknown', datetime.datetime.fromtimestamp(
-        changed, datetime.timezone.utc
-      ).replace(tzinfo=None)
+    last = ping.read(self.logdir)
+    return last is not None and last[0] == self._worker_name
 
   def _exists(self, name):
     return os.path.exists(os.path.join(self.logdir, name))

@@ -3,6 +3,7 @@
 import collections
 import datetime
 import itertools
+import json
 import os
 import pickle
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from agents.tools import errors
 from agents.tools import stopping
+from planet.training import ping
 from planet.training import running
 
 WORKERS, RUNS, VALUES = 20, 100, 10
@@ -128,10 +130,16 @@ def test_failing_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'error', [errors.UsageError('mend it'), stopping.StopRequested()], ids=repr
+  'error',
+  [
+    errors.UsageError('mend it'),
+    stopping.StopRequested(),
+    errors.WorkerDeath('killed'),
+  ],
+  ids=repr,
 )
 def test_errors_after_which_the_run_can_go_on(error, tmp_path):
-  """The user's mistake or wish leaves neither DONE nor FAIL."""
+  """Mistakes, stops and killed workers leave neither DONE nor FAIL."""
   run = make_run(tmp_path, fail_with(error))
   run.claim()
   with pytest.raises(type(error)):
@@ -166,23 +174,40 @@ def test_takeover_is_noticed(tmp_path):
   assert read_ping(tmp_path)[0] == 'other'
 
 
+@pytest.mark.parametrize('error', [None, ZeroDivisionError('on purpose')])
+def test_lost_run_is_not_ended(error, tmp_path):
+  """Whatever the loser runs into, the run belongs to the other worker."""
+
+  def process_fn(logdir):
+    yield 1
+    write_ping(tmp_path, 'other')
+    time.sleep(0.2)
+    if error:
+      raise error
+
+  run = make_run(tmp_path, process_fn, ping_every=0.05)
+  run.claim()
+  with pytest.raises(running.WorkerConflict):
+    list(run)
+  assert os.listdir(tmp_path) == ['PING']
+
+
 def write_ping(folder, name):
-  run = make_run(folder, worker_name=name)
-  run._store_ping(overwrite=True)
+  ping.write(str(folder), name)
 
 
 def read_ping(folder):
-  with open(folder / 'PING', 'rb') as file_:
-    return pickle.load(file_)
+  content = json.loads((folder / 'PING').read_text())
+  return content['worker'], datetime.datetime.fromisoformat(content['time'])
 
 
 def test_pings_are_kept_up(tmp_path):
-  """Name and naive UTC time; renewed while the run goes on, then not."""
+  """Name and UTC time as text; renewed while the run goes on, then not."""
   run = make_run(tmp_path, ping_every=0.05)
   run.claim()
   name, first = read_ping(tmp_path)
-  assert name == 'me' and first.tzinfo is None
-  now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+  assert name == 'me' and first.utcoffset() == datetime.timedelta(0)
+  now = datetime.datetime.now(datetime.timezone.utc)
   assert abs(now - first) < datetime.timedelta(seconds=30)
   values = iter(run)
   next(values)
@@ -207,15 +232,49 @@ def test_resuming_can_be_switched_off(tmp_path):
     make_run(tmp_path, resume_runs=False).claim()
 
 
-@pytest.mark.parametrize('content', [b'', b'garbage', pickle.dumps(5)])
+class Hostile:
+  """Makes a folder when it is unpickled."""
+
+  def __init__(self, folder):
+    self._folder = str(folder)
+
+  def __reduce__(self):
+    return os.mkdir, (self._folder,)
+
+
+def test_pickles_are_not_loaded(tmp_path):
+  """PINGs of other users and of older versions may hold any program."""
+  run = tmp_path / '00001'
+  run.mkdir()
+  (run / 'PING').write_bytes(pickle.dumps(Hostile(tmp_path / 'harm')))
+  with pytest.raises(running.SkipRun):
+    make_run(run, ping_every=30).claim()
+  assert os.listdir(tmp_path) == ['00001']
+
+
+OLD_PING = pickle.dumps(('old', datetime.datetime(2019, 1, 1)))
+
+
+@pytest.mark.parametrize(
+  'content',
+  [
+    b'',
+    b'garbage',
+    OLD_PING,
+    b'[]',
+    b'{"worker": "other"}',
+    b'{"worker": "other", "time": 5}',
+    b'{"worker": ["other"], "time": "2019-01-01T00:00:00+00:00"}',
+  ],
+)
 def test_unreadable_ping(content, tmp_path):
   """It counts as a sign of life of its own age, not for ever."""
-  ping = tmp_path / 'PING'
-  ping.write_bytes(content)
+  file_ = tmp_path / 'PING'
+  file_.write_bytes(content)
   with pytest.raises(running.SkipRun):
     make_run(tmp_path, ping_every=30).claim()
   past = time.time() - 100
-  os.utime(ping, (past, past))
+  os.utime(file_, (past, past))
   resumed = Counter()
   run = make_run(tmp_path, ping_every=0.05, resume_fn=resumed)
   run.claim()
