@@ -1,6 +1,5 @@
 """What a run will do, decided and checked before it begins."""
 
-import glob
 import os
 
 from agents.tools import errors
@@ -32,44 +31,55 @@ _FREE_ON_RESUME = (
 def check(args):
   """Refuse arguments that cannot work, before any work is done.
 
-  Builds the configuration, constructs each environment once, and looks at
-  the runs that exist.
+  Builds the configurations of the runs that this process may work on, and
+  constructs each environment once. Other runs are neither judged nor touched.
 
   Args:
     args: See `main`.
 
+  Returns:
+    Dict from the names of what is recorded to the shape of one step.
+
   Raises:
     UsageError: Saying what is wrong and what to do.
   """
-  from agents.tools import opengl
   from planet.envs import probe
-  from planet.training import episode_folder
+  from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)
   files.check_writable(logdir)
-  runs = sorted(glob.glob(os.path.join(glob.escape(logdir), '[0-9]' * 5)))
-  open_runs = [x for x in runs if not os.path.exists(os.path.join(x, 'DONE'))]
-  configs = [
-    define_config(x, args) for x in open_runs or [os.path.join(logdir, '00001')]
+  folders = running.find_open(
+    logdir, args.num_runs, args.ping_every, args.resume_runs
+  )
+  # With nothing to do, wrong arguments are still worth a sentence.
+  configs = [define_config(x, args) for x in folders] or [
+    _build(logdir, args.config, args.params, getattr(args, 'seed', None))
   ]
   for task in configs[0].tasks:
     report = probe.inspect(task.env_ctor)
     for message in report['messages']:
       print(message)
-    renderer = report['renderer']
-    if (
-      renderer
-      and opengl.is_software(renderer)
-      and (configs[0].isolate_envs != 'process')
-    ):
-      raise errors.UsageError(
-        f'Task {task.name} renders with {renderer}, which crashes in the '
-        'process of TensorFlow; use isolate_envs: process.'
-      )
+    _check_renderer(task, report['renderer'], configs[0].isolate_envs)
   _check_bias(args.params.get('planner_bias'), report['shapes']['action'])
-  for config in configs:
-    for folder in (config.train_dir, config.test_dir):
-      episode_folder.check(folder, report['shapes'])
+  return report['shapes']
+
+
+def check_episodes(config, shapes):
+  """Make sure that a run holds episodes of its task.
+
+  Files that do not fit are renamed, so the run has to belong to this worker.
+
+  Args:
+    config: Configuration of the run.
+    shapes: What `check` returns.
+
+  Raises:
+    UsageError: If there are readable episodes, but all have other shapes.
+  """
+  from planet.training import episode_folder
+
+  for folder in (config.train_dir, config.test_dir):
+    episode_folder.check(folder, shapes)
 
 
 def define_config(logdir, args):
@@ -166,6 +176,17 @@ def _build(logdir, name, given, seed):
   config.source = AttrDict(config=name, params=given, seed=seed)
   config.lock()
   return config
+
+
+def _check_renderer(task, renderer, isolate_envs):
+  """Keep software OpenGL out of the process of TensorFlow."""
+  from agents.tools import opengl
+
+  if renderer and opengl.is_software(renderer) and isolate_envs != 'process':
+    raise errors.UsageError(
+      f'Task {task.name} renders with {renderer}, which crashes in the '
+      'process of TensorFlow; use isolate_envs: process.'
+    )
 
 
 def _check_bias(bias, action_shape):

@@ -21,15 +21,20 @@ from agents.tools import stopping
 from agents.tools.attr_dict import AttrDict
 
 
-def process(logdir, args):
-  """Do the work of one run.
+def process(logdir, args, shapes=None):
+  """Do the work of one run, which has to belong to this worker.
 
   Args:
     logdir: Folder of the run.
     args: Object with `config`, `params` and optionally `seed`.
+    shapes: Dict from the names of what episodes hold to the shape of one
+      step. With it, existing episodes are checked.
 
   Yields:
     Mean score of each test phase.
+
+  Raises:
+    UsageError: If the arguments or the episodes do not fit the run.
   """
   from agents.tools.tf1 import tf
   from planet import training
@@ -39,6 +44,8 @@ def process(logdir, args):
   from planet.training import utility
 
   config = preparation.define_config(logdir, args)
+  if shapes:
+    preparation.check_episodes(config, shapes)
   utility.save_config(config, logdir)
   utility.collect_initial_episodes(config)
   tf.reset_default_graph()
@@ -72,8 +79,8 @@ def main(args):
       `resume_runs` and optionally `seed`.
 
   Raises:
-    UsageError: If something is wrong with the arguments; nothing on disk has
-      changed then.
+    UsageError: If something is wrong with the arguments, or they do not fit
+      an existing run, which stays as it is then.
     StopRequested: If the user asks to stop.
   """
   from planet import training
@@ -82,10 +89,10 @@ def main(args):
   from planet.training import utility
 
   utility.set_up_logging()
-  preparation.check(args)
+  shapes = preparation.check(args)
   experiment = training.Experiment(
     args.logdir,
-    process_fn=functools.partial(process, args=args),
+    process_fn=functools.partial(process, args=args, shapes=shapes),
     num_runs=args.num_runs,
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,

@@ -9,6 +9,7 @@ import itertools
 import logging
 import os
 import random
+import re
 import socket
 import threading
 import time
@@ -33,6 +34,42 @@ class WorkerConflict(Exception):
 
 class SkipRun(Exception):
   """The run is over, or another worker owns it."""
+
+
+def find_open(
+  basedir: str,
+  num_runs: int | None = None,
+  ping_every: float = 0,
+  resume_runs: bool = True,
+) -> list[str]:
+  """Folders that a worker could begin or continue a run in now.
+
+  Args:
+    basedir: Folder of the experiment.
+    num_runs: See `Experiment`.
+    ping_every: See `Experiment`.
+    resume_runs: See `Experiment`.
+
+  Returns:
+    Sorted list of existing folders, and one that does not exist if the
+    experiment has room for it. Runs that are over, that belong to workers that
+    are alive, or that may not be continued are left out.
+  """
+  basedir = os.path.expanduser(basedir)
+  names = os.listdir(basedir) if os.path.isdir(basedir) else []
+  existing = {int(x) for x in names if re.fullmatch(r'\d{5,}', x)}
+  new = next(x for x in itertools.count(1) if x not in existing)
+  numbers = [x for x in sorted(existing | {new}) if x <= (num_runs or x)]
+  runs = [
+    Run(
+      os.path.join(basedir, f'{number:05d}'),
+      iter,
+      ping_every=ping_every or 0,
+      resume_runs=resume_runs,
+    )
+    for number in numbers
+  ]
+  return [run.logdir for run in runs if run.is_open()]
 
 
 class Experiment:
@@ -146,6 +183,16 @@ class Run:
     self._conflict = threading.Event()
     self._locked = None
 
+  def is_open(self) -> bool:
+    """Whether `claim` would succeed now."""
+    if self._should_start():
+      return True
+    if not self._should_resume():
+      return False
+    is_free = self._lock()
+    self._unlock()
+    return is_free
+
   def claim(self):
     """Become the owner of the run.
 
@@ -161,9 +208,9 @@ class Run:
       _logger.info('Resume run %s.', self.logdir)
     else:
       raise SkipRun(self.logdir)
-    self._lock()
+    self._lock_or_skip()
     ping.write(self.logdir, self._worker_name)
-    self._lock()
+    self._lock_or_skip()
     # Of several workers that claim at the same time, the last one wins.
     time.sleep(self._ping_every)
     if not self._owns():
@@ -225,10 +272,19 @@ class Run:
     stale = age.total_seconds() >= 2 * self._ping_every
     return name == self._worker_name or stale
 
+  def _lock_or_skip(self):
+    if not self._lock():
+      _logger.warning('Another process works on the run %s.', self.logdir)
+      raise SkipRun(self.logdir)
+
   def _lock(self):
-    """Without further signs of life, keep others on this machine away."""
+    """Without further signs of life, keep others on this machine away.
+
+    Returns:
+      Whether no other process has locked the run.
+    """
     if self._ping_every:
-      return
+      return True
     try:
       import fcntl
 
@@ -236,12 +292,12 @@ class Run:
       fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
       locked.close()
-      _logger.warning('Another process works on the run %s.', self.logdir)
-      raise SkipRun(self.logdir) from None
+      return False
     except (ImportError, OSError):
-      return  # There is no such file yet, or no locks on this file system.
+      return True  # There is no file yet, or no locks on this file system.
     self._unlock()
     self._locked = locked
+    return True
 
   def _unlock(self):
     if self._locked:

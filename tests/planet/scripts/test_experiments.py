@@ -2,11 +2,17 @@
 
 import os
 import time
+from unittest import mock
 
+import pytest
+
+from agents.tools import errors
 from agents.tools.attr_dict import AttrDict
 from planet.scripts import preparation
 from planet.scripts import train
 from planet.training import ping
+from planet.training import running
+from planet.training import utility
 
 
 def make_args(logdir, **changes):
@@ -23,11 +29,70 @@ def make_args(logdir, **changes):
   return AttrDict({**args, **changes})
 
 
+def make_foreign_run(folder):
+  """Run of another task with an episode that cannot be read."""
+  episodes = folder / 'train_episodes'
+  episodes.mkdir(parents=True)
+  (episodes / 'cut.npz').write_bytes(b'damaged')
+  (folder / 'config.yaml').write_text(
+    'config: debug\nparams: {tasks: [cheetah_run]}\nseed: null\n'
+  )
+  ping.write(str(folder), 'other')
+  return episodes
+
+
+@pytest.mark.parametrize(
+  'name, changes',
+  [
+    ('00001', dict(num_runs=1000, resume_runs=False)),
+    ('00001', dict(num_runs=2, ping_every=30)),
+    ('00002', dict(num_runs=1)),
+  ],
+)
+def test_runs_of_others_are_left_alone(name, changes, tmp_path):
+  """Neither judged nor touched: begun before, alive, or not asked for."""
+  episodes = make_foreign_run(tmp_path / name)
+  preparation.check(make_args(tmp_path, **changes))
+  assert os.listdir(episodes) == ['cut.npz']
+
+
+def test_run_of_another_process_is_left_alone(tmp_path):
+  """Without signs of life, a lock tells that somebody works on it."""
+  episodes = make_foreign_run(tmp_path / '00001')
+  args = make_args(tmp_path, num_runs=2)
+  with pytest.raises(errors.UsageError, match='tasks'):
+    preparation.check(args)
+  other = running.Run(str(tmp_path / '00001'), iter)
+  other.claim()
+  preparation.check(args)
+  assert os.listdir(episodes) == ['cut.npz']
+
+
+def test_episodes_are_checked_in_claimed_runs(tmp_path, monkeypatch):
+  """Damaged files get another name only where this process works."""
+  args = make_args(tmp_path, num_runs=2, ping_every=0.1)
+  for name in ('00001', '00002'):
+    folder = tmp_path / name / 'train_episodes'
+    folder.mkdir(parents=True)
+    (folder / 'cut.npz').write_bytes(b'damaged')
+  shapes = preparation.check(args)
+  assert (tmp_path / '00001' / 'train_episodes' / 'cut.npz').exists()
+  assert shapes['image'] == (64, 64, 3)
+  stop = errors.UsageError('far enough')
+  monkeypatch.setattr(utility, 'save_config', mock.Mock(side_effect=stop))
+  with pytest.raises(errors.UsageError, match='far enough'):
+    next(train.process(str(tmp_path / '00002'), args, shapes))
+  names = [
+    os.listdir(tmp_path / x / 'train_episodes') for x in ('00001', '00002')
+  ]
+  assert names == [['cut.npz'], ['cut.npz.damaged']]
+
+
 def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   """A worker that loses a run goes on, and comes back when it is left."""
   worked = []
 
-  def process(logdir, args):
+  def process(logdir, args, shapes):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
