@@ -44,31 +44,7 @@ def default(config, params):
 
 def debug(config, params):
   """Tiny networks and short phases, to see whether a change runs at all."""
-  # Episodes of driving have 100 steps instead of 1000.
-  is_short = 'carla' in (params.get('tasks') or [])
-  _fill(
-    params,
-    dict(
-      action_repeat=1 if is_short else 50,
-      num_seed_episodes=1,
-      train_steps=10,
-      test_steps=10,
-      max_steps=500,
-      train_collects=[dict(after=10, every=10)],
-      test_collects=[dict(after=10, every=10)],
-      model_size=10,
-      state_size=5,
-      num_layers=1,
-      num_units=10,
-      batch_shape=[5, 10],
-      loader_every=5,
-      loader_window=2,
-      planner_amount=5,
-      planner_topk=2,
-      planner_iterations=2,
-      checkpoint_every=100,
-    ),
-  )
+  _fill(params, choose('debug', params))
   config = default(config, params)
   config.debug = True
   return config
@@ -76,31 +52,71 @@ def debug(config, params):
 
 def cpu(config, params):
   """Small enough to learn cartpole_balance on two cores; not the reference."""
-  _fill(
-    params,
-    dict(
-      tasks=['cartpole_balance'],
-      batch_shape=[16, 32],
-      model_size=128,
-      num_units=200,
-      num_layers=2,
-      num_seed_episodes=5,
-      loader_every=100,
-      train_steps=3840,
-      test_steps=16,
-      collect_every=1280,
-      checkpoint_every=160,
-      # Twice that of the paper: falls are slow, and a decision lasts 8 steps.
-      planner_horizon=24,
-      planner_amount=300,
-      planner_topk=30,
-      planner_iterations=5,
-      max_steps=400000,
-    ),
-  )
-  if driving.choose_image_size(params) == 64:
-    _fill(params, dict(network='conv_small'))
+  _fill(params, choose('cpu', params))
   return default(config, params)
+
+
+def choose(name, params):
+  """Parameters that a configuration chooses where the user gives none.
+
+  Args:
+    name: Name of the configuration.
+    params: Given parameters.
+
+  Returns:
+    Dict from name to value.
+  """
+  choices = {'debug': _choose_debug, 'cpu': _choose_cpu}
+  return choices[name](params) if name in choices else {}
+
+
+def _choose_debug(params):
+  # Episodes of driving have 100 steps instead of 1000.
+  is_short = 'carla' in (params.get('tasks') or [])
+  return dict(
+    action_repeat=1 if is_short else 50,
+    num_seed_episodes=1,
+    train_steps=10,
+    test_steps=10,
+    max_steps=500,
+    train_collects=[dict(after=10, every=10)],
+    test_collects=[dict(after=10, every=10)],
+    model_size=10,
+    state_size=5,
+    num_layers=1,
+    num_units=10,
+    batch_shape=[5, 10],
+    loader_every=5,
+    loader_window=2,
+    planner_amount=5,
+    planner_topk=2,
+    planner_iterations=2,
+    checkpoint_every=100,
+  )
+
+
+def _choose_cpu(params):
+  has_usual_size = driving.choose_image_size(params) == 64
+  return dict(
+    tasks=['cartpole_balance'],
+    batch_shape=[16, 32],
+    model_size=128,
+    num_units=200,
+    num_layers=2,
+    num_seed_episodes=5,
+    loader_every=100,
+    train_steps=3840,
+    test_steps=16,
+    collect_every=1280,
+    checkpoint_every=160,
+    # Twice that of the paper: falls are slow, and a decision lasts 8 steps.
+    planner_horizon=24,
+    planner_amount=300,
+    planner_topk=30,
+    planner_iterations=5,
+    max_steps=400000,
+    **(dict(network='conv_small') if has_usual_size else {}),
+  )
 
 
 def find(name):
@@ -119,12 +135,11 @@ def find(name):
 
 def _fill(params, values):
   """Choose values for parameters that the user has not given."""
+  chosen = {key: value for key, value in values.items() if key not in params}
   params.unlock()
-  for key, value in values.items():
-    if key not in params:
-      params[key] = value
+  params.update(chosen)
   # Choices that a task or model does not ask for are no mistake of the user.
-  params.touched.update(values)
+  params.touched.update(chosen)
 
 
 def _data_processing(config, params):
@@ -328,14 +343,11 @@ def _loss_functions(config, params):
   # The order decides in which order losses are computed and printed.
   heads = [x for x in config.heads if x != config.observation]
   for head in heads:
-    default_scale = 10.0 if head == 'reward' else 1.0
-    scales[head] = parameters.read_loss_scale(params, head, default_scale)
+    scales[head] = get(f'{head}_loss_scale')
   scales.divergence = get('divergence_scale')
   scales.global_divergence = get('global_div_scale')
   scales.overshooting = get('overshooting_scale')
-  scales[config.observation] = parameters.read_loss_scale(
-    params, config.observation, 1.0
-  )
+  scales[config.observation] = get(f'{config.observation}_loss_scale')
   scales.lock()
   config.loss_scales = scales
   config.free_nats = get('free_nats')

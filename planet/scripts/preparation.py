@@ -1,31 +1,17 @@
 """What a run will do, decided and checked before it begins."""
 
+import logging
 import os
+import re
 
 from agents.tools import errors
 from agents.tools import files
 from agents.tools.attr_dict import AttrDict
+from planet.control.seeding import derive_seed
+from planet.scripts import continuing
+from planet.scripts import parameters
 
-# Parameters that do not change what a run is.
-_FREE_ON_RESUME = (
-  'max_steps',
-  'checkpoint_every',
-  'checkpoint_minutes',
-  'isolate_envs',
-  # How to search with the model, which stays the same.
-  'planner_horizon',
-  'planner_amount',
-  'planner_topk',
-  'planner_iterations',
-  'planner_warm_start',
-  # Where the server is; a change of the world itself is refused elsewhere.
-  'carla_backend',
-  'carla_host',
-  'carla_port',
-  'carla_tm_port',
-  'carla_timeout',
-  'carla_allow_backend_change',
-)
+_logger = logging.getLogger(__name__)
 
 
 def check(args):
@@ -53,8 +39,13 @@ def check(args):
   )
   # With nothing to do, wrong arguments are still worth a sentence.
   configs = [define_config(x, args) for x in folders] or [
-    _build(logdir, args.config, args.params, getattr(args, 'seed', None))
+    _build(logdir, _new_source(args))
   ]
+  for name in configs[0].unused:
+    if name in args.params:
+      _logger.warning(
+        'Parameter %r has no effect together with the other parameters.', name
+      )
   for task in configs[0].tasks:
     report = probe.inspect(task.env_ctor)
     for message in report['messages']:
@@ -82,12 +73,14 @@ def check_episodes(config, shapes):
     episode_folder.check(folder, shapes)
 
 
-def define_config(logdir, args):
+def define_config(logdir, args, report=None):
   """Build the configuration of a run, new or existing.
 
   Args:
     logdir: Folder of the run.
     args: Object with `config`, `params` and optionally `seed`.
+    report: Function that is called with lines about an existing run: which
+      parameters change, and which are kept.
 
   Returns:
     Locked AttrDict.
@@ -95,28 +88,14 @@ def define_config(logdir, args):
   Raises:
     UsageError: If the parameters are wrong, or do not fit the existing run.
   """
-  given = {key: args.params.get(key) for key in args.params}
-  seed = getattr(args, 'seed', None)
-  stored = _load_source(logdir)
+  new, stored = _new_source(args), _load_source(logdir)
   if not stored:
-    return _build(logdir, args.config, given, seed)
-  name, before, old_seed = stored
-  changed = [] if name == args.config else ['--config']
-  changed += sorted(
-    key
-    for key in set(before) | set(given)
-    if key not in _FREE_ON_RESUME and before.get(key) != given.get(key)
-  )
-  if seed is not None and seed != old_seed:
-    changed.append('--seed')
-  if changed:
-    raise errors.UsageError(
-      f'The run in {logdir} was started with --config {name} --params '
-      f'"{before}" --seed {old_seed}. Now {", ".join(changed)} would change. '
-      'Repeat the command to continue, or use another logdir.'
-    )
-  free = {key: given[key] for key in _FREE_ON_RESUME if key in given}
-  return _build(logdir, name, {**before, **free}, old_seed)
+    return _build(logdir, new)
+  parameters.check_names(new.params)
+  source, lines = continuing.merge(logdir, stored, new, _find_step(logdir))
+  for line in lines if report else []:
+    report(line)
+  return _build(logdir, source)
 
 
 def restore_config(logdir, overrides):
@@ -136,12 +115,22 @@ def restore_config(logdir, overrides):
   stored = _load_source(logdir)
   if not stored:
     raise errors.UsageError(f'There is no configuration in {logdir}.')
-  name, params, seed = stored
-  return _build(logdir, name, {**params, **overrides}, seed)
+  with stored.unlocked:
+    stored.params = {**stored.params, **overrides}
+  return _build(logdir, stored)
+
+
+def _new_source(args):
+  """What the command line says of a configuration."""
+  return AttrDict(
+    config=args.config,
+    params={key: args.params.get(key) for key in args.params},
+    seed=getattr(args, 'seed', None),
+  )
 
 
 def _load_source(logdir):
-  """Name, parameters and seed of an existing run, None if it is new."""
+  """How the configuration of an existing run came about, None if it is new."""
   from planet.training import utility
 
   try:
@@ -158,24 +147,45 @@ def _load_source(logdir):
       f'The config.yaml of {logdir} was not written by this program; use '
       'another logdir.'
     )
-  return stored.config, dict(stored.params or {}), stored.get('seed')
+  source = AttrDict(
+    config=stored.config,
+    params=dict(stored.params or {}),
+    seed=stored.get('seed'),
+  )
+  if stored.get('changes'):
+    with source.unlocked:
+      source.changes = list(stored.changes)
+  return source
 
 
-def _build(logdir, name, given, seed):
-  from agents import utility as agents_utility
+def _build(logdir, source):
   from planet.scripts import configs
-  from planet.scripts import parameters
 
-  params = AttrDict(given, logdir=logdir)
+  params = AttrDict(source.params, logdir=logdir)
   config = AttrDict()
-  config.seed = seed
-  checkpoint = agents_utility.latest_checkpoint(logdir)
-  config.first_step = int(checkpoint.rpartition('-')[2]) if checkpoint else 0
-  config = configs.find(name)(config, params)
-  parameters.check_all_used(params)
-  config.source = AttrDict(config=name, params=given, seed=seed)
+  config.seed = _seed_of_run(source.seed, logdir)
+  config.first_step = _find_step(logdir)
+  config = configs.find(source.config)(config, params)
+  config.unused = parameters.find_unused(params)
+  config.source = source
   config.lock()
   return config
+
+
+def _find_step(logdir):
+  """Global step of the newest checkpoint, 0 if there is none."""
+  from agents import utility as agents_utility
+
+  checkpoint = agents_utility.latest_checkpoint(logdir)
+  return int(checkpoint.rpartition('-')[2]) if checkpoint else 0
+
+
+def _seed_of_run(seed, logdir):
+  """Seed that differs between the runs of an experiment."""
+  name = os.path.basename(os.path.normpath(logdir))
+  number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
+  # The first run has the seed itself, as a single run always had.
+  return seed if number <= 1 else derive_seed(seed, 'run', number)
 
 
 def _check_renderer(task, renderer, isolate_envs):

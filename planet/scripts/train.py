@@ -43,7 +43,7 @@ def process(logdir, args, shapes=None):
   from planet.training import display
   from planet.training import utility
 
-  config = preparation.define_config(logdir, args)
+  config = preparation.define_config(logdir, args, print)
   if shapes:
     preparation.check_episodes(config, shapes)
   utility.save_config(config, logdir)

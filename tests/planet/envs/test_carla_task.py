@@ -28,7 +28,7 @@ def define(config='debug', logdir='unused', **params):
   params = AttrDict({**OFFLINE, **params}, logdir=logdir)
   result = AttrDict()
   result = configs.find(config)(result, params)
-  parameters.check_all_used(params)
+  assert not parameters.find_unused(params)
   return result
 
 

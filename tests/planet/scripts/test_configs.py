@@ -7,13 +7,14 @@ from agents.tools.errors import UsageError
 from planet import models
 from planet.scripts import configs
 from planet.scripts import parameters
+from planet.scripts import tasks
 
 
 def build(name='default', **params):
   params = AttrDict(dict(params, logdir='/logdir'))
   params.get('logdir')
   config = configs.find(name)(AttrDict(), params)
-  parameters.check_all_used(params)
+  assert not parameters.find_unused(params)
   return config
 
 
@@ -144,13 +145,22 @@ def test_every_parameter_is_read():
   assert 'future_rnn' in unused[1] and 'drnn_sample_to_sample' in unused[0]
 
 
+def test_all_losses_of_tasks_have_scales():
+  """Also those that only exist with `state_diagnostics`."""
+  for name in tasks._FUNCTIONS:
+    params = AttrDict(tasks=[name], carla_backend='offline')
+    config = configs.default(AttrDict(), params)
+    for component in config.tasks[0].state_components:
+      assert f'{component}_loss_scale' in parameters.KNOWN
+
+
 def test_every_default_passes_its_own_check():
   for name, parameter in parameters.PARAMETERS.items():
     if parameter.default is not None:
       assert parameter.check(parameter.default) == parameter.default, name
 
 
-def test_unused_parameters_are_errors():
+def test_unknown_parameters_are_errors():
   with pytest.raises(UsageError, match='Did you mean num_units'):
     build(num_unit=3)
 

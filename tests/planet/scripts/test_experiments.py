@@ -106,3 +106,16 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   first, second, third = worked
   assert first == third != second
   assert all((tmp_path / x / 'DONE').exists() for x in worked)
+
+
+def test_runs_of_an_experiment_differ(tmp_path):
+  """The first run has the given seed, the others seeds of their own."""
+  args = make_args(tmp_path, seed=1)
+  names = ['00001', '00002', '00003']
+  runs = [preparation.define_config(str(tmp_path / x), args) for x in names]
+  seeds = [x.seed for x in runs]
+  assert seeds[0] == 1 and len(set(seeds)) == 3
+  # The command is repeated with the seed of the experiment.
+  assert [x.source.seed for x in runs] == [1, 1, 1]
+  args = make_args(tmp_path)
+  assert preparation.define_config(str(tmp_path / '00002'), args).seed is None

@@ -1,0 +1,155 @@
+"""Runs that go on with other parameters than they began with."""
+
+import pytest
+
+from agents.tools import errors
+from agents.tools import files
+from agents.tools.attr_dict import AttrDict
+from planet.scripts import parameters
+from planet.scripts import preparation
+from planet.training import utility
+
+BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}
+
+
+@pytest.fixture(autouse=True)
+def checkpoint(monkeypatch):
+  """The runs of these tests stopped at step 120."""
+  monkeypatch.setattr(
+    'agents.utility.latest_checkpoint', lambda logdir: 'model.ckpt-120'
+  )
+
+
+def begin(folder, **params):
+  """Write the configuration of a run."""
+  source = {'config': 'debug', 'params': {**BEGUN, **params}, 'seed': 1}
+  files.write_yaml(str(folder / 'config.yaml'), source)
+
+
+def go_on(folder, config='debug', seed=None, **params):
+  """Continue the run with a command line; returns configuration and lines."""
+  args = AttrDict(config=config, params=params, seed=seed)
+  lines = []
+  result = preparation.define_config(str(folder), args, lines.append)
+  utility.save_config(result, str(folder))
+  return result, '\n'.join(lines)
+
+
+CHANGES = [
+  ('main_learning_rate', 1e-3, 1e-4),
+  ('divergence_scale', 1.0, 0.5),
+  ('reward_loss_scale', 10.0, 5.0),
+  ('collect_every', 5000, 100),
+  ('train_steps', 10, 20),
+  ('loader', 'recent', 'reload'),
+  ('planner_horizon', 12, 7),
+  ('planner_topk', 3, 4),
+  ('train_action_noise', 0.3, 0.1),
+  ('max_steps', 500, 1000),
+  ('checkpoint_minutes', 15, 5.0),
+  ('batch_shape', [5, 10], [4, 10]),
+  ('image_bits', 5, 8),
+]
+
+
+@pytest.mark.parametrize('name, old, new', CHANGES)
+def test_changes_take_effect_and_are_recorded(name, old, new, tmp_path):
+  """Printed as old -> new, and kept in config.yaml with their step."""
+  begin(tmp_path)
+  config, lines = go_on(tmp_path, **{name: new})
+  assert f'{name}: {old} -> {new}' in lines and '120' in lines
+  stored = utility.load_config(str(tmp_path))
+  assert stored.params == {**BEGUN, name: new}
+  assert stored.changes == [{'step': 120, name: [old, new]}]
+  assert config.source.params[name] == new
+  _, lines = go_on(tmp_path, **{name: new})
+  assert '->' not in lines
+  assert utility.load_config(str(tmp_path)).changes == stored.changes
+
+
+def test_changed_values_reach_the_configuration(tmp_path):
+  begin(tmp_path)
+  config, _ = go_on(tmp_path, main_learning_rate=1e-4, train_steps=20)
+  assert config.optimizers.main.learning_rate == 1e-4
+  assert config.train_steps == 20 and config.num_units == 20
+
+
+def test_list_of_changes_grows(tmp_path):
+  begin(tmp_path)
+  go_on(tmp_path, planner_topk=4)
+  _, lines = go_on(tmp_path, planner_topk=2, max_steps=900)
+  assert utility.load_config(str(tmp_path)).changes == [
+    {'step': 120, 'planner_topk': [3, 4]},
+    {'step': 120, 'max_steps': [500, 900], 'planner_topk': [4, 2]},
+  ]
+  assert 'planner_topk: 4 -> 2' in lines
+
+
+def test_what_is_not_given_is_kept_and_named(tmp_path):
+  begin(tmp_path)
+  config, lines = go_on(tmp_path, tasks=['dummy'])
+  assert config.source.params == BEGUN and 'changes' not in config.source
+  assert 'num_units: 20' in lines and 'planner_topk: 3' in lines
+  assert 'tasks' not in lines
+  assert not go_on(tmp_path, **BEGUN)[1]
+
+
+def test_equal_values_are_no_change(tmp_path):
+  """Defaults may be spelt out, and numbers written in other ways."""
+  begin(tmp_path, max_steps=5e4)
+  same = dict(num_units=20.0, max_steps=50000, model='rssm', model_size=10)
+  config, lines = go_on(tmp_path, **same)
+  assert '->' not in lines and 'changes' not in config.source
+
+
+REFUSED = [
+  ({'num_units': 30}, 'num_units: 20 -> 30', 'shapes'),
+  ({'model': 'ssm'}, 'model: rssm -> ssm', 'which variables'),
+  ({'activation': 'elu'}, 'activation: relu -> elu', 'other layers'),
+  ({'tasks': ['cup_catch']}, r"\['dummy'\] -> \['cup_catch'\]", 'episodes'),
+  ({'action_repeat': 2}, 'action_repeat: 50 -> 2', 'episodes mean'),
+  ({'image_size': 32, 'max_steps': 9}, 'image_size: 64 -> 32', 'episodes'),
+]
+
+
+@pytest.mark.parametrize('params, change, reason', REFUSED)
+def test_refused_changes(params, change, reason, tmp_path):
+  """With the reason; the file stays as it is."""
+  begin(tmp_path)
+  before = (tmp_path / 'config.yaml').read_text()
+  with pytest.raises(errors.UsageError, match=f'{change} .*{reason}') as info:
+    go_on(tmp_path, **params)
+  assert 'max_steps' not in str(info.value)
+  assert (tmp_path / 'config.yaml').read_text() == before
+
+
+def test_other_configuration_is_refused(tmp_path):
+  begin(tmp_path)
+  with pytest.raises(errors.UsageError, match='--config debug'):
+    go_on(tmp_path, config='cpu')
+
+
+def test_seed_may_change(tmp_path):
+  """It changes neither variables nor episodes; left out, it is kept."""
+  begin(tmp_path)
+  assert go_on(tmp_path)[0].seed == 1
+  config, lines = go_on(tmp_path, seed=2)
+  assert config.seed == 2 and 'seed: 1 -> 2' in lines
+  stored = utility.load_config(str(tmp_path))
+  assert stored.seed == 2
+  assert stored.changes == [{'step': 120, 'seed': [1, 2]}]
+
+
+def test_misspelt_parameter(tmp_path):
+  begin(tmp_path)
+  with pytest.raises(errors.UsageError, match='unknown. Did you mean tasks'):
+    go_on(tmp_path, taks=['dummy'])
+
+
+def test_every_parameter_says_whether_it_may_change():
+  for name, parameter in parameters.PARAMETERS.items():
+    assert (
+      parameter.fixed is None
+      or 'variables' in parameter.fixed
+      or ('episodes' in parameter.fixed)
+    ), name
