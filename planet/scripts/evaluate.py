@@ -80,6 +80,10 @@ def prepare(args):
         'planner can be changed for an evaluation.'
       )
   config = preparation.restore_config(logdir, args.params)
+  if not config.test_collects:
+    # The run plays no episodes itself.
+    overrides = {**args.params, 'test_collects': [{}]}
+    config = preparation.restore_config(logdir, overrides)
   with config.unlocked:
     config.seed = args.seed
   if args.checkpoint:

@@ -168,17 +168,17 @@ PARAMETERS = {
   ),
   # Episodes.
   'num_seed_episodes': _free(
-    5, checks.integer(1), 'random episodes at the start'
+    5, checks.integer(0), 'random episodes at the start'
   ),
   'train_collects': _free(
     [{}],
     checks.listing(checks.mapping, may_be_empty=True),
-    'overrides for collecting',
+    'overrides for collecting, none plays nothing',
   ),
   'test_collects': _free(
     [{}],
     checks.listing(checks.mapping, may_be_empty=True),
-    'overrides for testing',
+    'overrides for testing, none plays nothing',
   ),
   'collect_every': _free(
     5000, checks.integer(1), 'training examples per episode'

@@ -5,12 +5,27 @@ import os
 from agents.tools import errors
 from agents.tools.attr_dict import AttrDict
 from planet.control import planning
+from planet.scripts import checks
 from planet.scripts import objectives as objectives_lib
 from planet.scripts import parameters
 from planet.tools import schedule
 from planet.tools.bind import bind
 
-_LENGTHS = ('batch_size', 'horizon', 'after', 'every', 'until')
+# Checks of the entries of `train_collects` and `test_collects`.
+_ENTRIES = {
+  'name': checks.text,
+  'batch_size': checks.integer(1),
+  'after': checks.integer(),
+  'every': parameters.PARAMETERS['collect_every'].check,
+  'until': checks.integer(),
+  'horizon': parameters.PARAMETERS['planner_horizon'].check,
+  'objective': parameters.PARAMETERS['collect_objective'].check,
+  'action_noise': parameters.PARAMETERS['train_action_noise'].check,
+  'action_noise_ramp': parameters.PARAMETERS['action_noise_ramp'].check,
+  'action_noise_min': parameters.PARAMETERS['action_noise_min'].check,
+  'prefix': checks.text,
+  'save_episode_dir': checks.text,
+}
 
 
 def define_all(config, params):
@@ -88,9 +103,9 @@ def _define_collects(config, params, prefix, folder, action_noise):
   )
   collects = AttrDict(_unlocked=True)
   for overrides in parameters.read(params, f'{prefix}_collects'):
-    _check_overrides(overrides, defaults, f'{prefix}_collects')
+    checked = _check_overrides(overrides, f'{prefix}_collects')
     for task in config.tasks:
-      item = AttrDict({**defaults, **overrides})
+      item = AttrDict({**defaults, **checked})
       name = f'{item.prefix}_{item.name}_{task.name}'
       if name in collects:
         raise errors.UsageError(
@@ -103,21 +118,21 @@ def _define_collects(config, params, prefix, folder, action_noise):
   return collects
 
 
-def _check_overrides(overrides, defaults, where):
+def _check_overrides(overrides, where):
+  """Entries of a collection, converted like the parameters."""
+  checked = {}
   for key, value in overrides.items():
-    if key not in defaults:
+    if key not in _ENTRIES:
       raise errors.UsageError(
-        f'Entry {key!r} of {where} is unknown. {errors.suggest(key, defaults)}'
+        f'Entry {key!r} of {where} is unknown. {errors.suggest(key, _ENTRIES)}'
       )
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if key in _LENGTHS and not whole:
+    try:
+      checked[key] = _ENTRIES[key](value)
+    except ValueError as error:
       raise errors.UsageError(
-        f'Entry {key!r} of {where} is {value!r}; give a whole number.'
-      )
-    if key in ('batch_size', 'horizon', 'every') and value < 1:
-      raise errors.UsageError(
-        f'Entry {key!r} of {where} is {value!r}; give at least 1.'
-      )
+        f'Entry {key!r} of {where} is {value!r}; give {error}.'
+      ) from None
+  return checked
 
 
 def _define_simulation(task, item, params):
@@ -129,9 +144,9 @@ def _define_simulation(task, item, params):
     warm_start=parameters.read(params, 'planner_warm_start'),
     objective=bind(_find_objective(item.objective), params=params),
     save_episode_dir=item.save_episode_dir,
-    steps_after=int(item.after),
-    steps_every=int(item.every),
-    steps_until=int(item.until),
+    steps_after=item.after,
+    steps_every=item.every,
+    steps_until=item.until,
     exploration=_define_exploration(item),
   )
 

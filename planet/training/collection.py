@@ -3,6 +3,7 @@
 import glob
 import os
 
+from agents.tools import errors
 from agents.tools import wrappers
 from agents.tools.attr_dict import AttrDict
 from planet import control
@@ -20,6 +21,9 @@ def collect_initial_episodes(config):
 
   Args:
     config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
+
+  Raises:
+    UsageError: If there are no episodes, and none should be played.
   """
   items = sorted(config.random_collects.items())
   existing = {
@@ -39,6 +43,11 @@ def collect_initial_episodes(config):
       )
       control.random_episodes(
         env_ctor, missing, folder, params.get('first_action')
+      )
+    elif not params.num_episodes and not count_episodes(folder):
+      raise errors.UsageError(
+        f'There are no episodes in {folder}, and num_seed_episodes is 0; put '
+        'some there, or let some be played.'
       )
 
 

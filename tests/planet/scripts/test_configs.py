@@ -76,6 +76,45 @@ def test_default_collections():
   }
 
 
+def test_entries_of_collections():
+  """Numbers are read as at the top level, where 1e4 is a whole one."""
+  entry = dict(after=1e4, every=2e3, until=5e4, horizon=6.0, action_noise=1)
+  config = build(train_collects=[entry, dict(name='other', batch_size=2)])
+  main, other = config.train_collects.values()
+  assert (main.steps_after, main.steps_every, main.steps_until) == (
+    10000,
+    2000,
+    50000,
+  )
+  assert type(main.horizon) is int and main.exploration.scale == 1
+  assert other.num_agents == 2 and other.steps_every == 5000
+
+
+@pytest.mark.parametrize(
+  'entry, message',
+  [
+    ({'every': 0}, "'every' of train_collects is 0; give .* at least 1"),
+    ({'after': 1.5}, 'a whole number'),
+    ({'after': True}, 'a whole number'),
+    ({'action_noise': -1}, 'a number of at least 0'),
+    ({'action_noise_min': 2}, 'at most 1'),
+    ({'name': ''}, 'a name'),
+    ({'objective': 3}, 'a name'),
+    ({'objective': 'rewards'}, 'Did you mean reward'),
+  ],
+)
+def test_wrong_entries_of_collections(entry, message):
+  with pytest.raises(UsageError, match=message):
+    build(train_collects=[entry])
+
+
+def test_training_on_fixed_data():
+  """Without collections nothing is played."""
+  config = build(train_collects=[], test_collects=[], num_seed_episodes=0)
+  assert not config.train_collects and not config.test_collects
+  assert config.random_collects['train-cheetah_run'].num_episodes == 0
+
+
 def test_debug_and_its_overrides():
   config = build('debug', num_units=7, tasks=['dummy'])
   assert config.debug and config.batch_shape == [5, 10]

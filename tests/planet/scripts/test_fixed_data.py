@@ -1,0 +1,59 @@
+"""Training on episodes that exist, without playing any."""
+
+import os
+
+import numpy as np
+import pytest
+
+from agents.tools import errors
+from agents.tools import files
+from planet import control
+from planet.control import dummy_env
+from planet.scripts import evaluate
+from planet.scripts import train
+from planet.tools.bind import bind
+from tests.planet.scripts import test_experiments
+
+PARAMS = {
+  'image_size': 32,
+  'train_collects': [],
+  'test_collects': [],
+  'num_seed_episodes': 0,
+  'max_steps': 20,
+}
+
+
+def test_evaluation_plays_nevertheless(tmp_path, monkeypatch):
+  """The run says how to play, though it did not play itself."""
+  files.write_yaml(
+    str(tmp_path / 'config.yaml'),
+    {'config': 'debug', 'params': {'tasks': ['dummy'], **PARAMS}},
+  )
+  monkeypatch.setattr('agents.utility.latest_checkpoint', lambda x: 'a-5')
+  args = evaluate.parse_args(
+    ['--logdir', str(tmp_path), '--params', '{planner_horizon: 3}']
+  )
+  config, _ = evaluate.prepare(args)
+  assert config.test_collects.test_main_dummy.horizon == 3
+
+
+def process(folder, **changes):
+  """Train in this process; returns the scores of all test phases."""
+  args = test_experiments.make_args(folder)
+  with args.params.unlocked:
+    args.params.update({**PARAMS, **changes})
+  return list(train.process(str(folder), args))
+
+
+def test_training_without_playing(tmp_path, capsys):
+  """No episode is added, no score is made up, and the model is saved."""
+  with pytest.raises(errors.UsageError, match='no episodes in .*_episodes'):
+    process(tmp_path)
+  env_ctor = bind(dummy_env.make, 50, 20, image_size=32)
+  for phase in ('train', 'test'):
+    control.random_episodes(env_ctor, 1, str(tmp_path / f'{phase}_episodes'))
+  assert np.isnan(process(tmp_path)).all()
+  assert 'test return no episode ended' in capsys.readouterr().err
+  for phase in ('train', 'test'):
+    assert len(os.listdir(tmp_path / f'{phase}_episodes')) == 1
+  assert (tmp_path / 'model.ckpt-20.index').exists()
