@@ -88,7 +88,12 @@ class Trainer(phases.PhaseMachine):
     logdir = logdir and os.path.expanduser(logdir)
     if load:
       self._loaders.append(
-        (saver, logdir, checkpoint or self._config.get('checkpoint_to_load'))
+        (
+          saver,
+          variables,
+          logdir,
+          checkpoint or self._config.get('checkpoint_to_load'),
+        )
       )
     if save:
       self._savers.append((saver, logdir))
@@ -240,7 +245,7 @@ class Trainer(phases.PhaseMachine):
       sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-    for saver, logdir, checkpoint in self._loaders:
+    for saver, variables, logdir, checkpoint in self._loaders:
       logdir = logdir or self._logdir
       if not logdir:
         continue
@@ -251,7 +256,7 @@ class Trainer(phases.PhaseMachine):
       )
       if path:
         _logger.info('Restore %s.', path)
-        saver.restore(sess, path)
+        _choose_restorer(sess, saver, variables, path).restore(sess, path)
         self._remember_checkpoints(saver, logdir)
     sess.graph.finalize()
     return int(sess.run(self._global_step))
@@ -266,3 +271,20 @@ class Trainer(phases.PhaseMachine):
     config = tf.ConfigProto(allow_soft_placement=True)
     config.gpu_options.allow_growth = True
     return tf.Session(config=config)
+
+
+def _choose_restorer(sess, saver, variables, path):
+  """Saver of what a checkpoint has, where only bookkeeping is missing in it.
+
+  Running means and the slots of optimisers come and go with losses and
+  collections, which may change when a run is continued. They begin anew.
+  Missing weights stay an error of the original saver.
+  """
+  with sess.graph.as_default():
+    stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
+    missing = {x for x in variables if x.op.name not in stored}
+    if not missing or missing & set(tf.trainable_variables()):
+      return saver
+    names = sorted(x.op.name for x in missing)
+    _logger.info('New since this checkpoint: %s.', ', '.join(names))
+    return tf.train.Saver([x for x in variables if x not in missing])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from agents.tools import phases
+from agents.tools import streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.training import Trainer
@@ -185,3 +186,27 @@ def test_scores_of_any_length():
     trainer.add_phase(f'a{count}', 1, score, '', 1, 1, feed={length: count})
   scores = list(trainer.iterate(4))
   np.testing.assert_array_equal(scores, [np.nan, 1, np.nan, 1])
+
+
+def define_growing(logdir, means=0, weights=0):
+  """Trainer of a model to which bookkeeping or weights have been added."""
+  tf.reset_default_graph()
+  trainer = Trainer(str(logdir), AttrDict(checkpoint_at_end=True))
+  trainer.add_phase('train', 100, 0.0, '', 5)
+  tf.get_variable('weight', initializer=tf.constant(1.0))
+  for index in range(weights):
+    tf.get_variable(f'weight_{index}', initializer=tf.constant(1.0))
+  for index in range(means):
+    streaming_mean.StreamingMean((), tf.float32, f'mean_{index}')
+  trainer.add_saver()
+  return trainer
+
+
+def test_bookkeeping_that_the_checkpoint_does_not_have(tmp_path):
+  """Running means begin anew, weights do not; losses may come and go."""
+  define_growing(tmp_path).run(15)
+  for means, max_step in ((2, 30), (1, 45)):
+    define_growing(tmp_path, means).run(max_step)
+    assert (tmp_path / f'model.ckpt-{max_step}.index').exists()
+  with pytest.raises(tf.errors.NotFoundError, match='weight_0'):
+    define_growing(tmp_path, 1, 1).run(60)
