@@ -4,6 +4,8 @@ import contextlib
 import numbers
 import os
 
+from agents.tools import errors
+
 
 class AttrDict(dict):
   """Wrap a dictionary to access its keys as attributes.
@@ -21,7 +23,8 @@ class AttrDict(dict):
     *args: Passed on to `dict`.
     _unlocked: Whether attributes may be set. Defaults to True when there is
       no other argument.
-    _strict: Whether missing keys raise an AttributeError.
+    _strict: Whether missing keys raise an AttributeError that names the
+      nearest known one.
     _defaults: Values of keys that are not in the dictionary, seen by `d.x`
       and `d['x']` but not by `get` and `in`.
     _touched: Set that collects the names of all keys that were read.
@@ -51,7 +54,7 @@ class AttrDict(dict):
 
   def __reduce__(self):
     state = (self._unlocked, self._strict, self._defaults, self._touched)
-    return _rebuild, (dict(self), state)
+    return _rebuild, (type(self), dict(self), state)
 
   def __getattr__(self, name):
     if name.startswith('__'):
@@ -68,7 +71,10 @@ class AttrDict(dict):
     if key in self._defaults:
       return self._defaults[key]
     if self._strict:
-      raise AttributeError(f'Unknown key {key!r}. Known: {sorted(self)}.')
+      known = [str(x) for x in {**self._defaults, **self}]
+      raise AttributeError(
+        f'Key {key!r} is unknown. {errors.suggest(str(key), known)}'
+      )
     raise KeyError(key)
 
   def get(self, key, default=None):
@@ -199,8 +205,8 @@ class AttrDict(dict):
     return cls(files.read_yaml(filename))
 
 
-def _rebuild(values, state):
-  result = AttrDict(values)
+def _rebuild(cls, values, state):
+  result = cls(values)
   result._set_state(*state)
   return result
 

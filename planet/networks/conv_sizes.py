@@ -2,9 +2,9 @@
 
 import functools
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.networks import convolutions
+from planet.tools.attr_dict import AttrDict
 
 
 def _define_network(

@@ -6,7 +6,6 @@ choices first, then everything comes from `default`.
 """
 
 from agents.tools import errors
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet import models
 from planet import networks
@@ -19,6 +18,7 @@ from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders
 from planet.tools import numpy_episodes
 from planet.tools import preprocess
+from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
 ACTIVATIONS = {
@@ -30,9 +30,22 @@ ACTIVATIONS = {
   'none': tf.identity,
 }
 
+# Keys that a configuration may leave unset; they are None then. Every other
+# name that is not set raises an error.
+OPTIONAL = (
+  'carla_backend',
+  'checkpoint_to_load',
+  'first_step',
+  'observation_keys',
+  'seed',
+  'train_checkpoint_every',
+)
+
 
 def default(config, params):
   """The setting of the paper."""
+  for name in OPTIONAL:
+    config.setdefault(name, None)
   config.debug = False
   config = _data_processing(config, params)
   config = _model_components(config, params)
@@ -375,13 +388,11 @@ def _training_schedule(config, params):
   config.test_steps = get('test_steps')
   config.max_steps = int(get('max_steps'))
   config.train_log_every = config.train_steps
-  config.train_checkpoint_every = None
   config.test_checkpoint_every = (
     get('checkpoint_every') or 10 * config.test_steps
   )
   config.checkpoint_secs = 60 * get('checkpoint_minutes')
   config.checkpoint_at_end = True
-  config.checkpoint_to_load = None
   # Short phases would otherwise print every zero steps.
   config.print_metrics_every = max(1, config.train_steps // 10)
   config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]

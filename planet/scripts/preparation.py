@@ -6,10 +6,10 @@ import re
 
 from agents.tools import errors
 from agents.tools import files
-from agents.tools.attr_dict import AttrDict
 from planet.control.seeding import derive_seed
 from planet.scripts import continuing
 from planet.scripts import parameters
+from planet.tools.attr_dict import AttrDict
 
 _logger = logging.getLogger(__name__)
 

@@ -3,12 +3,12 @@
 import os
 
 from agents.tools import errors
-from agents.tools.attr_dict import AttrDict
 from planet.control import planning
 from planet.scripts import checks
 from planet.scripts import objectives as objectives_lib
 from planet.scripts import parameters
 from planet.tools import schedule
+from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
 # Checks of the entries of `train_collects` and `test_collects`.

@@ -18,7 +18,7 @@ from agents.tools import entry
 from agents.tools import errors
 from agents.tools import files
 from agents.tools import stopping
-from agents.tools.attr_dict import AttrDict
+from planet.tools.attr_dict import AttrDict
 
 
 def process(logdir, args, shapes=None):

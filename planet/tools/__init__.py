@@ -5,7 +5,7 @@ from agents.tools import lazy
 lazy.export(
   __name__,
   {
-    'AttrDict': 'agents.tools.attr_dict:AttrDict',
+    'AttrDict': 'planet.tools.attr_dict:AttrDict',
     'CustomOptimizer': 'planet.tools.custom_optimizer:CustomOptimizer',
     'StreamingMean': 'agents.tools.streaming_mean:StreamingMean',
     'bind': 'planet.tools.bind:bind',

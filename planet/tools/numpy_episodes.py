@@ -3,9 +3,9 @@
 import numpy as np
 
 from agents.tools import nested
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools import loaders
+from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
 from planet.tools.loaders import _permuted
 from planet.tools.loaders import _sample

@@ -5,11 +5,11 @@ import os
 
 from agents.tools import errors
 from agents.tools import wrappers
-from agents.tools.attr_dict import AttrDict
 from planet import control
 from planet.control.seeding import derive_seed
 from planet.control.seeding import seeded_constructor
 from planet.envs import constructors
+from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
 

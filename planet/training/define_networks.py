@@ -1,8 +1,8 @@
 """Networks of the model: latent dynamics, encoder and heads."""
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools import unroll
+from planet.tools.attr_dict import AttrDict
 
 
 def define_networks(data, config):

@@ -3,8 +3,8 @@
 import collections
 
 from agents.tools import nested
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
+from planet.tools.attr_dict import AttrDict
 from planet.tools.custom_optimizer import CustomOptimizer
 from planet.tools.overshooting import overshooting
 

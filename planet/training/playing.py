@@ -5,12 +5,12 @@ import logging
 import numpy as np
 
 from agents.tools import graph_errors
-from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
 from planet import control
 from planet.control.simulate import define_batch_env
 from planet.control.simulate import simulate_step
+from planet.tools.attr_dict import AttrDict
 from planet.training import collection
 from planet.training.define_networks import define_networks
 

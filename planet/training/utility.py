@@ -5,11 +5,11 @@ import os
 
 from agents.tools import files
 from agents.tools import plain_data
-from agents.tools.attr_dict import AttrDict
 from agents.tools.count_weights import count_weights
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
 from agents.utility import set_up_logging
+from planet.tools.attr_dict import AttrDict
 from planet.training.collection import collect_initial_episodes
 from planet.training.collection import simulate_episodes
 from planet.training.objectives import Objective
@@ -70,7 +70,8 @@ def load_config(logdir):
   stored = files.read_yaml(filename)
   if not isinstance(stored, dict):
     raise ValueError(f'{filename} holds no mapping.')
-  return AttrDict(stored)
+  # Files of earlier versions may lack entries.
+  return AttrDict(stored, _strict=False)
 
 
 def train(model_fn, datasets, logdir, config, observers=()):

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from agents.tools import nested
 from agents.tools.attr_dict import AttrDict
 
 both = pytest.mark.parametrize('strict', [False, True])
@@ -28,6 +29,31 @@ def test_lenient_returns_none():
   assert settings.missing is None
   with pytest.raises(KeyError):
     _ = settings['missing']
+
+
+def test_strict_names_the_nearest_key():
+  """Also one of the defaults."""
+  settings = AttrDict(dict(free_nats=3), _strict=True, _defaults=dict(seed=1))
+  for name, nearest in (('free_nat', 'free_nats'), ('seeds', 'seed')):
+    with pytest.raises(AttributeError, match=f'Did you mean {nearest}'):
+      getattr(settings, name)
+
+
+def test_planet_is_strict_by_default():
+  """Duplicates of every kind are, too."""
+  from planet import tools
+
+  settings = tools.AttrDict(known=1, inner=tools.AttrDict(known=1))
+  for twin in (
+    settings,
+    settings.inner,
+    settings.copy(),
+    copy.deepcopy(settings),
+    pickle.loads(pickle.dumps(settings)).inner,
+    nested.map(str, settings),
+  ):
+    with pytest.raises(AttributeError, match='Did you mean known'):
+      _ = twin.know
 
 
 @both

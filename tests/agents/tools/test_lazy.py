@@ -64,8 +64,10 @@ def test_all_names_exist(package):
 
 def test_one_home_for_one_concept():
   """Packages that had copies offer the shared piece under the same name."""
-  for name in ('AttrDict', 'StreamingMean', 'count_weights', 'nested'):
+  for name in ('StreamingMean', 'count_weights', 'nested'):
     assert getattr(planet.tools, name) is getattr(agents.tools, name)
+  # The same dictionary, strict by default.
+  assert issubclass(planet.tools.AttrDict, agents.tools.AttrDict)
   for name in ('BatchEnv', 'InGraphBatchEnv'):
     assert getattr(planet.control, name) is getattr(agents.tools, name)
   for name in ('ActionRepeat', 'ConvertTo32Bit', 'Async', 'PixelObservations'):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.errors import UsageError
 from planet import models
 from planet.scripts import configs
 from planet.scripts import parameters
 from planet.scripts import tasks
+from planet.tools import AttrDict
 
 
 def build(name='default', **params):
@@ -197,6 +197,27 @@ def test_every_default_passes_its_own_check():
   for name, parameter in parameters.PARAMETERS.items():
     if parameter.default is not None:
       assert parameter.check(parameter.default) == parameter.default, name
+
+
+def test_misspelt_names_of_the_configuration_are_errors(tmp_path):
+  """At every level; only the listed optional keys are None."""
+  from planet.scripts import preparation
+
+  args = AttrDict(config='debug', params=AttrDict(tasks=['dummy']))
+  config = preparation.define_config(str(tmp_path), args)
+  for level, name, nearest in (
+    (config, 'free_nat', 'free_nats'),
+    (config.loss_scales, 'rewards', 'reward'),
+    (config.optimizers.main, 'cliping', 'clipping'),
+    (config.train_collects.train_main_dummy, 'step_every', 'steps_every'),
+    (config.random_collects['test-dummy'], 'tasks', 'task'),
+    (config.source, 'param', 'params'),
+  ):
+    with pytest.raises(AttributeError, match=f'Did you mean {nearest}'):
+      getattr(level, name)
+    with pytest.raises(AttributeError, match=f'{name!r} is unknown'):
+      _ = level[name]
+  assert all(config[name] is None for name in configs.OPTIONAL[:2])
 
 
 def test_unknown_parameters_are_errors():
