@@ -187,7 +187,8 @@ def print_metrics(metrics, step, every, name='metrics'):
       title = '/'.join(['step'] + list(metrics))
 
       def show():
-        values = [tf.cast(step, tf.float32)] + [x.clear() for x in means]
+        # Floats would round steps above 2 ** 24.
+        values = [tf.cast(step, tf.int64)] + [x.clear() for x in means]
         return tf.py_func(
           lambda *numbers: _print_line(name, title, numbers),
           values,
