@@ -21,8 +21,9 @@ class CollectGymDataset(Wrapper):
   last step says `step_error` in its info are not written.
 
   Args:
-    env: Environment with dictionaries as observations. Its `step` and `reset`
-      may take `blocking=False`.
+    env: Environment. Observations that are no dictionaries are recorded
+      under the key `observ`. Its `step` and `reset` may take
+      `blocking=False`.
     outdir: Folder to write to, created if needed; None writes nothing.
 
   Raises:
@@ -50,7 +51,7 @@ class CollectGymDataset(Wrapper):
 
   def _process_step(self, action, observ, reward, done, info):
     self._episode.append(
-      {**observ, 'action': np.array(action), 'reward': reward}
+      {**_as_dict(observ), 'action': np.array(action), 'reward': reward}
     )
     if done:
       episode = _stack(self._episode)
@@ -65,7 +66,7 @@ class CollectGymDataset(Wrapper):
     space = self._env.action_space
     action = np.zeros(space.shape, space.dtype)
     # This float makes all rewards of the episode float64, as in the original.
-    self._episode = [{**observ, 'action': action, 'reward': 0.0}]
+    self._episode = [{**_as_dict(observ), 'action': action, 'reward': 0.0}]
     return observ
 
 
@@ -86,6 +87,10 @@ def write_episode(episode, outdir):
   folder = os.path.basename(os.path.normpath(outdir))
   print(f'Recorded episode {os.path.basename(filename)[:-4]} to {folder}.')
   return filename
+
+
+def _as_dict(observ):
+  return observ if isinstance(observ, dict) else {'observ': observ}
 
 
 def _stack(transitions):

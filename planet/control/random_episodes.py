@@ -8,8 +8,7 @@ def random_episodes(env_ctor, num_episodes, outdir=None, first_action=None):
   """Play episodes of uniformly random actions.
 
   Args:
-    env_ctor: Function without arguments that returns an environment with
-      dictionaries as observations.
+    env_ctor: Function without arguments that returns an environment.
     num_episodes: Number of episodes.
     outdir: Folder to write them to; None only returns them.
     first_action: Limits to which the first entry of actions is mapped from

@@ -5,6 +5,7 @@ from agents.tools.wrappers import ActionRepeat
 from agents.tools.wrappers import Async
 from agents.tools.wrappers import ConcatObservation
 from agents.tools.wrappers import ConvertTo32Bit
+from agents.tools.wrappers import ExternalProcess
 from agents.tools.wrappers import MaximumDuration
 from agents.tools.wrappers import MinimumDuration
 from agents.tools.wrappers import NormalizeActions
@@ -24,6 +25,7 @@ __all__ = [
   'ConcatObservation',
   'ConvertTo32Bit',
   'DeepMindWrapper',
+  'ExternalProcess',
   'MaximumDuration',
   'MinimumDuration',
   'NormalizeActions',

@@ -54,6 +54,38 @@ def test_episode_is_in_the_info_without_a_folder():
   assert episode['state'].tolist() == [[0, 0], [1, 0.5], [2, 1]]
 
 
+@pytest.mark.parametrize('blocking', [True, False])
+def test_plain_observations(tmp_path, blocking):
+  """Arrays are recorded as `observ` and handed out as they are."""
+
+  class Plain(scripted_envs.ScriptedEnv):
+    def step(self, action, blocking=True):
+      result = super().step(action)
+      return result if blocking else lambda: result
+
+    def reset(self, blocking=True):
+      observ = super().reset()
+      return observ if blocking else lambda: observ
+
+  env = wrappers.CollectGymDataset(
+    Plain(2, observe=lambda t: np.float32([t, 5])), str(tmp_path)
+  )
+  if blocking:
+    observs = [env.reset(), env.step(np.float32([1]))[0]]
+    info = env.step(np.float32([1]))[-1]
+  else:
+    observs = [
+      env.reset(blocking=False)(),
+      env.step(np.float32([1]), blocking=False)()[0],
+    ]
+    info = env.step(np.float32([1]), blocking=False)()[-1]
+  assert [x.tolist() for x in observs] == [[0, 5], [1, 5]]
+  (episode,) = read_all(tmp_path)
+  assert sorted(episode) == ['action', 'observ', 'reward']
+  assert episode['observ'].tolist() == [[0, 5], [1, 5], [2, 5]]
+  np.testing.assert_equal(info['episode'], episode)
+
+
 def test_values_that_are_no_numbers(tmp_path):
   """An error instead of a file that nobody can read."""
   inner = scripted_envs.ScriptedEnv(

@@ -3,6 +3,7 @@
 Numbers agree to 1e-5; names, types, errors and flags are the same.
 """
 
+import os
 import types
 
 import numpy as np
@@ -299,3 +300,18 @@ def test_deepmind_reward_may_be_missing():
     **{**vars(inner.reset()), 'last': lambda: True}
   )
   assert wrappers.DeepMindWrapper(inner).step([0.0])[1:3] == (0, True)
+
+
+def test_external_process():
+  """Environment in a process of its own, under the name of the fork."""
+  env = wrappers.ExternalProcess(scripted_envs.VectorEnv)
+  try:
+    assert env.reset().tolist() == [0, 2]
+    observ, reward, done, _ = env.step(np.float32([0.5]), blocking=False)()
+    assert (observ.tolist(), reward, done) == ([1, 2], 0.0, False)
+    assert env.call('reset')().tolist() == [0, 2]
+    assert env.observation_space.shape == (2,)
+    assert env.pid != os.getpid()
+  finally:
+    env.close()
+    env.close()
