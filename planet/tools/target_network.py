@@ -54,7 +54,8 @@ def soft_copy_weights(source_pattern, target_pattern, amount):
     Operation.
 
   Raises:
-    ValueError: If the two sets of variables do not correspond.
+    ValueError: If the two sets of variables do not correspond, or one of
+      them is empty.
   """
   sources = _find(source_pattern)
   targets = _find(target_pattern)
@@ -74,8 +75,11 @@ def soft_copy_weights(source_pattern, target_pattern, amount):
 
 
 def _find(pattern):
-  pattern = re.compile(pattern)
-  return sorted(
-    (x for x in tf.trainable_variables() if pattern.match(x.name)),
-    key=lambda x: x.name,
-  )
+  variables = {x.name: x for x in tf.trainable_variables()}
+  names = sorted(x for x in variables if re.match(pattern, x))
+  if not names:
+    raise ValueError(
+      f'Pattern {pattern!r} matches none of {sorted(variables)}; it has to '
+      'match the name from its start.'
+    )
+  return [variables[name] for name in names]

@@ -79,6 +79,17 @@ def test_soft_copy():
     soft_copy_weights('two/', 'one/', 0.25)
 
 
+@pytest.mark.parametrize('patterns', [('tow/', 'one/'), ('two/', 'ono/')])
+def test_soft_copy_of_nothing(patterns):
+  """A pattern that matches nothing is an error, also if both do not."""
+  make_networks()
+  wrong = 'tow/' if 'tow/' in patterns else 'ono/'
+  with pytest.raises(ValueError, match=f'Pattern {wrong!r} matches none of'):
+    soft_copy_weights(*patterns, 0.25)
+  with pytest.raises(ValueError, match='matches none of'):
+    soft_copy_weights('three/', 'four/', 0.25)
+
+
 def test_track_network():
   """Whole at global step 0, then now and then in the training phase."""
   variables = make_networks()
