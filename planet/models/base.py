@@ -79,7 +79,8 @@ class Base:
     """Advance by one step.
 
     Args:
-      obs: Encoded observation [batch, embedding].
+      obs: Encoded observation [batch, embedding]; may be nested if the
+        templates take it, like the action.
       prev_action: Previous action [batch, actions].
       use_obs: Bool tensor without dimensions, or a bool that is known while
         the graph is built.
@@ -91,7 +92,9 @@ class Base:
     # Episodes that are played after an update, in the same execution, have to
     # see the new weights.
     with scopes.uncached_scope(type(self).__name__.lower()):
-      prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
+      prior = self._transition_tpl(
+        prev_state, prev_action, nested.map(tf.zeros_like, obs)
+      )
       if use_obs is False:
         posterior = prior
         if not self._complete:

@@ -28,8 +28,10 @@ def overshooting(
   Args:
     cell: Model, see `planet.models.Base`.
     target: Nested structure of tensors [batch, time, ...] to align.
-    embedded: Encoded observations float32 [batch, time, embedding].
-    prev_action: Actions that led to them float32 [batch, time, actions].
+    embedded: Encoded observations float32 [batch, time, embedding], or a
+      nested structure of such tensors that the model takes.
+    prev_action: Actions that led to them float32 [batch, time, actions], or a
+      nested structure of such tensors.
     length: Lengths of the sequences int32 [batch].
     amount: Largest distance.
     posterior: Filtered states [batch, time, ...]; computed if not given.
@@ -42,7 +44,7 @@ def overshooting(
   del ignore_input
   if posterior is None:
     _, posterior = unroll.closed_loop(cell, embedded, prev_action)
-  batch, time = shape(prev_action)[:2]
+  batch, time = shape(nested.flatten(prev_action)[0])[:2]
   within = tf.sequence_mask(length, time)
   valid = _align(within, amount)
   start = nested.map(_shift_right, posterior)
@@ -52,8 +54,8 @@ def overshooting(
   prior = unroll.predict(
     cell,
     nested.map(_merge_dims, start),
-    _merge_dims(_align(prev_action, amount)),
-    shape(embedded)[2:],
+    nested.map(lambda x: _merge_dims(_align(x, amount)), prev_action),
+    embedded,
     tf.reshape(distances, [-1]),
   )
   prior = nested.map(lambda x: _split_dims(x, batch, time), prior)

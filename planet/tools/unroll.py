@@ -1,4 +1,8 @@
-"""Run a latent model along a sequence."""
+"""Run a latent model along a sequence.
+
+Observations and actions may be nested structures of tensors, if the model
+takes them.
+"""
 
 from agents.tools import nested
 from agents.tools.tf1 import tf
@@ -42,26 +46,27 @@ def open_loop(cell, embedded, prev_action, context=1, debug=False):
   """
   (_, observed), last_state = tf.nn.dynamic_rnn(
     _Unrolled(cell, use_obs=True),
-    (embedded[:, :context], prev_action[:, :context]),
+    nested.map(lambda x: x[:, :context], (embedded, prev_action)),
     dtype=tf.float32,
   )
   (predicted, _), _ = tf.nn.dynamic_rnn(
-    _Unrolled(cell, use_obs=False, obs_size=shape(embedded)[2:]),
-    (prev_action[:, context:],),
+    _Unrolled(cell, use_obs=False, embedded=embedded),
+    (nested.map(lambda x: x[:, context:], prev_action),),
     initial_state=last_state,
   )
   state = nested.map(lambda x, y: tf.concat([x, y], 1), observed, predicted)
   return _check(state) if debug else state
 
 
-def predict(cell, prev_state, prev_action, obs_size, length=None):
+def predict(cell, prev_state, prev_action, embedded, length=None):
   """Predict along given actions without observations.
 
   Args:
     cell: Model, see `planet.models.Base`.
     prev_state: State before the first action, dict of tensors [batch, ...].
-    prev_action: Actions float32 [batch, time, actions].
-    obs_size: Shape of one encoded observation.
+    prev_action: Actions float32 [batch, time, actions], may be nested.
+    embedded: Encoded observations [batch, time, embedding], may be nested;
+      only their sizes matter.
     length: Integer tensor [batch] of the steps to predict; all by default.
       Results past the end are zero.
 
@@ -69,7 +74,7 @@ def predict(cell, prev_state, prev_action, obs_size, length=None):
     Dict of tensors [batch, time, ...].
   """
   (prior, _), _ = tf.nn.dynamic_rnn(
-    _Unrolled(cell, use_obs=False, obs_size=obs_size),
+    _Unrolled(cell, use_obs=False, embedded=embedded),
     (prev_action,),
     sequence_length=length,
     initial_state=prev_state,
@@ -110,16 +115,15 @@ def planned(
     (embedded[:, :context], prev_action[:, :context]),
     dtype=tf.float32,
   )
-  obs_size = shape(embedded)[2:]
   action = planner(
     cell,
     objective_fn,
     last_state,
-    obs_size,
+    shape(embedded)[2:],
     shape(prev_action)[2:],
     horizon=length,
   )
-  predicted = predict(cell, last_state, action, obs_size)
+  predicted = predict(cell, last_state, action, embedded)
   state = nested.map(lambda x, y: tf.concat([x, y], 1), observed, predicted)
   return (_check(state) if debug else state), action
 
@@ -131,10 +135,11 @@ class _Unrolled:
   sequences of zeros where there are no observations.
   """
 
-  def __init__(self, cell, use_obs, obs_size=None):
+  def __init__(self, cell, use_obs, embedded=None):
     self._cell = cell
     self._use_obs = use_obs
-    self._obs_size = obs_size
+    if not use_obs:
+      self._blank = nested.map(_define_blank, embedded)
     self.state_size = cell.state_size
     self.output_size = cell.output_size
 
@@ -146,11 +151,21 @@ class _Unrolled:
       obs, action = inputs
     else:
       (action,) = inputs
-      obs = tf.zeros([tf.shape(action)[0]] + list(self._obs_size))
-      obs.set_shape(
-        [None] + [x if isinstance(x, int) else None for x in self._obs_size]
-      )
+      batch_size = tf.shape(nested.flatten(action)[0])[0]
+      obs = nested.map(lambda blank: blank(batch_size), self._blank)
     return self._cell.step(obs, action, self._use_obs, state)
+
+
+def _define_blank(embedded):
+  """Function from a batch size to encoded observations of zeros."""
+  sizes = shape(embedded)[2:]
+
+  def blank(batch_size):
+    obs = tf.zeros([batch_size] + sizes)
+    obs.set_shape([None] + [x if isinstance(x, int) else None for x in sizes])
+    return obs
+
+  return blank
 
 
 def _check(state):
