@@ -17,8 +17,11 @@ from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.bind import bind
 
+# A decision lasts `action_repeat` steps of the environment.
 Task = collections.namedtuple(
-  'Task', 'name, env_ctor, max_length, state_components'
+  'Task',
+  'name, env_ctor, max_length, state_components, action_repeat',
+  defaults=[1],
 )
 
 _EPISODE_STEPS = 1000
@@ -34,7 +37,7 @@ def dummy(config, params):
     max_length,
     image_size=parameters.read(params, 'image_size'),
   )
-  return Task('dummy', env_ctor, max_length, ['reward'])
+  return Task('dummy', env_ctor, max_length, ['reward'], action_repeat)
 
 
 def cartpole_balance(config, params):
@@ -151,7 +154,8 @@ def carla(config, params):
     pixels=config.observation == 'image',
     settings=driving.define_settings(config, params),
   )
-  return Task('carla', env_ctor, max_length, ['reward', 'state'])
+  components = ['reward', 'state']
+  return Task('carla', env_ctor, max_length, components, action_repeat)
 
 
 _FUNCTIONS = {
@@ -213,7 +217,8 @@ def _suite_task(name, domain, task, action_repeat, components, config, params):
     camera_id=parameters.read(params, 'camera_id'),
     pixels=config.observation == 'image',
   )
-  return Task(name, env_ctor, max_length, ['reward'] + components)
+  components = ['reward'] + components
+  return Task(name, env_ctor, max_length, components, action_repeat)
 
 
 def _any_gym_task(name, env_id, config, params):
@@ -237,4 +242,4 @@ def _gym_task(
     observation_is_image=observation_is_image,
     pixels=config.observation == 'image',
   )
-  return Task(name, env_ctor, max_length, components)
+  return Task(name, env_ctor, max_length, components, action_repeat)

@@ -16,9 +16,8 @@ class Display(phases.Observer):
   """
 
   def __init__(self, logdir, config, stream=None):
-    self._config = config
-    self._train = episode_folder.EpisodeLog(config.train_dir)
-    self._test = episode_folder.EpisodeLog(config.test_dir)
+    self._train = episode_folder.EpisodeLog(config.train_dir, config.tasks)
+    self._test = episode_folder.EpisodeLog(config.test_dir, config.tasks)
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
@@ -36,12 +35,11 @@ class Display(phases.Observer):
   def score(self, phase, epoch, global_step, score):
     self._train.update()
     self._test.update()
-    new = self._train.returns[self._seen :]
-    self._seen = len(self._train.returns)
-    values = {
-      'episodes': len(self._train.returns),
-      'environment_steps': self._environment_steps(),
-    }
+    # The progress counts on in a thread of its own.
+    episodes = len(self._train.returns)
+    new = self._train.returns[self._seen : episodes]
+    self._seen = episodes
+    values = {'episodes': episodes, 'environment_steps': self._train.steps}
     train = 'no new episode'
     if new:
       values['train_return'] = sum(new) / len(new)
@@ -69,13 +67,8 @@ class Display(phases.Observer):
     self._train.update(min_age=2.0)
     last = self._train.returns[-1] if self._train.returns else None
     return {
-      'env': self._environment_steps(),
+      'env': self._train.steps,
       'episodes': len(self._train.returns),
       'return': None if last is None else f'{last:.1f}',
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',
     }
-
-  def _environment_steps(self):
-    # All tasks of the project play 1000 steps an episode.
-    repeat = max(1, round(1000 / self._config.tasks[0].max_length))
-    return self._train.decisions * repeat

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import threading
 import time
 import zipfile
 
@@ -55,28 +56,36 @@ def list_episodes(directory):
 class EpisodeLog:
   """Keeps count of the episodes in a folder, also of those to come.
 
+  Several threads may ask for updates.
+
   Args:
     directory: Folder of .npz files.
+    tasks: List of `planet.scripts.tasks.Task` that the episodes are of.
 
   Attributes:
     returns: List of the sums of rewards, in the order of appearance.
-    decisions: Number of decisions in all episodes.
+    steps: Number of environment steps in all episodes.
     bytes: Size of all files.
   """
 
-  def __init__(self, directory):
+  def __init__(self, directory, tasks):
     self._directory = directory
+    self._tasks = tasks
     self._known = set()
     self._last_look = 0.0
+    self._lock = threading.Lock()
     self.returns = []
-    self.decisions = 0
+    self.steps = 0
     self.bytes = 0
 
   def update(self, min_age=0.0):
     """Look for new episodes, unless that was done some seconds ago."""
-    if time.time() - self._last_look < min_age:
-      return
-    self._last_look = time.time()
+    with self._lock:
+      if time.time() - self._last_look >= min_age:
+        self._last_look = time.time()
+        self._look()
+
+  def _look(self):
     for filename in list_episodes(self._directory):
       if filename in self._known:
         continue
@@ -87,8 +96,19 @@ class EpisodeLog:
         self.bytes += os.path.getsize(filename)
       except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
         continue
+      decisions = len(reward) - 1
+      self.steps += decisions * _find_repeat(decisions, self._tasks)
       self.returns.append(float(reward.sum()))
-      self.decisions += len(reward) - 1
+
+
+def _find_repeat(decisions, tasks):
+  """Action repeat of the task that an episode is of.
+
+  Files do not name the task, but their length tells where repeats differ: it
+  is that of the task, or less if the episode ended early.
+  """
+  fitting = [x for x in tasks if x.max_length >= decisions] or tasks
+  return min(fitting, key=lambda x: x.max_length).action_repeat
 
 
 def _read_shapes(filename):

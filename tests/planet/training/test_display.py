@@ -1,0 +1,87 @@
+"""What users see of a run, and the count of episodes behind it."""
+
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from planet.scripts import tasks
+from planet.tools import AttrDict
+from planet.training import display
+from planet.training import episode_folder
+
+
+def write(folder, decisions, reward=1.0):
+  """Record an episode of rewards only."""
+  name = f'{len(list(folder.glob("*.npz"))):03}.npz'
+  np.savez(folder / name, reward=np.full(decisions + 1, reward))
+
+
+def define_tasks(*names, **params):
+  config = AttrDict(_unlocked=True)
+  config.update(batch_shape=[5, 10], num_chunks=1, observation='image')
+  params = AttrDict(params, carla_backend='offline')
+  return [tasks.find(name)(config, params) for name in names]
+
+
+@pytest.mark.parametrize(
+  'names, params, decisions, expected',
+  [
+    (['carla'], {}, [100, 100], 200),
+    (['carla'], {'action_repeat': 2}, [50], 100),
+    (['dummy'], {'action_repeat': 50}, [20], 1000),
+    (['gym_Pendulum-v1'], {'action_repeat': 3}, [333], 999),
+    (['cheetah_run', 'walker_walk'], {}, [250, 500, 500], 3000),
+    (['cartpole_balance', 'gym_cheetah'], {}, [125, 1000, 700], 2700),
+  ],
+)
+def test_environment_steps(tmp_path, names, params, decisions, expected):
+  """Decisions times the action repeat of the task that they belong to."""
+  for count in decisions:
+    write(tmp_path, count)
+  log = episode_folder.EpisodeLog(str(tmp_path), define_tasks(*names, **params))
+  log.update()
+  assert log.steps == expected
+
+
+def test_updates_wait_for_each_other(tmp_path, monkeypatch):
+  """An update sees what another thread is still reading, and sees it once."""
+  write(tmp_path, 5)
+  reading, load = threading.Event(), np.load
+
+  def slow_load(filename):
+    reading.set()
+    time.sleep(0.2)
+    return load(filename)
+
+  monkeypatch.setattr(episode_folder.np, 'load', slow_load)
+  log = episode_folder.EpisodeLog(str(tmp_path), define_tasks('dummy'))
+  thread = threading.Thread(target=log.update)
+  thread.start()
+  assert reading.wait(5)
+  log.update()
+  assert log.returns == [6.0] and log.steps == 5
+  thread.join()
+  assert log.returns == [6.0] and log.steps == 5
+
+
+def test_line_of_an_epoch(tmp_path):
+  """Steps of driving are those of the world: 100 per episode."""
+  config = AttrDict(
+    train_dir=str(tmp_path / 'train_episodes'),
+    test_dir=str(tmp_path / 'test_episodes'),
+    max_steps=1000,
+    tasks=define_tasks('carla'),
+  )
+  stream = io.StringIO()
+  shown = display.Display(str(tmp_path), config, stream)
+  (tmp_path / 'train_episodes').mkdir()
+  write(tmp_path / 'train_episodes', 100, 0.5)
+  shown.score(None, 0, 20, 3.0)
+  shown.close()
+  assert stream.getvalue() == (
+    'Epoch 1: train return 50.5 (1 episodes), test return 3.0, '
+    '100 environment steps.\n'
+  )
