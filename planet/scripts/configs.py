@@ -178,10 +178,10 @@ def _define_loader(params):
   if name in ('cache', 'recent', 'scan'):
     get = bind(parameters.read, params)
     loader = bind(
-      loader,
-      every=get('loader_every'),
-      max_episodes=get('loader_max_episodes'),
+      loader, every=get('loader_every'), max_bytes=get('loader_max_bytes')
     )
+  if name == 'scan':
+    loader = bind(loader, max_episodes=get('loader_max_episodes'))
   return loader
 
 

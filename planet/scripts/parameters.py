@@ -67,8 +67,13 @@ PARAMETERS = {
   'loader_every': _free(
     1000, checks.integer(1), 'episodes between folder scans'
   ),
+  'loader_max_bytes': _free(
+    None,
+    checks.integer(1, optional=True),
+    'of episodes in memory per loader; a quarter of all',
+  ),
   'loader_max_episodes': _free(
-    500, checks.integer(0), 'episodes in memory per loader, 0 for all'
+    500, checks.integer(0), 'newest episodes that scan draws from, 0 for all'
   ),
   'loader_window': _free(None, checks.integer(1, optional=True), 'unused'),
   # Model.

@@ -9,16 +9,20 @@ import glob
 import logging
 import os
 import random
+import sys
 import time
 import zipfile
 
 import numpy as np
 
+from agents.tools import memory_limit
+from agents.tools import nested
+
 _PATIENCE = 30.0
 
 
 def cache_loader(
-  reader, directory, batch_size, every, seed=None, max_episodes=None
+  reader, directory, batch_size, every, seed=None, max_bytes=None
 ):
   """Draw from all episodes, and look for new ones now and then.
 
@@ -30,8 +34,9 @@ def cache_loader(
     batch_size: Unused.
     every: Number of episodes between two scans, and size of the sample.
     seed: Seed of generators of its own.
-    max_episodes: Number of episodes to keep in memory, None for all. Others
-      are read again when they are drawn, so the order stays the same.
+    max_bytes: Memory for episodes, by default a quarter of what the process
+      may use. Those that were drawn longest ago make room and are read again
+      when they are drawn, so the order stays the same.
 
   Yields:
     Episodes as returned by the reader.
@@ -41,7 +46,7 @@ def cache_loader(
   """
   del batch_size
   draws = _generators(seed)
-  memory, known = _Memory(reader, directory, max_episodes), []
+  memory, known = _Memory(reader, directory, max_bytes), []
   waiting = _Waiting(directory)
   while True:
     selected = _sample(known, every, draws[0])
@@ -51,7 +56,7 @@ def cache_loader(
 
 
 def recent_loader(
-  reader, directory, batch_size, every, seed=None, max_episodes=None
+  reader, directory, batch_size, every, seed=None, max_bytes=None
 ):
   """Draw half of the episodes from those that are new since the last scan.
 
@@ -62,7 +67,7 @@ def recent_loader(
     every: Number of episodes between two scans. Half of it is the size of
       the samples from new and from old episodes.
     seed: Seed of generators of its own.
-    max_episodes: Number of episodes to keep in memory, see `cache_loader`.
+    max_bytes: Memory for episodes, see `cache_loader`.
 
   Yields:
     Episodes as returned by the reader.
@@ -71,12 +76,18 @@ def recent_loader(
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
-  memory = _Memory(reader, directory, max_episodes)
+  memory = _Memory(reader, directory, max_bytes)
   yield from _half_recent(memory, every, seed, None)
 
 
 def scan_loader(
-  reader, directory, batch_size, every, seed=None, max_episodes=None
+  reader,
+  directory,
+  batch_size,
+  every,
+  seed=None,
+  max_bytes=None,
+  max_episodes=None,
 ):
   """Draw like `recent_loader`, but from the newest episodes only.
 
@@ -89,6 +100,7 @@ def scan_loader(
     batch_size: Unused.
     every: Number of episodes between two scans.
     seed: Seed of generators of its own.
+    max_bytes: Memory for episodes, see `cache_loader`.
     max_episodes: Number of episodes to draw from, None for all.
 
   Yields:
@@ -98,7 +110,7 @@ def scan_loader(
     RuntimeError: If no episode appears for half a minute.
   """
   del batch_size
-  memory = _Memory(reader, directory, max_episodes)
+  memory = _Memory(reader, directory, max_bytes)
   yield from _half_recent(memory, every, seed, max_episodes)
 
 
@@ -182,6 +194,7 @@ def _half_recent(memory, every, seed, newest):
     if newest:
       recent = recent[-newest:]
       known = known[max(0, len(known) + len(recent) - newest) :]
+      memory.forget_all_but(known + recent)
     waiting.check(known or recent)
 
 
@@ -241,13 +254,16 @@ class _Memory:
   Args:
     reader: Function from filename to episode.
     directory: Folder of .npz files.
-    limit: Number of episodes to keep, None for all.
+    max_bytes: Memory for episodes; None for a quarter of what the process may
+      use, as there are two loaders and much else.
   """
 
-  def __init__(self, reader, directory, limit):
+  def __init__(self, reader, directory, max_bytes):
     self._reader = reader
     self.directory = directory
-    self._limit = limit or float('inf')
+    self._max_bytes = max_bytes or memory_limit.allowed_memory() // 4
+    self._bytes = 0
+    self._full = False
     self._known = set()
     self._kept = collections.OrderedDict()
 
@@ -270,14 +286,40 @@ class _Memory:
         if episode is not None:
           yield episode
 
+  def forget_all_but(self, filenames):
+    """Free the memory of episodes that will not be drawn any more."""
+    for filename in set(self._kept) - set(filenames):
+      self._bytes -= _count_bytes(self._kept.pop(filename))
+
   def _load(self, filename):
     episode = _read(self._reader, filename)
     if episode is not None:
       self._known.add(filename)
       self._kept[filename] = episode
-      if len(self._kept) > self._limit:
-        self._kept.popitem(last=False)
+      self._bytes += _count_bytes(episode)
+      self._make_room()
     return episode
+
+  def _make_room(self):
+    while self._kept and self._bytes > self._max_bytes:
+      _, episode = self._kept.popitem(last=False)
+      self._bytes -= _count_bytes(episode)
+      if not self._full:
+        self._full = True
+        logging.getLogger(__name__).warning(
+          'Episodes in %s take more than %.1f MiB. From now on, some are read '
+          'from disk again when they are drawn; raise loader_max_bytes to '
+          'keep more in memory.',
+          self.directory,
+          self._max_bytes / 2**20,
+        )
+
+
+def _count_bytes(episode):
+  return sum(
+    getattr(x, 'nbytes', None) or sys.getsizeof(x)
+    for x in nested.flatten(episode)
+  )
 
 
 def _read(reader, filename):

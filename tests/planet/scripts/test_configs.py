@@ -1,5 +1,8 @@
 """Configurations: defaults of the specification and what follows from them."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from agents.tools.errors import UsageError
@@ -44,12 +47,30 @@ def test_default():
   assert config.cell.args == (30, 200, 200)
   assert config.data_loader.keywords == {
     'every': 1000,
-    'max_episodes': 500,
+    'max_bytes': None,
   }
+  assert build(loader='scan').data_loader.keywords['max_episodes'] == 500
   main = config.optimizers.main
   assert main.learning_rate == 1e-3 and main.clipping == 1000.0
   assert main.optimizer_cls.keywords == {'epsilon': 1e-4}
   assert config.isolate_envs == 'process' and config.debug is False
+
+
+@pytest.mark.parametrize('loader', ['cache', 'recent'])
+def test_many_small_episodes_are_read_once(loader, tmp_path):
+  """Their memory is limited, not their number."""
+  for number in range(600):
+    (tmp_path / f'{number:03}.npz').touch()
+  calls = []
+
+  def read(filename):
+    calls.append(filename)
+    return {'x': np.zeros(3)}
+
+  loader = build(loader=loader, loader_every=1000).data_loader
+  stream = loader(read, str(tmp_path), 4, seed=0)
+  list(itertools.islice(stream, 2000))
+  assert len(calls) == 600
 
 
 def test_default_collections():
@@ -174,7 +195,7 @@ def test_every_parameter_is_read():
   for changes in (
     dict(model='rssm'),
     dict(model='ssm'),
-    dict(model='drnn'),
+    dict(model='drnn', loader='scan'),
     driving,
   ):
     params = AttrDict(dict(values, **changes))

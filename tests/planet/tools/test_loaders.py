@@ -166,13 +166,17 @@ def test_dummy_data(tmp_path):
 @pytest.mark.parametrize(
   'loader', [loaders.cache_loader, loaders.recent_loader]
 )
-def test_bounded_memory(loader, tmp_path):
-  """The order is the same, and few episodes are alive at a time."""
+def test_bounded_memory(loader, tmp_path, caplog):
+  """The order is the same, few episodes are alive at a time, and one line
+  says so.
+  """
   for number in range(12):
     (tmp_path / f'{number:02}.npz').touch()
   alive = weakref.WeakSet()
 
   class Episode:
+    nbytes = 2**20
+
     def __init__(self, filename):
       self.name = read_name(filename)
       alive.add(self)
@@ -187,7 +191,11 @@ def test_bounded_memory(loader, tmp_path):
 
   expected = names(40, 13)
   assert len(set(expected)) > 8
-  assert names(40, 4, max_episodes=3) == expected
+  assert not caplog.messages
+  assert names(40, 4, max_bytes=3.5 * 2**20) == expected
+  (message,) = caplog.messages
+  assert f'Episodes in {tmp_path} take more than 3.5 MiB' in message
+  assert 'loader_max_bytes' in message
 
 
 def test_episodes_that_vanish(tmp_path):
@@ -200,13 +208,30 @@ def test_episodes_that_vanish(tmp_path):
     return read_name(filename)
 
   stream = loaders.cache_loader(
-    read, str(tmp_path), 4, every=8, seed=1, max_episodes=1
+    read, str(tmp_path), 4, every=8, seed=1, max_bytes=1
   )
   next(stream)
   for number in range(3):
     (tmp_path / f'{number}.npz').unlink()
   rest = list(itertools.islice(stream, 20))
   assert set(rest[10:]) == {'3'}
+
+
+def test_episodes_outside_of_the_window_are_forgotten(tmp_path):
+  """Only those that `scan` draws from stay in memory."""
+  alive = weakref.WeakSet()
+
+  class Episode:
+    def __init__(self, filename):
+      alive.add(self)
+
+  stream = loaders.scan_loader(
+    Episode, str(tmp_path), 1, 10, seed=0, max_episodes=3
+  )
+  for number in range(30):
+    (tmp_path / f'{number:02}.npz').touch()
+    list(itertools.islice(stream, 10))
+  assert len(alive) <= 4
 
 
 def test_scan_draws_from_the_newest(tmp_path):
