@@ -9,14 +9,16 @@ from agents.tools.tf1 import tf
 from planet.tools.image_summaries import gif_summary
 from planet.tools.image_summaries import image_strip_summary
 
-_MAX_BATCH = 6
+_MAX_BATCH = 10
 
 
-def timing_summaries(step):
-  """How fast the program is since the last summary.
+def timing_summaries(step, global_step):
+  """Where the program is, and how fast since the last summary.
 
   Args:
-    step: Integer tensor that counts examples.
+    step: Integer tensor that counts examples within the phase.
+    global_step: Integer tensor that counts examples over all phases, from
+      which the speed follows.
 
   Returns:
     List of serialised summaries.
@@ -32,7 +34,7 @@ def timing_summaries(step):
     return np.float32(per_second), np.float32(per_step)
 
   per_second, per_step = tf.py_func(
-    measure, [step], [tf.float32, tf.float32], name='timing'
+    measure, [global_step], [tf.float32, tf.float32], name='timing'
   )
   per_second.set_shape(())
   per_step.set_shape(())
@@ -58,7 +60,7 @@ def objective_summaries(objectives):
 def data_summary(images):
   """Strip of training data [batch, time, height, width, 3] in [0, 1]."""
   with tf.variable_scope('data'):
-    return image_strip_summary('image', images, max_batch=_MAX_BATCH)
+    return image_strip_summary('image', images)
 
 
 def state_summaries(cell, prior, posterior):
@@ -120,22 +122,23 @@ def _dist_summaries(name, dist, target):
 
 
 def _image_summaries(dist, target):
-  image = dist.mode()
-  # Differences are shown around gray.
-  change = (image[:, 1:] - image[:, :-1] + 1) / 2
+  image, target = dist.mode()[:_MAX_BATCH], target[:_MAX_BATCH]
+  # Differences are shown around gray; nothing precedes the first frame.
+  change = tf.concat([image[:, :1], image[:, :-1]], 1)
+  change = (image - change + 1) / 2
   error = (image - target + 1) / 2
   with tf.variable_scope('image'):
     return [
-      image_strip_summary('prediction', image, max_batch=_MAX_BATCH),
-      image_strip_summary('change', change, max_batch=_MAX_BATCH),
-      image_strip_summary('error', error, max_batch=_MAX_BATCH),
+      image_strip_summary('prediction', image),
+      image_strip_summary('change', change),
+      image_strip_summary('error', error),
       gif_summary('animation', _side_by_side(target, image), 1, 20),
     ]
 
 
 def _side_by_side(target, image):
   """One video: target above prediction, sequences from left to right."""
-  both = tf.concat([target[:_MAX_BATCH], image[:_MAX_BATCH]], 2)
+  both = tf.concat([target, image], 2)
   _, _, height, width, channels = both.shape.as_list()
   sizes = tf.shape(both)
   row = tf.transpose(both, [1, 2, 0, 3, 4])
@@ -147,7 +150,9 @@ def _side_by_side(target, image):
 
 
 def trajectory_summaries(dists, target, context):
-  """Plots over time: predicted and real rewards, and log-probabilities.
+  """Plots over time: predictions and truth, and log-probabilities.
+
+  All of them show the first sequence of the batch, and no images.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
@@ -157,26 +162,31 @@ def trajectory_summaries(dists, target, context):
   Returns:
     List of serialised summaries.
   """
+  names = sorted(x for x in dists if x != 'image')
+  labels = ('prediction', 'truth')
   with tf.name_scope('state'):
     summaries = []
-    if 'reward' in dists:
-      lines = tf.stack([target['reward'][:3], dists['reward'].mode()[:3]], 1)
+    for name in names:
+      lines = _lines(dists[name].mode()[0], target[name][0])
+      titles = tuple(f'{name} {i}' for i in range(lines.shape[0].value))
       summaries.append(
-        _plot_summary(
-          'reward_trajectory', lines, ('data', 'prediction'), context
-        )
+        _plot_summary(f'{name}_trajectory', lines, labels, context, titles)
       )
-    log_probs = {
-      name: tf.reduce_mean(dist.log_prob(target[name]), 0)
-      for name, dist in dists.items()
-    }
-    lines = tf.stack(list(log_probs.values()))[:, None]
-    titles = tuple(log_probs)
-    summaries.append(_plot_summary('logprobs', lines, None, context, titles))
+    lines = tf.stack([dists[x].log_prob(target[x])[0] for x in names])[:, None]
+    summaries.append(
+      _plot_summary('logprobs', lines, None, context, tuple(names))
+    )
     return summaries
 
 
-def _plot_summary(name, lines, labels, context, titles=None):
+def _lines(*sequences):
+  """Stack sequences [time, ...] to lines [dimensions, sequences, time]."""
+  size = int(np.prod(sequences[0].shape.as_list()[1:]))
+  flat = [tf.reshape(x, [-1, size]) for x in sequences]
+  return tf.transpose(tf.stack(flat), [2, 0, 1])
+
+
+def _plot_summary(name, lines, labels, context, titles):
   """Image summary of panels of lines [panels, lines, time]."""
   with tf.name_scope(name) as scope:
     tag = scope.rstrip('/')
@@ -195,16 +205,15 @@ def _plot(tag, lines, labels, context, titles):
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
 
-  figure = Figure(figsize=(4 * len(lines), 3), dpi=80)
+  figure = Figure(figsize=(6, 3 * len(lines)), dpi=80)
   canvas = FigureCanvasAgg(figure)
-  panels = figure.subplots(1, len(lines), squeeze=False)[0]
+  panels = figure.subplots(len(lines), 1, squeeze=False)[:, 0]
   for index, (panel, values) in enumerate(zip(panels, lines)):
     for line, label in zip(values, labels or [None] * len(values)):
       panel.plot(line, label=label)
     panel.axvline(context - 0.5, color='gray', linestyle=':')
     panel.set_xlabel('time step')
-    if titles:
-      panel.set_title(titles[index])
+    panel.set_title(titles[index])
     if labels:
       panel.legend()
   figure.tight_layout()

@@ -32,7 +32,9 @@ def define_summaries(graph, config, cleanups):
 
 def _define_general(graph, config, target):
   with tf.variable_scope('general'):
-    summaries = summary_lib.timing_summaries(graph.trainer.global_step)
+    summaries = summary_lib.timing_summaries(
+      graph.step, graph.trainer.global_step
+    )
     summaries += summary_lib.dataset_summaries(count_dataset(config.train_dir))
     summaries += summary_lib.objective_summaries(
       objectives_lib.as_dict(graph.objectives)

@@ -75,6 +75,18 @@ def test_metrics_of_a_run(finished):
   assert all(400 < x['test_return'] < 600 for x in epochs)
   assert epochs[1]['environment_steps'] == 2000
   assert any('graph/summaries/general/objectives/image' in x for x in lines)
+  steps = [
+    (x['phase'], x['global_step'], x['graph/summaries/general/step'])
+    for x in lines
+    if 'graph/summaries/general/step' in x
+  ]
+  # The step in the phase, while the global step runs over all phases.
+  assert steps == [
+    ('train', 10, 5),
+    ('test', 20, 5),
+    ('train', 30, 15),
+    ('test', 40, 15),
+  ]
 
 
 SCALARS = (

@@ -11,7 +11,7 @@ from planet import models
 from planet.tools import summary as summary_lib
 from tests import graphs
 
-BATCH, TIME, SIZE = 8, 5, 4
+BATCH, TIME, SIZE = 12, 5, 4
 
 
 def evaluate(summaries):
@@ -44,39 +44,83 @@ def make_predictions():
 
 
 def test_trajectory_plots():
-  """Pictures of 3 panels for rewards and of 1 for each log-probability."""
+  """A plot for each head but the image, one panel per dimension.
+
+  All of them show the first sequence only.
+  """
   dists, target = make_predictions()
+  position = tf.ones((BATCH, TIME, 2))
+  dists['position'] = tfd.Independent(tfd.Normal(position, 1.0), 1)
+  target['position'] = 2 * position
   values = evaluate(summary_lib.trajectory_summaries(dists, target, context=2))
-  assert sorted(values) == ['state/logprobs', 'state/reward_trajectory']
-  rewards = decode(values['state/reward_trajectory'])
-  assert rewards.format == 'PNG' and rewards.size == (3 * 320, 240)
-  assert decode(values['state/logprobs']).size == (2 * 320, 240)
+  assert sorted(values) == [
+    'state/logprobs',
+    'state/position_trajectory',
+    'state/reward_trajectory',
+  ]
+  pictures = {k.split('/')[1]: decode(x) for k, x in values.items()}
+  assert pictures['reward_trajectory'].format == 'PNG'
+  width, height = pictures['reward_trajectory'].size
+  for name in ('position_trajectory', 'logprobs'):
+    assert pictures[name].size == (width, 2 * height)
   # Something is drawn in each panel, in more colours than the axes have.
-  for index in range(3):
-    panel = rewards.crop((320 * index, 0, 320 * (index + 1), 240))
+  for index in range(2):
+    box = (0, height * index, width, height * (index + 1))
+    panel = pictures['position_trajectory'].crop(box)
     assert len(panel.convert('RGB').getcolors(1 << 16)) > 20
 
 
+def test_lines_of_trajectory_plots(monkeypatch):
+  """Numbers of the first sequence, prediction before truth."""
+  drawn = {}
+
+  def plot(tag, lines, labels, context, titles):
+    drawn[tag.split('/')[-1]] = (np.array(lines), labels, titles)
+    return b''
+
+  monkeypatch.setattr(summary_lib, '_plot', plot)
+  dists, target = make_predictions()
+  graphs.evaluate(summary_lib.trajectory_summaries(dists, target, context=2))
+  reward = graphs.evaluate(target['reward'])[0]
+  lines, labels, titles = drawn['reward_trajectory']
+  np.testing.assert_allclose(lines, [[reward + 2, reward]], 1e-5)
+  assert (labels, titles) == (('prediction', 'truth'), ('reward 0',))
+  lines, labels, titles = drawn['logprobs']
+  log_prob = -2 - np.log(2 * np.pi) / 2
+  np.testing.assert_allclose(lines, np.full((1, 1, TIME), log_prob), 1e-4)
+  assert (labels, titles) == (None, ('reward',))
+
+
 def test_prediction_pictures():
-  """Strips of six sequences; the animation shows target over prediction."""
+  """Ten sequences with all steps; the animation has targets on top."""
   dists, target = make_predictions()
   values = evaluate(summary_lib.prediction_summaries(dists, target))
-  sizes = {
-    tag.split('/')[1]: decode(x).size
+  pictures = {
+    tag.split('/')[1]: decode(x)
     for tag, x in values.items()
     if x.HasField('image')
   }
-  assert sizes == dict(
-    prediction=(TIME * SIZE, 6 * SIZE),
-    change=((TIME - 1) * SIZE, 6 * SIZE),
-    error=(TIME * SIZE, 6 * SIZE),
-    animation=(6 * SIZE, 2 * SIZE),
+  assert {k: x.size for k, x in pictures.items()} == dict(
+    prediction=(TIME * SIZE, 10 * SIZE),
+    change=(TIME * SIZE, 10 * SIZE),
+    error=(TIME * SIZE, 10 * SIZE),
+    animation=(10 * SIZE, 2 * SIZE),
   )
+  # Nothing has changed before the first frame, which is plain gray.
+  change = np.asarray(pictures['change'])
+  assert change[:, :SIZE].std() == 0 and change[:, SIZE:].std() > 10
   animation = decode(values['image/animation/gif'])
   assert animation.n_frames == TIME
   frame = np.asarray(animation.convert('RGB')).astype(float)
   upper, lower = frame[:SIZE], frame[SIZE:]
   np.testing.assert_allclose(lower, upper / 2, atol=25)
+
+
+def test_data_picture():
+  """Ten sequences of a batch."""
+  _, target = make_predictions()
+  (value,) = evaluate([summary_lib.data_summary(target['image'])]).values()
+  assert decode(value).size == (TIME * SIZE, 10 * SIZE)
 
 
 def test_prediction_numbers():
@@ -111,15 +155,17 @@ def test_state_numbers():
 
 
 def test_timing():
-  """Nothing to divide by at first, then steps per second."""
-  step = tf.placeholder(tf.int64, ())
-  summary = tf.summary.merge(summary_lib.timing_summaries(step))
+  """The step in the phase, and the speed over all phases, 0 at first."""
+  step = tf.placeholder(tf.int32, ())
+  global_step = tf.placeholder(tf.int64, ())
+  summary = tf.summary.merge(summary_lib.timing_summaries(step, global_step))
   with graphs.session() as sess:
     rows = []
-    for value in (10, 30):
-      proto = tf.Summary.FromString(sess.run(summary, {step: value}))
+    for values in ((5, 10), (2, 30)):
+      feed = dict(zip((step, global_step), values))
+      proto = tf.Summary.FromString(sess.run(summary, feed))
       rows.append({x.tag: x.simple_value for x in proto.value})
-  assert rows[0] == dict(step=10, steps_per_second=0, seconds_per_step=0)
-  assert rows[1]['step'] == 30 and rows[1]['steps_per_second'] > 0
+  assert rows[0] == dict(step=5, steps_per_second=0, seconds_per_step=0)
+  assert rows[1]['step'] == 2 and rows[1]['steps_per_second'] > 0
   product = rows[1]['steps_per_second'] * rows[1]['seconds_per_step']
   np.testing.assert_allclose(product, 1, 1e-4)
