@@ -113,7 +113,8 @@ def test_prediction_pictures():
   assert animation.n_frames == TIME
   frame = np.asarray(animation.convert('RGB')).astype(float)
   upper, lower = frame[:SIZE], frame[SIZE:]
-  np.testing.assert_allclose(lower, upper / 2, atol=25)
+  # Few pixels are far off in the palette of 256 colours.
+  assert (np.abs(lower - upper / 2) > 25).mean() < 0.01
 
 
 def test_data_picture():
