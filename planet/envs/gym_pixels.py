@@ -24,8 +24,8 @@ def make(
     env_id: Id of the environment.
     action_repeat: Number of steps with the same action.
     max_length: Number of decisions of the longest episode.
-    min_length: Number of decisions of the shortest episode, the length of the
-      chunks for training.
+    min_length: Number of decisions of the shortest episode, so that it is
+      long enough for training.
     image_size: Height and width of the images.
     observation_is_image: Whether the observation is the image. Otherwise the
       environment is rendered.

@@ -311,7 +311,7 @@ def _define_vector_head(config, name):
 
 
 def _check_lengths(config, tasks):
-  needed = config.batch_shape[1] * config.num_chunks
+  needed = tasks_lib.required_length(config)
   for task in tasks:
     # An episode also holds the observation of its reset.
     if task.max_length + 1 < needed:

@@ -150,7 +150,7 @@ def carla(config, params):
     max_length,
     'carla',
     parameters.read(params, 'image_size'),
-    min_length=config.batch_shape[1],
+    min_length=required_length(config),
     pixels=config.observation == 'image',
     settings=driving.define_settings(config, params),
   )
@@ -174,6 +174,11 @@ _FUNCTIONS = {
     carla,
   )
 }
+
+
+def required_length(config):
+  """Return the number of observations that an episode needs for training."""
+  return config.batch_shape[1] * config.num_chunks
 
 
 def find(name):
@@ -237,7 +242,7 @@ def _gym_task(
     env_id,
     action_repeat,
     max_length,
-    min_length=config.batch_shape[1],
+    min_length=required_length(config),
     image_size=parameters.read(params, 'image_size'),
     observation_is_image=observation_is_image,
     pixels=config.observation == 'image',

@@ -23,7 +23,7 @@ def make(
     name: Name of the environment, always `carla`.
     image_size: Height and width of the images.
     min_length: Number of decisions of the shortest episode, at most
-      `max_length`; chunks for training must not be longer than episodes.
+      `max_length`, so that it is long enough for training.
     pixels: Whether to add images to the observations.
     settings: Dict of further keys of `env_config.ENV_CONFIG`.
 

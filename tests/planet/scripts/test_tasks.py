@@ -22,7 +22,7 @@ SUITE = [
 
 
 def define(name, **params):
-  config = AttrDict(batch_shape=[5, 10], observation='image')
+  config = AttrDict(batch_shape=[5, 10], num_chunks=1, observation='image')
   return tasks.find(name)(config, AttrDict(params))
 
 
@@ -135,3 +135,30 @@ def test_equal_seeds_give_equal_episodes():
   ]
   assert np.array_equal(first[0][-1]['state'], second[0][-1]['state'])
   assert not np.array_equal(first[0][-1]['state'], third[0][-1]['state'])
+
+
+@pytest.mark.parametrize(
+  'name, params',
+  [
+    ('gym_InvertedPendulumBulletEnv-v0', {}),
+    ('carla', dict(carla_backend='offline', carla_termination='time')),
+  ],
+)
+def test_episodes_are_long_enough_for_all_chunks(name, params):
+  """Also those that end early; two chunks of 15 need 30 observations."""
+  params = AttrDict(
+    params,
+    tasks=[name],
+    batch_shape=[5, 15],
+    num_chunks=2,
+    observations='vector',
+    logdir='unused',
+  )
+  task = configs.default(AttrDict(), params).tasks[0]
+  assert task.env_ctor.keywords['min_length'] == 30
+  if name == 'carla':
+    return
+  env = task.env_ctor()
+  observs, rewards = play(env, np.ones((40, 1), np.float32))
+  assert len(rewards) == 30 and len(observs) >= 30
+  env.close()
