@@ -1,7 +1,8 @@
 """Turn an image strip of TensorBoard into a video.
 
 Strips show time from left to right and the sequences of a batch below each
-other. The video shows the sequences side by side.
+other. The video shows the sequences side by side. A video that exists is
+skipped.
 
 Example:
 
@@ -26,11 +27,12 @@ def main(args):
     args: Namespace of `parse_args`.
 
   Raises:
-    UsageError: If the input is no strip of such tiles, or the output exists.
+    UsageError: If the input is no strip of such tiles.
   """
   outfile = os.path.expanduser(args.output)
   if os.path.exists(outfile) and not args.force:
-    raise errors.UsageError(f'{outfile} exists; use -f to overwrite it.')
+    print(f'Skip {outfile}, which exists; use -f to overwrite it.')
+    return
   frames = split_strip(read_image(args.input), args.tile_x, args.tile_y)
   scale = max(1, round(args.dpi / 50))
   video.write_video(outfile, frames, args.fps, scale)

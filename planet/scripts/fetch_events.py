@@ -108,6 +108,11 @@ def sanitize(text):
   return re.sub(r'[^a-zA-Z0-9]', '_', text)
 
 
+def boolean(text: str) -> bool:
+  """Return the value of `True` or `False`; ValueError for any other text."""
+  return bool(('False', 'True').index(text))
+
+
 def parse_args(argv=None):
   """Parse the command line."""
   parser = argparse.ArgumentParser(
@@ -121,7 +126,7 @@ def parse_args(argv=None):
   add('--outdir', required=True, help='folder to write to')
   add(
     '--force',
-    type=lambda x: {'True': True, 'False': False}[x],
+    type=boolean,
     default=False,
     help='True or False, whether to write again',
   )

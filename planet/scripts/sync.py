@@ -1,5 +1,8 @@
 """Mirror the Python files of one source tree in another one.
 
+Files of the target that the source does not have are deleted. Hidden folders,
+such as .git and .venv, are left alone on both sides.
+
 The first file of the target decides about licence headers: if it begins with
 a block of comments, every mirrored file gets this block; otherwise the block
 at the beginning of the first file of the source is removed everywhere.
@@ -19,13 +22,14 @@ from agents.tools import files
 
 
 def main(args):
-  """Copy all files whose text differs.
+  """Copy all files whose text differs, and delete those that are stale.
 
   Args:
     args: Namespace of `parse_args`.
 
   Raises:
-    UsageError: If the source holds no Python files.
+    UsageError: If the source holds no Python files, or the target is not a
+      mirror of it.
   """
   source = os.path.expanduser(args.source)
   target = os.path.expanduser(args.target)
@@ -33,6 +37,12 @@ def main(args):
   if not names:
     raise errors.UsageError(f'There are no Python files in {source}.')
   known = list_files(target)
+  if known and not set(known) & set(names):
+    # The original would delete whatever a mistyped target holds.
+    raise errors.UsageError(
+      f'The folder {target} has Python files, but none of those in {source}, '
+      'and would lose them all; give a mirror or an empty folder as --target.'
+    )
   old = read_header(os.path.join(source, names[0]))
   new = read_header(os.path.join(target, known[0])) if known else old
   count = 0
@@ -45,13 +55,15 @@ def main(args):
         file_.write(text)
   print(f'Wrote {count} of {len(names)} files to {target}.')
   for name in sorted(set(known) - set(names)):
-    print(f'Only in the target: {name}')
+    os.remove(os.path.join(target, name))
+    print(f'Deleted {name}')
 
 
 def list_files(folder):
   """Sorted paths of all Python files, relative to a folder."""
   found = []
-  for place, _, names in os.walk(folder):
+  for place, folders, names in os.walk(folder):
+    folders[:] = [x for x in folders if not x.startswith('.')]
     found += [
       os.path.relpath(os.path.join(place, name), folder)
       for name in names

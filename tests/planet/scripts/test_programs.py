@@ -115,6 +115,9 @@ def test_fetch_events(tmp_path, capsys):
   assert fetch_events.run(args + ['--force', 'True', '--tags', 'oth*']) == 0
   assert len(os.listdir(tmp_path / 'out')) == 4
   assert fetch_events.run(['--logdirs', '/no*', '--outdir', 'x']) == 2
+  with pytest.raises(SystemExit):
+    fetch_events.run(args + ['--force', 'yes'])
+  assert "--force: invalid boolean value: 'yes'" in capsys.readouterr().err
 
 
 def test_create_video(tmp_path, capsys):
@@ -129,8 +132,11 @@ def test_create_video(tmp_path, capsys):
   assert create_video.run(args + ['-o', output]) == 0
   with Image.open(output) as image:
     assert image.n_frames == 5 and image.size == (12, 8)
-  assert create_video.run(args + ['-o', output]) == 2
-  assert 'use -f' in capsys.readouterr().err
+  before = os.stat(output).st_mtime_ns
+  capsys.readouterr()
+  assert create_video.run(args + ['-o', output, '-d', '100']) == 0
+  assert f'Skip {output}, which exists' in capsys.readouterr().out
+  assert os.stat(output).st_mtime_ns == before
   assert create_video.run(args + ['-o', output, '-f', '-d', '100']) == 0
   with Image.open(output) as image:
     assert image.size == (24, 16)
@@ -150,7 +156,42 @@ def test_sync(tmp_path, capsys):
   assert sync.run(args) == 0
   assert (target / 'a.py').read_text() == 'x = 1\n'
   assert (target / 'sub' / 'b.py').read_text() == 'y = 2\n'
-  assert 'Only in the target: z.py' in capsys.readouterr().out
   (target / 'a.py').write_text('# Other\n\nx = 0\n')
   assert sync.run(args) == 0
   assert (target / 'sub' / 'b.py').read_text() == '# Other\n\ny = 2\n'
+
+
+def test_sync_deletes_stale_files(tmp_path, capsys):
+  """Python files that the source has no more; nothing else is touched."""
+  source, target = tmp_path / 'source', tmp_path / 'target'
+  for folder, names in (
+    (source, ['a.py', 'new/b.py', '.venv/c.py']),
+    (target, ['a.py', 'z.py', 'old/y.py', 'old/data.txt', '.git/hook.py']),
+  ):
+    for name in names:
+      (folder / name).parent.mkdir(parents=True, exist_ok=True)
+      (folder / name).write_text('x = 1\n')
+  args = ['--source', str(source), '--target', str(target)]
+  assert sync.run(args) == 0
+  output = capsys.readouterr().out
+  assert 'Deleted z.py' in output and 'Deleted old/y.py' in output
+  files = [x for x in target.rglob('*') if x.is_file()]
+  assert sorted(str(x.relative_to(target)) for x in files) == [
+    '.git/hook.py',
+    'a.py',
+    'new/b.py',
+    'old/data.txt',
+  ]
+
+
+def test_sync_refuses_a_target_that_is_no_mirror(tmp_path, capsys):
+  """A mistyped target must not lose its files."""
+  source, target = tmp_path / 'source', tmp_path / 'target'
+  for folder, name in ((source, 'a.py'), (target, 'mine.py')):
+    folder.mkdir()
+    (folder / name).write_text('x = 1\n')
+  args = ['--source', str(source), '--target', str(target)]
+  assert sync.run(args) == 2
+  error = capsys.readouterr().err
+  assert f'{target} has Python files, but none of those in {source}' in error
+  assert sorted(x.name for x in target.iterdir()) == ['mine.py']
