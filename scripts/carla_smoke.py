@@ -189,8 +189,8 @@ def write_map(args, env, points, report):
   """Roads from above with spawn points and the places off the lanes."""
   view = birdseye.Map(env.backend.lanes)
   wrong = 0
-  for x, y, _, yaw in points:
-    off, other = env.surroundings.footprint(x, y, math.radians(yaw))
+  for x, y, z, yaw in points:
+    off, other = env.surroundings.footprint((x, y, z), math.radians(yaw))
     wrong += off + other > 0
     view.dot(x, y, (220, 40, 40) if off + other else (40, 200, 60))
   video.write_png(os.path.join(args.out, 'map.png'), view.image)

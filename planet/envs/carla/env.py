@@ -67,7 +67,7 @@ class CarlaEnv:
     self._failed = False
     self._told = False
     self._roads_above = self._goal = None
-    self._measurements = None
+    self._measurements = self._location = None
     self._image = None
 
   @property
@@ -92,6 +92,11 @@ class CarlaEnv:
     return dict(self._measurements)
 
   @property
+  def location(self) -> tuple[float, float, float]:
+    """Place of the vehicle, x, y and z in metres."""
+    return self._location
+
+  @property
   def backend(self):
     return self._backend
 
@@ -102,10 +107,9 @@ class CarlaEnv:
       self._roads_above = birdseye.Map(self._backend.lanes)
     view = copy.copy(self._roads_above)
     view.image = view.image.copy()
-    now = self._measurements
-    x, y = now['x'], now['y']
+    x, y = self._location[:2]
     if self._goal:
-      place = self._locate((x, y))
+      place = self._locate(self._location)
       view.path(self._goal.way_from(*place), (70, 120, 230))
       view.dot(*self._goal.goal, (90, 230, 250), 3)
     for other in self._backend.others():
@@ -272,7 +276,7 @@ class CarlaEnv:
     return points[index]
 
   def _locate(self, pose):
-    waypoint = self._surroundings.nearest(*pose[:2])
+    waypoint = self._surroundings.nearest(pose[:3])
     lane, arc = self._backend.lanes.locate(waypoint)
     return (0, 0.0) if lane is None else (lane, arc)
 
@@ -290,6 +294,7 @@ class CarlaEnv:
       self._measurements.update(distances)
 
   def _measure(self, frame, last):
+    self._location = frame.location
     return measure_lib.measure(
       self._surroundings,
       self._backend.lanes,
@@ -303,7 +308,7 @@ class CarlaEnv:
     lane = None
     if self._config['reward_function'] in rewards.LANE_BASED:
       lane = self._surroundings.on_lane(
-        *frame.location[:2], frame.velocity[:2], math.radians(frame.yaw)
+        frame.location, frame.velocity[:2], math.radians(frame.yaw)
       )
     terms = measure_lib.reward_terms(
       now, last, self._damage, lane, self._config['dt']
@@ -374,13 +379,12 @@ def _distances(surroundings, backend, frame, route):
   """Distances to a new goal, so that the next reward compares with them."""
   if route is None:
     return {}
-  x, y = frame.location[:2]
-  lane, arc = backend.lanes.locate(surroundings.nearest(x, y))
+  lane, arc = backend.lanes.locate(surroundings.nearest(frame.location))
   if lane is None:
     return {}
   return {
     'distance_to_goal': route.distance(lane, arc),
-    'distance_to_goal_euclidean': math.dist((x, y), route.goal),
+    'distance_to_goal_euclidean': math.dist(frame.location[:2], route.goal),
   }
 
 

@@ -1,11 +1,15 @@
 """Measurements of a step, the same for both backends."""
 
 import math
+import typing
 
 import numpy as np
 
 from planet.envs.carla import planner as planner_lib
 from planet.envs.carla import rewards
+
+if typing.TYPE_CHECKING:
+  import carla
 
 # Half length and half width of the grid of samples.
 FOOTPRINT = (2.25, 0.95)
@@ -24,6 +28,9 @@ _REARM = 5
 class Surroundings:
   """Where a vehicle is on a map.
 
+  Locations are x, y and z in metres; the height tells roads above each other
+  apart.
+
   Args:
     road_map: `carla.Map`.
   """
@@ -36,23 +43,26 @@ class Surroundings:
     self._driving = carla.LaneType.Driving
     self._map = road_map
 
-  def footprint(self, x, y, yaw):
+  def footprint(
+    self, location: tuple[float, float, float], yaw: float
+  ) -> tuple[float, float]:
     """Shares of the vehicle's area off the road and on the wrong lane.
 
     Args:
-      x, y: Centre in metres.
+      location: Centre of the vehicle.
       yaw: Heading in radians.
 
     Returns:
-      Tuple of both fractions of 15 samples. Lanes within junctions are never
+      Both fractions of 15 samples. Lanes within junctions are never
       wrong ones.
     """
+    x, y, z = location
     cos, sin = math.cos(yaw), math.sin(yaw)
     offroad = otherlane = 0
     find, place = self._map.get_waypoint, self._location
     for ahead, right in _GRID.tolist():
       waypoint = find(
-        place(x + cos * ahead - sin * right, y + sin * ahead + cos * right, 0),
+        place(x + cos * ahead - sin * right, y + sin * ahead + cos * right, z),
         project_to_road=False,
         lane_type=self._driving,
       )
@@ -65,27 +75,37 @@ class Surroundings:
         otherlane += 1
     return offroad / len(_GRID), otherlane / len(_GRID)
 
-  def nearest(self, x, y):
-    """`carla.Waypoint` of the nearest driving lane, however far it is."""
+  def nearest(self, location: tuple[float, float, float]) -> 'carla.Waypoint':
+    """Find the `carla.Waypoint` of the nearest lane, however far it is."""
     return self._map.get_waypoint(
-      self._location(x, y, 0), project_to_road=True, lane_type=self._driving
+      self._location(*location), project_to_road=True, lane_type=self._driving
     )
 
-  def on_lane(self, x, y, velocity, yaw):
-    """Speed along the nearest lane and metres to the right of its centre.
+  def on_lane(
+    self,
+    location: tuple[float, float, float],
+    velocity: tuple[float, float],
+    yaw: float,
+  ) -> tuple[float, float]:
+    """Measure the speed along the nearest lane and the offset from it.
 
     Args:
-      x, y: Position in metres.
+      location: Centre of the vehicle.
       velocity: Metres per second, x and y.
       yaw: Heading of the vehicle in radians.
+
+    Returns:
+      Metres per second along the lane, and metres to the right of its centre.
     """
-    transform = self.nearest(x, y).transform
+    waypoint = self.nearest(location)
+    transform = waypoint.transform
     heading = math.radians(transform.rotation.yaw)
-    if math.cos(heading - yaw) < 0 and self.nearest(x, y).is_junction:
+    if math.cos(heading - yaw) < 0 and waypoint.is_junction:
       # Lanes of several directions lie on each other here.
       heading += math.pi
     cos, sin = math.cos(heading), math.sin(heading)
-    gap = x - transform.location.x, y - transform.location.y
+    centre = transform.location
+    gap = location[0] - centre.x, location[1] - centre.y
     return velocity[0] * cos + velocity[1] * sin, gap[1] * cos - gap[0] * sin
 
 
@@ -136,9 +156,9 @@ def measure(surroundings, lanes, frame, last, damage, route):
   Returns:
     Dict of plain values.
   """
-  (x, y, _), yaw = frame.location, math.radians(frame.yaw)
+  (x, y, z), yaw = frame.location, math.radians(frame.yaw)
   cos, sin = math.cos(yaw), math.sin(yaw)
-  offroad, otherlane = surroundings.footprint(x, y, yaw)
+  offroad, otherlane = surroundings.footprint((x, y, z), yaw)
   heading = wrap_degrees(frame.yaw)
   turned = 0.0
   if last:
@@ -161,14 +181,15 @@ def measure(surroundings, lanes, frame, last, damage, route):
     'angular_speed_degree': turned,
     'control': tuple(float(v) for v in frame.control),
   }
-  result.update(_navigate(surroundings, lanes, (x, y), ahead, last, route))
+  result.update(_navigate(surroundings, lanes, (x, y, z), ahead, last, route))
   return result
 
 
-def _navigate(surroundings, lanes, position, ahead, last, route):
+def _navigate(surroundings, lanes, location, ahead, last, route):
   command, distance, direct, heading = 'LANE_FOLLOW', -1.0, -1.0, 0.0
+  position = location[:2]
   if route:
-    lane, arc = lanes.locate(surroundings.nearest(*position))
+    lane, arc = lanes.locate(surroundings.nearest(location))
     distance = math.inf if lane is None else route.distance(lane, arc)
     if not math.isfinite(distance):
       # Off the lanes that lead there: as far as at the step before.

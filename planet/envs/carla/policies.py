@@ -57,7 +57,7 @@ class PurePursuit:
   def __call__(self, env):
     now = env.measurements
     yaw = math.radians(now['current_heading_degree'])
-    waypoint = env.surroundings.nearest(now['x'], now['y'])
+    waypoint = env.surroundings.nearest(env.location)
     choices = waypoint.next(self._ahead)
     points = [x.transform.location for x in choices] or [
       waypoint.transform.location

@@ -1,21 +1,49 @@
 """A backend that plays recorded frames, on the real road geometry."""
 
+import math
+import re
+
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import roads
 
 
-def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, **kwargs):
+def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):
   """Frame on the lower straight of `loop`, whose lane leads along +x."""
   return backend_lib.Frame(
     frame=number,
     time=0.1 * number,
     image=None,
-    location=(x, y, 0.0),
+    location=(x, y, z),
     yaw=yaw,
     velocity=(speed, 0.0, 0.0),
     yaw_rate=0.0,
     **kwargs,
   )
+
+
+def write_bridge(folder):
+  """Write the ring with one more road, number 9, 9 m above its lower straight.
+
+  The right lane of the bridge leads along -y, at x = 1.75.
+
+  Args:
+    folder: Folder, as a `pathlib.Path`.
+
+  Returns:
+    Path of the map.
+  """
+  text = roads.read('loop')[1]
+  road = re.search('<road name="road 1".*?</road>', text, re.DOTALL).group()
+  for old, new in (
+    ('<link>.*?</link>', '<link/>'),
+    ('id="1" junction', 'id="9" junction'),
+    ('x="-50" y="-30" hdg="0"', f'x="0" y="-80" hdg="{math.pi / 2}"'),
+    ('<elevation s="0" a="0"', '<elevation s="0" a="9"'),
+  ):
+    road = re.sub(old, new, road, count=1, flags=re.DOTALL)
+  path = folder / 'bridge.xodr'
+  path.write_text(text.replace('</OpenDRIVE>', road + '</OpenDRIVE>'))
+  return str(path)
 
 
 class RecordedBackend(backend_lib.Backend):

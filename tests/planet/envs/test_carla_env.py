@@ -16,6 +16,7 @@ from planet.envs.carla import scenarios
 from planet.envs.carla.env import CarlaEnv
 from tests.planet.envs.recorded_world import RecordedBackend
 from tests.planet.envs.recorded_world import frame
+from tests.planet.envs.recorded_world import write_bridge
 
 pytest.importorskip('carla')
 
@@ -145,6 +146,18 @@ def test_rewards_of_recorded_frames():
   assert infos[-1]['collision_pedestrians'] == 10
   assert [x['collided'] for x in infos] == [0, 0, 1, 1, 0, 0, 0, 0, 0, 1]
   assert infos[-1]['total_reward'] == pytest.approx(sum(expected))
+
+
+def test_bridges_are_roads(tmp_path):
+  """The height of the vehicle tells roads above each other apart."""
+  frames = [
+    frame(n, x=1.75, y=38.0 - n, yaw=-90, z=9.0, speed=0.0) for n in range(18)
+  ]
+  env, _ = recorded(frames, map=write_bridge(tmp_path))
+  _, infos = run(env, 17)
+  assert [x['intersection_offroad'] for x in infos] == [0] * 17
+  assert [x['intersection_otherlane'] for x in infos] == [0] * 17
+  assert env.location == (1.75, 21.0, 9.0)
 
 
 def test_scale_changes_rewards_but_not_reports():

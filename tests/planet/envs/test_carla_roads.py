@@ -13,6 +13,7 @@ from planet.envs.carla import measure
 from planet.envs.carla import planner
 from planet.envs.carla import roads
 from planet.envs.carla import street_grid
+from tests.planet.envs.recorded_world import write_bridge
 
 pytest.importorskip('carla')
 
@@ -49,7 +50,7 @@ def test_lanes_lead_where_cars_drive(loop):
   """Right-hand traffic: the lane leading to +x lies at greater y."""
   surroundings = measure.Surroundings(loop)
   for y, yaw in ((31.75, 0), (28.25, 180), (-31.75, 180), (-28.25, 0)):
-    rotation = surroundings.nearest(0, y).transform.rotation
+    rotation = surroundings.nearest((0, y, 0)).transform.rotation
     assert math.cos(math.radians(rotation.yaw - yaw)) > 0.999, y
 
 
@@ -70,8 +71,25 @@ FOOTPRINTS = [
 @pytest.mark.parametrize('pose, expected', FOOTPRINTS)
 def test_footprint(loop, pose, expected):
   x, y, yaw = pose
-  found = measure.Surroundings(loop).footprint(x, y, math.radians(yaw))
+  surroundings = measure.Surroundings(loop)
+  found = surroundings.footprint((x, y, 0), math.radians(yaw))
   assert found == pytest.approx(expected)
+
+
+def test_roads_above_each_other(tmp_path):
+  """A bridge of 9 m leads along -y over the lower straight of the ring."""
+  surroundings = measure.Surroundings(roads.load(write_bridge(tmp_path)))
+  for y in range(20, 40, 2):
+    on_bridge = (1.75, y, 9.0), math.radians(-90)
+    assert surroundings.footprint(*on_bridge) == (0, 0)
+    assert surroundings.nearest((1.75, y, 9.0)).road_id == 9
+    speed, offset = surroundings.on_lane(
+      (1.75, y, 9.0), (0.0, -3.0), math.radians(-90)
+    )
+    assert (speed, offset) == pytest.approx((3, 0), abs=1e-3)
+  below = (1.75, 31.75, 0.0), 0.0
+  assert surroundings.footprint(*below) == (0, 0)
+  assert surroundings.nearest(below[0]).road_id == 1
 
 
 def test_grid(grid_lanes):
