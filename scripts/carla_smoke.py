@@ -26,6 +26,7 @@ from agents.tools import video
 from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
+from planet.envs.carla import choice
 from planet.envs.carla import connect
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import launch
@@ -123,7 +124,7 @@ def define_config(args, **changes):
 def open_env(args, **changes):
   """Environment whose frames are kept."""
   config = define_config(args, **changes)
-  watched = Watched(backend_lib.make(args.backend))
+  watched = Watched(choice.make(args.backend))
   return env_lib.CarlaEnv(config, watched), watched
 
 

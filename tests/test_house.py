@@ -139,6 +139,30 @@ def test_directions_are_noticed():
   assert not belongs_to('planet.toolset', 'planet.tools')
 
 
+def find_circles(*folders):
+  """Sets of modules that import each other, also lazily or through others."""
+  modules = {module_name(x): x for x in list_files(*folders)}
+  reached = {
+    name: {x for x in modules if x in set(find_imports(path))}
+    for name, path in modules.items()
+  }
+  for middle in modules:
+    for name in modules:
+      if middle in reached[name]:
+        reached[name] |= reached[middle]
+  circles = {
+    frozenset(x for x in others if name in reached[x])
+    for name, others in reached.items()
+    if name in others
+  }
+  return [sorted(x) for x in circles]
+
+
+def test_no_circles():
+  """Files can be read from the bottom to the top."""
+  assert not find_circles('planet/envs')
+
+
 @functools.cache
 def list_functions():
   """Tuples of path, name and number of lines, documentation left out."""

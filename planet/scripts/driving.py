@@ -5,7 +5,7 @@ import re
 
 from agents.tools import errors
 from agents.tools import files
-from planet.envs.carla import connect
+from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.scripts import parameters
 
@@ -110,7 +110,7 @@ def _choose_backend(params, complete):
   change = parameters.read(params, 'carla_allow_backend_change')
   if before and wanted == 'auto' and not change:
     return before
-  backend = connect.choose(
+  backend = choice.choose(
     wanted,
     complete['host'],
     complete['port'],

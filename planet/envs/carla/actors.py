@@ -87,12 +87,13 @@ class Actors:
   def _spawn_ego(self, library, start, points):
     blueprint = _choose_car(library, self._config['ego_filter'])
     blueprint.set_attribute('role_name', f'{TAG}_ego')
-    for transform in [self._transform(start)] + points[:_TRIES]:
+    places = [self._transform(start)] + points[:_TRIES]
+    for transform in places:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
       if self.ego:
         return
     raise backend_lib.BackendTrouble(
-      f'None of {_TRIES} places was free for the ego vehicle.'
+      f'None of {len(places)} places was free for the ego vehicle.'
     )
 
   def _transform(self, pose):

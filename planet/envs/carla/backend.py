@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import socket
 
 import numpy as np
 
@@ -111,24 +110,3 @@ class Backend:
   def lanes(self):
     """`Lanes` of the map."""
     return lanes_lib.Lanes(self.map)
-
-
-def answers(host, port, timeout=2.0):
-  """Whether something listens; None if so, else the reason why not."""
-  try:
-    socket.create_connection((host, port), timeout).close()
-  except OSError as error:
-    return (error.strerror or str(error)).lower()
-  return None
-
-
-def make(name):
-  """Backend by its name, `server` or `offline`."""
-  if name == 'server':
-    from planet.envs.carla import server
-
-    return server.ServerBackend()
-  assert name == 'offline', name
-  from planet.envs.carla import offline
-
-  return offline.OfflineBackend()

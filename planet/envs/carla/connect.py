@@ -1,54 +1,34 @@
 """Whether there is a CARLA server of the right version."""
 
-import functools
-import logging
-import os
+import socket
+import typing
 
 from agents.tools import errors
-from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import roads
+
+if typing.TYPE_CHECKING:
+  import carla
 
 SERVER_VARIABLE = 'CARLA_SERVER'
 
 
-def choose(wanted, host, port, timeout, allow_mismatch, map_name):
-  """Decide which backend `auto` means, and say so once.
-
-  A server that could be started counts as one.
-
-  Args:
-    wanted: `auto`, `server` or `offline`.
-    host, port: Address of the server.
-    timeout: Seconds to wait for answers.
-    allow_mismatch: Whether servers of another version will do.
-    map_name: Map that the offline world would use.
-
-  Returns:
-    `server` or `offline`.
-  """
-  if wanted != 'auto':
-    return wanted
-  reason = backend_lib.answers(host, port)
-  if reason and os.environ.get(SERVER_VARIABLE):
-    return 'server'
-  if not reason:
-    try:
-      check_version(host, port, timeout, allow_mismatch)
-      return 'server'
-    except errors.UsageError as error:
-      reason = str(error)
-  _tell(
-    f'There is no CARLA server at {host}:{port} ({reason}); using the offline '
-    f'backend, map {map_name}. Give carla_backend: server to require a server.'
-  )
-  return 'offline'
+def find_obstacle(host: str, port: int, timeout: float = 2.0) -> str | None:
+  """Tell why nothing listens at an address; None if something does."""
+  try:
+    socket.create_connection((host, port), timeout).close()
+  except OSError as error:
+    return (error.strerror or str(error)).lower()
+  return None
 
 
-def connect(host, port, timeout, allow_mismatch):
-  """Client of a running server of the right version.
+def connect(
+  host: str, port: int, timeout: float, allow_mismatch: bool
+) -> 'carla.Client':
+  """Connect to a running server of the right version.
 
   Args:
-    host, port: Address of the server.
+    host: Address of the server.
+    port: Port of the server.
     timeout: Seconds to wait for answers.
     allow_mismatch: Whether other versions will do.
 
@@ -59,7 +39,7 @@ def connect(host, port, timeout, allow_mismatch):
     UsageError: If there is none; says what to do.
   """
   carla = roads.import_carla()
-  reason = backend_lib.answers(host, port)
+  reason = find_obstacle(host, port)
   if reason:
     raise errors.UsageError(
       f'There is no CARLA server at {host}:{port} ({reason}). Start one with '
@@ -85,13 +65,3 @@ def connect(host, port, timeout, allow_mismatch):
       'carla_allow_version_mismatch: true.'
     )
   return client
-
-
-def check_version(host, port, timeout, allow_mismatch):
-  """Refuse what is not a server of the right version; see `connect`."""
-  connect(host, port, timeout, allow_mismatch)
-
-
-@functools.cache
-def _tell(message):
-  logging.getLogger(__name__).warning(message)

@@ -1,6 +1,7 @@
 """Driving environment: episodes, measurements and rewards over a backend."""
 
 import copy
+import dataclasses
 import logging
 import math
 import types
@@ -11,12 +12,13 @@ from agents.tools import errors
 from agents.tools import spaces
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
+from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.envs.carla import measure as measure_lib
-from planet.envs.carla import planner as planner_lib
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
 from planet.envs.carla import termination
+from planet.envs.carla import trips
 
 # Throttle (brake if negative) and steering of the discrete actions.
 DISCRETE_ACTIONS = (
@@ -31,7 +33,6 @@ DISCRETE_ACTIONS = (
   (-0.5, 0.5),
 )
 _FAILED_EPISODES = 5
-_START_TRIES = 20
 
 
 class CarlaEnv:
@@ -57,7 +58,7 @@ class CarlaEnv:
   def __init__(self, config=None, backend=None):
     self._config = env_config.complete(config or {})
     self._scenarios = scenarios.find(self._config['scenarios'])
-    self._backend = backend or backend_lib.make(self._config['backend'])
+    self._backend = backend or choice.make(self._config['backend'])
     self._backend.open(self._config)
     self._surroundings = measure_lib.Surroundings(self._backend.map)
     self._reward = rewards.REWARDS[self._config['reward_function']]
@@ -65,7 +66,7 @@ class CarlaEnv:
     self._episode = 0
     self._failures = 0
     self._failed = False
-    self._told = False
+    self._trips = trips.Trips(self._backend, self._surroundings)
     self._roads_above = self._goal = None
     self._measurements = self._location = None
     self._image = None
@@ -109,7 +110,7 @@ class CarlaEnv:
     view.image = view.image.copy()
     x, y = self._location[:2]
     if self._goal:
-      place = self._locate(self._location)
+      place = self._trips.locate(self._location)
       view.path(self._goal.way_from(*place), (70, 120, 230))
       view.dot(*self._goal.goal, (90, 230, 250), 3)
     for other in self._backend.others():
@@ -161,16 +162,18 @@ class CarlaEnv:
     self._failed = False
     self._episode += 1
     self._scenario = self._draw_scenario()
-    start, goal = self._draw_route()
-    traffic = [self._scenario[x] for x in ('num_vehicles', 'num_pedestrians')]
+    start, route = self._trips.draw(self._scenario, self._random)
+    traffic = self._scenario.num_vehicles, self._scenario.num_pedestrians
     seed = int(self._random.integers(2**31 - 1))
     try:
       frame = self._backend.reset(start, self._weather, *traffic, seed)
     except backend_lib.BackendTrouble as error:
       raise errors.UsageError(str(error)) from None
-    self._goal = goal
-    self._route = goal if self._config['enable_planner'] else None
-    self._coords = start[:2], goal.goal if goal else None
+    start, self._goal = self._trips.follow(
+      self._scenario, start, route, (*frame.location, frame.yaw), self._random
+    )
+    self._route = self._goal if self._config['enable_planner'] else None
+    self._coords = start[:2], self._goal.goal if self._goal else None
     self._step, self._total, self._wanted = 0, 0.0, False
     self._damage = measure_lib.Damage()
     self._stuck = termination.Stuck(frame.location[:2])
@@ -234,61 +237,17 @@ class CarlaEnv:
     self._weather = config['weather']
     if self._weather is None:
       self._weather = int(weathers[self._random.integers(len(weathers))])
-    result = dict(vars(scenario))
-    for kind in ('vehicles', 'pedestrians'):
-      if config[kind] is not None:
-        result[f'num_{kind}'] = config[kind]
-    return result
-
-  def _draw_route(self):
-    """Pose to begin at, and a `Route` of the scenario's kind or None."""
-    points = self._backend.spawn_points()
-    first = self._explicit('start_pos_id', points)
-    last = self._explicit('end_pos_id', points)
-    kinds = self._scenario['kinds']
-    if last is not None:
-      place = self._locate(last)
-      start = first or points[self._random.integers(len(points))]
-      return start, planner_lib.Route(self._backend.lanes, place)
-    possible = planner_lib.can_have(self._backend.lanes, kinds)
-    for _ in range(_START_TRIES if possible else 0):
-      start = first or points[self._random.integers(len(points))]
-      route = self._draw_goal(start, kinds, 8)
-      if route:
-        return start, route
-    if not self._told:
-      self._told = True
-      logging.getLogger(__name__).info(
-        'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
-      )
-    start = first or points[self._random.integers(len(points))]
-    return start, self._draw_goal(start, None, 60)
-
-  def _explicit(self, key, points):
-    index = self._scenario[key]
-    if index is None:
-      return None
-    if not 0 <= index < len(points):
-      raise errors.UsageError(
-        f'Scenario {self._scenario["name"]} has {key} {index}, but the map '
-        f'has {len(points)} spawn points.'
-      )
-    return points[index]
-
-  def _locate(self, pose):
-    waypoint = self._surroundings.nearest(pose[:3])
-    lane, arc = self._backend.lanes.locate(waypoint)
-    return (0, 0.0) if lane is None else (lane, arc)
-
-  def _draw_goal(self, pose, kinds, tries):
-    return planner_lib.draw_goal(
-      self._backend.lanes, self._locate(pose), kinds, self._random, tries
-    )
+    traffic = {
+      f'num_{kind}': config[kind]
+      for kind in ('vehicles', 'pedestrians')
+      if config[kind] is not None
+    }
+    return dataclasses.replace(scenario, **traffic)
 
   def _renew_goal(self, frame):
     """Drive on to another goal, if episodes do not end at goals."""
     if self._config['termination'] != 'rllib':
-      route = self._draw_goal(frame.location, None, 60)
+      route = self._trips.draw_goal(frame.location, None, self._random)
       self._route = self._goal = route or self._route
       distances = _distances(self._surroundings, self._backend, frame, route)
       self._measurements.update(distances)
@@ -324,10 +283,10 @@ class CarlaEnv:
       map=self._backend.map.name,
       start_coord=tuple(self._coords[0]),
       end_coord=self._coords[1] and tuple(self._coords[1]),
-      current_scenario=self._scenario['name'],
-      num_vehicles=self._scenario['num_vehicles'],
-      num_pedestrians=self._scenario['num_pedestrians'],
-      max_steps=self._scenario['max_steps'],
+      current_scenario=self._scenario.name,
+      num_vehicles=self._scenario.num_vehicles,
+      num_pedestrians=self._scenario.num_pedestrians,
+      max_steps=self._scenario.max_steps,
       displacement=self._stuck.displacement,
       action=None if action is None else np.asarray(action).tolist(),
       reward=reward,

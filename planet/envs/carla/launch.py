@@ -10,7 +10,7 @@ import threading
 import time
 
 from agents.tools import errors
-from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import connect
 from planet.envs.carla import roads
 
 _PATIENCE = 90.0
@@ -43,7 +43,7 @@ class Server:
         f'The CARLA server {binary} is no program that can be run; set '
         'CARLA_SERVER to the path of CarlaUE4.sh.'
       )
-    self._log = log or tempfile.mkstemp('.log', 'carla_server_')[1]
+    self._log = log or _temporary_log()
     folder = os.path.dirname(os.path.abspath(self._log))
     os.makedirs(folder, exist_ok=True)
     command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
@@ -118,7 +118,7 @@ class Server:
           f'The CARLA server {binary} ended with exit code {code}; its output '
           f'in {self._log} ends with: {self.tail() or "nothing"}'
         )
-      if backend_lib.answers('127.0.0.1', port) is None and _responds(port):
+      if connect.find_obstacle('127.0.0.1', port) is None and _responds(port):
         return
       time.sleep(0.5)
     raise errors.UsageError(
@@ -131,9 +131,15 @@ class Server:
 def free_port(first=2000, step=10):
   """Port from which on three are free, trying every tenth."""
   for port in range(first, 65000, step):
-    if all(backend_lib.answers('127.0.0.1', port + x, 0.2) for x in range(3)):
+    if all(connect.find_obstacle('127.0.0.1', port + x, 0.2) for x in range(3)):
       return port
   raise errors.UsageError('There are no free ports for a CARLA server.')
+
+
+def _temporary_log():
+  handle, path = tempfile.mkstemp('.log', 'carla_server_')
+  os.close(handle)
+  return path
 
 
 def _responds(port):

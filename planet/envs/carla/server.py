@@ -118,7 +118,7 @@ class ServerBackend(backend_lib.Backend):
     if self._server and not self._server.is_running():
       self._server.close()
       self._server = None
-    refused = backend_lib.answers(config['host'], config['port'])
+    refused = connect.find_obstacle(config['host'], config['port'])
     if refused and binary and not self._server:
       self._server = launch.Server(binary, config['port'], config['server_log'])
     self._client = connect.connect(

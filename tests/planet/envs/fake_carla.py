@@ -22,6 +22,7 @@ class Simulator:
     self.log, self.actors, self.number = [], {}, 0
     self.settings = carla.WorldSettings()
     self.late, self.newer, self.events = False, False, []
+    self.blocked = 0
 
   def check(self):
     if self.lost:
@@ -198,6 +199,9 @@ class World:
     return Library()
 
   def try_spawn_actor(self, blueprint, transform):
+    if self._simulator.blocked:
+      self._simulator.blocked -= 1
+      return None
     return self.spawn_actor(blueprint, transform)
 
   def spawn_actor(self, blueprint, transform, attach_to=None):

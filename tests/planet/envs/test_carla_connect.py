@@ -3,11 +3,13 @@
 import os
 import stat
 import sys
+import tempfile
 import time
 
 import pytest
 
 from agents.tools import errors
+from planet.envs.carla import choice
 from planet.envs.carla import connect
 from planet.envs.carla import launch
 from planet.envs.carla.env import CarlaEnv
@@ -20,7 +22,7 @@ pytest.importorskip('carla')
 @pytest.fixture(autouse=True)
 def no_server_variable(monkeypatch):
   monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
-  connect._tell.cache_clear()
+  choice._LOG.filters[0].seen.clear()
 
 
 def fail(port, **config):
@@ -37,7 +39,7 @@ def closed_port():
 
 
 def choose(wanted, port):
-  return connect.choose(wanted, '127.0.0.1', port, 1.0, False, 'loop')
+  return choice.choose(wanted, '127.0.0.1', port, 1.0, False, 'loop')
 
 
 def test_nothing_listens(caplog):
@@ -107,6 +109,17 @@ def test_program_that_ends_at_once(tmp_path):
   message = fail(closed_port(), server_binary=program, server_log=log)
   assert 'exit code 7' in message and 'no GPU here' in message
   assert os.path.exists(log)
+
+
+def test_output_of_a_program_without_a_log(tmp_path, monkeypatch):
+  """It goes to a temporary file, of which no descriptor stays open."""
+  monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+  program = make_program(tmp_path / 'server', 'raise SystemExit(7)')
+  before = len(os.listdir('/proc/self/fd'))
+  with pytest.raises(errors.UsageError, match='exit code 7'):
+    launch.Server(program, closed_port())
+  assert len(os.listdir('/proc/self/fd')) == before
+  assert len(list(tmp_path.glob('carla_server_*.log'))) == 1
 
 
 SLEEPY = """

@@ -11,6 +11,7 @@ from agents.tools import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import env_config
 from planet.envs.carla import measure
+from planet.envs.carla import planner
 from planet.envs.carla import policies
 from planet.envs.carla import scenarios
 from planet.envs.carla.env import CarlaEnv
@@ -246,6 +247,28 @@ def test_goals_end_episodes_or_move_on():
     assert (env.route is goal) == (rule == 'rllib')
     if rule == 'fork':
       assert abs(env.step(policy(env))[1]) < 20
+
+
+@pytest.mark.parametrize(
+  'scenario, kinds', [('LANE_KEEP', {'straight'}), ('TOWN2_ONE_CURVE_0', None)]
+)
+def test_blocked_start(scenario, kinds, caplog):
+  """The car stands on the other lane, from which no way led to the goal."""
+  caplog.set_level('INFO')
+  elsewhere = frame(0, x=45.0, y=28.25, yaw=180.0)
+  env, _ = recorded([elsewhere], scenarios=scenario, enable_planner=True)
+  env.reset()
+  now = env.measurements
+  assert now['start_coord'] == (45.0, 28.25)
+  assert 80 <= now['distance_to_goal'] <= 600
+  assert now['end_coord'] == env.route.goal
+  if kinds:
+    lanes = env.backend.lanes
+    start = lanes.locate(env.surroundings.nearest(env.location))
+    path = env.route.lanes_from(*start)
+    goal = env.route.goal_arc
+    assert planner.classify(lanes, path, start[1], goal) in kinds
+  assert 'is blocked' in caplog.text
 
 
 def test_progress_is_the_way_driven():

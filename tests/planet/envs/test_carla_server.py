@@ -88,6 +88,23 @@ def test_resets_do_not_pile_up_actors(simulator):
     assert len(simulator.actors) == 10
 
 
+def test_blocked_starts(simulator):
+  """The route begins where the car has found a place."""
+  env = CarlaEnv({**CONFIG, 'reward_function': 'custom'})
+  for blocked in range(4):
+    simulator.blocked = blocked
+    env.reset()
+    x, y, _ = env.location
+    now = env.measurements
+    assert now['start_coord'] == pytest.approx((x, y), abs=1)
+    assert 80 <= now['distance_to_goal'] <= 600
+    lane, arc = env.backend.lanes.locate(env.surroundings.nearest(env.location))
+    assert now['distance_to_goal'] == env.route.distance(lane, arc)
+  simulator.blocked = 1000
+  with pytest.raises(errors.UsageError, match='was free for the ego vehicle'):
+    env.reset()
+
+
 def test_leftovers_of_earlier_runs_are_removed(simulator):
   """Only our own: other users' actors stay."""
   world = fake_carla.World(simulator)

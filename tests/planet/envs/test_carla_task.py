@@ -152,7 +152,7 @@ def test_episodes_last_for_a_chunk(monkeypatch):
   """The fork wants to end at step 90; a collision of `rllib` at once."""
   frames = [frame(0), frame(1, collisions=[('other', 1.0)])]
   backend = RecordedBackend(frames, repeat=True)
-  monkeypatch.setattr('planet.envs.carla.backend.make', lambda name: backend)
+  monkeypatch.setattr('planet.envs.carla.choice.make', lambda name: backend)
   settings = {'map': 'loop', 'termination': 'rllib'}
   env = task_env.make(1, 100, 'carla', 32, 50, False, settings)
   env.reset()
