@@ -7,17 +7,20 @@ ValueError that says what would be right.
 import numbers
 
 
-def integer(low=None, optional=False):
-  """Whole number of at least `low`; `5e7` counts as one."""
+def integer(low=None, high=None, optional=False):
+  """Whole number between two limits; `5e7` counts as one."""
 
   def check(value):
     if value is None and optional:
       return None
     whole = _is_number(value) and float(value).is_integer()
     _require(
-      whole and (low is None or value >= low),
+      whole
+      and (low is None or value >= low)
+      and (high is None or value <= high),
       'a whole number'
       + (f' of at least {low}' if low is not None else '')
+      + (f' and at most {high}' if high is not None else '')
       + (' or null' if optional else ''),
     )
     return int(value)
@@ -75,6 +78,14 @@ def name_or_number(value):
     isinstance(value, (str, int)) and not isinstance(value, bool)
   )
   _require(fits and value != '', 'a name, a whole number or null')
+  return value
+
+
+def names_or_mappings(value):
+  """Name, mapping, or a list of these."""
+  items = value if isinstance(value, (list, tuple)) else [value]
+  fits = items and all(x and isinstance(x, (str, dict)) for x in items)
+  _require(fits, 'a name, a mapping, or a list of these')
   return value
 
 

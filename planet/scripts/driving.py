@@ -2,14 +2,16 @@
 
 import os
 import re
+from typing import Any
 
 from agents.tools import errors
 from agents.tools import files
+from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.scripts import parameters
 
-_DIRECT = {
+PARAMETERS = {
   'host': 'carla_host',
   'port': 'carla_port',
   'tm_port': 'carla_tm_port',
@@ -29,7 +31,7 @@ _DIRECT = {
 }
 
 
-def choose_image_size(params):
+def choose_image_size(params: AttrDict) -> int:
   """Size of the images of all tasks.
 
   The carla task has a parameter and a default of its own, which hold for
@@ -60,7 +62,7 @@ def choose_image_size(params):
   return size
 
 
-def define_settings(config, params):
+def define_settings(config: AttrDict, params: AttrDict) -> dict[str, Any]:
   """Settings of the environment from the parameters.
 
   Args:
@@ -75,15 +77,16 @@ def define_settings(config, params):
       backend.
   """
   settings = {
-    key: parameters.read(params, name) for key, name in _DIRECT.items()
+    key: parameters.read(params, name) for key, name in PARAMETERS.items()
   }
-  settings['map'] = _offline_map(parameters.read(params, 'carla_map'))
+  given_map = parameters.read(params, 'carla_map')
+  settings['map'] = _offline_map(given_map)
   complete = env_config.complete(settings)
   backend = _choose_backend(params, complete)
   settings['backend'] = config.carla_backend = backend
   if backend == 'server':
-    given = parameters.read(params, 'carla_map')
-    settings['server_map'] = given or _town(complete)
+    settings['server_map'] = given_map
+    settings['server_map'] = env_config.complete(settings)['server_map']
     logdir = params.get('logdir')
     if logdir:
       logdir = os.path.expanduser(logdir)
@@ -96,12 +99,6 @@ def _offline_map(name):
   if name is None or re.fullmatch(r'(.*/)?Town\d+\w*', name):
     return None
   return name
-
-
-def _town(complete):
-  from planet.envs.carla import scenarios
-
-  return scenarios.find(complete['scenarios'])[0].city
 
 
 def _choose_backend(params, complete):

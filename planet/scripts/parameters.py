@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.tools import errors
+from planet.envs.carla.env_config import LIMITS
 from planet.scripts import checks
 
 
@@ -219,24 +220,28 @@ PARAMETERS = {
     'auto', checks.choice('auto', 'server', 'offline'), 'world to drive in'
   ),
   'carla_host': _free('127.0.0.1', checks.text, 'address of the server'),
-  'carla_port': _free(2000, checks.integer(1), 'port of the server'),
+  'carla_port': _free(
+    2000, checks.integer(*LIMITS['port']), 'port of the server'
+  ),
   'carla_tm_port': _free(
-    8000, checks.integer(1), 'port of its traffic manager'
+    8000, checks.integer(*LIMITS['tm_port']), 'port of its traffic manager'
   ),
   'carla_map': _episodes(
     None, checks.optional(checks.text), 'loop, grid, a .xodr file, or a town'
   ),
   'carla_scenario': _episodes(
-    'TOWN2_ONE_CURVE_0', checks.text, 'traffic and routes'
+    'TOWN2_ONE_CURVE_0', checks.names_or_mappings, 'traffic and routes'
   ),
   'carla_reward': _episodes('custom3', checks.text, 'name of the reward'),
-  'carla_reward_scale': _episodes(1.0, checks.number(0), 'factor of rewards'),
+  'carla_reward_scale': _episodes(
+    1.0, checks.number(*LIMITS['reward_scale']), 'factor of rewards'
+  ),
   'carla_termination': _episodes('fork', checks.text, 'fork, rllib or time'),
   'carla_vehicles': _episodes(
-    None, checks.integer(0, optional=True), 'other vehicles'
+    None, checks.integer(*LIMITS['vehicles'], optional=True), 'other vehicles'
   ),
   'carla_pedestrians': _episodes(
-    None, checks.integer(0, optional=True), 'pedestrians'
+    None, checks.integer(*LIMITS['pedestrians'], optional=True), 'pedestrians'
   ),
   'carla_weather': _episodes(
     None, checks.name_or_number, 'name or number of a weather'
@@ -244,15 +249,15 @@ PARAMETERS = {
   'carla_seed': _free(
     None, checks.integer(0, optional=True), 'where --seed is missing'
   ),
-  'carla_dt': _episodes(0.1, checks.number(0.005, 0.5), 'seconds per step'),
+  'carla_dt': _episodes(0.1, checks.number(*LIMITS['dt']), 'seconds per step'),
   'carla_state': _episodes(
     'full', checks.choice('full', 'zero'), 'what state holds'
   ),
   'carla_timeout': _free(
-    10.0, checks.number(0.1), 'seconds to wait for the server'
+    10.0, checks.number(*LIMITS['timeout']), 'seconds to wait for the server'
   ),
   'carla_fov': _episodes(
-    120.0, checks.number(10, 170), 'degrees of the camera'
+    120.0, checks.number(*LIMITS['fov']), 'degrees of the camera'
   ),
   'carla_random_throttle': _free(
     [-1.0, 1.0],

@@ -14,6 +14,7 @@ from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
+from planet.envs.carla import image_log
 from planet.envs.carla import measure as measure_lib
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
@@ -57,16 +58,23 @@ class CarlaEnv:
 
   def __init__(self, config=None, backend=None):
     self._config = env_config.complete(config or {})
-    self._scenarios = scenarios.find(self._config['scenarios'])
+    self._scenarios = self._config['scenarios']
+    self._image_log = image_log.make(self._config)
     self._backend = backend or choice.make(self._config['backend'])
     self._backend.open(self._config)
-    self._surroundings = measure_lib.Surroundings(self._backend.map)
+    try:
+      self._surroundings = measure_lib.Surroundings(self._backend.map)
+      self._trips = trips.Trips(self._backend, self._surroundings)
+      for scenario in self._scenarios:
+        self._trips.check(scenario)
+    except BaseException:
+      self._backend.close()
+      raise
     self._reward = rewards.REWARDS[self._config['reward_function']]
     self.seed(self._config['seed'])
     self._episode = 0
     self._failures = 0
     self._failed = False
-    self._trips = trips.Trips(self._backend, self._surroundings)
     self._roads_above = self._goal = None
     self._measurements = self._location = None
     self._image = None
@@ -180,6 +188,9 @@ class CarlaEnv:
     self._measurements = self._measure(frame, None)
     self._record(self._measurements, None, 0.0, False)
     self._image = self._stack(frame.image, None)
+    if self._image_log:
+      self._image_log.begin(self._episode)
+    self._log_image(frame)
     return self._observe()
 
   def step(self, action):
@@ -214,6 +225,7 @@ class CarlaEnv:
     )
     self._measurements = now
     self._image = self._stack(frame.image, self._image)
+    self._log_image(frame)
     info = dict(now)
     if now['next_command'] == 'REACH_GOAL':
       self._renew_goal(frame)
@@ -227,8 +239,10 @@ class CarlaEnv:
     return self._image
 
   def close(self):
-    """Give the world back."""
+    """Give the world back, and complete what is logged."""
     self._backend.close()
+    if self._image_log:
+      self._image_log.finish()
 
   def _draw_scenario(self):
     scenario = self._scenarios[self._random.integers(len(self._scenarios))]
@@ -319,6 +333,10 @@ class CarlaEnv:
       return image
     previous = image if last is None else last[..., 3:]
     return np.concatenate([previous, image], -1)
+
+  def _log_image(self, frame):
+    if self._image_log and frame.image is not None:
+      self._image_log.add(frame.image)
 
   def _observe(self):
     if self._config['state'] == 'zero':

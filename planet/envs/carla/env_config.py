@@ -1,6 +1,8 @@
 """Settings of the environment: names, defaults and checks."""
 
 import copy
+import numbers
+from typing import Any
 
 from agents.tools import errors
 from planet.envs.carla import rewards
@@ -20,7 +22,8 @@ ENV_CONFIG = {
   'server_log': None,
   'allow_version_mismatch': False,
   'ego_filter': 'vehicle.lincoln.mkz_2020',
-  'server_map': 'Town02',
+  # Town that a server loads, by scenario if None.
+  'server_map': None,
   # Name or file for the offline world, by scenario if None.
   'map': None,
   'dt': 0.1,
@@ -47,18 +50,37 @@ ENV_CONFIG = {
   'state': 'full',
   'discrete_actions': False,
   'squash_action_logits': False,
+  'use_sensor': 'use_rgb',
+  # Reports. Images go to $CARLA_OUT or ~/carla_out if there is no folder.
   'verbose': False,
+  'log_images': False,
+  'convert_images_to_video': False,
+  'image_folder': None,
 }
+# Smallest and largest numbers, the latter None if there is no limit. A server
+# uses the two ports after its own, too.
+LIMITS = {
+  'port': (1, 65533),
+  'tm_port': (1, 65535),
+  'timeout': (0.1, None),
+  'dt': (0.005, 0.5),
+  'fov': (10, 170),
+  'vehicles': (0, None),
+  'pedestrians': (0, None),
+  'reward_scale': (0, None),
+}
+_WHOLE = ('port', 'tm_port', 'vehicles', 'pedestrians')
 _CHOICES = {
   'backend': ('offline', 'server'),
   'reward_function': tuple(rewards.REWARDS),
   'termination': ('fork', 'rllib', 'time'),
   'framestack': (1, 2),
   'state': ('full', 'zero'),
+  'use_sensor': ('use_rgb',),
 }
 
 
-def complete(given):
+def complete(given: dict[str, Any]) -> dict[str, Any]:
   """Fill in defaults and check what was given.
 
   Args:
@@ -83,8 +105,9 @@ def complete(given):
         f'Setting {key!r} of the carla environment is {config[key]!r}; give '
         f'one of {", ".join(map(str, options))}.'
       )
+  _check_flags(config)
   _check_numbers(config)
-  found = scenarios.find(config['scenarios'])
+  found = config['scenarios'] = scenarios.find(config['scenarios'])
   if config['weather'] is not None:
     config['weather'] = scenarios.find_weather(config['weather'])
   if config['reward_function'] in rewards.PLANNED:
@@ -92,7 +115,18 @@ def complete(given):
   if config['map'] is None:
     turns = {'one_curve', 'nav'} & {x for y in found for x in y.kinds}
     config['map'] = 'grid' if turns else 'loop'
+  if config['server_map'] is None and config['backend'] == 'server':
+    config['server_map'] = scenarios.find_town(found)
   return config
+
+
+def _check_flags(config):
+  for key, default in ENV_CONFIG.items():
+    if isinstance(default, bool) and not isinstance(config[key], bool):
+      raise errors.UsageError(
+        f'Setting {key!r} of the carla environment is {config[key]!r}; give '
+        'true or false.'
+      )
 
 
 def _check_numbers(config):
@@ -103,14 +137,22 @@ def _check_numbers(config):
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
-  for key, low, high in (
-    ('dt', 0.005, 0.5),
-    ('fov', 10, 170),
-    ('port', 1, 65533),
-    ('tm_port', 1, 65535),
-  ):
-    if not low <= config[key] <= high:
+  for key, (low, high) in LIMITS.items():
+    value = config[key]
+    if value is None and ENV_CONFIG[key] is None:
+      continue
+    if not _is_between(value, low, high, key in _WHOLE):
+      kind = 'a whole number' if key in _WHOLE else 'a number'
+      limits = f'of at least {low}' if high is None else f'from {low} to {high}'
       raise errors.UsageError(
-        f'Setting {key!r} of the carla environment is {config[key]!r}; give '
-        f'a number from {low} to {high}.'
+        f'Setting {key!r} of the carla environment is {value!r}; give {kind} '
+        f'{limits}.'
       )
+
+
+def _is_between(value, low, high, whole):
+  if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    return False
+  if whole and not float(value).is_integer():
+    return False
+  return low <= value and (high is None or value <= high)

@@ -1,6 +1,9 @@
-"""Scenarios: town, traffic, weather and kind of route of an episode."""
+"""Scenarios: town, traffic, weather and route of an episode."""
 
 import dataclasses
+import math
+import numbers
+from typing import Any
 
 from agents.tools import errors
 
@@ -25,30 +28,40 @@ _TRAIN = (1, 3, 4, 6, 8, 14)
 _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')
 
+Pose = tuple[float, float, float, float]
+
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-  """What an episode consists of.
+  """What an episode consists of; the defaults are those of own scenarios.
 
   Attributes:
     name: Name of the scenario.
-    city: Name of the town.
-    num_vehicles, num_pedestrians: Traffic.
+    city: Name of the town that a server loads.
+    num_vehicles: Number of other vehicles.
+    num_pedestrians: Number of pedestrians.
+    max_steps: Steps that the original allowed; see termination `rllib`.
     weather_distribution: Indices into `WEATHERS` to draw from.
     kinds: Kinds of routes to draw from, see `planner.classify`.
-    max_steps: Steps that the original allowed; see termination `rllib`.
-    start_pos_id, end_pos_id: Indices of spawn points, drawn if None.
+    start_pos_id: Index of the spawn point to begin at.
+    end_pos_id: Index of the spawn point to drive to.
+    start_pose: Where to begin instead: x, y and z in metres, degrees.
+    end_pose: Where to drive to instead; its heading does not matter.
+
+  Places that are not given are drawn for each episode.
   """
 
-  name: str
-  city: str
-  num_vehicles: int
-  num_pedestrians: int
-  max_steps: int
-  weather_distribution: tuple
-  kinds: tuple
+  name: str = 'own'
+  city: str = 'Town02'
+  num_vehicles: int = 0
+  num_pedestrians: int = 0
+  max_steps: int = 2000
+  weather_distribution: tuple[int, ...] = (0,)
+  kinds: tuple[str, ...] = _ALL
   start_pos_id: int | None = None
   end_pos_id: int | None = None
+  start_pose: Pose | None = None
+  end_pose: Pose | None = None
 
 
 def _scenario(town, vehicles, pedestrians, steps, weather, *kinds):
@@ -92,21 +105,55 @@ for _town in (1, 2):
   )
 
 
-def find(name):
-  """Scenarios of a name, from which each episode draws one.
+def find(given: Any) -> tuple[Scenario, ...]:
+  """Find or make the scenarios from which each episode draws one.
+
+  Args:
+    given: Name of the table, mapping with some attributes of a `Scenario`, a
+      `Scenario`, or a list of these.
 
   Raises:
-    UsageError: If there is no such scenario.
+    UsageError: If there is no such scenario, or a value is not allowed.
   """
-  if name not in SCENARIOS:
+  if isinstance(given, (list, tuple)):
+    if not given:
+      raise errors.UsageError(
+        'The list of scenarios is empty; give one or more.'
+      )
+    return tuple(scenario for item in given for scenario in find(item))
+  if isinstance(given, Scenario):
+    return (given,)
+  if isinstance(given, dict):
+    return (_define(given),)
+  if not isinstance(given, str):
     raise errors.UsageError(
-      f'Scenario {name!r} is unknown. {errors.suggest(name, SCENARIOS)}'
+      f'Scenario {given!r} is neither a name nor a mapping, nor a list of '
+      f'these. {errors.suggest("", SCENARIOS)}'
     )
-  return SCENARIOS[name]
+  if given not in SCENARIOS:
+    raise errors.UsageError(
+      f'Scenario {given!r} is unknown. {errors.suggest(given, SCENARIOS)}'
+    )
+  return SCENARIOS[given]
 
 
-def find_weather(name):
-  """Index of a weather by its name or its number.
+def find_town(scenarios: tuple[Scenario, ...]) -> str:
+  """Return the town of scenarios, which a server loads once.
+
+  Raises:
+    UsageError: If they are of several towns.
+  """
+  towns = sorted({x.city for x in scenarios})
+  if len(towns) > 1:
+    raise errors.UsageError(
+      f'The scenarios are in {" and ".join(towns)}, but a server has one map; '
+      'give scenarios of one town, or the map as well.'
+    )
+  return towns[0]
+
+
+def find_weather(name: str | int) -> int:
+  """Return the index of a weather by its name or its number.
 
   Raises:
     UsageError: If there is no such weather.
@@ -120,3 +167,90 @@ def find_weather(name):
     f'Weather {name!r} is unknown; give a number from 0 to '
     f'{len(WEATHERS) - 1} or one of {", ".join(WEATHERS)}.'
   )
+
+
+def _define(given):
+  """Scenario from a mapping of the user."""
+  values = {}
+  for key, value in given.items():
+    if key not in _CHECKS:
+      raise errors.UsageError(
+        f'Key {key!r} of a scenario is unknown. '
+        f'{errors.suggest(str(key), _CHECKS)}'
+      )
+    try:
+      values[key] = None if value is None else _CHECKS[key](value)
+    except (TypeError, ValueError) as error:
+      if isinstance(error, errors.UsageError):
+        raise
+      raise errors.UsageError(
+        f'Key {key!r} of a scenario is {value!r}; give {error}.'
+      ) from None
+  for end in ('start', 'end'):
+    keys = f'{end}_pose', f'{end}_pos_id'
+    if all(values.get(key) is not None for key in keys):
+      raise errors.UsageError(
+        f'A scenario has {keys[0]} and {keys[1]}; give one of them.'
+      )
+  return Scenario(**{k: v for k, v in values.items() if v is not None})
+
+
+def _check_name(value):
+  if not isinstance(value, str) or not value:
+    raise ValueError('a name')
+  return value
+
+
+def _check_town(value):
+  if not isinstance(value, str) or not value:
+    raise ValueError('the name of a town')
+  return value
+
+
+def _check_whole(low):
+  def check(value):
+    fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not fits or not float(value).is_integer() or value < low:
+      raise ValueError(f'a whole number of at least {low}')
+    return int(value)
+
+  return check
+
+
+def _check_weathers(value):
+  items = value if isinstance(value, (list, tuple)) else [value]
+  if not items:
+    raise ValueError('one or more weathers')
+  return tuple(find_weather(x) for x in items)
+
+
+def _check_kinds(value):
+  items = value if isinstance(value, (list, tuple)) else [value]
+  if not items or any(x not in _ALL for x in items):
+    raise ValueError(f'one or more of {", ".join(_ALL)}')
+  return tuple(items)
+
+
+def _check_pose(value):
+  try:
+    pose = tuple(float(x) for x in value)
+  except (TypeError, ValueError):
+    pose = ()
+  if len(pose) != 4 or not all(math.isfinite(x) for x in pose):
+    raise ValueError('x, y and z in metres, and the heading in degrees')
+  return pose
+
+
+_CHECKS = {
+  'name': _check_name,
+  'city': _check_town,
+  'num_vehicles': _check_whole(0),
+  'num_pedestrians': _check_whole(0),
+  'max_steps': _check_whole(1),
+  'weather_distribution': _check_weathers,
+  'kinds': _check_kinds,
+  'start_pos_id': _check_whole(0),
+  'end_pos_id': _check_whole(0),
+  'start_pose': _check_pose,
+  'end_pose': _check_pose,
+}

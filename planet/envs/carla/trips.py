@@ -16,9 +16,10 @@ _STARTS, _GOALS = 20, 8
 _ANY_GOALS = 60
 # Metres between the wanted and the actual start that count as another place.
 _MOVED = 1.0
+# Metres from the nearest lane that a given place may have.
+_FAR = 5.0
 
 Location = tuple[float, float, float]
-Pose = tuple[float, float, float, float]
 
 
 class Trips:
@@ -43,9 +44,19 @@ class Trips:
     lane, arc = self._backend.lanes.locate(waypoint)
     return (0, 0.0) if lane is None else (lane, arc)
 
+  def check(self, scenario: scenarios.Scenario) -> None:
+    """Refuse a scenario whose places the map does not have.
+
+    Raises:
+      UsageError: If there is no such place, or no way between them.
+    """
+    start, end = self._find_places(scenario, self._backend.spawn_points())
+    if start and end and not self._leads_from(self._route_to(end), start):
+      raise _no_way(scenario)
+
   def draw(
     self, scenario: scenarios.Scenario, random: np.random.Generator
-  ) -> tuple[Pose, planner.Route | None]:
+  ) -> tuple[scenarios.Pose, planner.Route | None]:
     """Draw a start, and a route of the kind that a scenario asks for.
 
     Args:
@@ -61,14 +72,18 @@ class Trips:
         that no way leads to.
     """
     points = self._backend.spawn_points()
-    first = _explicit(scenario, 'start_pos_id', points)
-    last = _explicit(scenario, 'end_pos_id', points)
+    first, last = self._find_places(scenario, points)
 
     def draw_start():
       return first or points[random.integers(len(points))]
 
-    if last is not None:
-      return self._draw_start_for(scenario, last, draw_start)
+    if last:
+      route = self._route_to(last)
+      for _ in range(_STARTS):
+        start = draw_start()
+        if self._leads_from(route, start):
+          return start, route
+      raise _no_way(scenario)
     lanes, kinds = self._backend.lanes, scenario.kinds
     for _ in range(_STARTS if planner.can_have(lanes, kinds) else 0):
       start = draw_start()
@@ -82,11 +97,11 @@ class Trips:
   def follow(
     self,
     scenario: scenarios.Scenario,
-    start: Pose,
+    start: scenarios.Pose,
     route: planner.Route | None,
-    actual: Pose,
+    actual: scenarios.Pose,
     random: np.random.Generator,
-  ) -> tuple[Pose, planner.Route | None]:
+  ) -> tuple[scenarios.Pose, planner.Route | None]:
     """Keep the start and its route, or replace them if the start was blocked.
 
     Args:
@@ -107,7 +122,7 @@ class Trips:
       *start[:2],
       *actual[:2],
     )
-    if scenario.end_pos_id is None:
+    if scenario.end_pos_id is None and scenario.end_pose is None:
       for kinds in (scenario.kinds, None):
         route = self.draw_goal(actual[:3], kinds, random)
         if route:
@@ -125,17 +140,37 @@ class Trips:
     place = self.locate(location)
     return planner.draw_goal(self._backend.lanes, place, kinds, random, tries)
 
-  def _draw_start_for(self, scenario, end, draw_start):
-    """Start from which a way leads to the end that the scenario names."""
-    route = planner.Route(self._backend.lanes, self.locate(end[:3]))
-    for _ in range(_STARTS):
-      start = draw_start()
-      if math.isfinite(route.distance(*self.locate(start[:3]))):
-        return start, route
-    raise errors.UsageError(
-      f'In scenario {scenario.name} no way leads from its start to its end; '
-      'give places on lanes of the same direction.'
-    )
+  def _find_places(self, scenario, points):
+    """Poses of the start and the end that a scenario names, or None."""
+    found = []
+    for end in ('start', 'end'):
+      pose = getattr(scenario, f'{end}_pose')
+      index = getattr(scenario, f'{end}_pos_id')
+      if index is not None and index >= len(points):
+        raise errors.UsageError(
+          f'Scenario {scenario.name} has {end}_pos_id {index}, but the map '
+          f'has {len(points)} spawn points.'
+        )
+      if pose:
+        self._check_distance(scenario, end, pose)
+      found.append(pose if index is None else points[index])
+    return found
+
+  def _check_distance(self, scenario, end, pose):
+    lane = self._surroundings.nearest(pose[:3]).transform.location
+    distance = math.dist(pose[:2], (lane.x, lane.y))
+    if distance > _FAR:
+      raise errors.UsageError(
+        f'Scenario {scenario.name} has {end}_pose {list(pose)}, which is '
+        f'{distance:.0f} m from the nearest lane of the map '
+        f'{self._backend.map.name}; give a place on a lane, or another map.'
+      )
+
+  def _route_to(self, pose):
+    return planner.Route(self._backend.lanes, self.locate(pose[:3]))
+
+  def _leads_from(self, route, pose):
+    return math.isfinite(route.distance(*self.locate(pose[:3])))
 
   def _warn(self, kinds):
     if not self._warned:
@@ -145,14 +180,8 @@ class Trips:
       )
 
 
-def _explicit(scenario, key, points):
-  """Spawn point that a scenario names by its index, or None."""
-  index = getattr(scenario, key)
-  if index is None:
-    return None
-  if not 0 <= index < len(points):
-    raise errors.UsageError(
-      f'Scenario {scenario.name} has {key} {index}, but the map has '
-      f'{len(points)} spawn points.'
-    )
-  return points[index]
+def _no_way(scenario):
+  return errors.UsageError(
+    f'In scenario {scenario.name} no way leads from its start to its end; '
+    'give places on lanes that are connected.'
+  )

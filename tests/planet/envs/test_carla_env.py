@@ -11,9 +11,7 @@ from agents.tools import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import env_config
 from planet.envs.carla import measure
-from planet.envs.carla import planner
 from planet.envs.carla import policies
-from planet.envs.carla import scenarios
 from planet.envs.carla.env import CarlaEnv
 from tests.planet.envs.recorded_world import RecordedBackend
 from tests.planet.envs.recorded_world import frame
@@ -249,28 +247,6 @@ def test_goals_end_episodes_or_move_on():
       assert abs(env.step(policy(env))[1]) < 20
 
 
-@pytest.mark.parametrize(
-  'scenario, kinds', [('LANE_KEEP', {'straight'}), ('TOWN2_ONE_CURVE_0', None)]
-)
-def test_blocked_start(scenario, kinds, caplog):
-  """The car stands on the other lane, from which no way led to the goal."""
-  caplog.set_level('INFO')
-  elsewhere = frame(0, x=45.0, y=28.25, yaw=180.0)
-  env, _ = recorded([elsewhere], scenarios=scenario, enable_planner=True)
-  env.reset()
-  now = env.measurements
-  assert now['start_coord'] == (45.0, 28.25)
-  assert 80 <= now['distance_to_goal'] <= 600
-  assert now['end_coord'] == env.route.goal
-  if kinds:
-    lanes = env.backend.lanes
-    start = lanes.locate(env.surroundings.nearest(env.location))
-    path = env.route.lanes_from(*start)
-    goal = env.route.goal_arc
-    assert planner.classify(lanes, path, start[1], goal) in kinds
-  assert 'is blocked' in caplog.text
-
-
 def test_progress_is_the_way_driven():
   env = CarlaEnv(SMALL | {'reward_function': 'custom', 'map': 'grid'})
   env.reset()
@@ -339,6 +315,11 @@ def test_highway_and_speed_tracking_follow_the_lane():
     ({'x_res': 401}, 'rendered ones'),
     ({'dt': 2}, 'from 0.005 to 0.5'),
     ({'port': 70000}, 'from 1 to 65533'),
+    ({'port': '2000'}, "is '2000'; give a whole number from 1"),
+    ({'port': 2000.5}, 'a whole number'),
+    ({'vehicles': -1}, 'a whole number of at least 0'),
+    ({'log_images': 'False'}, 'true or false'),
+    ({'use_sensor': 'use_depth'}, 'give one of use_rgb'),
   ],
 )
 def test_bad_settings(config, message):
@@ -352,17 +333,6 @@ def test_settings_are_not_shared():
   config = env_config.complete({'reward_function': 'custom'})
   config['fov'] = 90
   assert config['enable_planner'] and env_config.ENV_CONFIG == before
-
-
-def test_scenarios():
-  """Names, towns and maps of the table."""
-  assert len(scenarios.SCENARIOS) == 21
-  (default,) = scenarios.find('TOWN2_ONE_CURVE_0')
-  assert (default.num_vehicles, default.num_pedestrians) == (20, 70)
-  assert {x.city for x in scenarios.find('TOWN1_ALL')} == {'Town01'}
-  assert len(scenarios.find('TOWN2_ALL')) == 13
-  assert env_config.complete({})['map'] == 'grid'
-  assert env_config.complete({'scenarios': 'LANE_KEEP'})['map'] == 'loop'
 
 
 def test_headings_are_wrapped():

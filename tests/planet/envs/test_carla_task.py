@@ -10,7 +10,9 @@ from agents.tools import errors
 from agents.tools.attr_dict import AttrDict
 from agents.tools.wrappers import Async
 from planet.control import random_episodes
+from planet.envs.carla import env_config
 from planet.envs.carla import task_env
+from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.bind import bind
 from tests.planet.envs.recorded_world import RecordedBackend
@@ -56,11 +58,13 @@ def test_lengths_and_sizes():
     ({'carla_size': 64, 'image_size': 32}, 'give one of them'),
     ({'carla_backend': 'online'}, 'one of auto, server, offline'),
     ({'carla_scenario': 'TOWN3'}, 'Scenario .TOWN3. is unknown'),
+    ({'carla_scenario': 3}, 'a name, a mapping, or a list of these'),
+    ({'carla_scenario': {'town': 3}}, 'Key .town. of a scenario is unknown'),
     ({'carla_weather': 1.5}, 'a name, a whole number or null'),
     ({'carla_weather': 'Snow'}, 'Weather .Snow. is unknown'),
     ({'carla_termination': 'never'}, 'give one of fork'),
     ({'carla_vehicles': -1}, 'at least 0'),
-    ({'carla_port': 70000}, 'from 1 to 65533'),
+    ({'carla_port': 70000}, 'at least 1 and at most 65533'),
     ({'carla_dt': 1}, 'at most 0.5'),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'list of 2 values'),
@@ -105,6 +109,55 @@ def test_parameters_reach_the_environment():
   assert info['num_vehicles'] == 2 and info['num_pedestrians'] == 0
   assert reward == pytest.approx(-0.05) and reward.dtype == np.float32
   assert env.dt == 0.05
+
+
+@pytest.mark.parametrize('key', env_config.LIMITS)
+def test_limits_have_one_home(key):
+  """Parameters and settings accept the same numbers."""
+  name = driving.PARAMETERS.get(key)
+  low, high = env_config.LIMITS[key]
+  for value in (low, high):
+    if value is not None:
+      assert env_config.complete({key: value})[key] == value
+      if name:
+        assert parameters.read(AttrDict({name: value}), name) == value
+  for value in (low - 1, None if high is None else high + 1, 'x', True):
+    if value is not None:
+      with pytest.raises(errors.UsageError):
+        env_config.complete({key: value})
+      if name:
+        with pytest.raises(errors.UsageError):
+          parameters.read(AttrDict({name: value}), name)
+
+
+def test_own_scenarios_reach_the_environment():
+  """As a mapping in a list, besides names."""
+  mine = {'name': 'mine', 'start_pose': [0, 31.75, 0, 0], 'num_vehicles': 1}
+  config = define(carla_size=32, carla_map='loop', carla_scenario=[mine])
+  env = config.tasks[0].env_ctor()
+  env.reset()
+  _, _, _, info = env.step(np.float32([0, 0]))
+  assert info['current_scenario'] == 'mine' and info['num_vehicles'] == 1
+  assert info['start_coord'] == (0.0, 31.75)
+  config = define(carla_size=32, carla_scenario=['TOWN2_ALL', 'LANE_KEEP'])
+  assert config.tasks[0].env_ctor.keywords['settings']['scenarios'] == [
+    'TOWN2_ALL',
+    'LANE_KEEP',
+  ]
+
+
+def test_servers_have_one_town(monkeypatch):
+  """That of the scenarios, which must agree."""
+  towns = {'carla_backend': 'server', 'carla_size': 32}
+  config = define(**towns, carla_scenario={'city': 'Town05'})
+  settings = config.tasks[0].env_ctor.keywords['settings']
+  assert settings['server_map'] == 'Town05'
+  mixed = ['TOWN1_STRAIGHT', 'TOWN2_STRAIGHT']
+  with pytest.raises(errors.UsageError, match='Town01 and Town02'):
+    define(**towns, carla_scenario=mixed)
+  config = define(**towns, carla_scenario=mixed, carla_map='Town02')
+  settings = config.tasks[0].env_ctor.keywords['settings']
+  assert settings['server_map'] == 'Town02'
 
 
 def make(**kwargs):

@@ -1,0 +1,159 @@
+"""Scenarios of the table and own ones, and the trips that they lead to."""
+
+import pytest
+
+from agents.tools import errors
+from planet.envs.carla import env_config
+from planet.envs.carla import planner
+from planet.envs.carla import scenarios
+from planet.envs.carla.env import CarlaEnv
+from tests.planet.envs.recorded_world import RecordedBackend
+from tests.planet.envs.recorded_world import frame
+
+pytest.importorskip('carla')
+
+SMALL = {'map': 'loop', 'x_res': 32, 'y_res': 32, 'seed': 0}
+
+
+def test_scenarios():
+  """Names, towns and maps of the table."""
+  assert len(scenarios.SCENARIOS) == 21
+  (default,) = scenarios.find('TOWN2_ONE_CURVE_0')
+  assert (default.num_vehicles, default.num_pedestrians) == (20, 70)
+  assert {x.city for x in scenarios.find('TOWN1_ALL')} == {'Town01'}
+  assert len(scenarios.find('TOWN2_ALL')) == 13
+  assert env_config.complete({})['map'] == 'grid'
+  assert env_config.complete({'scenarios': 'LANE_KEEP'})['map'] == 'loop'
+
+
+def test_lists_of_scenarios():
+  """Each episode draws one of them, which may be names or mappings."""
+  config = SMALL | {
+    'scenarios': ['LANE_KEEP', {'name': 'mine', 'num_vehicles': 3}]
+  }
+  env = CarlaEnv(config)
+  names = set()
+  for _ in range(8):
+    env.reset()
+    now = env.measurements
+    assert (
+      now['num_vehicles']
+      == {'LANE_KEEP': 0, 'mine': 3}[now['current_scenario']]
+    )
+    names.add(now['current_scenario'])
+  assert names == {'LANE_KEEP', 'mine'}
+  assert len(scenarios.find(['TOWN1_ALL', 'TOWN2_ALL'])) == 17
+  assert scenarios.find(scenarios.find('TOWN2_ALL')) == scenarios.find(
+    'TOWN2_ALL'
+  )
+
+
+def test_own_scenario():
+  """Start, goal, weather and traffic are the given ones."""
+  mine = {
+    'city': 'Town02',
+    'num_vehicles': 2,
+    'num_pedestrians': 1,
+    'weather_distribution': ['WetNoon', 6],
+    'max_steps': 300,
+    'start_pose': [-40, 31.75, 0, 0],
+    'end_pose': [40, 31.75, 0, 0],
+  }
+  env = CarlaEnv(SMALL | {'scenarios': mine, 'enable_planner': True})
+  weathers = set()
+  for _ in range(8):
+    env.reset()
+    now = env.measurements
+    assert now['start_coord'] == (now['x'], now['y']) == (-40, 31.75)
+    assert now['end_coord'] == pytest.approx((40, 31.75), abs=0.6)
+    assert now['distance_to_goal'] == pytest.approx(80, abs=1.5)
+    assert (now['num_vehicles'], now['num_pedestrians']) == (2, 1)
+    assert now['max_steps'] == 300 and now['current_scenario'] == 'own'
+    weathers.add(now['weather'])
+  assert weathers == {'WetNoon', 'HardRainNoon'}
+
+
+def test_own_scenario_of_the_original_form():
+  """The seven keys of the record, with indices of spawn points."""
+  mine = {
+    'city': 'Town02',
+    'num_vehicles': 0,
+    'num_pedestrians': 0,
+    'weather_distribution': [0],
+    'start_pos_id': 3,
+    'end_pos_id': 8,
+    'max_steps': 200,
+  }
+  env = CarlaEnv(SMALL | {'scenarios': [mine]})
+  env.reset()
+  points, now = env.backend.spawn_points(), env.measurements
+  assert now['start_coord'] == points[3][:2]
+  assert now['end_coord'] == pytest.approx(points[8][:2], abs=0.6)
+
+
+@pytest.mark.parametrize(
+  'scenario, message',
+  [
+    ({'start_pose': [0, 60, 0, 0]}, 'start_pose.*28 m from the nearest lane'),
+    ({'end_pos_id': 1000}, 'end_pos_id 1000, but the map'),
+    (
+      {'start_pose': [0, 31.75, 0, 0], 'end_pose': [0, 28.25, 0, 180]},
+      'no way leads',
+    ),
+  ],
+)
+def test_own_scenario_that_the_map_cannot_have(scenario, message):
+  """Said when the environment is created, before any episode."""
+  with pytest.raises(errors.UsageError, match=message):
+    CarlaEnv(SMALL | {'scenarios': scenario})
+
+
+@pytest.mark.parametrize(
+  'config, message',
+  [
+    ({'scenarios': []}, 'one or more'),
+    ({'scenarios': ['LANE_KEEP', 'TOWN2_CURVE']}, 'Did you mean'),
+    ({'scenarios': [3]}, 'Scenario 3 is neither a name'),
+    ({'scenarios': {'num_vehicle': 3}}, 'Did you mean num_vehicles'),
+    ({'scenarios': {'num_vehicles': -3}}, 'at least 0'),
+    ({'scenarios': {'max_steps': 0}}, 'at least 1'),
+    ({'scenarios': {'city': 2}}, 'name of a town'),
+    ({'scenarios': {'kinds': 'curve'}}, 'straight, one_curve, nav'),
+    ({'scenarios': {'weather_distribution': ['Snow']}}, 'one of Default'),
+    ({'scenarios': {'weather_distribution': []}}, 'one or more'),
+    ({'scenarios': {'start_pose': [0, 0]}}, 'x, y and z in metres'),
+    ({'scenarios': {'start_pose': [0, 0, 0, 'a']}}, 'x, y and z in metres'),
+    (
+      {'scenarios': {'end_pose': [0, 0, 0, 0], 'end_pos_id': 3}},
+      'end_pose and end_pos_id; give one',
+    ),
+  ],
+)
+def test_bad_scenarios(config, message):
+  with pytest.raises(errors.UsageError, match=message):
+    env_config.complete(config)
+
+
+@pytest.mark.parametrize(
+  'scenario, kinds', [('LANE_KEEP', {'straight'}), ('TOWN2_ONE_CURVE_0', None)]
+)
+def test_blocked_start(scenario, kinds, caplog):
+  """The car stands on the other lane, from which no way led to the goal."""
+  caplog.set_level('INFO')
+  elsewhere = frame(0, x=45.0, y=28.25, yaw=180.0)
+  config = {'map': 'loop', 'seed': 0, 'scenarios': scenario}
+  env = CarlaEnv(
+    {**config, 'enable_planner': True}, RecordedBackend([elsewhere])
+  )
+  env.reset()
+  now = env.measurements
+  assert now['start_coord'] == (45.0, 28.25)
+  assert 80 <= now['distance_to_goal'] <= 600
+  assert now['end_coord'] == env.route.goal
+  if kinds:
+    lanes = env.backend.lanes
+    start = lanes.locate(env.surroundings.nearest(env.location))
+    path = env.route.lanes_from(*start)
+    goal = env.route.goal_arc
+    assert planner.classify(lanes, path, start[1], goal) in kinds
+  assert 'is blocked' in caplog.text
