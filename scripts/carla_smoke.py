@@ -27,10 +27,10 @@ from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
 from planet.envs.carla import choice
-from planet.envs.carla import connect
 from planet.envs.carla import env as env_lib
-from planet.envs.carla import launch
 from planet.envs.carla import policies
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import launch
 from planet.tools.bind import bind
 
 POLICIES = {

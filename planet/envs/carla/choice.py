@@ -5,9 +5,9 @@ import os
 
 from agents.tools import errors
 from planet.envs.carla import backend
-from planet.envs.carla import connect
-from planet.envs.carla import offline
-from planet.envs.carla import server
+from planet.envs.carla.offline import world as offline
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import world as server
 
 
 class _Once(logging.Filter):

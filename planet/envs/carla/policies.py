@@ -7,9 +7,7 @@ import math
 
 import numpy as np
 
-from planet.envs.carla import vehicle as vehicle_lib
-
-_MAX_STEER = math.radians(35)
+from planet.envs.carla.offline import vehicle as vehicle_lib
 
 
 def stand_still(unused_env):
@@ -69,7 +67,7 @@ class PurePursuit:
     angle = min(angles, key=abs)
     wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / self._ahead)
     drive = 0.5 * (self._speed - now['forward_speed']) + 0.008 * self._speed
-    return np.clip(np.float32([drive, wheel / _MAX_STEER]), -1, 1)
+    return np.clip(np.float32([drive, wheel / vehicle_lib.MAX_STEER]), -1, 1)
 
 
 def play(env, policy, steps=100):

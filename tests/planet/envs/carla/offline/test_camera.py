@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from planet.envs.carla import boxes as boxes_lib
-from planet.envs.carla import camera as camera_lib
 from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla import scenarios
-from planet.envs.carla import texture
-from planet.envs.carla import weather
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import camera as camera_lib
+from planet.envs.carla.offline import texture
+from planet.envs.carla.offline import weather
 
 pytest.importorskip('carla')
 # Focal length of 400 pixels with a field of view of 120 degrees.
@@ -149,21 +150,9 @@ def test_direct_rendering_is_close_to_the_camera_of_the_fork(ground):
   exact = camera_lib.Camera(400, 175, supersample=1)
   for size in (32, 64, 96, 128):
     direct = render(camera_lib.Camera(size, size), ground)
-    resized = camera_lib.resize_area(render(exact, ground), size, size)
+    resized = resize.resize_area(render(exact, ground), size, size)
     assert resized.shape == direct.shape == (size, size, 3)
     assert np.abs(direct.astype(int) - resized).mean() < 3
-
-
-def test_area_resize():
-  """Means of blocks, and weights at fractional edges."""
-  image = np.arange(24, dtype=np.uint8).reshape(4, 6, 1) * 10
-  blocks = image.reshape(2, 2, 3, 2).astype(int).sum((1, 3))
-  np.testing.assert_array_equal(
-    camera_lib.resize_area(image, 3, 2)[..., 0], (blocks + 2) // 4
-  )
-  row = np.uint8([[[0], [90], [180]]])
-  # Each target pixel is one and a half source pixels wide.
-  assert camera_lib.resize_area(row, 2, 1).ravel().tolist() == [30, 150]
 
 
 def test_weathers_look_different(ground):

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from planet.envs.carla import scenarios
-from planet.envs.carla import texture
+from planet.envs.carla.offline import texture
 
 # Distances in metres at which the levels of fog are taken.
 LEVELS = 16

@@ -13,7 +13,7 @@ from planet.envs.carla import measure
 from planet.envs.carla import planner
 from planet.envs.carla import roads
 from planet.envs.carla import street_grid
-from tests.planet.envs.recorded_world import write_bridge
+from tests.planet.envs.carla.recorded_world import write_bridge
 
 pytest.importorskip('carla')
 

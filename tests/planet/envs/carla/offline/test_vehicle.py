@@ -6,13 +6,13 @@ import types
 import numpy as np
 import pytest
 
-from planet.envs.carla import boxes as boxes_lib
 from planet.envs.carla import env_config
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import offline
 from planet.envs.carla import roads
-from planet.envs.carla import traffic as traffic_lib
-from planet.envs.carla import vehicle
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import traffic as traffic_lib
+from planet.envs.carla.offline import vehicle
+from planet.envs.carla.offline import world as offline
 
 pytest.importorskip('carla')
 

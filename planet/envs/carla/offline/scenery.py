@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from planet.envs.carla import boxes as boxes_lib
+from planet.envs.carla.offline import boxes as boxes_lib
 
 _EVERY = 25.0
 _WALLS = np.array([(196, 178, 150), (172, 112, 92), (150, 158, 170)], float)

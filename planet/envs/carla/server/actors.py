@@ -5,7 +5,7 @@ import logging
 import random
 
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import sensors
+from planet.envs.carla.server import sensors
 
 TAG = 'reference_agents'
 _TRIES = 50

@@ -10,8 +10,8 @@ import threading
 import time
 
 from agents.tools import errors
-from planet.envs.carla import connect
 from planet.envs.carla import roads
+from planet.envs.carla.server import connect
 
 _PATIENCE = 90.0
 _TERM_PATIENCE = 10.0

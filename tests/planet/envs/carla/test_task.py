@@ -15,8 +15,8 @@ from planet.envs.carla import task_env
 from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.bind import bind
-from tests.planet.envs.recorded_world import RecordedBackend
-from tests.planet.envs.recorded_world import frame
+from tests.planet.envs.carla.recorded_world import RecordedBackend
+from tests.planet.envs.carla.recorded_world import frame
 from tests.planet.scripts import training_runs
 
 pytest.importorskip('carla')

@@ -7,13 +7,13 @@ import os
 import time
 
 from agents.tools import errors
-from planet.envs.carla import actors as actors_lib
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import camera as camera_lib
-from planet.envs.carla import connect
-from planet.envs.carla import launch
+from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla import scenarios
+from planet.envs.carla.server import actors as actors_lib
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import launch
 
 _SUBSTEP = 0.01
 _SETTLE_TICKS = 40
@@ -212,7 +212,7 @@ class ServerBackend(backend_lib.Backend):
     return backend_lib.Frame(
       frame=number,
       time=snapshot.timestamp.elapsed_seconds,
-      image=camera_lib.resize_area(image, *size),
+      image=resize.resize_area(image, *size),
       location=(
         transform.location.x,
         transform.location.y,

@@ -7,8 +7,8 @@ from planet.envs.carla import env_config
 from planet.envs.carla import planner
 from planet.envs.carla import scenarios
 from planet.envs.carla.env import CarlaEnv
-from tests.planet.envs.recorded_world import RecordedBackend
-from tests.planet.envs.recorded_world import frame
+from tests.planet.envs.carla.recorded_world import RecordedBackend
+from tests.planet.envs.carla.recorded_world import frame
 
 pytest.importorskip('carla')
 

@@ -6,14 +6,15 @@ import math
 import numpy as np
 
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import boxes as boxes_lib
-from planet.envs.carla import camera as camera_lib
+from planet.envs.carla import resize
 from planet.envs.carla import roads
-from planet.envs.carla import scenery
-from planet.envs.carla import texture
-from planet.envs.carla import traffic as traffic_lib
-from planet.envs.carla import vehicle as vehicle_lib
-from planet.envs.carla import weather as weather_lib
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import camera as camera_lib
+from planet.envs.carla.offline import scenery
+from planet.envs.carla.offline import texture
+from planet.envs.carla.offline import traffic as traffic_lib
+from planet.envs.carla.offline import vehicle as vehicle_lib
+from planet.envs.carla.offline import weather as weather_lib
 
 _SPAWN_EVERY = 8.0
 # Ticks without contact after which the same obstacle counts again.
@@ -90,7 +91,7 @@ class OfflineBackend(backend_lib.Backend):
       pose, self._ground, self._look, self.obstacles, self._random
     )
     if self._size:
-      image = camera_lib.resize_area(image, *self._size)
+      image = resize.resize_area(image, *self._size)
     return image
 
   def _clip(self, wanted):

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from planet.envs.carla import boxes as boxes_lib
-from planet.envs.carla import vehicle as vehicle_lib
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import vehicle as vehicle_lib
 
 CAR = (2.3, 0.95, 1.5)
 WALKER = (0.25, 0.25, 1.75)

@@ -10,11 +10,11 @@ import pytest
 
 from agents.tools import errors
 from planet.envs.carla import choice
-from planet.envs.carla import connect
-from planet.envs.carla import launch
 from planet.envs.carla.env import CarlaEnv
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import launch
 from tests import processes
-from tests.planet.envs import rpc_stub
+from tests.planet.envs.carla.server import rpc_stub
 
 pytest.importorskip('carla')
 
@@ -144,7 +144,7 @@ ANSWERING = f"""
 import sys
 sys.path.insert(0, {os.getcwd()!r})
 import time
-from tests.planet.envs import rpc_stub
+from tests.planet.envs.carla.server import rpc_stub
 import socket
 port = int([x for x in sys.argv if x.startswith('-carla-rpc-port=')][0][16:])
 server = socket.create_server(('127.0.0.1', port))
@@ -177,7 +177,7 @@ def test_program_ends_with_sigterm(tmp_path):
   program = make_program(tmp_path / 'server', ANSWERING)
   port = launch.free_port(24000)
   code = (
-    'from planet.envs.carla import launch; import time; '
+    'from planet.envs.carla.server import launch; import time; '
     f'server = launch.Server({program!r}, {port}, '
     f'{str(tmp_path / "log")!r}, 30); print(server.pid, flush=True); '
     'time.sleep(60)'

@@ -7,8 +7,9 @@ WHEELBASE, REAR = 2.85, 1.425
 # Half length, half width, half height of the body.
 EXTENT = (2.45, 1.0, 0.75)
 MASS = 1500.0
+# Angle of the front wheels.
+MAX_STEER = math.radians(35)
 _SUBSTEP = 0.02
-_MAX_STEER = math.radians(35)
 _STEER_LAG, _THROTTLE_LAG = 0.15, 0.2
 _DRIVE, _TOP_SPEED, _BRAKE = 4.0, 30.0, 8.0
 _ROLLING, _COASTING, _DRAG = 0.15, 0.3, 0.0006
@@ -58,7 +59,7 @@ class Bicycle:
     if throttle <= 0:
       resistance += _COASTING
     speed = self.speed = max(0.0, speed + (drive - resistance) * dt)
-    slip = math.atan(REAR / WHEELBASE * math.tan(self._steer * _MAX_STEER))
+    slip = math.atan(REAR / WHEELBASE * math.tan(self._steer * MAX_STEER))
     rate = speed / REAR * math.sin(slip)
     limit = _LATERAL / max(speed, 1e-3)
     if abs(rate) > limit:

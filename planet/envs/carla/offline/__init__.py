@@ -1,0 +1,1 @@
+"""World without a server: simple cars on real road geometry."""

@@ -1,0 +1,1 @@
+"""Tests of the world that needs no server."""

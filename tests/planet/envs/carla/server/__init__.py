@@ -1,0 +1,1 @@
+"""Tests of the client's side, without a real server."""
