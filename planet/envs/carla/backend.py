@@ -1,15 +1,36 @@
-"""What an environment needs of a world, be it simulated here or by a server."""
+"""Interface of a world, be it simulated here or by a server."""
 
 import dataclasses
 import functools
+import typing
+from typing import Any
 
 import numpy as np
 
 from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import places
+
+if typing.TYPE_CHECKING:
+  import carla
 
 
-class BackendTrouble(RuntimeError):
+class BackendError(RuntimeError):
   """The world failed in the middle of an episode, such as a lost server."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+  """What the driver does.
+
+  Attributes:
+    throttle: Pedal from 0 to 1.
+    steer: From -1, left, to 1, right.
+    brake: Pedal from 0 to 1.
+  """
+
+  throttle: float = 0.0
+  steer: float = 0.0
+  brake: float = 0.0
 
 
 @dataclasses.dataclass
@@ -31,12 +52,12 @@ class Frame:
   frame: int
   time: float
   image: np.ndarray | None
-  location: tuple
+  location: places.Location
   yaw: float
-  velocity: tuple
+  velocity: tuple[float, float, float]
   yaw_rate: float
-  collisions: list = dataclasses.field(default_factory=list)
-  control: tuple = (0.0, 0.0, 0.0)
+  collisions: list[tuple[str, float]] = dataclasses.field(default_factory=list)
+  control: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class Backend:
@@ -48,11 +69,11 @@ class Backend:
     extent: Half length, half width and half height of the ego vehicle.
   """
 
-  name = None
-  map = None
-  extent = (2.25, 0.95, 0.75)
+  name: str | None = None
+  map: 'carla.Map | None' = None
+  extent: tuple[float, float, float] = (2.25, 0.95, 0.75)
 
-  def open(self, config):
+  def open(self, config: dict[str, Any]) -> None:
     """Load the world.
 
     Args:
@@ -63,50 +84,57 @@ class Backend:
     """
     raise NotImplementedError
 
-  def spawn_points(self):
-    """List of poses (x, y, z, yaw in degrees) on lanes."""
+  def spawn_points(self) -> list[places.Pose]:
+    """Return poses on lanes where an episode may begin."""
     raise NotImplementedError
 
-  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+  def reset(
+    self,
+    start: places.Pose,
+    weather: int,
+    num_vehicles: int,
+    num_pedestrians: int,
+    seed: int,
+  ) -> Frame:
     """Begin an episode.
 
     Args:
-      start: Preferred pose of the ego vehicle, (x, y, z, yaw).
+      start: Preferred pose of the ego vehicle.
       weather: Index into `scenarios.WEATHERS`.
-      num_vehicles, num_pedestrians: Wanted traffic.
+      num_vehicles: Wanted number of other vehicles.
+      num_pedestrians: Wanted number of pedestrians.
       seed: Of everything that is random in the episode.
 
     Returns:
       First frame.
 
     Raises:
-      BackendTrouble: If the world fails.
+      BackendError: If the world fails.
     """
     raise NotImplementedError
 
-  def tick(self, control):
+  def tick(self, control: Control) -> Frame:
     """Apply a control and move time on by one step.
 
     Args:
-      control: Object with `throttle`, `steer` and `brake`, such as
-        `carla.VehicleControl`.
+      control: What the driver does.
 
     Returns:
       Frame after the step.
 
     Raises:
-      BackendTrouble: If the world fails.
+      BackendError: If the world fails.
     """
     raise NotImplementedError
 
-  def others(self):
-    """List of the places (x, y) of other vehicles."""
+  def others(self) -> list[places.Point]:
+    """Return the places of the other vehicles."""
     raise NotImplementedError
 
-  def close(self):
+  def close(self) -> None:
     """Leave nothing behind; safe to call twice."""
 
   @functools.cached_property
-  def lanes(self):
-    """`Lanes` of the map."""
+  def lanes(self) -> lanes_lib.Lanes:
+    """Lanes of the map."""
     return lanes_lib.Lanes(self.map)

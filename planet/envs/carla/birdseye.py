@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from planet.envs.carla import lanes as lanes_lib
+
+Colour = tuple[int, int, int]
 _ROAD, _GROUND = (118, 118, 124), (48, 66, 44)
 
 
@@ -16,7 +19,7 @@ class Map:
     image: uint8 [height, width, 3].
   """
 
-  def __init__(self, lanes, size=256):
+  def __init__(self, lanes: lanes_lib.Lanes, size: int = 256):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - 8.0, points.max(0) + 8.0
     self._origin, self._scale = low, size / (high - low).max()
@@ -29,19 +32,22 @@ class Map:
       x, y = (np.interp(arc, lane.arc, c) for c in lane.points.T[:2])
       self.dots(x, y, _ROAD, max(1, round(lane.width * self._scale / 2)))
 
-  def dot(self, x, y, colour, radius=2):
+  def dot(self, x: float, y: float, colour: Colour, radius: int = 2) -> None:
     """Mark a place, given in metres."""
     self.dots(np.array([x]), np.array([y]), colour, radius)
 
-  def path(self, points, colour):
+  def path(self, points: np.ndarray, colour: Colour) -> None:
     """Mark the way through places, metres [places, 2]."""
     self.dots(*np.asarray(points).T, colour)
 
-  def dots(self, x, y, colour, radius=1):
+  def dots(
+    self, x: np.ndarray, y: np.ndarray, colour: Colour, radius: int = 1
+  ) -> None:
     """Mark places with squares.
 
     Args:
-      x, y: Coordinates in metres, float64 [places].
+      x: Coordinates in metres, float64 [places].
+      y: The same along the other axis.
       colour: RGB.
       radius: Half the size of a square in pixels.
     """

@@ -4,8 +4,9 @@ import copy
 import dataclasses
 import logging
 import math
-import types
+from typing import Any
 
+import gymnasium
 import numpy as np
 
 from agents.tools import errors
@@ -16,6 +17,8 @@ from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.envs.carla import image_log
 from planet.envs.carla import measure as measure_lib
+from planet.envs.carla import places
+from planet.envs.carla import planner
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
 from planet.envs.carla import termination
@@ -56,7 +59,11 @@ class CarlaEnv:
     UsageError: If the configuration is wrong or the world cannot be had.
   """
 
-  def __init__(self, config=None, backend=None):
+  def __init__(
+    self,
+    config: dict[str, Any] | None = None,
+    backend: backend_lib.Backend | None = None,
+  ):
     self._config = env_config.complete(config or {})
     self._scenarios = self._config['scenarios']
     self._image_log = image_log.make(self._config)
@@ -80,37 +87,35 @@ class CarlaEnv:
     self._image = None
 
   @property
-  def observation_space(self):
+  def observation_space(self) -> gymnasium.Space:
     size = 5 if self._config['state'] == 'full' else 1
     high = np.full(size, np.inf)
     return spaces.dictionary({'state': spaces.box(-high, high)})
 
   @property
-  def action_space(self):
+  def action_space(self) -> gymnasium.Space:
     if self._config['discrete_actions']:
-      import gymnasium
-
       return gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
     if not hasattr(self, '_action_space'):
       self._action_space = spaces.box(-np.ones(2), np.ones(2))
     return self._action_space
 
   @property
-  def measurements(self):
+  def measurements(self) -> dict[str, Any]:
     """Measurements of the last step, a dict of plain values."""
     return dict(self._measurements)
 
   @property
-  def location(self) -> tuple[float, float, float]:
-    """Place of the vehicle, x, y and z in metres."""
+  def location(self) -> places.Location:
+    """Place of the vehicle."""
     return self._location
 
   @property
-  def backend(self):
+  def backend(self) -> backend_lib.Backend:
     return self._backend
 
   @property
-  def birdseye(self):
+  def birdseye(self) -> np.ndarray:
     """Map from above with goal, way, traffic and vehicle; uint8 image."""
     if self._roads_above is None:
       self._roads_above = birdseye.Map(self._backend.lanes)
@@ -127,30 +132,30 @@ class CarlaEnv:
     return view.image
 
   @property
-  def surroundings(self):
-    """`Surroundings` on the map."""
+  def surroundings(self) -> measure_lib.Surroundings:
+    """What is where on the map."""
     return self._surroundings
 
   @property
-  def dt(self):
+  def dt(self) -> float:
     """Seconds per step."""
     return self._config['dt']
 
   @property
-  def new_damage(self):
+  def new_damage(self) -> bool:
     """Whether a contact began in the last step."""
     return self._damage.new
 
   @property
-  def route(self):
-    """`Route` to the goal of this episode, None if there is none."""
+  def route(self) -> planner.Route | None:
+    """Way to the goal of this episode, None if there is none."""
     return self._route
 
-  def seed(self, seed):
+  def seed(self, seed: int | None) -> None:
     """Start all random choices anew; None is different each time."""
     self._random = np.random.default_rng(seed)
 
-  def reset(self):
+  def reset(self) -> dict[str, np.ndarray]:
     """Begin an episode.
 
     Returns:
@@ -175,14 +180,14 @@ class CarlaEnv:
     seed = int(self._random.integers(2**31 - 1))
     try:
       frame = self._backend.reset(start, self._weather, *traffic, seed)
-    except backend_lib.BackendTrouble as error:
+    except backend_lib.BackendError as error:
       raise errors.UsageError(str(error)) from None
     start, self._goal = self._trips.follow(
       self._scenario, start, route, (*frame.location, frame.yaw), self._random
     )
     self._route = self._goal if self._config['enable_planner'] else None
     self._coords = start[:2], self._goal.goal if self._goal else None
-    self._step, self._total, self._wanted = 0, 0.0, False
+    self._step, self._total = 0, 0.0
     self._damage = measure_lib.Damage()
     self._stuck = termination.Stuck(frame.location[:2])
     self._measurements = self._measure(frame, None)
@@ -193,7 +198,9 @@ class CarlaEnv:
     self._log_image(frame)
     return self._observe()
 
-  def step(self, action):
+  def step(
+    self, action: np.ndarray | int
+  ) -> tuple[dict[str, np.ndarray], float, bool, dict[str, Any]]:
     """Apply an action for one tick.
 
     Returns:
@@ -207,7 +214,7 @@ class CarlaEnv:
     control = self._to_control(action)
     try:
       frame = self._backend.tick(control)
-    except backend_lib.BackendTrouble as error:
+    except backend_lib.BackendError as error:
       return self._fail(error)
     self._step += 1
     last = self._measurements
@@ -234,11 +241,11 @@ class CarlaEnv:
     scaled = reward * self._config['reward_scale']
     return self._observe(), scaled, now['done'], info
 
-  def render(self, *unused_args, **unused_kwargs):
-    """Last image of the camera, uint8 [height, width, 3 per frame]."""
+  def render(self, *unused_args, **unused_kwargs) -> np.ndarray:
+    """Return the last image, uint8 [height, width, 3 per frame]."""
     return self._image
 
-  def close(self):
+  def close(self) -> None:
     """Give the world back, and complete what is logged."""
     self._backend.close()
     if self._image_log:
@@ -314,7 +321,7 @@ class CarlaEnv:
     drive, steer = (float(x) for x in action)
     if self._config['squash_action_logits']:
       drive, steer = (2 / (1 + math.exp(-x)) - 1 for x in (drive, steer))
-    return types.SimpleNamespace(
+    return backend_lib.Control(
       throttle=min(max(drive, 0.0), 1.0),
       brake=min(max(-drive, 0.0), 1.0),
       steer=min(max(steer, -1.0), 1.0),

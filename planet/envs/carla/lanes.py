@@ -2,8 +2,12 @@
 
 import dataclasses
 import math
+import typing
 
 import numpy as np
+
+if typing.TYPE_CHECKING:
+  import carla
 
 _U_TURN = 150.0
 
@@ -30,14 +34,16 @@ class Lane:
   junction: int | None
   turn: float
   kerb: bool
-  marks: tuple
+  marks: tuple[str | None, str | None]
 
   @property
-  def length(self):
+  def length(self) -> float:
     return float(self.arc[-1])
 
-  def at(self, distance, right=0.0):
-    """Pose on the lane: x, y, and heading in radians.
+  def at(
+    self, distance: float, right: float = 0.0
+  ) -> tuple[float, float, float]:
+    """Return a pose on the lane: x, y, and heading in radians.
 
     Args:
       distance: Metres from the beginning.
@@ -57,7 +63,7 @@ class Lanes:
     spacing: Metres between samples.
   """
 
-  def __init__(self, road_map, spacing=1.0):
+  def __init__(self, road_map: 'carla.Map', spacing: float = 1.0):
     self._numbers = {}
     self.all = []
     pairs = road_map.get_topology()
@@ -72,12 +78,16 @@ class Lanes:
           self.following[first].append(second)
     self.centres = self._find_centres()
 
-  def number(self, waypoint):
-    """Index of the lane of a `carla.Waypoint`, None if it is left out."""
+  def number(self, waypoint: 'carla.Waypoint') -> int | None:
+    """Return the index of the lane of a waypoint, None if it is left out."""
     return self._numbers.get(_key(waypoint))
 
-  def locate(self, waypoint):
-    """Lane and metres along it of a waypoint; (None, 0.0) if left out."""
+  def locate(self, waypoint: 'carla.Waypoint') -> tuple[int | None, float]:
+    """Find the lane of a waypoint and the metres along it.
+
+    Returns:
+      Index of the lane and metres; None and zero if the lane is left out.
+    """
     number = self.number(waypoint)
     if number is None:
       return None, 0.0
@@ -86,8 +96,8 @@ class Lanes:
     gaps += (lane.points[:, 1] - location.y) ** 2
     return number, float(lane.arc[np.argmin(gaps)])
 
-  def spread(self, distance):
-    """Poses every so many metres, none of them in junctions.
+  def spread(self, distance: float) -> list[tuple[float, float, float]]:
+    """Place poses every so many metres, none of them in junctions.
 
     Returns:
       List of (x, y, heading in radians), at least one per lane.
@@ -101,7 +111,7 @@ class Lanes:
     return poses
 
   @property
-  def total_length(self):
+  def total_length(self) -> float:
     """Metres of all lanes outside of junctions."""
     return sum(x.length for x in self.all if x.junction is None)
 

@@ -2,11 +2,16 @@
 
 import math
 import typing
+from typing import Any
 
 import numpy as np
 
+from planet.envs.carla import backend
+from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import places
 from planet.envs.carla import planner as planner_lib
 from planet.envs.carla import rewards
+from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:
   import carla
@@ -28,25 +33,22 @@ _REARM = 5
 class Surroundings:
   """Where a vehicle is on a map.
 
-  Locations are x, y and z in metres; the height tells roads above each other
-  apart.
+  The height of a location tells roads above each other apart.
 
   Args:
     road_map: `carla.Map`.
   """
 
-  def __init__(self, road_map):
-    from planet.envs.carla import roads
-
+  def __init__(self, road_map: 'carla.Map'):
     carla = roads.import_carla()
     self._location = carla.Location
     self._driving = carla.LaneType.Driving
     self._map = road_map
 
   def footprint(
-    self, location: tuple[float, float, float], yaw: float
+    self, location: places.Location, yaw: float
   ) -> tuple[float, float]:
-    """Shares of the vehicle's area off the road and on the wrong lane.
+    """Measure how much of the vehicle is off the road and on wrong lanes.
 
     Args:
       location: Centre of the vehicle.
@@ -75,17 +77,14 @@ class Surroundings:
         otherlane += 1
     return offroad / len(_GRID), otherlane / len(_GRID)
 
-  def nearest(self, location: tuple[float, float, float]) -> 'carla.Waypoint':
+  def nearest(self, location: places.Location) -> 'carla.Waypoint':
     """Find the `carla.Waypoint` of the nearest lane, however far it is."""
     return self._map.get_waypoint(
       self._location(*location), project_to_road=True, lane_type=self._driving
     )
 
   def on_lane(
-    self,
-    location: tuple[float, float, float],
-    velocity: tuple[float, float],
-    yaw: float,
+    self, location: places.Location, velocity: tuple[float, float], yaw: float
   ) -> tuple[float, float]:
     """Measure the speed along the nearest lane and the offset from it.
 
@@ -122,8 +121,8 @@ class Damage:
     self.new = False
     self._quiet = _REARM
 
-  def update(self, collisions):
-    """Take in the collisions of a step, tuples of kind and impulse."""
+  def update(self, collisions: list[tuple[str, float]]) -> None:
+    """Take in the collisions of a step, tuples of kind and impulse in N s."""
     before = self.total
     for kind, impulse in collisions:
       self.totals[kind] += impulse
@@ -133,17 +132,25 @@ class Damage:
     self._quiet = 0 if self.collided else self._quiet + 1
 
   @property
-  def total(self):
+  def total(self) -> float:
+    """Impulse of all collisions in N s."""
     return sum(self.totals.values())
 
 
-def wrap_degrees(angle):
-  """Angle between -180 and 180 degrees."""
+def wrap_degrees(angle: float) -> float:
+  """Return the same angle between -180 and 180 degrees."""
   return (angle + 180.0) % 360.0 - 180.0
 
 
-def measure(surroundings, lanes, frame, last, damage, route):
-  """Measurements that depend on the place.
+def measure(
+  surroundings: Surroundings,
+  lanes: lanes_lib.Lanes,
+  frame: backend.Frame,
+  last: dict[str, Any] | None,
+  damage: Damage,
+  route: planner_lib.Route | None,
+) -> dict[str, Any]:
+  """Measure what depends on the place.
 
   Args:
     surroundings: `Surroundings`.
@@ -209,11 +216,18 @@ def _navigate(surroundings, lanes, location, ahead, last, route):
   }
 
 
-def reward_terms(now, last, damage, lane, dt):
-  """What rewards are computed from.
+def reward_terms(
+  now: dict[str, Any],
+  last: dict[str, Any],
+  damage: Damage,
+  lane: tuple[float, float] | None,
+  dt: float,
+) -> rewards.Terms:
+  """Collect what rewards are computed from.
 
   Args:
-    now, last: Measurements of this step and the one before.
+    now: Measurements of this step.
+    last: Measurements of the step before.
     damage: `Damage`, up to date.
     lane: Speed along the lane and offset from it, or None if not needed.
     dt: Seconds per step.

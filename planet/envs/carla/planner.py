@@ -5,6 +5,9 @@ import math
 
 import numpy as np
 
+from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import places
+
 COMMANDS = {
   'REACH_GOAL': 0,
   'GO_STRAIGHT': 1,
@@ -27,14 +30,14 @@ class Route:
     goal: Tuple of a lane and the metres along it.
   """
 
-  def __init__(self, lanes, goal):
+  def __init__(self, lanes: lanes_lib.Lanes, goal: tuple[int, float]):
     self._lanes = lanes
     self.goal_lane, self.goal_arc = goal
     self.goal = lanes.all[self.goal_lane].at(self.goal_arc)[:2]
     self._rest = self._search()
 
-  def distance(self, lane, arc):
-    """Metres left from a place on a lane; infinite if there is no way."""
+  def distance(self, lane: int, arc: float) -> float:
+    """Return the metres left from a place; infinite if there is no way."""
     if lane == self.goal_lane and arc <= self.goal_arc:
       return self.goal_arc - arc
     follow = self._onward(lane)
@@ -42,8 +45,8 @@ class Route:
       return math.inf
     return self._lanes.all[lane].length - arc + self._rest[follow]
 
-  def lanes_from(self, lane, arc):
-    """Lanes that the way leads over, the current one included."""
+  def lanes_from(self, lane: int, arc: float) -> list[int]:
+    """Return the lanes that the way leads over, the current one included."""
     path = [lane]
     if lane == self.goal_lane and arc <= self.goal_arc:
       return path
@@ -54,10 +57,10 @@ class Route:
       path.append(follow)
     return path
 
-  def way_from(self, lane, arc):
-    """Places on the way to the goal, metres [places, 2]."""
+  def way_from(self, lane: int, arc: float) -> np.ndarray:
+    """Return places on the way to the goal, metres [places, 2]."""
     path = self.lanes_from(lane, arc)
-    places = []
+    points = []
     for index, number in enumerate(path):
       current = self._lanes.all[number]
       inside = np.ones(len(current.arc), bool)
@@ -65,11 +68,13 @@ class Route:
         inside &= current.arc >= arc
       if index == len(path) - 1 and number == self.goal_lane:
         inside &= current.arc <= self.goal_arc
-      places.append(current.points[inside, :2])
-    return np.concatenate(places)
+      points.append(current.points[inside, :2])
+    return np.concatenate(points)
 
-  def command(self, lane, arc, position, ahead):
-    """Name of the command at a place.
+  def command(
+    self, lane: int, arc: float, position: places.Point, ahead: places.Point
+  ) -> str:
+    """Return the name of the command at a place.
 
     Args:
       lane: Index of the lane.
@@ -114,20 +119,22 @@ class Route:
     return rest
 
 
-def is_near_junction(lanes, point):
-  """Whether a junction's centre is within 18 m of a point."""
+def is_near_junction(lanes: lanes_lib.Lanes, point: places.Point) -> bool:
+  """Tell whether a junction's centre is within 18 m of a point."""
   if not len(lanes.centres):
     return False
   return np.hypot(*(lanes.centres - point).T).min() <= _NEAR_JUNCTION
 
 
-def point_ahead(x, y, yaw):
-  """Coordinates 5 m ahead of a pose; the heading is in radians."""
+def point_ahead(x: float, y: float, yaw: float) -> places.Point:
+  """Return the point 5 m ahead of a pose; the heading is in radians."""
   return x + _AHEAD * math.cos(yaw), y + _AHEAD * math.sin(yaw)
 
 
-def classify(lanes, path, start_arc, goal_arc):
-  """Kind of a route: `straight`, `one_curve`, `nav`, or None.
+def classify(
+  lanes: lanes_lib.Lanes, path: list[int], start_arc: float, goal_arc: float
+) -> str | None:
+  """Classify a route as `straight`, `one_curve`, `nav`, or None.
 
   Straight routes change their heading by less than 15 degrees in total. Those
   with one curve turn at one junction only, by 60 to 120 degrees. At least two
@@ -157,14 +164,20 @@ def classify(lanes, path, start_arc, goal_arc):
   return 'straight' if np.rad2deg(bend) < 15 else None
 
 
-def can_have(lanes, kinds):
-  """Whether routes of some kinds may exist; curves need a junction to turn."""
+def can_have(lanes: lanes_lib.Lanes, kinds: tuple[str, ...]) -> bool:
+  """Tell whether routes of some kinds may exist; curves need a junction."""
   turns = any(abs(x.turn) >= 60 for x in lanes.all if x.junction is not None)
   return 'straight' in kinds or turns
 
 
-def draw_goal(lanes, start, kinds, random, tries=60):
-  """Route of a wanted kind and of 80 to 600 m from a start.
+def draw_goal(
+  lanes: lanes_lib.Lanes,
+  start: tuple[int, float],
+  kinds: tuple[str, ...] | None,
+  random: np.random.Generator,
+  tries: int = 60,
+) -> Route | None:
+  """Draw a route of a wanted kind and of 80 to 600 m from a start.
 
   Args:
     lanes: `Lanes` of the map.
@@ -176,9 +189,9 @@ def draw_goal(lanes, start, kinds, random, tries=60):
   Returns:
     Route, or None if none was found.
   """
-  places = [n for n, x in enumerate(lanes.all) if x.junction is None]
+  streets = [n for n, x in enumerate(lanes.all) if x.junction is None]
   for _ in range(tries):
-    lane = places[random.integers(len(places))]
+    lane = streets[random.integers(len(streets))]
     arc = float(random.uniform(0, lanes.all[lane].length))
     if kinds == ('straight',):
       lane, arc = _walk_straight(lanes, start, random)

@@ -4,19 +4,21 @@ A policy is a function from the environment to an action, float32 [2].
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from planet.envs.carla import env as env_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
 
 
-def stand_still(unused_env):
-  """No pedal, no steering."""
+def stand_still(unused_env: env_lib.CarlaEnv) -> np.ndarray:
+  """Use no pedal and do not steer."""
   return np.zeros(2, np.float32)
 
 
-def full_throttle(unused_env):
-  """Straight on as fast as possible."""
+def full_throttle(unused_env: env_lib.CarlaEnv) -> np.ndarray:
+  """Drive straight on as fast as possible."""
   return np.float32([1, 0])
 
 
@@ -29,12 +31,14 @@ class Uniform:
     steer: Largest second entry.
   """
 
-  def __init__(self, seed, throttle=(-1, 1), steer=1):
+  def __init__(
+    self, seed: int, throttle: tuple[float, float] = (-1, 1), steer: float = 1
+  ):
     self._random = np.random.default_rng(seed)
     self._low = throttle[0], -steer
     self._high = throttle[1], steer
 
-  def __call__(self, unused_env):
+  def __call__(self, unused_env: env_lib.CarlaEnv) -> np.ndarray:
     return np.float32(self._random.uniform(self._low, self._high))
 
 
@@ -49,10 +53,10 @@ class PurePursuit:
     ahead: Metres to the point to steer to.
   """
 
-  def __init__(self, speed=8.0, ahead=6.0):
+  def __init__(self, speed: float = 8.0, ahead: float = 6.0):
     self._speed, self._ahead = speed, ahead
 
-  def __call__(self, env):
+  def __call__(self, env: env_lib.CarlaEnv) -> np.ndarray:
     now = env.measurements
     yaw = math.radians(now['current_heading_degree'])
     waypoint = env.surroundings.nearest(env.location)
@@ -70,7 +74,11 @@ class PurePursuit:
     return np.clip(np.float32([drive, wheel / vehicle_lib.MAX_STEER]), -1, 1)
 
 
-def play(env, policy, steps=100):
+def play(
+  env: env_lib.CarlaEnv,
+  policy: Callable[[env_lib.CarlaEnv], np.ndarray],
+  steps: int = 100,
+) -> dict[str, float]:
   """Play one episode to its limit, whatever the environment wants.
 
   Returns:

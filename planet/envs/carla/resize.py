@@ -3,12 +3,13 @@
 import numpy as np
 
 
-def resize_area(image, width, height):
+def resize_area(image: np.ndarray, width: int, height: int) -> np.ndarray:
   """Shrink an image so that every source pixel counts by its area.
 
   Args:
     image: uint8 [source height, source width, channels].
-    width, height: New size, not larger than the old one.
+    width: New width, not larger than the old one.
+    height: New height, not larger than the old one.
 
   Returns:
     uint8 [height, width, channels].

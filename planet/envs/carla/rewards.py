@@ -9,7 +9,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-  """What rewards are computed from; `last` values are of the step before.
+  """Terms that rewards are computed from; `last` values are of the step before.
 
   Attributes:
     speed, last_speed: Along the heading, m/s.
@@ -46,8 +46,8 @@ class Terms:
   dt: float = 0.1
 
 
-def corl2017(t):
-  """Progress, speed-up, and what went wrong since the last step (RLlib)."""
+def corl2017(t: Terms) -> float:
+  """Reward progress and speed-up, less what went wrong since then (RLlib)."""
   reward = _clip(t.last_distance - t.distance, -10, 10)
   reward += 0.05 * (t.speed - t.last_speed)
   reward -= 2e-5 * (t.damage - t.last_damage)
@@ -55,21 +55,21 @@ def corl2017(t):
   return reward - 2 * (t.otherlane - t.last_otherlane)
 
 
-def custom(t):
-  """Progress, speed, and a bonus for the goal (RLlib)."""
+def custom(t: Terms) -> float:
+  """Reward progress, speed, and reaching the goal (RLlib)."""
   reward = _clip(t.last_distance - t.distance, -10, 10)
   reward += lane_keep(t)
   return reward + 100 * t.arrived
 
 
-def lane_keep(t):
-  """Speed on the own lane (RLlib)."""
+def lane_keep(t: Terms) -> float:
+  """Reward speed on the own lane (RLlib)."""
   reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
   return reward - t.offroad - t.otherlane
 
 
-def custom1(t):
-  """Speed up to 40 m/s, leaving the road costs with speed (fork)."""
+def custom1(t: Terms) -> float:
+  """Reward speed up to 40 m/s; leaving the road costs with speed (fork)."""
   reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
   if t.speed > 40:
     reward -= (t.speed - 40) / 12
@@ -78,40 +78,40 @@ def custom1(t):
   return reward - 4 * t.otherlane
 
 
-def custom2(t):
-  """Speed without limit (fork)."""
+def custom2(t: Terms) -> float:
+  """Reward speed without limit (fork)."""
   reward = t.speed / 10 - 100 * t.new_damage
   return reward - 10 * t.offroad - 4 * t.otherlane
 
 
-def custom3(t):
-  """Speed with the best value at 30 km/h; the default of the fork."""
+def custom3(t: Terms) -> float:
+  """Reward speed, most of all 30 km/h; the default of the fork."""
   k = 3.6 * t.speed
   reward = k / 10 if k < 30 else 12 - 0.3 * k
   return reward - 300 * t.new_damage - _leaving(t, 5, 2)
 
 
-def custom4(t):
-  """Speed with the best value at 40 km/h (fork)."""
+def custom4(t: Terms) -> float:
+  """Reward speed, most of all 40 km/h (fork)."""
   k = 3.6 * t.speed
   reward = k / 10 if k < 40 else 20 - 0.4 * k
   return reward - 300 * t.new_damage - _leaving(t, 6, 3)
 
 
-def custom_depth(t):
-  """Speed up to 30 km/h; other lanes are free (fork)."""
+def custom_depth(t: Terms) -> float:
+  """Reward speed up to 30 km/h; other lanes are free (fork)."""
   reward = _clip(3.6 * t.speed, 0, 30) / 10
   return reward - 300 * t.new_damage - _leaving(t, 5, 0)
 
 
-def highway(t):
-  """Progress along the lane (DBC)."""
+def highway(t: Terms) -> float:
+  """Reward progress along the lane (DBC)."""
   reward = t.lane_speed * t.dt / (1 + abs(t.lane_offset))
   return reward - float(t.collided) - 0.1 * t.brake - 0.1 * abs(t.steer)
 
 
-def speed_tracking(t):
-  """Speed along the lane up to 8 m/s (gym-carla)."""
+def speed_tracking(t: Terms) -> float:
+  """Reward speed along the lane up to 8 m/s (gym-carla)."""
   reward = t.lane_speed - 200 * t.collided - 10 * (t.lane_speed > 8)
   reward -= abs(t.lane_offset) > 2
   reward -= 5 * t.steer**2 + 0.2 * abs(t.steer) * t.lane_speed**2

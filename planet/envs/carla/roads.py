@@ -2,16 +2,21 @@
 
 import gzip
 import os
+import types
+import typing
 
 from agents.tools import errors
+
+if typing.TYPE_CHECKING:
+  import carla
 
 VERSION = '0.9.16'
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'maps')
 SHIPPED = {'loop': 'loop.xodr', 'grid': 'grid.xodr.gz'}
 
 
-def import_carla():
-  """The `carla` package, which is an extra and loaded when it is needed.
+def import_carla() -> types.ModuleType:
+  """Import the `carla` package, an extra that is loaded when it is needed.
 
   Raises:
     UsageError: If it is not installed.
@@ -30,8 +35,8 @@ def import_carla():
   return carla
 
 
-def read(name):
-  """Text of a map.
+def read(name: str) -> tuple[str, str]:
+  """Read the text of a map.
 
   Args:
     name: Name of a shipped map, or path of a file that ends in `.xodr` or
@@ -62,8 +67,8 @@ def read(name):
   return os.path.basename(path).partition('.xodr')[0], text
 
 
-def load(name):
-  """Map of the given name or file.
+def load(name: str) -> 'carla.Map':
+  """Load the map of the given name or file.
 
   Args:
     name: See `read`.
@@ -81,7 +86,7 @@ def load(name):
     lanes = road_map.get_topology()
   except RuntimeError as error:
     raise errors.UsageError(
-      f'The map {name} is no OpenDRIVE file ({error}); its XML is broken.'
+      f'The map {name} is not an OpenDRIVE file ({error}); its XML is broken.'
     ) from None
   if not lanes:
     raise errors.UsageError(

@@ -6,6 +6,7 @@ import numbers
 from typing import Any
 
 from agents.tools import errors
+from planet.envs.carla import places
 
 WEATHERS = (
   'Default',
@@ -27,8 +28,6 @@ WEATHERS = (
 _TRAIN = (1, 3, 4, 6, 8, 14)
 _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')
-
-Pose = tuple[float, float, float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +59,8 @@ class Scenario:
   kinds: tuple[str, ...] = _ALL
   start_pos_id: int | None = None
   end_pos_id: int | None = None
-  start_pose: Pose | None = None
-  end_pose: Pose | None = None
+  start_pose: places.Pose | None = None
+  end_pose: places.Pose | None = None
 
 
 def _scenario(town, vehicles, pedestrians, steps, weather, *kinds):

@@ -15,8 +15,10 @@ from planet.envs.carla import roads
 _METRES = 111319.49
 
 
-def osm_text(columns=4, rows=3, width=80.0, height=60.0):
-  """OpenStreetMap text of a grid of two-way streets.
+def osm_text(
+  columns: int = 4, rows: int = 3, width: float = 80.0, height: float = 60.0
+) -> str:
+  """Write the OpenStreetMap text of a grid of two-way streets.
 
   Args:
     columns: Number of junctions in a row.
@@ -51,8 +53,8 @@ def osm_text(columns=4, rows=3, width=80.0, height=60.0):
   return f'<?xml version="1.0"?>\n<osm version="0.6">\n{body}\n</osm>\n'
 
 
-def make():
-  """OpenDRIVE text of the street grid."""
+def make() -> str:
+  """Make the OpenDRIVE text of the street grid."""
   carla = roads.import_carla()
   settings = carla.Osm2OdrSettings()
   settings.generate_traffic_lights = False
@@ -69,7 +71,7 @@ def make():
   )
 
 
-def main(filename):
+def main(filename: str) -> None:
   """Write the map, compressed."""
   with open(filename, 'wb') as file_:
     file_.write(gzip.compress(make().encode(), mtime=0))

@@ -1,5 +1,7 @@
 """The driving environment with the wrappers of a task."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.tools import wrappers
@@ -7,14 +9,14 @@ from planet.envs.carla import env as env_lib
 
 
 def make(
-  action_repeat,
-  max_length,
-  name='carla',
-  image_size=128,
-  min_length=50,
-  pixels=True,
-  settings=None,
-):
+  action_repeat: int,
+  max_length: int,
+  name: str = 'carla',
+  image_size: int = 128,
+  min_length: int = 50,
+  pixels: bool = True,
+  settings: dict[str, Any] | None = None,
+) -> wrappers.ConvertTo32Bit:
   """Create the environment, within its own process.
 
   Args:

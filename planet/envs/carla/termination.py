@@ -1,6 +1,9 @@
 """When the environment wants an episode to end."""
 
 import math
+from typing import Any
+
+from planet.envs.carla import places
 
 _FIRST_STUCK, _LOOK_FROM, _EVERY = 50, 70, 30
 _MOVED = 0.2
@@ -8,19 +11,19 @@ _WORST = -100.0
 
 
 class Stuck:
-  """Notices that the vehicle has not moved for thirty steps.
+  """Notice that the vehicle has not moved for thirty steps.
 
   The way since the last look is measured every 30 steps from step 90 on, as
   in the fork.
   """
 
-  def __init__(self, position):
+  def __init__(self, position: places.Point):
     self._steps = 0
     self._reference = position
     self.displacement = 1000.0
 
-  def update(self, position):
-    """Take in the position after a step; returns whether it is stuck."""
+  def update(self, position: places.Point) -> bool:
+    """Take in the position after a step; return whether it is stuck."""
     self._steps += 1
     if self._steps % _EVERY == 0:
       if self._steps > _LOOK_FROM:
@@ -29,8 +32,10 @@ class Stuck:
     return self._steps > _FIRST_STUCK and self.displacement < _MOVED
 
 
-def should_end(rule, measurements, stuck, early_on_collision):
-  """Whether an episode should end.
+def should_end(
+  rule: str, measurements: dict[str, Any], stuck: bool, early_on_collision: bool
+) -> bool:
+  """Decide whether an episode should end.
 
   Args:
     rule: `fork`, `rllib` or `time`.

@@ -8,6 +8,7 @@ import numpy as np
 from agents.tools import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import measure
+from planet.envs.carla import places
 from planet.envs.carla import planner
 from planet.envs.carla import scenarios
 
@@ -19,13 +20,9 @@ _MOVED = 1.0
 # Metres from the nearest lane that a given place may have.
 _FAR = 5.0
 
-Location = tuple[float, float, float]
-
 
 class Trips:
   """Draw the starts and goals of episodes.
-
-  Poses are x, y and z in metres, and the heading in degrees.
 
   Args:
     backend: Open `Backend`.
@@ -38,7 +35,7 @@ class Trips:
     self._backend, self._surroundings = backend, surroundings
     self._warned = False
 
-  def locate(self, location: Location) -> tuple[int, float]:
+  def locate(self, location: places.Location) -> tuple[int, float]:
     """Find the lane at a place, and the metres along it."""
     waypoint = self._surroundings.nearest(location)
     lane, arc = self._backend.lanes.locate(waypoint)
@@ -56,7 +53,7 @@ class Trips:
 
   def draw(
     self, scenario: scenarios.Scenario, random: np.random.Generator
-  ) -> tuple[scenarios.Pose, planner.Route | None]:
+  ) -> tuple[places.Pose, planner.Route | None]:
     """Draw a start, and a route of the kind that a scenario asks for.
 
     Args:
@@ -97,11 +94,11 @@ class Trips:
   def follow(
     self,
     scenario: scenarios.Scenario,
-    start: scenarios.Pose,
+    start: places.Pose,
     route: planner.Route | None,
-    actual: scenarios.Pose,
+    actual: places.Pose,
     random: np.random.Generator,
-  ) -> tuple[scenarios.Pose, planner.Route | None]:
+  ) -> tuple[places.Pose, planner.Route | None]:
     """Keep the start and its route, or replace them if the start was blocked.
 
     Args:
@@ -131,7 +128,7 @@ class Trips:
 
   def draw_goal(
     self,
-    location: Location,
+    location: places.Location,
     kinds: tuple[str, ...] | None,
     random: np.random.Generator,
     tries: int = _ANY_GOALS,

@@ -25,21 +25,26 @@ class Boxes:
     return len(self.pose)
 
 
-def empty():
-  """No boxes at all."""
+def empty() -> Boxes:
+  """Return no boxes at all."""
   return Boxes(*[np.zeros((0, 3)) for _ in range(3)], np.zeros(0, bool))
 
 
-def join(parts):
-  """All boxes of several collections."""
+def join(parts: list[Boxes]) -> Boxes:
+  """Join the boxes of several collections."""
   fields = [x.name for x in dataclasses.fields(Boxes)]
   return Boxes(
     *[np.concatenate([getattr(x, name) for x in parts]) for name in fields]
   )
 
 
-def overlap(pose, extent, poses, sizes):
-  """Which boxes a rectangle overlaps, by the separating axis theorem.
+def overlap(
+  pose: tuple[float, float, float],
+  extent: tuple[float, ...],
+  poses: np.ndarray,
+  sizes: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+  """Find the boxes that a rectangle overlaps, by the separating axis theorem.
 
   Args:
     pose: x, y and heading of the rectangle.

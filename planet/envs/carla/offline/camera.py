@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import texture
 from planet.envs.carla.offline import weather as weather_lib
 
 _NEAR, _FAR = 0.3, 150.0
@@ -24,7 +26,8 @@ class Camera:
   """Pinhole camera that moves with a vehicle.
 
   Args:
-    width, height: Size of the images.
+    width: Width of the images in pixels.
+    height: Height of the images in pixels.
     source: Width and height of the camera that is imitated. Images of another
       size show the same section, squeezed.
     fov: Horizontal field of view in degrees.
@@ -34,12 +37,12 @@ class Camera:
 
   def __init__(
     self,
-    width,
-    height,
-    source=(400, 175),
-    fov=120.0,
-    position=(2.0, 0.0, 1.4),
-    supersample=2,
+    width: int,
+    height: int,
+    source: tuple[int, int] = (400, 175),
+    fov: float = 120.0,
+    position: tuple[float, float, float] = (2.0, 0.0, 1.4),
+    supersample: int = 2,
   ):
     assert supersample in (1, 2), supersample
     self._supersample = supersample
@@ -60,8 +63,8 @@ class Camera:
     self._define_ground()
     self._canvas = np.empty(self._shape, np.uint32)
 
-  def project(self, point):
-    """Column and row, in pixels of the image, of a point.
+  def project(self, point: tuple[float, float, float]) -> tuple[float, float]:
+    """Return the column and row, in pixels of the image, of a point.
 
     Args:
       point: Metres ahead of, to the right of, and above the vehicle.
@@ -74,8 +77,15 @@ class Camera:
       (self.centre[1] + row) / self._supersample,
     )
 
-  def render(self, pose, ground, look, boxes, random):
-    """Picture of the world.
+  def render(
+    self,
+    pose: tuple[float, float, float],
+    ground: texture.Texture,
+    look: weather_lib.Look,
+    boxes: boxes_lib.Boxes,
+    random: np.random.Generator,
+  ) -> np.ndarray:
+    """Render the world.
 
     Args:
       pose: x, y and heading of the vehicle, in metres and radians.

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla.offline import boxes as boxes_lib
 
 _EVERY = 25.0
@@ -9,8 +10,8 @@ _WALLS = np.array([(196, 178, 150), (172, 112, 92), (150, 158, 170)], float)
 _POLE = (112, 104, 96)
 
 
-def place(lanes, seed=0):
-  """Boxes beside the lanes, the same for equal seeds.
+def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
+  """Place boxes beside the lanes, the same for equal seeds.
 
   Args:
     lanes: `Lanes` of the map.

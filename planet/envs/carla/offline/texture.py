@@ -6,6 +6,8 @@ two colours of lines.
 
 import numpy as np
 
+from planet.envs.carla import lanes as lanes_lib
+
 GRASS, ASPHALT, SHOULDER = (0, 32), (32, 48), (48, 56)
 WHITE, YELLOW = 56, 57
 _MARGIN = 30.0
@@ -29,7 +31,7 @@ class Texture:
     origin: Coordinates of the first pixel in metres, x and y.
   """
 
-  def __init__(self, lanes, scale=8.0, seed=0):
+  def __init__(self, lanes: lanes_lib.Lanes, scale: float = 8.0, seed: int = 0):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - _MARGIN, points.max(0) + _MARGIN
     area = float(np.prod(high - low))

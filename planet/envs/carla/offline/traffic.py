@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
 
@@ -35,7 +36,7 @@ class Roads:
     lanes: `Lanes` of the map.
   """
 
-  def __init__(self, lanes):
+  def __init__(self, lanes: lanes_lib.Lanes):
     self.following = lanes.following
     self.length = np.array([x.length for x in lanes.all])
     self.width = np.array([x.width for x in lanes.all])
@@ -56,8 +57,10 @@ class Roads:
       [n for n, x in enumerate(lanes.all) if x.junction is None], int
     )
 
-  def poses(self, lane, arc, right=None):
-    """x, y and heading [n, 3] of places on lanes, shifted to the right."""
+  def poses(
+    self, lane: np.ndarray, arc: np.ndarray, right: np.ndarray | None = None
+  ) -> np.ndarray:
+    """Return x, y and heading [n, 3] of places, shifted to the right."""
     place = arc / self._step[lane]
     index = np.minimum(place.astype(int), self._count[lane] - 2)
     share = (place - index)[:, None]
@@ -79,7 +82,14 @@ class Traffic:
     random: NumPy generator.
   """
 
-  def __init__(self, roads, ego, num_vehicles, num_pedestrians, random):
+  def __init__(
+    self,
+    roads: Roads,
+    ego: tuple[float, float],
+    num_vehicles: int,
+    num_pedestrians: int,
+    random: np.random.Generator,
+  ):
     self._roads = roads
     self._random = random
     self._place_vehicles(ego, num_vehicles)
@@ -94,7 +104,9 @@ class Traffic:
     self.walkers = self._build(WALKER, _CLOTHES, count, False)
     self._update()
 
-  def step(self, ego, speed, dt):
+  def step(
+    self, ego: tuple[float, float, float], speed: float, dt: float
+  ) -> None:
     """Move all on.
 
     Args:
@@ -109,7 +121,7 @@ class Traffic:
     self._update()
 
   @property
-  def velocities(self):
+  def velocities(self) -> np.ndarray:
     """Metres per second [vehicles and pedestrians, 2]."""
     yaw = self.cars.pose[:, 2]
     cars = self._speed[:, None] * np.stack([np.cos(yaw), np.sin(yaw)], 1)
@@ -232,6 +244,6 @@ class Traffic:
     self._walk_arc = np.clip(self._walk_arc, 0, length)
 
 
-def fitting(lanes, num_vehicles):
-  """Number of vehicles that fit, one for each 20 m of lane."""
+def fitting(lanes: lanes_lib.Lanes, num_vehicles: int) -> int:
+  """Return how many vehicles fit, one for each 20 m of lane."""
   return min(num_vehicles, int(lanes.total_length // 20))

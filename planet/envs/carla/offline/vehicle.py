@@ -20,11 +20,12 @@ class Bicycle:
   """Car whose reference point is its centre; it never drives backwards.
 
   Args:
-    x, y: Position in metres.
+    x: Position in metres.
+    y: Position in metres along the other axis.
     yaw: Heading in radians, positive to the right.
   """
 
-  def __init__(self, x, y, yaw):
+  def __init__(self, x: float, y: float, yaw: float):
     self.x, self.y, self.yaw = x, y, yaw
     self.speed = 0.0
     self.yaw_rate = 0.0
@@ -33,17 +34,20 @@ class Bicycle:
     self._throttle = 0.0
 
   @property
-  def velocity(self):
+  def velocity(self) -> tuple[float, float]:
     """Velocity in metres per second, x and y."""
     course = self.yaw + self.slip
     return self.speed * math.cos(course), self.speed * math.sin(course)
 
-  def step(self, throttle, steer, brake, dt):
+  def step(
+    self, throttle: float, steer: float, brake: float, dt: float
+  ) -> None:
     """Move on.
 
     Args:
-      throttle, brake: Pedals from 0 to 1.
+      throttle: Pedal from 0 to 1.
       steer: From -1, left, to 1, right.
+      brake: Pedal from 0 to 1.
       dt: Seconds.
     """
     count = max(1, math.ceil(dt / _SUBSTEP - 1e-9))

@@ -31,8 +31,10 @@ class Look:
   rain: float
   palette: np.ndarray
 
-  def shade(self, colours, distances):
-    """Packed colours of surfaces in this light, behind this fog.
+  def shade(
+    self, colours: np.ndarray, distances: np.ndarray | float
+  ) -> np.ndarray:
+    """Pack the colours of surfaces in this light, behind this fog.
 
     Args:
       colours: From 0 to 255, [..., 3].
@@ -45,15 +47,15 @@ class Look:
     return pack(colours * self.light * clear + self.horizon * (1 - clear))
 
 
-def pack(colours):
-  """Colours from 0 to 255, [..., 3], to uint32 in the order of memory."""
+def pack(colours: np.ndarray) -> np.ndarray:
+  """Pack colours from 0 to 255, [..., 3], to uint32 in the order of memory."""
   channels = np.zeros(colours.shape[:-1] + (4,), np.uint8)
   channels[..., :3] = np.clip(colours + 0.5, 0, 255)
   return channels.view(np.uint32)[..., 0]
 
 
-def make(index):
-  """Look of a weather by its index in `scenarios.WEATHERS`."""
+def make(index: int) -> Look:
+  """Make the look of a weather by its index in `scenarios.WEATHERS`."""
   name = scenarios.WEATHERS[index]
   sunset = name.endswith('Sunset')
   cloudy = 'Cloudy' in name or 'Rain' in name

@@ -2,10 +2,12 @@
 
 import logging
 import math
+from typing import Any
 
 import numpy as np
 
 from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import places
 from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla.offline import boxes as boxes_lib
@@ -29,7 +31,7 @@ class OfflineBackend(backend_lib.Backend):
 
   name = 'offline'
 
-  def open(self, config):
+  def open(self, config: dict[str, Any]) -> None:
     self.map = roads.load(config['map'])
     self._dt = config['dt']
     self._camera, self._size = _define_cameras(config)
@@ -37,15 +39,22 @@ class OfflineBackend(backend_lib.Backend):
     self._roads = traffic_lib.Roads(self.lanes)
     self._scenery = scenery.place(self.lanes)
     self._looks = {}
-    self._told = False
+    self._warned = False
 
-  def spawn_points(self):
+  def spawn_points(self) -> list[places.Pose]:
     return [
       (x, y, 0.0, math.degrees(yaw))
       for x, y, yaw in self.lanes.spread(_SPAWN_EVERY)
     ]
 
-  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+  def reset(
+    self,
+    start: places.Pose,
+    weather: int,
+    num_vehicles: int,
+    num_pedestrians: int,
+    seed: int,
+  ) -> backend_lib.Frame:
     self._random = np.random.default_rng(seed)
     x, y, _, yaw = start
     self._car = vehicle_lib.Bicycle(x, y, math.radians(yaw))
@@ -63,7 +72,7 @@ class OfflineBackend(backend_lib.Backend):
     self._contacts = {}
     return self._observe([], (0.0, 0.0, 0.0))
 
-  def tick(self, control):
+  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
     car = self._car
     applied = control.throttle, control.steer, control.brake
     car.step(*applied, self._dt)
@@ -72,20 +81,20 @@ class OfflineBackend(backend_lib.Backend):
     self._count += 1
     return self._observe(self._collide(), applied)
 
-  def others(self):
+  def others(self) -> list[places.Point]:
     return [tuple(x) for x in self._traffic.cars.pose[:, :2].tolist()]
 
-  def close(self):
-    """There is nothing to give back."""
+  def close(self) -> None:
+    """Do nothing, as there is nothing to give back."""
 
   @property
-  def obstacles(self):
-    """`Boxes` of vehicles, pedestrians and scenery, in this order."""
+  def obstacles(self) -> boxes_lib.Boxes:
+    """Boxes of vehicles, pedestrians and scenery, in this order."""
     parts = [self._traffic.cars, self._traffic.walkers, self._scenery]
     return boxes_lib.join(parts)
 
-  def render(self):
-    """What the camera sees now, uint8 [height, width, 3]."""
+  def render(self) -> np.ndarray:
+    """Render what the camera sees now, uint8 [height, width, 3]."""
     pose = self._car.x, self._car.y, self._car.yaw
     image = self._camera.render(
       pose, self._ground, self._look, self.obstacles, self._random
@@ -96,8 +105,8 @@ class OfflineBackend(backend_lib.Backend):
 
   def _clip(self, wanted):
     count = traffic_lib.fitting(self.lanes, wanted)
-    if count < wanted and not self._told:
-      self._told = True
+    if count < wanted and not self._warned:
+      self._warned = True
       logging.getLogger(__name__).info(
         'The map has room for %d of %d vehicles.', count, wanted
       )
@@ -118,7 +127,7 @@ class OfflineBackend(backend_lib.Backend):
     )
 
   def _collide(self):
-    """Stop at obstacles; returns the contacts that begin."""
+    """Stop at obstacles; return the contacts that begin."""
     car, boxes = self._car, self.obstacles
     hits, ways = boxes_lib.overlap(
       (car.x, car.y, car.yaw), vehicle_lib.EXTENT, boxes.pose, boxes.size

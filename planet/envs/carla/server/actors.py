@@ -3,9 +3,17 @@
 import contextlib
 import logging
 import random
+import types
+import typing
+from typing import Any
 
 from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import places as places_lib
+from planet.envs.carla import roads
 from planet.envs.carla.server import sensors
+
+if typing.TYPE_CHECKING:
+  import carla
 
 TAG = 'reference_agents'
 _TRIES = 50
@@ -21,22 +29,35 @@ class Actors:
     config: Dict as of `env_config.complete`.
   """
 
-  def __init__(self, carla, client, world, config):
+  def __init__(
+    self,
+    carla: types.ModuleType,
+    client: 'carla.Client',
+    world: 'carla.World',
+    config: dict[str, Any],
+  ):
     self._carla, self._client, self._world = carla, client, world
     self._config = config
     self.ego = self.camera = self.collisions = None
     self._vehicles, self._walkers, self._controllers = [], [], []
 
-  def spawn(self, start, num_vehicles, num_pedestrians, seed):
+  def spawn(
+    self,
+    start: places_lib.Pose,
+    num_vehicles: int,
+    num_pedestrians: int,
+    seed: int,
+  ) -> None:
     """Fill the world; the ego vehicle comes first.
 
     Args:
-      start: Preferred pose of the ego vehicle, (x, y, z, yaw).
-      num_vehicles, num_pedestrians: Wanted traffic.
+      start: Preferred pose of the ego vehicle.
+      num_vehicles: Wanted number of other vehicles.
+      num_pedestrians: Wanted number of pedestrians.
       seed: Of blueprints and places.
 
     Raises:
-      BackendTrouble: If there is no place for the ego vehicle.
+      BackendError: If there is no place for the ego vehicle.
     """
     generator = random.Random(seed)
     library = self._world.get_blueprint_library()
@@ -55,14 +76,14 @@ class Actors:
         if goal:
           controller.go_to_location(goal)
 
-  def places(self):
-    """Places (x, y) of the other vehicles, as of the last tick."""
+  def places(self) -> list[places_lib.Point]:
+    """Return the places of the other vehicles, as of the last tick."""
     snapshot = self._world.get_snapshot()
     found = [snapshot.find(x) for x in self._vehicles]
     locations = [x.get_transform().location for x in found if x]
     return [(x.x, x.y) for x in locations]
 
-  def destroy(self):
+  def destroy(self) -> None:
     """Take everything out again, sensors first."""
     for sensor in (self.camera, self.collisions):
       if sensor:
@@ -92,7 +113,7 @@ class Actors:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
       if self.ego:
         return
-    raise backend_lib.BackendTrouble(
+    raise backend_lib.BackendError(
       f'None of {len(places)} places was free for the ego vehicle.'
     )
 
@@ -174,15 +195,13 @@ class Actors:
     self.collisions = sensors.Collisions(actor)
 
 
-def destroy_leftovers(client, world):
+def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> None:
   """Take out what an earlier run of ours has left in the world.
 
   Args:
     client: `carla.Client`.
     world: `carla.World`.
   """
-  from planet.envs.carla import roads
-
   carla = roads.import_carla()
   actors = list(world.get_actors())
   ours = {
@@ -212,5 +231,5 @@ def _choose_car(library, name):
       and int(x.get_attribute('number_of_wheels')) == 4
     ]
   if not found:
-    raise backend_lib.BackendTrouble('The server offers no car to drive.')
+    raise backend_lib.BackendError('The server offers no car to drive.')
   return found[0]

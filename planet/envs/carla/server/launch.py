@@ -13,8 +13,8 @@ from agents.tools import errors
 from planet.envs.carla import roads
 from planet.envs.carla.server import connect
 
-_PATIENCE = 90.0
-_TERM_PATIENCE = 10.0
+_TIMEOUT = 90.0
+_TERM_TIMEOUT = 10.0
 _ATTEMPT = 2.0
 _TAIL = 20
 
@@ -29,18 +29,24 @@ class Server:
     binary: Path of `CarlaUE4.sh`.
     port: Port to listen on; the two following are used as well.
     log: File for its output; a temporary one if None.
-    patience: Seconds to wait for it.
+    timeout: Seconds to wait for it.
 
   Raises:
     UsageError: If it cannot be started or does not answer in time, with the
       end of its output.
   """
 
-  def __init__(self, binary, port, log=None, patience=_PATIENCE):
+  def __init__(
+    self,
+    binary: str,
+    port: int,
+    log: str | None = None,
+    timeout: float = _TIMEOUT,
+  ):
     binary = os.path.expanduser(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
       raise errors.UsageError(
-        f'The CARLA server {binary} is no program that can be run; set '
+        f'The CARLA server {binary} is not a program that can be run; set '
         'CARLA_SERVER to the path of CarlaUE4.sh.'
       )
     self._log = log or _temporary_log()
@@ -59,38 +65,38 @@ class Server:
     atexit.register(self.close)
     self._handle_signal()
     try:
-      self._wait(binary, port, patience)
+      self._wait(binary, port, timeout)
     except BaseException:
       self.close()
       raise
 
   @property
-  def pid(self):
+  def pid(self) -> int:
     """Number of the process, which is that of its group."""
     return self._process.pid
 
-  def tail(self):
-    """Last lines of the output."""
+  def tail(self) -> str:
+    """Return the last lines of the output."""
     with open(self._log, errors='replace') as file_:
       return ''.join(file_.readlines()[-_TAIL:]).strip()
 
-  def is_running(self):
-    """Whether the process has not ended."""
+  def is_running(self) -> bool:
+    """Tell whether the process has not ended."""
     return self._process.poll() is None
 
-  def close(self):
+  def close(self) -> None:
     """End the process group, politely first; safe to call twice."""
     atexit.unregister(self.close)
-    for number, patience in (
-      (signal.SIGTERM, _TERM_PATIENCE),
-      (signal.SIGKILL, _TERM_PATIENCE),
+    for number, timeout in (
+      (signal.SIGTERM, _TERM_TIMEOUT),
+      (signal.SIGKILL, _TERM_TIMEOUT),
     ):
       try:
         os.killpg(self._process.pid, number)
       except ProcessLookupError:
         break
       with contextlib.suppress(subprocess.TimeoutExpired):
-        self._process.wait(patience)
+        self._process.wait(timeout)
     self._process.wait()
 
   def _handle_signal(self):
@@ -109,8 +115,8 @@ class Server:
 
     signal.signal(signal.SIGTERM, handle)
 
-  def _wait(self, binary, port, patience):
-    limit = time.time() + patience
+  def _wait(self, binary, port, timeout):
+    limit = time.time() + timeout
     while time.time() < limit:
       code = self._process.poll()
       if code is not None:
@@ -123,13 +129,13 @@ class Server:
       time.sleep(0.5)
     raise errors.UsageError(
       f'The CARLA server {binary} does not answer on port {port} after '
-      f'{patience:g} s; its output in {self._log} ends with: '
+      f'{timeout:g} s; its output in {self._log} ends with: '
       f'{self.tail() or "nothing"}'
     )
 
 
-def free_port(first=2000, step=10):
-  """Port from which on three are free, trying every tenth."""
+def free_port(first: int = 2000, step: int = 10) -> int:
+  """Find a port from which on three are free, trying every tenth."""
   for port in range(first, 65000, step):
     if all(connect.find_obstacle('127.0.0.1', port + x, 0.2) for x in range(3)):
       return port

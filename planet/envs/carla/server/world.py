@@ -5,9 +5,11 @@ import logging
 import math
 import os
 import time
+from typing import Any
 
 from agents.tools import errors
 from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import places
 from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla import scenarios
@@ -17,14 +19,14 @@ from planet.envs.carla.server import launch
 
 _SUBSTEP = 0.01
 _SETTLE_TICKS = 40
-_TICK_PATIENCE = 10.0
+_TICK_TIMEOUT = 10.0
 
 
 class ServerBackend(backend_lib.Backend):
   """Drives one ego vehicle on a server, of which it is the only ticker.
 
   Connects to a running server, or starts one if none listens and
-  `server_binary` or the variable CARLA_SERVER names a program. After trouble,
+  `server_binary` or the variable CARLA_SERVER names a program. After an error,
   the next reset connects or starts anew.
   """
 
@@ -34,7 +36,7 @@ class ServerBackend(backend_lib.Backend):
     self._server = None
     self._forget()
 
-  def open(self, config):
+  def open(self, config: dict[str, Any]) -> None:
     self._config = config
     self._carla = roads.import_carla()
     try:
@@ -48,13 +50,20 @@ class ServerBackend(backend_lib.Backend):
       self.close()
       raise
 
-  def spawn_points(self):
+  def spawn_points(self) -> list[places.Pose]:
     return [
       (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
       for x in self.map.get_spawn_points()
     ]
 
-  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+  def reset(
+    self,
+    start: places.Pose,
+    weather: int,
+    num_vehicles: int,
+    num_pedestrians: int,
+    seed: int,
+  ) -> backend_lib.Frame:
     wanted = start, weather, num_vehicles, num_pedestrians, seed
     attempts = self._config['retries']
     for attempt in range(attempts):
@@ -63,7 +72,7 @@ class ServerBackend(backend_lib.Backend):
           self._connect()
         return self._begin(*wanted)
       except (RuntimeError, errors.UsageError) as error:
-        trouble = error
+        last_error = error
         logging.getLogger(__name__).warning(
           'Attempt %d of %d to begin an episode failed: %s',
           attempt + 1,
@@ -75,12 +84,12 @@ class ServerBackend(backend_lib.Backend):
     tail = (
       f' Its output ends with: {self._server.tail()}' if self._server else ''
     )
-    raise backend_lib.BackendTrouble(
+    raise backend_lib.BackendError(
       f'The CARLA server at {self._address} does not work after {attempts} '
-      f'attempts: {trouble}{tail}'
+      f'attempts: {last_error}{tail}'
     )
 
-  def tick(self, control):
+  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
     try:
       self._actors.ego.apply_control(
         self._carla.VehicleControl(
@@ -90,14 +99,14 @@ class ServerBackend(backend_lib.Backend):
       return self._advance((control.throttle, control.steer, control.brake))
     except RuntimeError as error:
       self._disconnect()
-      if isinstance(error, backend_lib.BackendTrouble):
+      if isinstance(error, backend_lib.BackendError):
         raise
-      raise backend_lib.BackendTrouble(str(error)) from error
+      raise backend_lib.BackendError(str(error)) from error
 
-  def others(self):
+  def others(self) -> list[places.Point]:
     return self._actors.places() if self._actors else []
 
-  def close(self):
+  def close(self) -> None:
     self._disconnect()
     if self._server:
       self._server.close()
@@ -173,7 +182,7 @@ class ServerBackend(backend_lib.Backend):
     if self._actors:
       self._actors.destroy()
       self._actors = None
-    self._world.tick(_TICK_PATIENCE)
+    self._world.tick(_TICK_TIMEOUT)
     self._manager.set_random_device_seed(seed)
     self._world.set_pedestrians_seed(seed)
     self._world.set_weather(
@@ -194,19 +203,19 @@ class ServerBackend(backend_lib.Backend):
     self._actors.ego.apply_control(self._carla.VehicleControl(brake=1.0))
     quiet = 0
     for _ in range(_SETTLE_TICKS):
-      self._world.tick(_TICK_PATIENCE)
+      self._world.tick(_TICK_TIMEOUT)
       fall = abs(self._actors.ego.get_velocity().z)
       quiet = quiet + 1 if fall < 0.01 else 0
       if quiet >= 2:
         break
 
   def _advance(self, applied):
-    number = self._world.tick(_TICK_PATIENCE)
+    number = self._world.tick(_TICK_TIMEOUT)
     image = self._actors.camera.read(number)
     snapshot = self._world.get_snapshot()
     ego = snapshot.find(self._actors.ego.id)
     if ego is None:
-      raise backend_lib.BackendTrouble('The ego vehicle has disappeared.')
+      raise backend_lib.BackendError('The ego vehicle has disappeared.')
     transform, velocity = ego.get_transform(), ego.get_velocity()
     size = self._config['x_res'], self._config['y_res']
     return backend_lib.Frame(
@@ -231,7 +240,7 @@ class ServerBackend(backend_lib.Backend):
     actors, manager = self._actors, self._manager
     self._forget()
     if client:
-      # A dead server shall not hold us up at every single call.
+      # Do not wait for a dead server at every call.
       with contextlib.suppress(RuntimeError):
         client.set_timeout(2.0)
         client.get_server_version()

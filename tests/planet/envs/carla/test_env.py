@@ -259,8 +259,8 @@ def test_progress_is_the_way_driven():
 
 def test_failed_steps_end_episodes_without_an_error():
   """All further steps say so; the next reset begins anew."""
-  trouble = backend_lib.BackendTrouble('lost')
-  env, backend = recorded([frame(0), frame(1, speed=3.0), trouble])
+  lost = backend_lib.BackendError('lost')
+  env, backend = recorded([frame(0), frame(1, speed=3.0), lost])
   env.reset()
   assert env.step(np.zeros(2))[1] > 0
   observ = env.step(np.zeros(2))
@@ -273,8 +273,8 @@ def test_failed_steps_end_episodes_without_an_error():
 
 
 def test_five_failed_episodes_are_too_many():
-  trouble = backend_lib.BackendTrouble('lost')
-  env, backend = recorded([frame(0), frame(1), trouble])
+  lost = backend_lib.BackendError('lost')
+  env, backend = recorded([frame(0), frame(1), lost])
   for _ in range(5):
     env.reset()
     env.step(np.zeros(2))

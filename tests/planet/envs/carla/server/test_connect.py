@@ -98,7 +98,7 @@ def make_program(path, code):
 
 def test_program_that_is_none(tmp_path):
   message = fail(closed_port(), server_binary=str(tmp_path / 'CarlaUE4.sh'))
-  assert 'is no program that can be run; set CARLA_SERVER' in message
+  assert 'is not a program that can be run; set CARLA_SERVER' in message
 
 
 def test_program_that_ends_at_once(tmp_path):
@@ -135,7 +135,7 @@ def test_program_that_never_answers_leaves_no_process(tmp_path):
   program = make_program(tmp_path / 'server', SLEEPY)
   log = tmp_path / 'server.log'
   with pytest.raises(errors.UsageError, match='does not answer.*waiting'):
-    launch.Server(program, closed_port(), str(log), patience=3)
+    launch.Server(program, closed_port(), str(log), timeout=3)
   child = int(log.read_text().split()[1])
   assert not processes.wait_for_end([child])
 
@@ -163,7 +163,7 @@ def test_program_that_answers(tmp_path):
   program = make_program(tmp_path / 'server', ANSWERING)
   port = launch.free_port(23000)
   log = tmp_path / 'server.log'
-  server = launch.Server(program, port, str(log), patience=30)
+  server = launch.Server(program, port, str(log), timeout=30)
   assert server.is_running()
   assert '-RenderOffScreen' in log.read_text()
   assert connect.connect('127.0.0.1', port, 2.0, False)

@@ -140,15 +140,15 @@ def test_collisions_of_a_tick(simulator):
   assert env.step(np.zeros(2))[3]['collided'] == 0
 
 
-@pytest.mark.parametrize('trouble', ['lost', 'late', 'newer'])
-def test_trouble_in_the_middle(simulator, tmp_path, trouble, capsys, caplog):
+@pytest.mark.parametrize('error', ['lost', 'late', 'newer'])
+def test_errors_in_the_middle(simulator, tmp_path, error, capsys, caplog):
   """No half-written episode; the next reset connects anew."""
   settings = {k: v for k, v in CONFIG.items() if k not in ('x_res', 'y_res')}
   env = task_env.make(1, 20, 'carla', 32, 10, settings=settings)
   env = CollectGymDataset(env, str(tmp_path))
   env.reset()
   env.step(np.zeros(2))
-  setattr(simulator, trouble, True)
+  setattr(simulator, error, True)
   done, count = False, 1
   while not done:
     _, reward, done, info = env.step(np.zeros(2))
@@ -158,7 +158,7 @@ def test_trouble_in_the_middle(simulator, tmp_path, trouble, capsys, caplog):
   assert count == 10
   assert not list(tmp_path.iterdir())
   assert 'Dropped an episode' in capsys.readouterr().out
-  setattr(simulator, trouble, False)
+  setattr(simulator, error, False)
   simulator.actors.clear()
   env.reset()
   done = False
