@@ -11,6 +11,13 @@ from agents.tools import spaces
 from agents.tools import vector_env
 from agents.tools import wrappers
 
+# Modules of environments that draw from generators of their own only.
+_OWN_GENERATORS = (
+  'gymnasium.',
+  'gymnasium_robotics.',
+  'pybullet_envs.gym_',
+)
+
 
 def make(env, render_mode=None):
   """Create an environment as it comes.
@@ -21,7 +28,8 @@ def make(env, render_mode=None):
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
 
   Returns:
-    Environment with the interface of `agents.tools.env_border`.
+    Environment with the interface of `agents.tools.env_border`. Once it is
+    seeded, its episodes depend on nothing else in the process.
 
   Raises:
     UsageError: If the environment is unknown, lacks what it needs, or does
@@ -32,7 +40,10 @@ def make(env, render_mode=None):
   else:
     created = env()
   _check(created, env)
-  return created
+  kind = type(getattr(created, 'unwrapped', created))
+  if kind.__module__.startswith(_OWN_GENERATORS):
+    return created
+  return wrappers.OwnRandomness(created)
 
 
 def seeded(env, seed):

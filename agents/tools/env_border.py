@@ -16,6 +16,7 @@ import warnings
 
 import numpy as np
 
+from agents.tools import bullet_world
 from agents.tools import errors
 from agents.tools import spaces
 
@@ -199,10 +200,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs):
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
-    import gym
-
-    with quietly():
-      return GymEnv(gym.make(resolved, disable_env_checker=True, **kwargs))
+    return _make_gym(resolved, kwargs)
   import gymnasium
 
   try:
@@ -214,6 +212,18 @@ def make(env_id: str, render_mode: str | None = None, **kwargs):
       f'Environment {resolved} needs a package that is not installed: {error}'
     ) from None
   return GymnasiumEnv(env, env_id)
+
+
+def _make_gym(env_id, kwargs):
+  import gym
+
+  with quietly():
+    constructor = functools.partial(
+      gym.make, env_id, disable_env_checker=True, **kwargs
+    )
+    if bullet_world.needed(env_id):
+      return GymEnv(bullet_world.OwnWorld(constructor))
+    return GymEnv(constructor())
 
 
 def renders_with_opengl(env_id: str) -> bool:

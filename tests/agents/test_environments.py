@@ -1,14 +1,17 @@
 """Environments of PPO, one by one and as a batch."""
 
+import random
 import sys
 
 import numpy as np
 import pytest
 
+from agents import configs
 from agents import environments
 from agents.tools import AttrDict
 from agents.tools import env_border
 from agents.tools import errors
+from agents.tools import spaces
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
 from tests import processes
@@ -62,13 +65,75 @@ def test_minitaur(duck):
   env.close()
 
 
+CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_same_seed_same_episodes(name):
+  """In one process and in turn, whatever draws from the global generators."""
+  constructor = getattr(configs, name)()['env']
+  envs = [environments.seeded(constructor, seed) for seed in (5, 5, 6)]
+  rows = [[], [], []]
+  for step in range(6):
+    for env, row in zip(envs, rows):
+      random.random()
+      np.random.uniform()
+      if step % 4 == 0:
+        row.append(np.asarray(env.reset()))
+      else:
+        action = np.full(env.action_space.shape, 0.3, np.float32)
+        observ, reward, done, _ = env.step(action)
+        row.append(np.append(observ, [reward, done]))
+  first, same, other = [np.concatenate(row) for row in rows]
+  np.testing.assert_array_equal(first, same)
+  assert len(first) != len(other) or not np.allclose(first, other, 0, 1e-9)
+  for env in envs:
+    env.close()
+
+
+class Drawer:
+  """Environment of a user that draws from the global generators."""
+
+  observation_space = spaces.box([-9] * 2, [9] * 2)
+  action_space = spaces.box([-1], [1])
+
+  def reset(self):
+    return np.float32([random.gauss(0, 1), np.random.normal()])
+
+  def step(self, action):
+    return self.reset(), 0.0, False, {}
+
+
+def test_global_generators_stay_as_they_are():
+  """They belong to the rest of the program; without a seed they are used."""
+  env, other = environments.seeded(Drawer, 1), environments.seeded(Drawer, 1)
+  random.seed(2)
+  np.random.seed(2)
+  rows = [env.reset(), env.step(np.zeros(1))[0]]
+  drawn = random.random(), np.random.uniform()
+  random.seed(2)
+  np.random.seed(2)
+  assert drawn == (random.random(), np.random.uniform())
+  np.testing.assert_array_equal(rows, [other.reset(), other.reset()])
+  assert not np.array_equal(rows[0], rows[1])
+  env.seed(1)
+  np.testing.assert_array_equal(env.reset(), rows[0])
+  random.seed(2)
+  assert drawn[0] == random.random()
+  unseeded = environments.make(Drawer)
+  random.seed(3)
+  drawn = unseeded.reset()[0]
+  random.seed(3)
+  assert drawn == np.float32(random.gauss(0, 1))
+
+
 def play(env, steps, size):
   """Everything that comes out of a batch, with resets of what is done."""
-  random = np.random.RandomState(0)
+  generator = np.random.RandomState(0)
   rows = [env.reset()]
   for _ in range(steps):
     # Some are beyond the range and get clipped.
-    action = random.uniform(-1.5, 1.5, (len(env), size)).astype(np.float32)
+    action = generator.uniform(-1.5, 1.5, (len(env), size)).astype(np.float32)
     observ, reward, done, _ = env.step(action)
     rows += [observ, reward, done]
     if done.any():

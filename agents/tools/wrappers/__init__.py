@@ -27,6 +27,7 @@ from agents.tools.wrappers.pixels import OverwriteRender
 from agents.tools.wrappers.pixels import PixelObservations
 from agents.tools.wrappers.process import Async
 from agents.tools.wrappers.process import ExternalProcess
+from agents.tools.wrappers.randomness import OwnRandomness
 from agents.tools.wrappers.ranges import CacheSpaces
 from agents.tools.wrappers.ranges import ConvertTo32Bit
 from agents.tools.wrappers.ranges import RangeNormalize
@@ -50,6 +51,7 @@ __all__ = [
   'ObservationDict',
   'ObservationToRender',
   'OverwriteRender',
+  'OwnRandomness',
   'PadActions',
   'PixelObservations',
   'ProcessObservation',

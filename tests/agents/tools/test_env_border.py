@@ -92,3 +92,33 @@ def test_several_environments_of_pybullet():
     ]
   )
   assert processes.run_python('-c', code).split('\n')[:2] == ['(5,)', '(26,)']
+
+
+KUKA = """
+import random, sys
+import numpy as np
+from agents.tools import env_border
+if sys.argv[1] == 'raw':
+  import gym
+  import pybullet_envs
+  envs = [gym.make('KukaBulletEnv-v0', disable_env_checker=True)]
+else:
+  envs = [env_border.make('KukaBulletEnv-v0') for _ in range(3)]
+  del envs[0]
+random.seed(1)
+rows = [envs[0].reset()]
+for env in envs[1:]:
+  env.reset()
+for _ in range(3):
+  rows.append(envs[0].step(np.float32([0.5, -0.5, 0.5]))[0])
+print(repr(np.array(rows).tolist()))
+"""
+
+
+def test_worlds_of_the_kuka():
+  """Another one in the process makes no difference, nor does its end."""
+  raw, ours = [
+    processes.run_python('-c', KUKA, x).strip().splitlines()[-1]
+    for x in ('raw', 'ours')
+  ]
+  assert raw == ours

