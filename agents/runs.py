@@ -2,6 +2,7 @@
 
 import datetime
 import glob
+import inspect
 import logging
 import math
 import os
@@ -22,6 +23,15 @@ _OPTIONAL = {
 }
 # Real numbers whose defaults happen to be whole.
 _REAL = ('init_logstd', 'kl_cutoff_factor', 'kl_cutoff_coef', 'kl_init_penalty')
+# Smallest values; all other numbers have to be positive.
+_MINIMUM = {
+  'eval_episodes': 0,
+  'gae_lambda': 0,
+  'init_logstd': -math.inf,
+  'kl_cutoff_coef': 0,
+  'kl_init_penalty': 0,
+  'seed': -math.inf,
+}
 
 
 def find_config(name):
@@ -196,7 +206,7 @@ def _convert(config, key, value):
   kind = float if key in _REAL else _OPTIONAL.get(key) or type(config[key])
   try:
     if kind in (int, float):
-      return _convert_number(kind, value, key not in ('init_logstd', 'seed'))
+      return _convert_number(kind, value, _MINIMUM.get(key))
     if kind in (tuple, list):
       if not value or isinstance(value, str):
         raise ValueError
@@ -212,13 +222,13 @@ def _convert(config, key, value):
     ) from None
 
 
-def _convert_number(kind, value, positive=True):
+def _convert_number(kind, value, minimum=None):
   if isinstance(value, bool):
     raise ValueError
   converted = kind(value)
   if converted != float(value) or not math.isfinite(converted):
     raise ValueError
-  if positive and not converted > 0:
+  if not (converted > 0 if minimum is None else converted >= minimum):
     raise ValueError
   return converted
 
@@ -229,7 +239,7 @@ def _find_function(key, value):
 
   places = {
     'network': [networks, ('feed_forward_gaussian', 'recurrent_gaussian')],
-    'optimizer': [tf.train, ('AdamOptimizer', 'GradientDescentOptimizer')],
+    'optimizer': [tf.train, _find_optimizers()],
   }
   place, known = places[key]
   if value not in known:
@@ -237,6 +247,22 @@ def _find_function(key, value):
       f'Parameter {key!r} is {value!r}; choose from {", ".join(known)}.'
     )
   return getattr(place, value)
+
+
+def _find_optimizers():
+  """Names of TensorFlow's optimisers that need a learning rate only."""
+  from agents.tools.tf1 import tf
+
+  names = []
+  for name in sorted(dir(tf.train)):
+    value = getattr(tf.train, name)
+    if isinstance(value, type) and issubclass(value, tf.train.Optimizer):
+      first, *others = inspect.signature(value).parameters.values()
+      if first.name == 'learning_rate' and all(
+        x.default is not x.empty for x in others
+      ):
+        names.append(name)
+  return names
 
 
 def check_env(config):

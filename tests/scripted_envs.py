@@ -136,6 +136,17 @@ def refuse_to_construct():
   raise errors.UsageError('Install something first.')
 
 
+class BytesEnv(ScriptedEnv):
+  """Observes the bytes 0, 200 and 255."""
+
+  def __init__(self):
+    space = spaces.box([0] * 3, [255] * 3, np.uint8)
+    super().__init__(observe=self._bytes, space=space)
+
+  def _bytes(self, unused_t):
+    return np.array([0, 200, 255], np.uint8)
+
+
 class CountingImageEnv:
   """Tiny images that tell time and episode.
 

@@ -10,6 +10,18 @@ def box(low, high, dtype=np.float32):
   return gymnasium.spaces.Box(low, high, dtype=dtype)
 
 
+def float_bounds(space):
+  """Bounds of a box for arithmetic; those of integers become float32.
+
+  Returns:
+    Tuple of the lower and the upper bounds, float arrays.
+  """
+  bounds = (space.low, space.high)
+  return tuple(
+    x if x.dtype.kind == 'f' else x.astype(np.float32) for x in bounds
+  )
+
+
 def dictionary(spaces):
   """Dict space whose parts may come from gym or gymnasium."""
   return gymnasium.spaces.Dict({k: convert(v) for k, v in spaces.items()})

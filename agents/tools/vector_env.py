@@ -221,7 +221,7 @@ def _common_spaces(envs):
 def _finite_range(space):
   """Lower and upper bounds, or None if any of them is infinite."""
   if np.isfinite(space.low).all() and np.isfinite(space.high).all():
-    return space.low, space.high
+    return spaces.float_bounds(space)
   return None
 
 

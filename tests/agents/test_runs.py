@@ -124,7 +124,12 @@ PARAMS = [
   ({'steps': float('inf')}, 'has to be like'),
   ({'max_length': float('inf')}, 'has to be like'),
   ({'network': 'lstm'}, 'choose from feed_forward_gaussian'),
-  ({'optimizer': 'Adam'}, 'choose from AdamOptimizer'),
+  ({'optimizer': 'Adam'}, 'choose from AdadeltaOptimizer'),
+  ({'optimizer': 'MomentumOptimizer'}, 'choose from AdadeltaOptimizer'),
+  ({'optimizer': 'SyncReplicasOptimizer'}, 'FtrlOptimizer'),
+  ({'eval_episodes': -1}, 'has to be like 30'),
+  ({'eval_episodes': 0.5}, 'has to be like 30'),
+  ({'kl_cutoff_coef': -1}, 'has to be like 1000'),
   ({'seed': 'x'}, 'has to be int'),
   ({'gae_lambda': 'x'}, 'has to be float'),
   ({'max_length': float('nan')}, 'has to be like 1000'),
@@ -156,6 +161,21 @@ def test_good_parameters():
   assert config.optimizer is tf.train.GradientDescentOptimizer
   assert config.gae_lambda == 0.95 and config.seed == 0
   assert config.train_on_agent_action is True
+
+
+@pytest.mark.parametrize(
+  'name', ['kl_cutoff_coef', 'kl_init_penalty', 'eval_episodes', 'gae_lambda']
+)
+def test_parameters_that_may_be_zero(name):
+  config = runs.prepare('default', overrides={**SMALL, name: 0})
+  assert config[name] == 0
+
+
+def test_optimizers_that_need_a_learning_rate_only():
+  for name in ('Adadelta', 'Adagrad', 'Adam', 'Ftrl', 'RMSProp'):
+    overrides = dict(SMALL, optimizer=f'{name}Optimizer')
+    optimizer = runs.prepare('default', overrides=overrides).optimizer(0.1)
+    assert type(optimizer) is getattr(tf.train, f'{name}Optimizer')
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,16 @@ def test_training_without_a_folder(tmp_path, monkeypatch):
   assert not os.listdir(tmp_path)
 
 
+def test_training_with_zeros_and_another_optimizer():
+  """No evaluation, no penalty: one score per update."""
+  zeros = dict.fromkeys(
+    ('eval_episodes', 'kl_init_penalty', 'kl_cutoff_coef', 'gae_lambda'), 0
+  )
+  config = prepare(**zeros, optimizer='RMSPropOptimizer')
+  scores = list(train_ppo.train(config, False))
+  assert len(scores) == 2 and np.isfinite(scores).all()
+
+
 def test_agents_that_cannot_be_shared():
   comm = types.SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 3)
   with pytest.raises(errors.UsageError, match='cannot share 2 agents evenly'):

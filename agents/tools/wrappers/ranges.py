@@ -13,6 +13,8 @@ from agents.tools.wrappers.base import Wrapper
 class RangeNormalize(Wrapper):
   """Scale observations and actions linearly to [-1, 1], without clipping.
 
+  Integers such as those of images become floats.
+
   Args:
     env: Environment to wrap.
     observ: True to normalise observations, False to leave them alone. By
@@ -60,7 +62,7 @@ class RangeNormalize(Wrapper):
       return None
     low, high = getattr(space, 'low', np.inf), getattr(space, 'high', np.inf)
     if np.isfinite(low).all() and np.isfinite(high).all():
-      return low, high
+      return spaces.float_bounds(space)
     if enabled:
       raise ValueError(f'Cannot normalize infinite {name} range.')
     logging.getLogger(__name__).info('Not normalizing infinite %s range.', name)

@@ -65,6 +65,20 @@ def test_finite_ranges(start, workers):
     np.testing.assert_array_equal(x, y)
 
 
+@both
+def test_range_of_bytes(start, workers):
+  """As by the wrappers."""
+  reference = BatchEnv([wrap(scripted_envs.BytesEnv()) for _ in range(2)], True)
+  env = start([scripted_envs.BytesEnv] * 2, 4, workers)
+  action = np.zeros((2, 1), np.float32)
+  for one, two in (
+    (env.reset(), reference.reset()),
+    (env.step(action)[0], reference.step(action)[0]),
+  ):
+    assert one.dtype == two.dtype == np.float32
+    np.testing.assert_array_equal(one, two)
+
+
 def test_steps_before_a_reset_are_refused(start):
   env = start([scripted_envs.VectorEnv], 4)
   with pytest.raises(RuntimeError, match='Must reset environment'):

@@ -141,3 +141,14 @@ def test_infinite_ranges_cannot_be_normalized():
 def test_auto_reset_and_repeat_check_their_arguments():
   with pytest.raises(ValueError, match='1 or more'):
     wrappers.ActionRepeat(make_replay(), 0)
+
+
+def test_range_of_bytes():
+  """They do not overflow; 200 of 255 becomes 2 * 200 / 255 - 1."""
+  env = wrappers.ConvertTo32Bit(
+    wrappers.RangeNormalize(scripted_envs.BytesEnv())
+  )
+  expected = np.float32([-1, 2 * 200 / 255 - 1, 1])
+  for observ in (env.reset(), env.step(np.zeros(1, np.float32))[0]):
+    assert observ.dtype == np.float32
+    np.testing.assert_allclose(observ, expected, 1e-6)
