@@ -34,7 +34,7 @@ class Display(phases.Observer):
 
   def __init__(self, config, first_step=0, max_step=None, stream=None):
     self._values = {'score': None, 'kl': None, 'penalty': None}
-    self._phase = None
+    self._epoch = 0
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = metrics.MetricsWriter(config.logdir)
@@ -46,6 +46,7 @@ class Display(phases.Observer):
     )
 
   def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+    self._epoch = epoch
     self._progress.start_phase(
       f'Update {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
     )
@@ -75,6 +76,10 @@ class Display(phases.Observer):
         for tag, value in scalars.items():
           if tag.endswith('adjust_penalty/' + name):
             self._values[key] = f'{value:.3g}'
+      self._progress.write(
+        f'Update {self._epoch + 1}, step {global_step}: '
+        f'{describe_update(scalars)}.'
+      )
     if self._metrics:
       self._metrics.write_summary(phase.name, step, global_step, summary)
 
@@ -86,6 +91,38 @@ class Display(phases.Observer):
 
   def _status(self):
     return {k: v for k, v in self._values.items() if v is not None}
+
+
+def describe_update(scalars: dict) -> str:
+  """What the original prints during an update, as one line.
+
+  Args:
+    scalars: Dict from tag to number; the last parts of the tags count. What
+      is missing is left out.
+  """
+  values = {tag.rpartition('/')[2]: value for tag, value in scalars.items()}
+  parts = [
+    f'{label} {values[key]:.3g}'
+    for key, label in (
+      ('mean_return', 'return'),
+      ('mean_value', 'value'),
+      ('normalized_advantage', 'normalized advantage'),
+      ('mean_value_loss', 'value loss'),
+      ('mean_policy_loss', 'policy loss'),
+      ('kl_change', 'kl change'),
+      ('current_penalty', 'current penalty'),
+    )
+    if key in values
+  ]
+  new = values.get('penalty')
+  old = values.get('current_penalty', new)
+  if old != new:
+    word = 'increase' if new > old else 'decrease'
+    parts.append(f'{word} penalty to {new:.3g}')
+  episodes = values.get('kl_cutoff_episodes', 0)
+  if episodes:
+    parts.append(f'kl cutoff! ({episodes:.3g} episodes per epoch)')
+  return ', '.join(parts)
 
 
 class ScoreTable:

@@ -62,19 +62,22 @@ class _Update:
     self._comm = comm
     self._horizon = episodes.reward.shape.as_list()[1]
     self._count = float(config.update_every)
+    self._cutoff_threshold = config.kl_target * config.kl_cutoff_factor
 
   def define(self):
-    return_, advantage = self._define_advantage()
+    return_, advantage, means = self._define_advantage()
     # No epoch may begin before the advantage is known; the original lets the
     # baseline race with the first update of the weights.
     with tf.control_dependencies([return_, advantage]):
       return_, advantage = self._shorten(return_, advantage)
-      summary = self._define_epochs(return_, advantage)
+      summary, epochs = self._define_epochs(return_, advantage)
     with tf.control_dependencies([summary]):
-      return tf.summary.merge([summary, self._define_penalty()])
+      scalars = self._define_scalars({**means, **epochs})
+    with tf.control_dependencies([scalars]):
+      return tf.summary.merge([summary, scalars, self._define_penalty()])
 
   def _define_advantage(self):
-    """Return and normalised advantage [episodes, time]."""
+    """Return and normalised advantage [episodes, time], and means to show."""
     x = self._episodes
     value = tf.stop_gradient(self._network(x.observ, x.length).value)
     return_ = utility.discounted_return(
@@ -93,9 +96,15 @@ class _Update:
     mean = self._mean(advantage)
     variance = self._mean((advantage - mean) ** 2)
     advantage = (advantage - mean) / (tf.sqrt(variance) + 1e-8)
+    means = {
+      'mean_return': self._local_mean(return_),
+      'mean_value': self._local_mean(value),
+      'normalized_advantage': self._local_mean(advantage),
+    }
     return (
       tf.stop_gradient(return_),
       tf.check_numerics(tf.stop_gradient(advantage), 'advantage'),
+      means,
     )
 
   def _shorten(self, return_, advantage):
@@ -114,27 +123,37 @@ class _Update:
     return return_[:, :longest], advantage[:, :longest]
 
   def _define_epochs(self, return_, advantage):
-    """All epochs in a row; returns the summary of the one in the middle."""
-    middle = self._config.update_epochs // 2
+    """All epochs in a row.
 
-    def epoch(index, summary):
-      new = self._define_epoch(index, return_, advantage, middle)
-      return index + 1, tf.cond(
-        tf.equal(index, middle), lambda: new, lambda: summary
+    Returns:
+      Tuple of the summary of the one in the middle, and means over all.
+    """
+    number = self._config.update_epochs
+    names = ('mean_value_loss', 'mean_policy_loss', 'kl_cutoff_episodes')
+
+    def epoch(index, summary, sums):
+      new, values = self._define_epoch(index, return_, advantage, number // 2)
+      summary = tf.cond(
+        tf.equal(index, number // 2), lambda: new, lambda: summary
       )
+      return index + 1, summary, sums + tf.stack([values[x] for x in names])
 
-    _, summary = tf.while_loop(
-      lambda index, unused_summary: index < self._config.update_epochs,
+    _, summary, sums = tf.while_loop(
+      lambda index, *unused: index < number,
       epoch,
-      [0, ''],
+      [0, '', tf.zeros([len(names)])],
       parallel_iterations=1,
       back_prop=False,
       name='scan',
     )
-    return summary
+    return summary, dict(zip(names, tf.unstack(sums / number)))
 
   def _define_epoch(self, index, return_, advantage, middle):
-    """One step of the optimiser for both losses at the current weights."""
+    """One step of the optimiser for both losses at the current weights.
+
+    Returns:
+      Tuple of a summary, and dict of scalars, this process's part of them.
+    """
     x = self._episodes
     output = self._network(x.observ, x.length)
     value_loss = 0.5 * self._mask * (return_ - output.value) ** 2
@@ -159,7 +178,13 @@ class _Update:
         ),
         str,
       )
-      return tf.identity(summary)
+      summary = tf.identity(summary)
+    cutoff = tf.cast(terms['kl'] > self._cutoff_threshold, tf.float32)
+    return summary, {
+      'mean_value_loss': losses['value'],
+      'mean_policy_loss': losses['policy'],
+      'kl_cutoff_episodes': tf.reduce_sum(cutoff),
+    }
 
   def _add_over_processes(self, gradients):
     """Sums of all gradients over processes, in a single message."""
@@ -186,7 +211,7 @@ class _Update:
     )
     surrogate = -self._mean_over_time(ratio * advantage)
     kl_penalty = self._penalty * kl
-    threshold = config.kl_target * config.kl_cutoff_factor
+    threshold = self._cutoff_threshold
     kl_cutoff = (
       config.kl_cutoff_coef
       * tf.cast(kl > threshold, tf.float32)
@@ -203,6 +228,14 @@ class _Update:
       ),
     }
 
+  def _define_scalars(self, values):
+    """Summary of scalars that are summed over processes."""
+    with tf.name_scope('update'):
+      sums = mpi_ops.allreduce(tf.stack(list(values.values())), self._comm)
+      return tf.summary.merge(
+        [tf.summary.scalar(k, x) for k, x in zip(values, tf.unstack(sums))]
+      )
+
   def _define_penalty(self):
     """Adapt the penalty to how far the policy has moved."""
     x, target = self._episodes, self._config.kl_target
@@ -215,13 +248,15 @@ class _Update:
           tf.reduce_sum(tf.abs(output.mean - x.mean)), self._comm
         )
       check = tf.Assert(moved > 0, ['policy should change'])
+      before = tf.identity(self._penalty)
       factor = penalty_factor(change, target)
       with tf.control_dependencies([check]):
-        new = self._penalty.assign(self._penalty * factor).op
+        new = self._penalty.assign(before * factor).op
       with tf.control_dependencies([new]):
         return tf.summary.merge(
           [
             tf.summary.scalar('kl_change', change),
+            tf.summary.scalar('current_penalty', before),
             tf.summary.scalar('penalty', tf.identity(self._penalty)),
           ]
         )

@@ -5,6 +5,7 @@ import json
 import types
 
 from agents import display
+from agents.tools import metrics
 from agents.tools.tf1 import tf
 
 HEADER = 'phase,global_step,mean_score,kl_change,penalty,wall_time'
@@ -36,6 +37,44 @@ def test_scores_after_a_kill(tmp_path):
   assert len(read(path)) == 1
 
 
+def summarize(**values):
+  """Serialised summary of scalars."""
+  values = [tf.Summary.Value(tag=k, simple_value=v) for k, v in values.items()]
+  return tf.Summary(value=values).SerializeToString()
+
+
+def show(**values):
+  """Line of an update; of the scalars some are replaced."""
+  scalars = {
+    'mean_return': 25.125,
+    'mean_value': 24,
+    'normalized_advantage': 1e-9,
+    'mean_value_loss': 0.5,
+    'mean_policy_loss': -0.01234,
+    'kl_change': 0.0131,
+    'current_penalty': 1,
+    'penalty': 1,
+    'kl_cutoff_episodes': 0,
+    **values,
+  }
+  tags = {f'a/update/{k}': v for k, v in scalars.items()}
+  return display.describe_update(metrics.read_scalars(summarize(**tags)))
+
+
+def test_line_of_an_update():
+  """What the original prints, with its words."""
+  assert show() == (
+    'return 25.1, value 24, normalized advantage 1e-09, value loss 0.5, '
+    'policy loss -0.0123, kl change 0.0131, current penalty 1'
+  )
+  assert show(penalty=1.5).endswith(', increase penalty to 1.5')
+  text = show(penalty=2 / 3, kl_cutoff_episodes=1.44)
+  assert 'penalty 1, decrease penalty to 0.667, kl cutoff! ' in text
+  assert text.endswith('kl cutoff! (1.44 episodes per epoch)')
+  # The rest of a summary, or one of an older version.
+  assert display.describe_update({'a/mean_score': 1.0}) == ''
+
+
 def run_phases(logdir):
   """One update and its evaluation, as the loop tells about them."""
   stream = io.StringIO()
@@ -44,12 +83,13 @@ def run_phases(logdir):
   train, eval_ = [
     types.SimpleNamespace(name=x, steps=20) for x in ('train', 'eval')
   ]
-  summary = tf.Summary(
-    value=[
-      tf.Summary.Value(tag='a/adjust_penalty/kl_change', simple_value=0.25),
-      tf.Summary.Value(tag='a/adjust_penalty/penalty', simple_value=1.5),
-    ]
-  ).SerializeToString()
+  summary = summarize(
+    **{
+      'a/adjust_penalty/kl_change': 0.25,
+      'a/adjust_penalty/penalty': 1.5,
+      'a/adjust_penalty/current_penalty': 1,
+    }
+  )
   shown.start_phase(train, 0, 0, 0, 0)
   shown.step(train, 20, 20)
   shown.score(train, 0, 20, 3.25)
@@ -68,6 +108,7 @@ def test_phases(tmp_path):
   assert 'Score 3.25. Update 1 train, step 20.' in output
   assert 'Score 4.00. Update 1 eval, step 40.' in output
   assert 'Saved some/path.' in output
+  assert 'Update 1, step 20: kl change 0.25, current penalty 1, inc' in output
   lines = read(tmp_path / 'scores.csv')
   assert lines[1:] == ['train,20,3.25,,', 'eval,40,4.0,0.25,1.5']
   (line,) = (tmp_path / 'metrics.jsonl').read_text().splitlines()

@@ -42,10 +42,14 @@ def test_files(finished):
   ]
   for phase, step, score in rows:
     assert f'Score {score:.2f}.' in output and f'{phase}, step {step}' in output
+  for number in (1, 2):
+    line = f'Update {number}, step {80 * number - 40}: return '
+    assert output.count(line) == 1
   keys = {
     key.split('/')[-1] for x in training_runs.metrics(logdir) for key in x
   }
   assert {'kl_change', 'penalty', 'mean_score', 'avg_policy_loss'} <= keys
+  assert {'mean_return', 'mean_value_loss', 'kl_cutoff_episodes'} <= keys
 
 
 def test_same_seed_same_scores(finished, tmp_path):

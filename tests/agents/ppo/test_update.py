@@ -79,6 +79,32 @@ def test_first_epoch(name):
   np.testing.assert_allclose(found['kl'], expected, 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize(
+  'name, epochs', [('moderate', 1), ('moderate', 3), ('cutoff_active', 1)]
+)
+def test_scalars_of_an_update(name, epochs):
+  """Means of what goes in and over the epochs, here without moving."""
+  data = golden.load(f'ppo/update_{name}')
+  update = recorded.Update(
+    data, optimizer=recorded.RecordGradients, update_epochs=epochs
+  )
+  with graphs.session() as sess:
+    update.load(sess)
+    written = recorded.scalars(sess.run(update.summary))
+  threshold = data['config_kl_target'] * data['config_kl_cutoff_factor']
+  for key, value in (
+    ('mean_return', data['return'].mean()),
+    ('mean_value', data['initial_value'].mean()),
+    ('normalized_advantage', data['normalized_advantage'].mean()),
+    ('mean_value_loss', data['initial_value_loss']),
+    ('mean_policy_loss', data['initial_policy_loss']),
+    ('kl_cutoff_episodes', (data['initial_kl_per_episode'] > threshold).sum()),
+    ('current_penalty', data['penalty_before']),
+  ):
+    np.testing.assert_allclose(written[key], value, 1e-4, 5e-5, err_msg=key)
+  assert name != 'cutoff_active' or written['kl_cutoff_episodes'] > 0
+
+
 @pytest.mark.parametrize('name', ['moderate', 'recurrent'])
 def test_inputs(name):
   """What the update is computed from; atol 5e-6."""
