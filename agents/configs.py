@@ -85,26 +85,39 @@ def pybullet_racecar():
 
 
 def pybullet_humanoid():
-  return dict(default(), env='HumanoidBulletEnv-v0', max_length=1000, steps=3e8)
-
-
-def pybullet_minitaur():
   from agents import environments
 
   return dict(
     default(),
-    env=functools.partial(environments.minitaur, duck=False),
+    # Unused, as in the original.
+    randomizer=environments.minitaur_randomizer,
+    env='HumanoidBulletEnv-v0',
     max_length=1000,
-    steps=3e7,
+    steps=3e8,
   )
 
 
+def pybullet_minitaur():
+  return _minitaur(duck=False)
+
+
 def pybullet_duck_minitaur():
+  return _minitaur(duck=True)
+
+
+def _minitaur(duck):
   from agents import environments
 
+  randomizer = environments.minitaur_randomizer
+  env = functools.partial(
+    environments.minitaur,
+    duck=duck,
+    accurate_motor_model_enabled=True,
+    motor_overheat_protection=True,
+    pd_control_enabled=True,
+    env_randomizer=randomizer,
+    render=False,
+  )
   return dict(
-    default(),
-    env=functools.partial(environments.minitaur, duck=True),
-    max_length=1000,
-    steps=3e7,
+    default(), randomizer=randomizer, env=env, max_length=1000, steps=3e7
   )

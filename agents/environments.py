@@ -4,6 +4,7 @@ Free of TensorFlow, as environments are built in processes of their own.
 """
 
 import functools
+import importlib
 
 from agents.tools import env_border
 from agents.tools import errors
@@ -98,37 +99,63 @@ def batch(config, num_agents, seed=None, num_workers=0):
   return vector_env.VectorEnv(constructors, config.max_length, num_workers)
 
 
-def minitaur(duck=False):
-  """Quadruped of PyBullet with an accurate motor model, randomised.
+def minitaur_randomizer():
+  """Create what changes masses, friction and battery in every episode."""
+  return _import_minitaur('env_randomizer').MinitaurEnvRandomizer()
+
+
+def minitaur(
+  duck: bool = False,
+  accurate_motor_model_enabled: bool = True,
+  motor_overheat_protection: bool = True,
+  pd_control_enabled: bool = True,
+  env_randomizer=minitaur_randomizer,
+  render: bool = False,
+):
+  """Create the quadruped of PyBullet.
 
   Args:
     duck: Let it carry a duck.
+    accurate_motor_model_enabled: Simulate the electrics of the motors.
+    motor_overheat_protection: Switch motors off after too much torque.
+    pd_control_enabled: Take actions for angles, which a controller follows.
+    env_randomizer: Function without arguments that creates a randomizer, so
+      that configurations stay plain data; None for the same robot always.
+    render: Open a window.
+
+  Returns:
+    Environment with the interface of `agents.tools.env_border`.
+
+  Raises:
+    UsageError: If PyBullet is missing.
   """
+  # The original looks for the class with the duck in the other module.
+  constructor = (
+    _import_minitaur('duck_gym_env').MinitaurBulletDuckEnv
+    if duck
+    else _import_minitaur('gym_env').MinitaurBulletEnv
+  )
+  with env_border.quietly():
+    env = constructor(
+      accurate_motor_model_enabled=accurate_motor_model_enabled,
+      motor_overheat_protection=motor_overheat_protection,
+      pd_control_enabled=pd_control_enabled,
+      env_randomizer=env_randomizer and env_randomizer(),
+      render=render,
+    )
+  return env_border.GymEnv(env)
+
+
+def _import_minitaur(name):
+  """Import a module of PyBullet about the minitaur."""
   try:
     with env_border.quietly():
-      from pybullet_envs.bullet import minitaur_duck_gym_env
-      from pybullet_envs.bullet import minitaur_env_randomizer
-      from pybullet_envs.bullet import minitaur_gym_env
+      return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
   except ImportError as error:
     raise errors.UsageError(
       f'The minitaur needs PyBullet, which cannot be imported ({error}): pip '
       f"install '{env_border.DISTRIBUTION}[pybullet]'."
     ) from None
-  # The original looks for the class with the duck in the other module.
-  constructor = (
-    minitaur_duck_gym_env.MinitaurBulletDuckEnv
-    if duck
-    else minitaur_gym_env.MinitaurBulletEnv
-  )
-  with env_border.quietly():
-    env = constructor(
-      accurate_motor_model_enabled=True,
-      motor_overheat_protection=True,
-      pd_control_enabled=True,
-      env_randomizer=minitaur_env_randomizer.MinitaurEnvRandomizer(),
-      render=False,
-    )
-  return env_border.GymEnv(env)
 
 
 def _check(env, name):

@@ -46,6 +46,7 @@ def find_config(name):
     key
     for key, value in vars(configs).items()
     if getattr(value, '__module__', '') == configs.__name__
+    and not key.startswith('_')
   ]
   if not name:
     raise errors.UsageError(

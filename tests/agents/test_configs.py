@@ -5,12 +5,20 @@ import functools
 import pytest
 
 from agents import configs
+from agents import environments
 from agents import networks
 from agents import ppo
 from agents import utility
 from agents.tools import AttrDict
 from agents.tools.tf1 import tf
 
+MINITAUR = dict(
+  accurate_motor_model_enabled=True,
+  motor_overheat_protection=True,
+  pd_control_enabled=True,
+  env_randomizer=environments.minitaur_randomizer,
+  render=False,
+)
 ENVS = {
   'pybullet_pendulum': ('InvertedPendulumBulletEnv-v0', 200, 5e7),
   'pybullet_doublependulum': ('InvertedDoublePendulumBulletEnv-v0', 1000, 5e7),
@@ -24,9 +32,14 @@ ENVS = {
   'pybullet_kuka_grasping': ('KukaBulletEnv-v0', 1000, 1e7),
   'pybullet_racecar': ('RacecarBulletEnv-v0', 10, 1e7),
   'pybullet_humanoid': ('HumanoidBulletEnv-v0', 1000, 3e8),
-  'pybullet_minitaur': (dict(duck=False), 1000, 3e7),
-  'pybullet_duck_minitaur': (dict(duck=True), 1000, 3e7),
+  'pybullet_minitaur': (dict(MINITAUR, duck=False), 1000, 3e7),
+  'pybullet_duck_minitaur': (dict(MINITAUR, duck=True), 1000, 3e7),
 }
+RANDOMIZED = (
+  'pybullet_humanoid',
+  'pybullet_minitaur',
+  'pybullet_duck_minitaur',
+)
 
 
 @pytest.mark.parametrize('name', ENVS)
@@ -40,11 +53,15 @@ def test_environments(name):
   else:
     assert config['env'] == env
   assert (config['max_length'], config['steps']) == (max_length, steps)
-  own = ('env', 'max_length', 'steps')
+  own = ('env', 'max_length', 'steps', 'randomizer')
   rest = [
     {k: v for k, v in x.items() if k not in own} for x in (config, default)
   ]
   assert rest[0] == rest[1]
+  if name in RANDOMIZED:
+    assert config['randomizer'] is environments.minitaur_randomizer
+  else:
+    assert 'randomizer' not in config
 
 
 def test_default():
@@ -91,7 +108,13 @@ def test_storing(tmp_path, name):
   assert list(loaded.policy_layers) == list(config.policy_layers)
   if name == 'pybullet_duck_minitaur':
     assert loaded.env.func is config.env.func
-    assert loaded.env.keywords == dict(duck=True)
+    assert loaded.env.keywords == config.env.keywords
+    assert loaded.randomizer is config.randomizer
+    text = (tmp_path / 'config.yaml').read_text()
+    for key, value in MINITAUR.items():
+      if not callable(value):
+        assert f'    {key}: {str(value).lower()}\n' in text
+    assert text.count('agents.environments:minitaur_randomizer') == 2
   assert loaded.weight_summaries == config.weight_summaries
   with pytest.raises(RuntimeError):
     loaded.steps = 1

@@ -2,6 +2,7 @@
 
 import random
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -63,6 +64,27 @@ def test_minitaur(duck):
   assert observ.shape == (28,) and np.isfinite(reward)
   assert isinstance(done, bool) and isinstance(info, dict)
   env.close()
+
+
+def test_minitaur_takes_its_arguments(monkeypatch):
+  """Also from `config.yaml`; without a randomizer all episodes are alike."""
+  given = {}
+
+  class Minitaur:
+    def __init__(self, **kwargs):
+      given.update(kwargs)
+
+  module = types.SimpleNamespace(MinitaurBulletEnv=Minitaur)
+  monkeypatch.setattr(environments, '_import_minitaur', lambda name: module)
+  monkeypatch.setattr(environments.env_border, 'GymEnv', lambda env: env)
+  environments.minitaur(pd_control_enabled=False, env_randomizer=None)
+  assert given == dict(
+    accurate_motor_model_enabled=True,
+    motor_overheat_protection=True,
+    pd_control_enabled=False,
+    env_randomizer=None,
+    render=False,
+  )
 
 
 CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]

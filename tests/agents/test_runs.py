@@ -184,6 +184,7 @@ def test_optimizers_that_need_a_learning_rate_only():
     (None, 'must specify a configuration'),
     ('pybullet_pendulun', 'Did you mean pybullet_pendulum'),
     ('functools', 'is unknown'),
+    ('_minitaur', 'is unknown'),
     ('default', 'names no environment'),
   ],
 )
