@@ -8,11 +8,13 @@ import sys
 
 from agents.tools import attr_dict
 from agents.tools import batch_env as batch_env_lib
+from agents.tools import errors
 from agents.tools import external_batch_env
 from agents.tools import files
 from agents.tools import in_graph_batch_env
 from agents.tools import mpi_ops
 from agents.tools import plain_data
+from agents.tools import saver as saver_lib
 from agents.tools import simulate
 from agents.tools.tf1 import tf
 
@@ -184,7 +186,7 @@ def define_saver(exclude=None, **kwargs):
   ]
   kwargs.setdefault('keep_checkpoint_every_n_hours', 5)
   kwargs.setdefault('save_relative_paths', True)
-  return tf.train.Saver(variables, **kwargs)
+  return saver_lib.Saver(variables, **kwargs)
 
 
 def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
@@ -200,6 +202,7 @@ def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
   Raises:
     ValueError: If `resume` is True without a checkpoint to resume.
     RuntimeError: If `resume` is False, but a checkpoint exists.
+    UsageError: If the checkpoint does not have these variables.
   """
   sess.run(
     [tf.global_variables_initializer(), tf.local_variables_initializer()]
@@ -216,8 +219,25 @@ def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
     raise RuntimeError(f'Found unexpected checkpoint {path}.')
   if resume and not path:
     raise ValueError(f'There is no checkpoint to resume in {logdir}.')
-  if path:
+  if not path:
+    return
+  try:
     saver.restore(sess, path)
+  except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+    raise errors.UsageError(
+      f'The checkpoint {path} does not fit this version or these settings '
+      f'({_find_cause(error)}); begin a new run, or go back to those that it '
+      'was written with.'
+    ) from None
+
+
+def _find_cause(error):
+  """Part of a message of TensorFlow that names the variable."""
+  match = re.search(
+    r'Key \S+ not found|shapes? .* expected .*|tensor_name = .*',
+    str(error),
+  )
+  return match.group() if match else str(error).strip().splitlines()[0]
 
 
 def latest_checkpoint(logdir):

@@ -34,25 +34,51 @@ _FLAGS = {
 
 
 def visualize(
-  logdir,
-  outdir,
-  num_agents,
-  num_episodes,
-  checkpoint=None,
-  env_processes=True,
-):
-  """Play episodes with the mean actions of a policy.
+  logdir: str,
+  outdir: str,
+  num_agents: int,
+  num_episodes: int,
+  checkpoint: str | None = None,
+  env_processes: bool = True,
+) -> list[str]:
+  """Play episodes with the mean actions of a policy, and write videos.
 
   Args:
     logdir: Folder of the run.
     outdir: Folder for the videos and `episodes.jsonl`.
     num_agents: Number of environments that play at once.
-    num_episodes: Number of episodes; a multiple of the environments.
+    num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
 
-  Yields:
-    Dicts with `video`, `return` and `length` of the episodes.
+  Returns:
+    Paths of the videos, one per episode; fewer if the user asks to stop.
+
+  Raises:
+    UsageError: If there is no run or no checkpoint.
+  """
+  outdir = os.path.expanduser(outdir)
+  episodes = play(
+    logdir, outdir, num_agents, num_episodes, checkpoint, env_processes
+  )
+  return [os.path.join(outdir, x['video']) for x in episodes]
+
+
+def play(
+  logdir: str,
+  outdir: str,
+  num_agents: int,
+  num_episodes: int,
+  checkpoint: str | None = None,
+  env_processes: bool = True,
+) -> list[dict]:
+  """Do what `visualize` does, for callers that want the scores, too.
+
+  Args:
+    logdir: See `visualize`; also the other arguments.
+
+  Returns:
+    List of dicts with `video` (a name), `return` and `length` of the episodes.
 
   Raises:
     UsageError: If there is no run or no checkpoint.
@@ -83,7 +109,9 @@ def visualize(
       loop = _define_loop(
         graph, per_agent * num_agents * (config.max_length + 1)
       )
-      yield from _play(loop, logdir, outdir, checkpoint, num_episodes)
+      return _play(
+        loop, find_variables(graph), logdir, outdir, checkpoint, num_episodes
+      )
     finally:
       batch_env.close()
 
@@ -122,7 +150,7 @@ def main(argv=None):
   files.check_writable(outdir)
   with stopping.handle_signals():
     scores = []
-    for episode in visualize(
+    for episode in play(
       logdir,
       outdir,
       args.num_agents,
@@ -187,8 +215,31 @@ def _define_loop(graph, eval_steps):
   return loop
 
 
-def _play(loop, logdir, outdir, checkpoint, num_episodes):
+def find_variables(graph) -> list:
+  """Find the variables to restore for playing.
+
+  The others may have other names or shapes, such as the slots of an optimiser.
+  The step of the training would end the loop before it begins.
+
+  Args:
+    graph: Object of `agents.utility.define_simulation_graph`.
+  """
+  from agents.tools.tf1 import tf
+
+  # Own algorithms need not tell what only training reads.
+  unread = list(getattr(graph.algo, 'training_variables', ()))
+  names = {x.name for x in [graph.step, *unread]}
+  return [
+    x
+    for x in tf.global_variables()
+    if x.name not in names and '_temporary' not in x.name
+  ]
+
+
+def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
+  """Run the loop until enough episodes are over; returns their dicts."""
   from agents import utility
+  from agents.tools import saver
   from agents.tools.tf1 import tf
 
   report = os.path.join(outdir, 'episodes.jsonl')
@@ -200,13 +251,13 @@ def _play(loop, logdir, outdir, checkpoint, num_episodes):
     return len(episodes) >= num_episodes or stopping.requested()
 
   loop.should_stop = finished
-  # The step of the training would end the loop before it begins.
-  saver = utility.define_saver(exclude=(r'.*_temporary.*', r'global_step'))
   with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
-    utility.initialize_variables(sess, saver, logdir, checkpoint, resume=True)
+    utility.initialize_variables(
+      sess, saver.Saver(variables), logdir, checkpoint, resume=True
+    )
     for _ in loop.run(sess, None):
       pass
-    yield from episodes[:num_episodes]
+  return episodes[:num_episodes]
 
 
 class _Lines:

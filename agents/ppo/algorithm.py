@@ -8,6 +8,7 @@ from agents.ppo import normalize
 from agents.ppo import update
 from agents.ppo import utility
 from agents.tools import mpi_ops
+from agents.tools import saver
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -85,6 +86,8 @@ class PPOAlgorithm:
         trainable=False,
       )
     self._optimizer = config.optimizer(config.learning_rate)
+    outer = tf.get_variable_scope().name
+    self._optimizer_scope = f'{outer}/{saver.OPTIMIZER}/'.lstrip('/')
 
   def begin_episode(self, agent_indices):
     """Forget the recurrent states and unfinished episodes of some agents.
@@ -164,6 +167,21 @@ class PPOAlgorithm:
   def filters(self):
     """`StreamingNormalize` of observations and of rewards."""
     return self._observ_filter, self._reward_filter
+
+  @property
+  def stored(self):
+    """`EpisodeMemory` of finished episodes, and variable of their number."""
+    return self._memory, self._memory_index
+
+  @property
+  def training_variables(self):
+    """Variables that only training reads: memory, penalty, optimiser."""
+    return [
+      *self._memory.variables,
+      self._memory_index,
+      self._penalty,
+      *self._optimizer.variables(),
+    ]
 
   def experience(
     self, agent_indices, observ, action, reward, unused_done, unused_nextob
@@ -394,4 +412,5 @@ class PPOAlgorithm:
         self._penalty,
         self._config,
         self._comm,
+        self._optimizer_scope,
       )

@@ -38,6 +38,11 @@ class EpisodeMemory:
         for index, element in enumerate(template)
       ]
 
+  @property
+  def variables(self):
+    """List of the lengths and the buffers."""
+    return [self._length, *self._buffers]
+
   def length(self, rows=None):
     """Lengths of the episodes in some rows int32 [rows], all by default."""
     return tf.gather(self._length, self._rows(rows))

@@ -4,6 +4,7 @@ import collections
 
 from agents.ppo import utility
 from agents.tools import mpi_ops
+from agents.tools import saver
 from agents.tools.tf1 import tf
 
 Episodes = collections.namedtuple(
@@ -11,7 +12,15 @@ Episodes = collections.namedtuple(
 )
 
 
-def define_update(episodes, network, optimizer, penalty, config, comm=None):
+def define_update(
+  episodes,
+  network,
+  optimizer,
+  penalty,
+  config,
+  comm=None,
+  scope=f'{saver.OPTIMIZER}/',
+):
   """Improve policy and value by full-batch epochs, then adapt the penalty.
 
   Source: Schulman et al. (2017), arXiv:1707.06347, section 4.
@@ -25,11 +34,15 @@ def define_update(episodes, network, optimizer, penalty, config, comm=None):
     penalty: Variable of the weight of the divergence.
     config: AttrDict, see `agents.configs`.
     comm: MPI communicator; sums run over the episodes of all processes then.
+    scope: Name scope of the variables of the optimiser, ending in a slash.
+      Checkpoints need names that do not depend on the place in the graph.
 
   Returns:
     Serialised summary.
   """
-  return _Update(episodes, network, optimizer, penalty, config, comm).define()
+  return _Update(
+    episodes, network, optimizer, penalty, config, comm, scope
+  ).define()
 
 
 def penalty_factor(change, target):
@@ -53,13 +66,16 @@ class _Update:
   original; masks only zero what lies past the end.
   """
 
-  def __init__(self, episodes, network, optimizer, penalty, config, comm):
+  def __init__(
+    self, episodes, network, optimizer, penalty, config, comm, scope
+  ):
     self._episodes = episodes
     self._network = network
     self._optimizer = optimizer
     self._penalty = penalty
     self._config = config
     self._comm = comm
+    self._scope = scope
     self._horizon = episodes.reward.shape.as_list()[1]
     self._count = float(config.update_every)
     self._cutoff_threshold = config.kl_target * config.kl_cutoff_factor
@@ -169,7 +185,8 @@ class _Update:
       gradients[name] = [(x, y) for x, y in found if x is not None]
     if self._comm:
       gradients = self._add_over_processes(gradients)
-    apply = self._optimizer.apply_gradients(_add_up(gradients.values()))
+    with tf.name_scope(self._scope):
+      apply = self._optimizer.apply_gradients(_add_up(gradients.values()))
     with tf.control_dependencies([apply]):
       summary = tf.cond(
         tf.equal(index, middle),

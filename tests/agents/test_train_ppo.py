@@ -211,15 +211,10 @@ def test_exit_code_of_the_program(tmp_path):
   assert result.output.strip().splitlines()[-1].startswith('Error: ')
 
 
-def prepare(**settings):
-  params = {**training_runs.SMALL, 'env': 'Pendulum-v1', **settings}
-  return runs.prepare('default', overrides=params)
-
-
 def test_training_without_a_folder(tmp_path, monkeypatch):
   """With a recurrent policy, on PyBullet; nothing is written."""
   monkeypatch.chdir(tmp_path)
-  config = prepare(
+  config = training_runs.config(
     network='recurrent_gaussian', steps=40, env='InvertedPendulumBulletEnv-v0'
   )
   scores = list(train_ppo.train(config, False))
@@ -241,7 +236,7 @@ def test_training_with_zeros_and_another_optimizer():
 def test_agents_that_cannot_be_shared():
   comm = types.SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 3)
   with pytest.raises(errors.UsageError, match='cannot share 2 agents evenly'):
-    next(train_ppo.train(prepare(), False, comm))
+    next(train_ppo.train(training_runs.config(), False, comm))
 
 
 def test_videos(capsys, finished, tmp_path):
@@ -261,6 +256,12 @@ def test_videos(capsys, finished, tmp_path):
   assert output.count('20 steps') == 2
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
   assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
+  # As a function, which plays at once and tells where the videos are.
+  paths = visualize_ppo.visualize(
+    str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
+  )
+  assert paths == [str(outdir / 'more' / 'agent1-episode-1.mp4')]
+  assert os.path.getsize(paths[0]) > 1000
 
 
 def test_bad_input_for_videos(capsys, finished, tmp_path):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+from agents import runs
 from tests import golden
 
 Result = collections.namedtuple('Result', 'code, output')
@@ -30,6 +31,12 @@ def command(logdir, params=None, args=(), env='Pendulum-v1'):
   result = ['-m', 'agents.train_ppo', '--config=default', f'--env={env}']
   result += [f'--params={params}', *args]
   return result + ([f'--logdir={logdir}'] if logdir else [])
+
+
+def config(**settings):
+  """Configuration of a run on the pendulum that keeps nothing."""
+  overrides = {**SMALL, 'env': 'Pendulum-v1', **settings}
+  return runs.prepare('default', overrides=overrides)
 
 
 def start(*args, prefix=(), **environ):

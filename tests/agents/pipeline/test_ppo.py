@@ -169,14 +169,9 @@ class Reference:
 
 
 def find_variables():
-  """Dict from short name to variable, of all that agent and reference share.
-
-  The powers of Adam are named after the place in the graph.
-  """
+  """Dict from short name to variable, of all that agent and reference share."""
   return {
-    x.op.name.removeprefix('agent/')
-    if '/beta' not in x.op.name
-    else x.op.name.rpartition('/')[2]: x
+    x.op.name.removeprefix('agent/'): x
     for x in tf.global_variables()
     if not re.search('_temporary|memory', x.op.name)
   }

@@ -1,0 +1,93 @@
+"""What checkpoints of PPO hold, with one and with several processes."""
+
+import os
+import types
+
+import pytest
+
+from agents import train_ppo
+from agents import utility
+from agents import visualize_ppo
+from agents.tools import errors
+from agents.tools.tf1 import tf
+from tests.agents import training_runs
+
+TEMPORARY = (r'.*_temporary.*',)
+
+
+def define_graph(processes=1):
+  """Graph of a training run, and a saver of what outlives it."""
+  comm = types.SimpleNamespace(
+    Get_rank=lambda: 0, Get_size=lambda: processes, allgather=None
+  )
+  config = training_runs.config(num_agents=2 * processes)
+  tf.reset_default_graph()
+  batch_env = utility.define_batch_env(
+    lambda: train_ppo._create_environment(config), 2, False
+  )
+  graph = utility.define_simulation_graph(
+    batch_env, config.algorithm, config, comm
+  )
+  return graph, utility.define_saver(TEMPORARY)
+
+
+def names():
+  """Names of the global variables that checkpoints hold."""
+  found = [x.op.name for x in tf.global_variables()]
+  return {x for x in found if '_temporary' not in x}
+
+
+def test_names_do_not_depend_on_the_number_of_processes():
+  define_graph(1)
+  single = names()
+  define_graph(3)
+  assert names() == single
+  assert {'optimizer/beta1_power', 'optimizer/beta2_power'} <= single
+
+
+@pytest.mark.parametrize(
+  'place', ['simulate/cond_2/end_episode/cond/cond', 'synchronize/cond/cond']
+)
+def test_earlier_names_of_the_optimizer(tmp_path, place):
+  """They told where in the graph the optimiser is."""
+  _, saver = define_graph()
+  powers = [x for x in tf.global_variables() if '_power' in x.op.name]
+  assert len(powers) == 2
+  earlier = {
+    x.op.name.replace('optimizer', f'{place}/training/scan_1'): x
+    for x in tf.global_variables()
+    if '_temporary' not in x.op.name
+  }
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, saver, None)
+    for index, variable in enumerate(powers):
+      variable.load(0.1 * (index + 1), sess)
+    tf.train.Saver(earlier).save(sess, str(tmp_path / 'model.ckpt'), 7)
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, saver, str(tmp_path))
+    assert sess.run(powers) == pytest.approx([0.1, 0.2])
+
+
+def test_checkpoint_that_does_not_fit(tmp_path):
+  """One sentence with the file and the name that is missing."""
+  graph, saver = define_graph()
+  with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    tf.train.Saver({'global_step': graph.step}).save(
+      sess, str(tmp_path / 'model.ckpt'), 7
+    )
+  with tf.Session() as sess, pytest.raises(errors.UsageError) as error:
+    utility.initialize_variables(sess, saver, str(tmp_path))
+  text = str(error.value)
+  assert os.path.join(tmp_path, 'model.ckpt-7') in text and '\n' not in text
+  assert 'not found' in text
+
+
+def test_playing_restores_nothing_that_only_training_reads():
+  graph, _ = define_graph()
+  kept = {x.op.name for x in visualize_ppo.find_variables(graph)}
+  assert {x.op.name for x in tf.trainable_variables()} <= kept
+  assert 'normalize_observ/mean' in kept and 'global_step' not in kept
+  for name in kept:
+    assert not name.startswith(('optimizer', 'memory')), name
+    assert 'Adam' not in name and '_temporary' not in name
