@@ -241,24 +241,47 @@ def _run(loop, graph, config, total, comm):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
   from agents import utility
-  from agents.tools import mpi_ops
   from agents.tools.tf1 import tf
 
   logging.getLogger('agents.train_ppo').info(
     'Graph contains %s trainable weights.', f'{tools.count_weights():,}'
   )
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
-  several = comm is not None and comm.Get_size() > 1
-  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
-  if several:
-    loop.should_stop = lambda: comm.allreduce(int(stopping.requested())) > 0
+  share = _define_sharing(loop, graph, config, comm)
   with tf.Session(config=_session_options()) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
-    broadcast(sess)
+    share(sess)
     before = sess.run(graph.step)
     yield from loop.run(sess, saver, total)
     if sess.run(graph.step) > before:
       loop.save(sess)
+
+
+def _define_sharing(loop, graph, config, comm):
+  """Let several processes begin, save and stop together.
+
+  Returns:
+    Function from a session; all processes have the values of the first one
+    after it, and the first one has the stored episodes.
+  """
+  from agents.ppo import gathering
+  from agents.tools import mpi_ops
+  from agents.tools.tf1 import tf
+
+  if comm is None or comm.Get_size() == 1:
+    return lambda sess: None
+  loop.agree = lambda value: comm.allreduce(int(value)) > 0
+  loop.should_stop = lambda: loop.agree(stopping.requested())
+  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
+  episodes = gathering.Gathering(*graph.algo.stored, comm)
+  if config.logdir:
+    loop.checkpoint_scope = episodes.gathered
+
+  def share(sess):
+    broadcast(sess)
+    episodes.keep_once(sess)
+
+  return share
 
 
 def _session_options():

@@ -1,5 +1,6 @@
 """Execute operations in a loop and coordinate logging and checkpoints."""
 
+import contextlib
 import logging
 import os
 
@@ -21,6 +22,10 @@ class Loop(phases.PhaseMachine):
     log: Bool placeholder, True when summaries should be computed.
     report: Bool placeholder, True when the mean score is due.
     reset: Bool placeholder, True at the beginning of a phase.
+
+  Attributes:
+    checkpoint_scope: Function from the session to a context in which
+      checkpoints are written, also when this process writes none.
   """
 
   def __init__(self, logdir, step=None, log=None, report=None, reset=None):
@@ -34,6 +39,7 @@ class Loop(phases.PhaseMachine):
     self._report = tf.placeholder(tf.bool) if report is None else report
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
     self._saver = None
+    self.checkpoint_scope = contextlib.nullcontext
 
   def add_phase(
     self,
@@ -125,11 +131,12 @@ class Loop(phases.PhaseMachine):
     return steps_in < max(phase.batch_size for phase in self._phases)
 
   def _store_checkpoint(self, sess, global_step):
-    if not self._logdir or not self._saver:
-      return None
-    tf.gfile.MakeDirs(self._logdir)
-    filename = os.path.join(self._logdir, 'model.ckpt')
-    return self._saver.save(sess, filename, global_step)
+    with self.checkpoint_scope(sess):
+      if not self._logdir or not self._saver:
+        return None
+      tf.gfile.MakeDirs(self._logdir)
+      filename = os.path.join(self._logdir, 'model.ckpt')
+      return self._saver.save(sess, filename, global_step)
 
   def _define_step(self, done, score, summary):
     """Tensors for the summary, the mean score, and the new global step."""

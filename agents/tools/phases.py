@@ -74,6 +74,8 @@ class PhaseMachine:
       the phases; None for never.
     should_stop: Function that tells whether to end before the next execution;
       by default whether the user has asked for it.
+    agree: Function from a bool, which may differ between processes that run
+      the same phases together, to one that does not.
   """
 
   def __init__(self, logdir):
@@ -82,6 +84,7 @@ class PhaseMachine:
     self._observers = []
     self.checkpoint_secs = None
     self.should_stop = stopping.requested
+    self.agree = bool
 
   def add_observer(self, observer):
     """Tell an `Observer` what happens from now on."""
@@ -140,8 +143,8 @@ class PhaseMachine:
         made = global_step - before
         self._notify('step', phase, made, global_step)
         if due['checkpoint'] or (
-          self._out_of_date(last_checkpoint)
-          and self._may_checkpoint(global_step)
+          self._may_checkpoint(global_step)
+          and self.agree(self._out_of_date(last_checkpoint))
         ):
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
