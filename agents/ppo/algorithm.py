@@ -5,6 +5,7 @@ import functools
 
 from agents.ppo import memory
 from agents.ppo import normalize
+from agents.ppo import summaries
 from agents.ppo import update
 from agents.ppo import utility
 from agents.tools import mpi_ops
@@ -133,7 +134,7 @@ class PPOAlgorithm:
         )
       summary = tf.cond(
         self._should_log,
-        lambda: self._define_action_summaries(output, action),
+        lambda: summaries.summarize_actions(output, action),
         str,
       )
       with tf.control_dependencies(remember):
@@ -273,16 +274,6 @@ class PPOAlgorithm:
     )
     return output, action
 
-  def _define_action_summaries(self, output, action):
-    return tf.summary.merge(
-      [
-        tf.summary.histogram('mean', output.mean[:, 0]),
-        tf.summary.histogram('std', tf.exp(output.logstd[:, 0])),
-        tf.summary.histogram('action', action[:, 0]),
-        tf.summary.histogram('logprob', output.policy.log_prob(action)[:, 0]),
-      ]
-    )
-
   def _define_experience(self, agent_indices, observ, action, reward):
     observ_summary = self._observ_filter.update(observ)
     # Messages between processes need an order.
@@ -302,29 +293,20 @@ class PPOAlgorithm:
         ),
         agent_indices,
       )
-    with tf.control_dependencies([append]):
-      return tf.cond(
-        self._should_log,
-        lambda: self._define_experience_summaries(
-          filters, observ, action, reward
-        ),
-        str,
+
+    def summarize():
+      size = tf.identity(self._memory_index)
+      return tf.summary.merge(
+        [
+          filters,
+          summaries.summarize_experience(
+            self.filters, size, observ, action, reward
+          ),
+        ]
       )
 
-  def _define_experience_summaries(self, filters, observ, action, reward):
-    normalized_observ = self._observ_filter.transform(observ)
-    normalized_reward = tf.reduce_mean(self._reward_filter.transform(reward))
-    return tf.summary.merge(
-      [
-        filters,
-        self._observ_filter.summary(),
-        self._reward_filter.summary(),
-        tf.summary.scalar('memory_size', tf.identity(self._memory_index)),
-        tf.summary.histogram('normalized_observ', normalized_observ),
-        tf.summary.histogram('action', action),
-        tf.summary.scalar('normalized_reward', normalized_reward),
-      ]
-    )
+    with tf.control_dependencies([append]):
+      return tf.cond(self._should_log, summarize, str)
 
   def _define_end_episode(self, agent_indices):
     space = self._config.update_every - self._memory_index
