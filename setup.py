@@ -86,6 +86,7 @@ setuptools.setup(
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
     'joblib>=1.4',
+    'filelock>=3.12',
     'pillow>=10',
     'matplotlib>=3.8',
     'scikit-image>=0.24',

@@ -1,15 +1,16 @@
 """Folders of PPO runs: which one to continue, and with what configuration."""
 
-import datetime
+import contextlib
 import glob
 import inspect
-import logging
 import math
 import os
 import re
 
+from agents import run_folders
 from agents.tools import errors
 from agents.tools import files
+from agents.tools import plain_data
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
@@ -60,11 +61,33 @@ def find_config(name):
   return getattr(configs, name)
 
 
+@contextlib.contextmanager
+def claim(name, logdir=None, timestamp=None, overrides=None):
+  """Do what `prepare` does, and keep other processes away from the run.
+
+  The folder of a new run is created.
+
+  Args:
+    name: See `prepare`; also the other arguments.
+
+  Yields:
+    Tuple of the configuration, and a sentence that says which run this is and
+    why.
+
+  Raises:
+    UsageError: See `prepare`; also if nothing can be written there.
+  """
+  with contextlib.ExitStack() as held:
+    yield _prepare(name, logdir, timestamp, overrides, held)
+
+
 def prepare(name, logdir=None, timestamp=None, overrides=None):
   """Choose the folder of a run and put its configuration together.
 
-  A folder without a timestamp is searched for runs of this configuration; the
-  newest one that is not finished is continued. Nothing is written.
+  A folder without a timestamp is searched for runs of this configuration: the
+  newest one is continued that has the same settings, is not finished, and that
+  no other process works on. The number of steps may differ. Without such a run
+  there is a new one. Nothing is written.
 
   Args:
     name: Name of the configuration.
@@ -78,23 +101,7 @@ def prepare(name, logdir=None, timestamp=None, overrides=None):
   Raises:
     UsageError: If an argument is wrong or does not fit the stored run.
   """
-  overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
-  constructor = find_config(name)
-  run = logdir and _choose_folder(
-    os.path.abspath(os.path.expanduser(logdir)), name, timestamp, overrides
-  )
-  if run and os.path.exists(os.path.join(run, 'config.yaml')):
-    config = _resume(run, overrides)
-  else:
-    config = AttrDict(constructor())
-    _apply(config, overrides)
-  if not config.env:
-    raise errors.UsageError(
-      f'Configuration {name} names no environment; give one with --env, such '
-      'as --env=Pendulum-v1.'
-    )
-  with config.unlocked:
-    config.logdir = run
+  config, _ = _prepare(name, logdir, timestamp, overrides)
   return config
 
 
@@ -142,24 +149,60 @@ def last_step(run):
   return max(steps)
 
 
-def _choose_folder(logdir, name, timestamp, overrides):
-  if timestamp:
-    return os.path.join(logdir, f'{timestamp}-{name}')
-  pattern = os.path.join(glob.escape(logdir), f'*-{name}', 'config.yaml')
-  runs = sorted(os.path.dirname(x) for x in glob.glob(pattern))
-  for run in reversed(runs):
-    config = _read(run)
-    _apply(config, {k: v for k, v in overrides.items() if k == 'steps'})
-    if last_step(run) < total_steps(config):
-      return run
-    logging.getLogger(__name__).info(
-      'The run in %s is finished; starting another one. To train it for '
-      'longer, raise --steps.',
-      run,
+def _prepare(name, logdir, timestamp, overrides, held=None):
+  """Configuration of a run, and why it is this one; see `run_folders`."""
+  overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
+  config = AttrDict(find_config(name)())
+  _apply(config, overrides)
+  run, exists, reason = None, False, 'Start a run without --logdir.'
+  if logdir:
+    logdir = os.path.abspath(os.path.expanduser(logdir))
+    if timestamp:
+      run, exists, reason = run_folders.choose_named(
+        logdir, name, timestamp, held
+      )
+    else:
+      run, exists, reason = run_folders.choose(
+        logdir, name, lambda x: _find_obstacle(x, config, overrides), held
+      )
+  if exists:
+    config = _resume(run, overrides)
+  if not config.env:
+    raise errors.UsageError(
+      f'Configuration {name} names no environment; give one with --env, such '
+      'as --env=Pendulum-v1.'
     )
-    break
-  now = datetime.datetime.now().strftime('%Y%m%dT%H%M%S')
-  return os.path.join(logdir, f'{now}-{name}')
+  with config.unlocked:
+    config.logdir = run
+  return config, reason
+
+
+def _find_obstacle(run, config, overrides):
+  """Why a command cannot continue a run; None if it can."""
+  stored = _read_plain(run)
+  wanted = plain_data.to_plain(config)
+  # Settings of later versions do not count, unless the user gives them.
+  keys = set(stored) | (set(wanted) & set(overrides))
+  different = [
+    _describe(key, stored.get(key), wanted.get(key))
+    for key in sorted(keys - set(_FREE_ON_RESUME))
+    if stored.get(key) != wanted.get(key)
+  ]
+  if different:
+    return f'has other settings ({", ".join(different)})'
+  stored = AttrDict(stored)
+  if 'steps' in overrides:
+    stored['steps'] = config.steps
+  if last_step(run) >= total_steps(stored):
+    return 'is finished (to train it for longer, raise --steps)'
+  return None
+
+
+def _describe(key, was, wanted):
+  if any(isinstance(x, (dict, list)) for x in (was, wanted)):
+    return key
+  was, wanted = ('unset' if x is None else x for x in (was, wanted))
+  return f'{key} {was} instead of {wanted}'
 
 
 def _resume(run, overrides):
@@ -178,6 +221,15 @@ def _resume(run, overrides):
       f'{", ".join(changed)} away to continue it, or use another logdir.'
     )
   return config
+
+
+def _read_plain(run):
+  """Dict of the stored configuration; imports nothing that it refers to."""
+  try:
+    values = files.read_yaml(os.path.join(run, 'config.yaml'))
+  except ValueError:
+    values = None
+  return values if isinstance(values, dict) else dict(_read(run))
 
 
 def _read(run):
@@ -278,13 +330,3 @@ def check_env(config):
   close = getattr(env, 'close', None)
   if close:
     close()
-
-
-def check_folder(config):
-  """Create the folder of the run, if there is one.
-
-  Raises:
-    UsageError: If nothing can be written there.
-  """
-  if config.logdir:
-    files.check_writable(config.logdir)

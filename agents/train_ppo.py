@@ -4,10 +4,12 @@ Example:
 
   python -m agents.train_ppo --config=pybullet_pendulum --logdir=~/logdir
 
-The same command continues a run that was stopped or killed. Several processes
-share the work with mpirun -n N python -m agents.train_ppo ...
+The same command continues a run that was stopped or killed; another --seed or
+other parameters begin another run. Several processes share the work with
+mpirun -n N python -m agents.train_ppo ...
 """
 
+import contextlib
 import logging
 import os
 import sys
@@ -19,6 +21,7 @@ from agents.tools import files
 from agents.tools import flags
 from agents.tools import graph_errors
 from agents.tools import mpi
+from agents.tools import plain_data
 from agents.tools import stopping
 
 _FLAGS = {
@@ -26,8 +29,9 @@ _FLAGS = {
   'timestamp': (
     str,
     None,
-    'Time in the name of the run. By default the newest run that is not '
-    'finished is continued, or a new one begun.',
+    'Time in the name of the run. By default the newest run is continued that '
+    'has the same settings (--steps aside), is not finished, and that no other '
+    'process works on; without such a run, a new one begins.',
   ),
   'config': (str, None, 'Name of the configuration, see agents/configs.py.'),
   'env_processes': (bool, True, 'Step environments in processes of their own.'),
@@ -69,6 +73,10 @@ def train(config, env_processes, comm=None, observers=None, batch_env=None):
 
   rank, size = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
   _check_numbers(config, size)
+  if config.update_every % config.num_agents:
+    logging.getLogger('agents.train_ppo').warning(
+      'Number of agents should divide episodes per update.'
+    )
   own = config.num_agents // size
   first_step = runs.last_step(config.logdir) if config.logdir else 0
   seed = config.seed
@@ -119,15 +127,18 @@ def main(argv=None):
   for name in ('env', 'seed', 'steps'):
     if getattr(args, name) is not None:
       overrides[name] = getattr(args, name)
-  runs.find_config(args.config)
-  config = None
-  if comm.Get_rank() == 0:
-    config = runs.prepare(args.config, args.logdir, args.timestamp, overrides)
-    runs.check_env(config)
-    runs.check_folder(config)
-  config = comm.bcast(config)
-  with stopping.handle_signals():
-    _train_and_report(config, args.env_processes, comm)
+  run = args.config, args.logdir, args.timestamp, overrides
+  config = reason = None
+  with contextlib.ExitStack() as stack:
+    if comm.Get_rank() == 0:
+      # Nothing is written for a command that cannot work.
+      config = runs.prepare(*run)
+      _check_numbers(config, comm.Get_size())
+      runs.check_env(config)
+      config, reason = stack.enter_context(runs.claim(*run))
+    config = comm.bcast(config)
+    stack.enter_context(stopping.handle_signals())
+    _train_and_report(config, reason, args.env_processes, comm)
     stopping.check()
 
 
@@ -157,7 +168,7 @@ def run(argv=None):
   return entry.run(lambda: main(argv))
 
 
-def _train_and_report(config, env_processes, comm):
+def _train_and_report(config, reason, env_processes, comm):
   from agents import display
   from agents import utility
 
@@ -168,13 +179,12 @@ def _train_and_report(config, env_processes, comm):
       pass
     return
   log = logging.getLogger('agents.train_ppo')
-  existing = config.logdir and os.path.exists(
-    os.path.join(config.logdir, 'config.yaml')
-  )
-  if existing:
-    log.info('Continue the run in %s.', config.logdir)
-  if not existing or runs.last_step(config.logdir) < runs.total_steps(config):
+  log.info('%s', reason)
+  filename = config.logdir and os.path.join(config.logdir, 'config.yaml')
+  if not filename or not os.path.exists(filename):
     utility.save_config(config, config.logdir)
+  elif runs.last_step(config.logdir) < runs.total_steps(config):
+    files.write_yaml(filename, plain_data.to_plain(config))
   if comm.Get_size() > 1:
     log.info('%d processes train together.', comm.Get_size())
 
@@ -310,10 +320,6 @@ def _check_numbers(config, size):
   if not config.max_length:
     raise errors.UsageError(
       'Parameter max_length is missing; PPO has to know the longest episode.'
-    )
-  if config.update_every % config.num_agents:
-    logging.getLogger('agents.train_ppo').warning(
-      'Number of agents should divide episodes per update.'
     )
 
 

@@ -1,6 +1,7 @@
 """Files that are either complete or absent, and plain YAML in them."""
 
 import contextlib
+import logging
 import os
 import uuid
 
@@ -65,6 +66,30 @@ def check_writable(logdir: str) -> None:
       f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '
       'another folder.'
     ) from None
+
+
+def try_lock(filename: str):
+  """Lock a file, which is created if needed, unless another process has it.
+
+  The lock ends with `release`, or with this process, however that ends.
+
+  Returns:
+    The held `filelock.FileLock`, or None if there is another holder.
+  """
+  import filelock
+
+  lock = filelock.FileLock(filename)
+  try:
+    lock.acquire(timeout=0)
+  except (filelock.Timeout, PermissionError):
+    return None
+  except NotImplementedError:
+    logging.getLogger(__name__).warning(
+      'The file system of %s knows no locks; take care that only one process '
+      'works there.',
+      filename,
+    )
+  return lock
 
 
 def parse_yaml(text: str):

@@ -74,18 +74,85 @@ def test_older_run_by_its_timestamp(tmp_path):
 
 
 def test_stored_values_count_on_resume(tmp_path):
+  """By its timestamp, a run goes on with what it was begun with."""
   make_run(tmp_path, '1', 40, num_agents=2, network='recurrent_gaussian')
-  config = prepare(tmp_path)
+  config = prepare(tmp_path, '1')
   assert config.num_agents == 2
   assert config.network is networks.recurrent_gaussian
-  assert prepare(tmp_path, num_agents=2).num_agents == 2
+  assert prepare(tmp_path, '1', num_agents=2).num_agents == 2
 
 
 @pytest.mark.parametrize('change', [dict(num_agents=3), dict(seed=1)])
 def test_changes_are_refused(tmp_path, change):
   make_run(tmp_path, '1', 40, num_agents=2)
-  text = refuse(prepare, tmp_path, **change)
+  text = refuse(prepare, tmp_path, '1', **change)
   assert f'Leave {next(iter(change))} away' in text
+
+
+def claim(logdir, timestamp=None, **overrides):
+  """Name of the folder of the run of a command, and its first line."""
+  with claimed(logdir, timestamp, **overrides) as (config, reason):
+    assert config.logdir in reason and '\n' not in reason
+    return os.path.basename(config.logdir), reason
+
+
+def claimed(logdir, timestamp=None, **overrides):
+  return runs.claim('default', str(logdir), timestamp, {**SMALL, **overrides})
+
+
+def test_the_newest_run_with_the_same_settings_goes_on(tmp_path):
+  """Another seed, or no seed, or other parameters begin another run."""
+  make_run(tmp_path, '1', 40, seed=3)
+  make_run(tmp_path, '2', 40, seed=3)
+  make_run(tmp_path, '3', 120, seed=3)
+  make_run(tmp_path, '4', 40, num_agents=2)
+  name, reason = claim(tmp_path, seed=3)
+  assert name == '2-default' and 'Continue the run' in reason
+  assert claim(tmp_path, num_agents=2)[0] == '4-default'
+  name, reason = claim(tmp_path, seed=4)
+  assert not os.listdir(tmp_path / name) or os.listdir(tmp_path / name) == [
+    'lock'
+  ]
+  assert 'Start a new run' in reason
+  assert '4-default has other settings (num_agents 2 instead of 30' in reason
+  assert '2-default has other settings (seed 3 instead of 4)' in reason
+  assert '3-default' in reason and 'older' in reason
+
+
+def test_first_lines(tmp_path):
+  assert 'first one' in claim(tmp_path)[1]
+  make_run(tmp_path, '1', 120)
+  assert '1-default is finished' in claim(tmp_path)[1]
+  assert 'as --timestamp says' in claim(tmp_path, '1')[1]
+  assert 'as --timestamp says' in claim(tmp_path, '7')[1]
+  with runs.claim('default', None, None, SMALL) as (config, reason):
+    assert config.logdir is None and 'without --logdir' in reason
+
+
+def test_two_commands_at_once(tmp_path):
+  """Each has a run of its own, also when both begin in the same second."""
+  run = make_run(tmp_path, '1', 40)
+  with claimed(tmp_path) as (first, _), claimed(tmp_path) as (second, reason):
+    assert first.logdir == run and second.logdir != run
+    assert '1-default is in use by another process' in reason
+    assert prepare(tmp_path).logdir not in (first.logdir, second.logdir)
+    with claimed(tmp_path) as (third, _):
+      assert third.logdir not in (first.logdir, second.logdir)
+    text = refuse(claimed(tmp_path, '1').__enter__)
+    assert 'Another process works on the run' in text
+  assert claim(tmp_path)[0] == '1-default'
+
+
+def test_values_of_later_versions_do_not_matter(tmp_path):
+  """What the stored run does not know, unless it is asked for."""
+  run = make_run(tmp_path, '1', 40)
+  path = os.path.join(run, 'config.yaml')
+  with open(path) as file_:
+    lines = [x for x in file_ if not x.startswith('use_gpu')]
+  with open(path, 'w') as file_:
+    file_.writelines(lines)
+  assert prepare(tmp_path).logdir == run
+  assert prepare(tmp_path, use_gpu=True).logdir != run
 
 
 def test_damaged_run_is_refused(tmp_path):
