@@ -1,6 +1,7 @@
 """Phases, reports, summaries and checkpoints of the loop."""
 
 import ast
+import contextlib
 import glob
 import os
 
@@ -145,3 +146,23 @@ def test_summary_may_be_constant():
   loop.add_phase('train', True, 0.5, '', steps=1, report_every=1)
   with graphs.session() as sess:
     assert list(loop.run(sess, None, 2)) == [0.5, 0.5]
+
+
+def test_processes_save_together(tmp_path):
+  """When the clock of any of them says so; also those that write nothing."""
+  saved = []
+
+  @contextlib.contextmanager
+  def scope(sess):
+    yield saved.append(int(sess.run(step)))
+
+  step = tf.Variable(0, False, dtype=tf.int32)
+  loop = Loop(None, step)
+  loop.add_phase('phase', True, 0.0, tf.constant(''), 2)
+  loop.checkpoint_scope = scope
+  asked = []
+  loop.agree = lambda due: asked.append(due) or True
+  with graphs.session() as sess:
+    assert not list(loop.run(sess, None, 6))
+  # Only where all episodes have just begun.
+  assert saved == [2, 4, 6] and asked == [False] * 3
