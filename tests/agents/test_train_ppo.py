@@ -228,7 +228,7 @@ def test_training_with_zeros_and_another_optimizer():
   zeros = dict.fromkeys(
     ('eval_episodes', 'kl_init_penalty', 'kl_cutoff_coef', 'gae_lambda'), 0
   )
-  config = prepare(**zeros, optimizer='RMSPropOptimizer')
+  config = training_runs.config(**zeros, optimizer='RMSPropOptimizer')
   scores = list(train_ppo.train(config, False))
   assert len(scores) == 2 and np.isfinite(scores).all()
 
