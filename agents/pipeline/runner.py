@@ -230,6 +230,7 @@ class Runner:
     while state['i_cycle'] < n_cycles:
       self.train_cycle()
       state['i_cycle'] += 1
+      self._saved = None
       if self._progress:
         step = state['i_epoch'] * n_cycles + state['i_cycle']
         self._progress.update(1, step)
@@ -243,7 +244,6 @@ class Runner:
       agent.epoch_done()
     self.log()
     self._epochs_here += 1
-    self._saved = None
     if state['i_epoch'] % settings['save_int'] == 0:
       self.save()
     return not self._stop_requested()

@@ -115,6 +115,20 @@ def test_stop_within_an_epoch(tmp_path):
   assert state['i_epoch'] == 1 and states['agents']['mean']['updates'] == 20
 
 
+@pytest.mark.parametrize('policy', ['never', 'final', 'every'])
+def test_stop_after_the_first_epoch(tmp_path, policy):
+  """What the stopped epoch has done is kept, whatever memories are."""
+  cpanel = {'memory_save': policy, 'number_epochs': 2, 'epoch_size': 10}
+  assert start(tmp_path, signal_at=13, pause=0.01, **cpanel) == 0
+  path = tmp_path / 'all' / 'run'
+  _, states, state = read_checkpoint(path)
+  assert state['i_epoch'] == 1 and 3 <= state['i_cycle'] <= 5
+  assert states['agents']['mean']['updates'] == 10 + state['i_cycle']
+  repeal = json.dumps({'agents.mean.args.signal_at': None})
+  assert load(path, '--resume', '--repeal', repeal) == 0
+  assert read_checkpoint(path)[1]['agents']['mean']['updates'] == 20
+
+
 def test_best_score_is_that_of_a_test(tmp_path):
   """Epochs without a test keep the epoch of the best one."""
   assert start(tmp_path, number_epochs=5, test_interval=4) == 0
