@@ -6,6 +6,7 @@ each rank `states.json` and `states.npz`; `runner.yaml`; and last, `COMPLETE`.
 
 import json
 import os
+import re
 import shutil
 import uuid
 
@@ -91,7 +92,7 @@ class Checkpoints:
     Raises:
       UsageError: If the checkpoint does not fit what is built, or is damaged.
     """
-    index = int(path.rpartition('-')[2])
+    index = int(re.search(r'checkpoint-(\d+)', os.path.basename(path)).group(1))
     self._restore_variables(sess, os.path.join(path, f'model.ckpt-{index}'))
     try:
       content = read_tree(os.path.join(path, self._states_name()))
@@ -105,9 +106,7 @@ class Checkpoints:
         f'Cannot read the states in {path} ({error}); continue from an older '
         'checkpoint with --load-checkpoint.'
       ) from None
-    snapshots = self._read_snapshots(
-      os.path.basename(path), content['identity']
-    )
+    snapshots = self._read_snapshots(f'checkpoint-{index}', content['identity'])
     return content['states'], snapshots
 
   def _save_variables(self, sess, prefix, index):

@@ -15,6 +15,7 @@ from agents.tools import files
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
 COMPLETE = 'COMPLETE'
+_STARTING = '.starting'
 _PARTS = ('checkpoints', 'modules', '__init__.py', 'params.yaml', 'cpanel.json')
 _PARTS += ('saam.py',)
 _ADJECTIVES = (
@@ -78,6 +79,8 @@ def create(base, name=''):
   open(os.path.join(base, '__init__.py'), 'a').close()
   for _ in range(100):
     path = os.path.join(base, name or make_name())
+    if name and _never_started(path):
+      discard(path)
     try:
       os.mkdir(path)
       break
@@ -89,6 +92,7 @@ def create(base, name=''):
         ) from None
   else:
     raise RuntimeError(f'no free name for a session in {base}')
+  open(os.path.join(path, _STARTING), 'w').close()
   for folder in SUBFOLDERS:
     os.mkdir(os.path.join(path, folder))
   for filename, text in (('saam.py', _SAAM), ('__init__.py', _INIT)):
@@ -102,32 +106,78 @@ def discard(path):
   shutil.rmtree(path, ignore_errors=True)
 
 
+def mark_as_started(path):
+  """Remember that a session is one that can be continued."""
+  with contextlib.suppress(FileNotFoundError):
+    os.remove(os.path.join(path, _STARTING))
+
+
 def find_missing(path):
   """Parts that a session has, but not this folder."""
   return [x for x in _PARTS if not os.path.exists(os.path.join(path, x))]
 
 
 def list_checkpoints(session):
-  """Complete checkpoints of a session, oldest first.
+  """Complete checkpoints of a session, oldest first; nothing is changed.
 
-  A checkpoint is replaced by moving the old one aside; one that was killed in
-  between is moved back.
+  A checkpoint is replaced by moving the old one aside. If the process was
+  killed in between, the old one is listed where it lies; see `recover`.
 
   Returns:
     List of tuples of the epoch and the path.
   """
   folder = os.path.join(session, 'checkpoints')
-  for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
-    final = os.path.join(folder, os.path.basename(old)[1:-4])
-    if not os.path.exists(final):
-      os.rename(old, final)
-  found = []
-  for name in os.listdir(folder):
-    match = re.fullmatch(r'checkpoint-(\d+)', name)
+  found = {}
+  for name in sorted(os.listdir(folder)):
+    match = re.fullmatch(r'\.checkpoint-(\d+)\.old|checkpoint-(\d+)', name)
     path = os.path.join(folder, name)
     if match and os.path.exists(os.path.join(path, COMPLETE)):
-      found.append((int(match.group(1)), path))
-  return sorted(found)
+      # Those in their place come last.
+      found[int(match.group(1) or match.group(2))] = path
+  return sorted(found.items())
+
+
+def recover(session):
+  """Finish what a process that was killed has begun; needs the lock."""
+  folder = os.path.join(session, 'checkpoints')
+  for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
+    final = os.path.join(folder, os.path.basename(old)[1:-4])
+    if os.path.exists(final):
+      shutil.rmtree(old, ignore_errors=True)
+    else:
+      os.rename(old, final)
+  for new in glob.glob(os.path.join(glob.escape(folder), '.*.new')):
+    shutil.rmtree(new, ignore_errors=True)
+
+
+def find_session(path):
+  """Session that the user means.
+
+  Args:
+    path: Folder of a session, or of one of its checkpoints.
+
+  Returns:
+    Tuple of the path of the session, and the epoch of the checkpoint, None if
+    none was named.
+
+  Raises:
+    UsageError: If there is none.
+  """
+  path = os.path.abspath(os.path.expanduser(path))
+  match = re.fullmatch(r'checkpoint-(\d+)', os.path.basename(path))
+  session = os.path.dirname(os.path.dirname(path)) if match else path
+  if not os.path.isdir(session):
+    raise errors.UsageError(
+      f'There is no folder {path}; give a session or one of its checkpoints '
+      'with --load-checkpoint.'
+    )
+  missing = find_missing(session)
+  if missing:
+    raise errors.UsageError(
+      f'Folder {session} is no session: it has no {", ".join(missing)}. Give '
+      'a session or one of its checkpoints with --load-checkpoint.'
+    )
+  return session, int(match.group(1)) if match else None
 
 
 def find_checkpoint(path):
@@ -142,31 +192,19 @@ def find_checkpoint(path):
   Raises:
     UsageError: If there is none.
   """
-  path = os.path.abspath(os.path.expanduser(path))
-  if not os.path.isdir(path):
-    raise errors.UsageError(
-      f'There is no folder {path}; give a session or one of its checkpoints '
-      'with --load-checkpoint.'
-    )
-  is_checkpoint = re.fullmatch(r'checkpoint-\d+', os.path.basename(path))
-  session = os.path.dirname(os.path.dirname(path)) if is_checkpoint else path
-  missing = find_missing(session)
-  if missing:
-    raise errors.UsageError(
-      f'Folder {session} is no session: it has no {", ".join(missing)}. Give '
-      'a session or one of its checkpoints with --load-checkpoint.'
-    )
-  found = [x for _, x in list_checkpoints(session)]
+  session, epoch = find_session(path)
+  found = dict(list_checkpoints(session))
   if not found:
     raise errors.UsageError(
       f'Session {session} has no complete checkpoint; start a new one.'
     )
-  if is_checkpoint and path not in found:
+  if epoch is not None and epoch not in found:
     raise errors.UsageError(
-      f'Checkpoint {path} is not complete. Complete are: '
-      f'{", ".join(os.path.basename(x) for x in found)}.'
+      f'Checkpoint {os.path.abspath(os.path.expanduser(path))} is not '
+      'complete. Complete are: '
+      f'{", ".join(f"checkpoint-{x}" for x in found)}.'
     )
-  return session, path if is_checkpoint else found[-1]
+  return session, found[max(found) if epoch is None else epoch]
 
 
 def lock(session):
@@ -248,6 +286,19 @@ def write_json(path, data):
   with files.atomic_write(path) as file_:
     json.dump(data, file_, indent=2, default=_jsonable)
     file_.write('\n')
+
+
+def _never_started(path):
+  """Whether this is left of a process that was killed before it began.
+
+  Raises:
+    UsageError: If another process is about to begin.
+  """
+  if not os.path.exists(os.path.join(path, _STARTING)):
+    return False
+  with lock(path) or contextlib.nullcontext():
+    folder = os.path.join(path, 'checkpoints')
+    return not (os.path.isdir(folder) and list_checkpoints(path))
 
 
 def _jsonable(value):

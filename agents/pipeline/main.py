@@ -1,11 +1,11 @@
 """Train, continue or show an agent in a session: python -m scripts.main."""
 
+import contextlib
 import sys
 
 from agents.pipeline import folders
 from agents.pipeline.session import Session
 from agents.tools import entry
-from agents.tools import errors
 from agents.tools import mpi
 
 
@@ -21,8 +21,8 @@ def main(argv=None):
   """
   session = Session(argv)
   try:
-    with session.graph.as_default(), session.tf_session().as_default():
-      runner = _start(session)
+    with contextlib.ExitStack() as stack:
+      runner = _start(session, stack)
       if session.is_playing:
         runner.enjoy()
       elif session.is_custom:
@@ -33,13 +33,16 @@ def main(argv=None):
     session.finalize()
 
 
-def _start(session):
+def _start(session, stack):
   """Runner that has built everything; without it, no session is left."""
   try:
+    stack.enter_context(session.graph.as_default())
+    stack.enter_context(session.tf_session().as_default())
     runner = session.make_runner()
     runner.start(session)
+    session.mark_as_started()
     return runner
-  except errors.UsageError:
+  except BaseException:
     session.discard()
     raise
 

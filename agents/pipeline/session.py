@@ -1,5 +1,6 @@
 """One run of the pipeline: its flags, folder, logs, graph and checkpoints."""
 
+import contextlib
 import os
 import shlex
 import sys
@@ -60,22 +61,14 @@ class Session:
     self.runner_state = {}
     self._source = self._checkpoint = self._lock = None
     self._graph = self._tf_session = self._checkpoints = None
+    self._created = None
     self._extras = []
     self._check_extras()
-    if self.is_loading:
-      loaded = self._on_first_rank(self._load)
-      self._source, self._checkpoint, self.cpanel, runner = loaded
-      self.params, self.runner_state = runner['params'], runner['state']
-    else:
-      self.cpanel, self.params = self._on_first_rank(self._generate)
-    settings.repeal(self.params, self.args.repeal)
-    # All ranks use the folder of checkpoints, only the first one the rest.
-    self._shared_path = self._on_first_rank(self._open_folder)
-    self.path = self._shared_path if self.comm.Get_rank() == 0 else None
     try:
-      self._open_logs()
-    except errors.UsageError:
+      self._open()
+    except BaseException:
       self.discard()
+      self.finalize()
       raise
 
   def folder(self, name):
@@ -159,21 +152,47 @@ class Session:
     if self.path:
       folders.mark_as_done(self.path)
 
+  def mark_as_started(self):
+    """Remember that everything could be built, so that the session stays."""
+    if self.path:
+      folders.mark_as_started(self.path)
+
   def discard(self):
     """Leave nothing of a session that is new, but could not start."""
-    if self.path and not self.is_resumed:
-      folders.discard(self.path)
+    if self._created:
+      # First what writes to it.
+      self._close_extras()
+      folders.discard(self._created)
+      self._created = None
 
   def finalize(self):
-    """Close everything; checkpoints are not written."""
-    for extra in reversed(self._extras):
-      extra()
-    self._extras = []
+    """Close everything, also if a part of it fails.
+
+    Checkpoints are not written. The first failure is raised at the end,
+    unless this is called because of another one.
+    """
+    failures = self._close_extras()
     if self._tf_session is not None:
       self._tf_session.close()
     if self._lock is not None:
       self._lock.close()
       self._lock = None
+    if failures and sys.exc_info()[0] is None:
+      raise failures[0]
+
+  def _open(self):
+    """Read parameters, then open the folder and everything in it."""
+    if self.is_loading:
+      loaded = self._on_first_rank(self._load)
+      self._source, self._checkpoint, self.cpanel, runner = loaded
+      self.params, self.runner_state = runner['params'], runner['state']
+    else:
+      self.cpanel, self.params = self._on_first_rank(self._generate)
+    settings.repeal(self.params, self.args.repeal)
+    # All ranks use the folder of checkpoints, only the first one the rest.
+    self._shared_path = self._on_first_rank(self._open_folder)
+    self.path = self._shared_path if self.comm.Get_rank() == 0 else None
+    self._open_logs()
 
   def _generate(self):
     """Control panel and tree from the module of parameters."""
@@ -191,7 +210,12 @@ class Session:
     """Session and checkpoint to load, control panel, and runner as stored."""
     import json
 
-    source, checkpoint = folders.find_checkpoint(self.args.load_checkpoint)
+    path = self.args.load_checkpoint
+    if self.is_resumed and not self.is_dry_run:
+      source, _ = folders.find_session(path)
+      self._lock = folders.lock(source)
+      folders.recover(source)
+    source, checkpoint = folders.find_checkpoint(path)
     try:
       with open(os.path.join(source, 'cpanel.json')) as file_:
         cpanel = settings.parse_json(file_.read())
@@ -210,7 +234,6 @@ class Session:
     if self.is_dry_run:
       return None
     if self.is_resumed:
-      self._lock = folders.lock(self._source)
       if 'runner.n_epochs' in args.repeal:
         folders.unmark(self._source)
       folders.check_unfinished(self._source)
@@ -219,7 +242,7 @@ class Session:
     if self.is_loading:
       child = 'evaluations' if self.is_playing else 'customs'
       base = os.path.join(self._source, child)
-    path = folders.create(base, args.session_name)
+    path = self._created = folders.create(base, args.session_name)
     self._lock = folders.lock(path)
     folders.copy_modules(path, ['agents', *args.save_modules])
     self.params.update(
@@ -232,6 +255,18 @@ class Session:
       os.path.join(path, 'params.yaml'), _to_plain(self.params, {})
     )
     return path
+
+  def _close_extras(self):
+    """Close what runs beside; returns a list of the errors."""
+    failures = []
+    while self._extras:
+      try:
+        self._extras.pop()()
+      except BaseException as error:  # A second Ctrl-C, too.
+        failures.append(error)
+        with contextlib.suppress(OSError):
+          self.logger.error(f'While closing the session: {error!r}')
+    return failures
 
   def _open_logs(self):
     args, first = self.args, self.comm.Get_rank() == 0

@@ -1,5 +1,6 @@
 """Folders of sessions, and which process may use them."""
 
+import contextlib
 import json
 import os
 import re
@@ -117,6 +118,64 @@ def test_session_that_cannot_start(tmp_path, capsys):
   assert load(path, '--resume') == 0
 
 
+@pytest.mark.parametrize(
+  'place, error',
+  [
+    ('agents.pipeline.logs.Monitor.__init__', OSError('disk full')),
+    ('agents.pipeline.runner.Runner.start', KeyboardInterrupt()),
+    ('agents.pipeline.folders.copy_modules', errors.UsageError('no module')),
+  ],
+)
+def test_start_that_fails(tmp_path, monkeypatch, place, error):
+  """Whatever the reason, the name of the session can be used again."""
+
+  def fail(*unused_args, **unused_kwargs):
+    raise error
+
+  with monkeypatch.context() as patch:
+    patch.setattr(place, fail)
+    with contextlib.suppress(OSError, KeyboardInterrupt):
+      assert start(tmp_path) == 2
+  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+  assert start(tmp_path) == 0
+
+
+def test_start_that_was_killed(tmp_path, monkeypatch):
+  """Nothing could be done then; the next start with that name replaces it."""
+  monkeypatch.setattr('agents.pipeline.session.Session.discard', print)
+  monkeypatch.setattr('agents.pipeline.runner.Runner.start', None)
+  with pytest.raises(TypeError):
+    start(tmp_path)
+  monkeypatch.undo()
+  path = tmp_path / 'all' / 'run'
+  assert not os.listdir(path / 'checkpoints')
+  with folders.lock(path):
+    assert start(tmp_path) == 2
+  assert start(tmp_path) == 0
+  assert start(tmp_path) == 2
+
+
+def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
+  """The others are closed all the same, and the error is told."""
+  ended = []
+  monkeypatch.setattr(
+    'agents.pipeline.tensorboard.start',
+    lambda folder: (lambda: ended.append(folder), 'address'),
+  )
+
+  def fail(unused_self):
+    raise OSError('disk full')
+
+  monkeypatch.setattr('agents.pipeline.writers.Writer.close', fail)
+  with pytest.raises(OSError, match='disk full'):
+    start(tmp_path, '--tensorboard')
+  monkeypatch.undo()
+  path = tmp_path / 'all' / 'run'
+  assert ended == [str(path / 'tensorboard')]
+  assert 'disk full' in (path / 'report.log').read_text()
+  assert load(path, '--resume') == 3
+
+
 def test_one_process_at_a_time(tmp_path, capsys):
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
@@ -184,11 +243,21 @@ def test_wrong_checkpoints(tmp_path):
 def test_killed_while_replacing_a_checkpoint(tmp_path):
   """The old one was moved aside, the new one not moved there yet."""
   assert start(tmp_path) == 0
-  place = tmp_path / 'all' / 'run' / 'checkpoints'
+  path = tmp_path / 'all' / 'run'
+  place = path / 'checkpoints'
   os.rename(place / 'checkpoint-2', place / '.checkpoint-2.old')
   (place / '.checkpoint-2.new').mkdir()
-  found = folders.list_checkpoints(str(tmp_path / 'all' / 'run'))
+  before = sorted(os.listdir(place))
+  found = folders.list_checkpoints(str(path))
   assert [x for x, _ in found] == [0, 1, 2]
+  # Without the lock it may be a running process that has moved them.
+  with folders.lock(path):
+    for source in (path, place / 'checkpoint-2'):
+      assert load(source, '--play', '--play-episodes', '1') == 0
+    assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 3}') == 2
+  assert sorted(os.listdir(place)) == before
+  assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 3}') == 0
+  assert sorted(os.listdir(place)) == [f'checkpoint-{x}' for x in range(4)]
 
 
 def test_damaged_states(tmp_path, capsys):
