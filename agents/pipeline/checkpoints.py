@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import uuid
+from urllib import parse
 
 import numpy as np
 
@@ -142,8 +143,12 @@ class Checkpoints:
     return f'states-{self._rank}' if self._rank else 'states'
 
   def _snapshot_path(self, name, memory):
-    suffix = f'-{self._rank}' if self._rank else ''
-    return os.path.join(self._snapshots, name, f'{memory}{suffix}.npz')
+    return os.path.join(
+      self._snapshots, name, f'{_quote(memory)}{self._suffix()}.npz'
+    )
+
+  def _suffix(self):
+    return f'-{self._rank}' if self._rank else ''
 
   def _write_snapshots(self, name, identity, snapshots):
     for memory, arrays in snapshots.items():
@@ -153,18 +158,19 @@ class Checkpoints:
 
   def _read_snapshots(self, name, identity):
     folder = os.path.join(self._snapshots, name)
-    suffix = f'-{self._rank}' if self._rank else ''
     result = {}
     for filename in sorted(os.listdir(folder) if os.path.isdir(folder) else ()):
       memory, extension = os.path.splitext(filename)
       if extension != '.npz' or filename[0] == '.':
         continue
-      memory, _, rank = memory.partition('-')
-      if rank != suffix[1:]:
+      memory, dash, rank = memory.partition('-')
+      if dash + rank != self._suffix():
         continue
       with np.load(os.path.join(folder, filename)) as arrays:
         if str(arrays[_BYTES]) == identity:
-          result[memory] = {k: arrays[k] for k in arrays if k != _BYTES}
+          result[parse.unquote(memory)] = {
+            k: arrays[k] for k in arrays if k != _BYTES
+          }
     return result or None
 
   def _forget_snapshots(self, name):
@@ -243,6 +249,12 @@ def _unpack(value, arrays):
   if _TUPLE in value:
     return tuple(_unpack(x, arrays) for x in value[_TUPLE])
   return {key: _unpack(x, arrays) for key, x in value.items()}
+
+
+def _quote(name):
+  """Name of a memory as part of a file name, without dashes and dots."""
+  quoted = parse.quote(name, safe='')
+  return quoted.replace('-', '%2D').replace('.', '%2E')
 
 
 def _move(new, final):

@@ -150,6 +150,23 @@ def recover(session):
     shutil.rmtree(new, ignore_errors=True)
 
 
+def set_newer_aside(session, epoch):
+  """Make the checkpoint of an epoch the newest one; needs the lock.
+
+  Returns:
+    Path of the folder where newer ones are now, None if there were none.
+  """
+  newer = [path for x, path in list_checkpoints(session) if x > epoch]
+  if not newer:
+    return None
+  name = 'superseded_' + time.strftime('%Y%m%d%H%M%S')
+  folder = os.path.join(session, name)
+  os.makedirs(folder, exist_ok=True)
+  for path in newer:
+    os.rename(path, os.path.join(folder, os.path.basename(path)))
+  return folder
+
+
 def find_session(path):
   """Session that the user means.
 
@@ -193,6 +210,9 @@ def find_checkpoint(path):
     UsageError: If there is none.
   """
   session, epoch = find_session(path)
+  path = os.path.abspath(os.path.expanduser(path))
+  if epoch is not None and os.path.exists(os.path.join(path, COMPLETE)):
+    return session, path
   found = dict(list_checkpoints(session))
   if not found:
     raise errors.UsageError(
@@ -200,8 +220,7 @@ def find_checkpoint(path):
     )
   if epoch is not None and epoch not in found:
     raise errors.UsageError(
-      f'Checkpoint {os.path.abspath(os.path.expanduser(path))} is not '
-      'complete. Complete are: '
+      f'Checkpoint {path} is not complete. Complete are: '
       f'{", ".join(f"checkpoint-{x}" for x in found)}.'
     )
   return session, found[max(found) if epoch is None else epoch]

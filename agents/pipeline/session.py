@@ -153,9 +153,21 @@ class Session:
       folders.mark_as_done(self.path)
 
   def mark_as_started(self):
-    """Remember that everything could be built, so that the session stays."""
-    if self.path:
-      folders.mark_as_started(self.path)
+    """Remember that everything could be built, so that the session stays.
+
+    One that goes on from an older checkpoint puts the newer ones aside.
+    """
+    if not self.path:
+      return
+    folders.mark_as_started(self.path)
+    if self.is_resumed:
+      epoch = self.runner_state['i_epoch']
+      folder = folders.set_newer_aside(self.path, epoch)
+      if folder:
+        self.logger.warn(
+          f'Going on after epoch {epoch}; newer checkpoints are now in '
+          f'{folder}.'
+        )
 
   def discard(self):
     """Leave nothing of a session that is new, but could not start."""

@@ -5,10 +5,23 @@ import subprocess
 import sys
 
 _PORT = 6006
+# The end of its standard input tells the server that the run has ended, even
+# if that was killed.
+_SERVER = """
+import os, runpy, threading
+
+def wait():
+  while os.read(0, 1024):
+    pass
+  os._exit(0)
+
+threading.Thread(target=wait, daemon=True).start()
+runpy.run_module('tensorboard.main', run_name='__main__', alter_sys=True)
+"""
 
 
 def start(folder):
-  """Start a server in a process of its own.
+  """Start a server in a process of its own, which ends with this one.
 
   Args:
     folder: Folder of event files.
@@ -19,17 +32,21 @@ def start(folder):
   port = _find_port()
   # Quiet: the server warns on every start that it runs without TensorFlow.
   process = subprocess.Popen(
-    [sys.executable, '-m', 'tensorboard.main', '--logdir', folder]
-    + ['--port', str(port)],
-    stdin=subprocess.DEVNULL,
+    [sys.executable, '-c', _SERVER, '--logdir', folder, '--port', str(port)],
+    stdin=subprocess.PIPE,
     stdout=subprocess.DEVNULL,
     stderr=subprocess.DEVNULL,
     start_new_session=True,
   )
 
   def stop():
+    process.stdin.close()
     process.terminate()
-    process.wait(10)
+    try:
+      process.wait(10)
+    except subprocess.TimeoutExpired:
+      process.kill()
+      process.wait()
 
   return stop, f'http://localhost:{port}'
 

@@ -1,5 +1,6 @@
 """Scalars over steps: TensorBoard events, a table, and live mirrors."""
 
+import contextlib
 import csv
 import os
 import time
@@ -39,9 +40,10 @@ class Writer:
         output.flush()
 
   def close(self):
-    """Close the files and end the mirrors."""
-    while self._outputs:
-      self._outputs.pop().close()
+    """Close the files and end the mirrors, also if one of them fails."""
+    with contextlib.ExitStack() as stack:
+      while self._outputs:
+        stack.callback(self._outputs.pop(0).close)
 
 
 def read(path):

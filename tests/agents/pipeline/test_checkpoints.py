@@ -1,10 +1,14 @@
 """Trees of states on disk; whole checkpoints are tested with the runner."""
 
+import os
+
 import numpy as np
 import pytest
 
 from agents.pipeline import checkpoints
 from agents.pipeline import toolbox
+from agents.tools import mpi
+from agents.tools.tf1 import tf
 
 
 def test_trees(tmp_path):
@@ -35,6 +39,21 @@ def test_what_cannot_be_stored(tmp_path, tree, place):
   with pytest.raises(TypeError, match=place):
     checkpoints.write_tree(str(tmp_path / 'states'), tree)
   assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('name', ['train', 'long-term', 'a-1', '../b', '.c'])
+def test_names_of_memories(tmp_path, name):
+  """Any of them comes back, and none leads out of the session."""
+  (tmp_path / 'run' / 'checkpoints').mkdir(parents=True)
+  saved = {name: {'values': np.arange(3)}, 'a': {'values': np.zeros(2)}}
+  with tf.Graph().as_default(), tf.Session() as sess:
+    store = checkpoints.Checkpoints(str(tmp_path / 'run'), mpi.world())
+    path = store.save(1, sess, {}, {}, saved)
+    _, found = store.load(path, sess)
+  assert set(found) == set(saved)
+  np.testing.assert_array_equal(found[name]['values'], np.arange(3))
+  assert os.listdir(tmp_path) == ['run']
+  assert len(os.listdir(tmp_path / 'run' / 'memsnapshot')) == 1
 
 
 def test_random_numbers_continue(tmp_path):

@@ -185,6 +185,24 @@ def test_one_process_at_a_time(tmp_path, capsys):
   assert load(path, '--resume') == 0
 
 
+def test_continuing_an_older_checkpoint(tmp_path):
+  """Newer ones are kept, but no longer the newest of the session."""
+  assert start(tmp_path, number_epochs=5, max_iter=3) == 0
+  path = tmp_path / 'all' / 'run'
+  older = path / 'checkpoints' / 'checkpoint-1'
+  repeal = ('--resume', '--repeal', '{"runner.max_iter": 1}')
+  assert load(older, '--play', '--play-episodes', '1') == 0
+  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2, 3]
+  assert load(older, *repeal) == 0
+  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2]
+  (aside,) = path.glob('superseded_*')
+  assert sorted(os.listdir(aside)) == ['checkpoint-2', 'checkpoint-3']
+  assert f'now in {aside}' in (path / 'report.log').read_text()
+  assert load(aside / 'checkpoint-3', '--play', '--play-episodes', '1') == 0
+  assert load(path, *repeal) == 0
+  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2, 3]
+
+
 def test_finished_session(tmp_path, capsys):
   assert start(tmp_path) == 0
   path = tmp_path / 'all' / 'run'
