@@ -8,6 +8,7 @@ import importlib
 
 from agents.tools import env_border
 from agents.tools import errors
+from agents.tools import references
 from agents.tools import spaces
 from agents.tools import vector_env
 from agents.tools import wrappers
@@ -99,11 +100,13 @@ def batch(config, num_agents, seed=None, num_workers=0):
   return vector_env.VectorEnv(constructors, config.max_length, num_workers)
 
 
+@references.nameable
 def minitaur_randomizer():
   """Create what changes masses, friction and battery in every episode."""
   return _import_minitaur('env_randomizer').MinitaurEnvRandomizer()
 
 
+@references.nameable
 def minitaur(
   duck: bool = False,
   accurate_motor_model_enabled: bool = True,

@@ -5,6 +5,7 @@ import functools
 import math
 
 from agents.tools import layers
+from agents.tools import references
 from agents.tools import scopes
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
@@ -14,6 +15,7 @@ NetworkOutput = collections.namedtuple(
 )
 
 
+@references.nameable
 def feed_forward_gaussian(
   config, action_size, observations, unused_length, state=None
 ):
@@ -43,6 +45,7 @@ def feed_forward_gaussian(
   return _define_output(config, flat, mean, logstd, state)
 
 
+@references.nameable
 def recurrent_gaussian(config, action_size, observations, length, state=None):
   """Policy whose last hidden layer is a gated recurrent unit over time.
 

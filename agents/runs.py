@@ -1,6 +1,7 @@
 """Folders of PPO runs: which one to continue, and with what configuration."""
 
 import contextlib
+import dataclasses
 import glob
 import inspect
 import math
@@ -11,6 +12,7 @@ from agents import run_folders
 from agents.tools import errors
 from agents.tools import files
 from agents.tools import plain_data
+from agents.tools import references
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
@@ -62,7 +64,13 @@ def find_config(name):
 
 
 @contextlib.contextmanager
-def claim(name, logdir=None, timestamp=None, overrides=None):
+def claim(
+  name,
+  logdir=None,
+  timestamp=None,
+  overrides=None,
+  trust=references.NOTHING,
+):
   """Do what `prepare` does, and keep other processes away from the run.
 
   The folder of a new run is created.
@@ -78,10 +86,16 @@ def claim(name, logdir=None, timestamp=None, overrides=None):
     UsageError: See `prepare`; also if nothing can be written there.
   """
   with contextlib.ExitStack() as held:
-    yield _prepare(name, logdir, timestamp, overrides, held)
+    yield _prepare(name, logdir, timestamp, overrides, trust, held)
 
 
-def prepare(name, logdir=None, timestamp=None, overrides=None):
+def prepare(
+  name,
+  logdir=None,
+  timestamp=None,
+  overrides=None,
+  trust=references.NOTHING,
+):
   """Choose the folder of a run and put its configuration together.
 
   A folder without a timestamp is searched for runs of this configuration: the
@@ -94,6 +108,7 @@ def prepare(name, logdir=None, timestamp=None, overrides=None):
     logdir: Folder of the runs, None to keep nothing.
     timestamp: Time that names the run; for a new run the current one.
     overrides: Dict of values that the user has given.
+    trust: `agents.tools.references.Trust` in what stored runs may name.
 
   Returns:
     Locked AttrDict, with the folder of the run as `logdir`.
@@ -101,15 +116,16 @@ def prepare(name, logdir=None, timestamp=None, overrides=None):
   Raises:
     UsageError: If an argument is wrong or does not fit the stored run.
   """
-  config, _ = _prepare(name, logdir, timestamp, overrides)
+  config, _ = _prepare(name, logdir, timestamp, overrides, trust)
   return config
 
 
-def load(logdir):
+def load(logdir, trust=references.NOTHING):
   """Configuration of an existing run.
 
   Args:
     logdir: Folder of the run, or one that holds a single run.
+    trust: `agents.tools.references.Trust` in what the run may name.
 
   Returns:
     Tuple of the folder of the run and a locked AttrDict.
@@ -131,7 +147,7 @@ def load(logdir):
       f'There are {len(found)} runs in {logdir}; choose one of them, such as '
       f'--logdir={found[-1]}.'
     )
-  return found[0], _read(found[0])
+  return found[0], _read(found[0], trust)
 
 
 def total_steps(config):
@@ -149,9 +165,10 @@ def last_step(run):
   return max(steps)
 
 
-def _prepare(name, logdir, timestamp, overrides, held=None):
+def _prepare(name, logdir, timestamp, overrides, trust, held=None):
   """Configuration of a run, and why it is this one; see `run_folders`."""
   overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
+  trust = _trust_env(trust, overrides.get('env'))
   config = AttrDict(find_config(name)())
   _apply(config, overrides)
   run, exists, reason = None, False, 'Start a run without --logdir.'
@@ -166,7 +183,7 @@ def _prepare(name, logdir, timestamp, overrides, held=None):
         logdir, name, lambda x: _find_obstacle(x, config, overrides), held
       )
   if exists:
-    config = _resume(run, overrides)
+    config = _resume(run, overrides, trust)
   if not config.env:
     raise errors.UsageError(
       f'Configuration {name} names no environment; give one with --env, such '
@@ -205,8 +222,8 @@ def _describe(key, was, wanted):
   return f'{key} {was} instead of {wanted}'
 
 
-def _resume(run, overrides):
-  config = _read(run)
+def _resume(run, overrides, trust):
+  config = _read(run, trust)
   before = dict(config)
   _apply(config, overrides)
   changed = [
@@ -229,14 +246,21 @@ def _read_plain(run):
     values = files.read_yaml(os.path.join(run, 'config.yaml'))
   except ValueError:
     values = None
-  return values if isinstance(values, dict) else dict(_read(run))
+  return (
+    values if isinstance(values, dict) else dict(_read(run, references.NOTHING))
+  )
 
 
-def _read(run):
+def _trust_env(trust, env):
+  """Trust in the module of an id such as `my_package:MyEnv-v0`, too."""
+  return dataclasses.replace(trust, names=trust.names + references.typed([env]))
+
+
+def _read(run, trust):
   from agents import utility
 
   try:
-    return utility.load_config(run)
+    return utility.load_config(run, trust)
   except ValueError as error:
     raise errors.UsageError(str(error)) from None
 

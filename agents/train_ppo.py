@@ -22,6 +22,7 @@ from agents.tools import flags
 from agents.tools import graph_errors
 from agents.tools import mpi
 from agents.tools import plain_data
+from agents.tools import references
 from agents.tools import stopping
 
 _FLAGS = {
@@ -44,6 +45,7 @@ _FLAGS = {
     'Other values of the configuration as a YAML mapping, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
   ),
+  'trust': (list, None, references.HELP),
 }
 
 
@@ -128,14 +130,15 @@ def main(argv=None):
     if getattr(args, name) is not None:
       overrides[name] = getattr(args, name)
   run = args.config, args.logdir, args.timestamp, overrides
+  trust = references.parse(args.trust)
   config = reason = None
   with contextlib.ExitStack() as stack:
     if comm.Get_rank() == 0:
       # Nothing is written for a command that cannot work.
-      config = runs.prepare(*run)
+      config = runs.prepare(*run, trust)
       _check_numbers(config, comm.Get_size())
       runs.check_env(config)
-      config, reason = stack.enter_context(runs.claim(*run))
+      config, reason = stack.enter_context(runs.claim(*run, trust))
     config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
     _train_and_report(config, reason, args.env_processes, comm)

@@ -14,6 +14,7 @@ from agents.tools import files
 from agents.tools import in_graph_batch_env
 from agents.tools import mpi_ops
 from agents.tools import plain_data
+from agents.tools import references
 from agents.tools import saver as saver_lib
 from agents.tools import simulate
 from agents.tools.tf1 import tf
@@ -136,17 +137,20 @@ def save_config(config, logdir=None):
   return config
 
 
-def load_config(logdir):
+def load_config(logdir, trust=references.NOTHING):
   """Read a configuration that `save_config` has stored.
 
   Args:
     logdir: Folder of the run.
+    trust: `agents.tools.references.Trust` in what the file may name beside
+      the parts of this project that are made for it.
 
   Returns:
     Locked AttrDict, with functions imported again and tuples as lists.
 
   Raises:
     IOError: If there is no configuration.
+    NotTrusted: If it names anything else, which is not imported then.
     ValueError: If the file is damaged or refers to what does not exist.
   """
   filename = logdir and os.path.join(os.path.expanduser(logdir), 'config.yaml')
@@ -159,7 +163,10 @@ def load_config(logdir):
     values = files.read_yaml(filename)
     if not isinstance(values, dict):
       raise ValueError('it holds no mapping')
-    return attr_dict.AttrDict(plain_data.from_plain(values))
+    references.check_env_id(values.get('env'), trust)
+    return attr_dict.AttrDict(plain_data.from_plain(values, trust))
+  except references.NotTrusted as error:
+    raise references.NotTrusted(f'{filename}: {error}') from None
   except ValueError as error:
     raise ValueError(
       f'Cannot read {filename}: {error} Repair the file, or start a new '

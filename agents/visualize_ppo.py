@@ -21,6 +21,7 @@ from agents.tools import errors
 from agents.tools import files
 from agents.tools import flags
 from agents.tools import graph_errors
+from agents.tools import references
 from agents.tools import stopping
 
 _FLAGS = {
@@ -30,6 +31,7 @@ _FLAGS = {
   'num_agents': (int, 1, 'Number of environments that play at once.'),
   'num_episodes': (int, 5, 'Number of episodes.'),
   'env_processes': (bool, True, 'Step environments in processes of their own.'),
+  'trust': (list, None, references.HELP),
 }
 
 
@@ -40,6 +42,7 @@ def visualize(
   num_episodes: int,
   checkpoint: str | None = None,
   env_processes: bool = True,
+  trust: references.Trust = references.NOTHING,
 ) -> list[str]:
   """Play episodes with the mean actions of a policy, and write videos.
 
@@ -50,6 +53,7 @@ def visualize(
     num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
+    trust: `agents.tools.references.Trust` in what the run may name.
 
   Returns:
     Paths of the videos, one per episode; fewer if the user asks to stop.
@@ -59,7 +63,7 @@ def visualize(
   """
   outdir = os.path.expanduser(outdir)
   episodes = play(
-    logdir, outdir, num_agents, num_episodes, checkpoint, env_processes
+    logdir, outdir, num_agents, num_episodes, checkpoint, env_processes, trust
   )
   return [os.path.join(outdir, x['video']) for x in episodes]
 
@@ -71,6 +75,7 @@ def play(
   num_episodes: int,
   checkpoint: str | None = None,
   env_processes: bool = True,
+  trust: references.Trust = references.NOTHING,
 ) -> list[dict]:
   """Do what `visualize` does, for callers that want the scores, too.
 
@@ -86,7 +91,7 @@ def play(
   from agents import utility
   from agents.tools.tf1 import tf
 
-  logdir, config = runs.load(logdir)
+  logdir, config = runs.load(logdir, trust)
   _check_checkpoint(logdir, checkpoint)
   per_agent = math.ceil(num_episodes / num_agents)
   with config.unlocked:
@@ -136,7 +141,8 @@ def main(argv=None):
       raise errors.UsageError(
         f'Flag --{name} is {getattr(args, name)}; give at least 1.'
       )
-  logdir, config = runs.load(args.logdir)
+  trust = references.parse(args.trust)
+  logdir, config = runs.load(args.logdir, trust)
   _check_checkpoint(logdir, args.checkpoint)
   opengl = isinstance(config.env, str) and env_border.renders_with_opengl(
     config.env
@@ -157,6 +163,7 @@ def main(argv=None):
       args.num_episodes,
       args.checkpoint,
       args.env_processes,
+      trust,
     ):
       scores.append(episode['return'])
       print(

@@ -9,6 +9,7 @@ from agents.ppo import summaries
 from agents.ppo import update
 from agents.ppo import utility
 from agents.tools import mpi_ops
+from agents.tools import references
 from agents.tools import saver
 from agents.tools import scopes
 from agents.tools.tf1 import tf
@@ -17,6 +18,7 @@ Decision = collections.namedtuple('Decision', 'action, mean, logstd, state')
 _Last = collections.namedtuple('_Last', 'action, mean, logstd')
 
 
+@references.nameable
 class PPOAlgorithm:
   """Collect episodes with the current policy, then improve it.
 

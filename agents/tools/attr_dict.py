@@ -5,8 +5,10 @@ import numbers
 import os
 
 from agents.tools import errors
+from agents.tools import references
 
 
+@references.nameable
 class AttrDict(dict):
   """Wrap a dictionary to access its keys as attributes.
 

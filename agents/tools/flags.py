@@ -13,8 +13,8 @@ def parse(program, description, defaults, argv=None):
   Args:
     program: How users start the program.
     description: Text for `--help`.
-    defaults: Dict from name to a tuple of the type (str, int, float or bool),
-      the default and a line of help.
+    defaults: Dict from name to a tuple of the type (str, int, float, bool, or
+      list for flags that can be repeated), the default and a line of help.
     argv: List of arguments after the name of the program; those of the
       process by default.
 
@@ -34,6 +34,7 @@ def parse(program, description, defaults, argv=None):
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
     bool: flags.DEFINE_bool,
+    list: flags.DEFINE_multi_string,
   }
   for name, (kind, default, text) in defaults.items():
     define[kind](name, default, text, flag_values=values)

@@ -6,6 +6,8 @@ dictionary is flattened in the order of its sorted keys.
 
 import builtins
 
+from agents.tools import references
+
 _EMPTY = object()
 
 
@@ -47,6 +49,7 @@ def zip_(*structures, flatten=False):
   return flatten_(result) if flatten else result
 
 
+@references.nameable
 def flatten_(structure):
   """Tuple of the leaves, depth first, dictionaries by sorted key."""
   if isinstance(structure, (tuple, list)):

@@ -5,10 +5,11 @@ Functions and classes become `{reference: 'module:qualname'}`, partial calls
 """
 
 import functools
-import importlib
 import numbers
 
 import numpy as np
+
+from agents.tools import references
 
 
 def to_plain(value):
@@ -36,25 +37,31 @@ def to_plain(value):
   return str(value)
 
 
-def from_plain(value):
+def from_plain(value, trust=references.NOTHING):
   """Undo `to_plain`, importing what is referred to.
 
+  Args:
+    value: Plain data, as a rule from a file.
+    trust: `references.Trust` in what the data may refer to, beside what is
+      made for it.
+
   Raises:
+    NotTrusted: If the data refer to anything else.
     ValueError: If a reference cannot be found.
   """
   if isinstance(value, list):
-    return [from_plain(item) for item in value]
+    return [from_plain(item, trust) for item in value]
   if not isinstance(value, dict):
     return value
   if set(value) == {'reference'}:
-    return resolve(value['reference'])
+    return references.resolve(str(value['reference']), trust)
   if set(value) == {'partial', 'args', 'kwargs'}:
     return functools.partial(
-      resolve(value['partial']),
-      *from_plain(value['args']),
-      **from_plain(value['kwargs']),
+      references.resolve(str(value['partial']), trust),
+      *from_plain(value['args'], trust),
+      **from_plain(value['kwargs'], trust),
     )
-  return {key: from_plain(item) for key, item in value.items()}
+  return {key: from_plain(item, trust) for key, item in value.items()}
 
 
 def reference(value) -> str:
@@ -62,19 +69,3 @@ def reference(value) -> str:
   module = getattr(value, '__module__', None)
   name = getattr(value, '__qualname__', None) or repr(value)
   return f'{module}:{name}'
-
-
-def resolve(name: str):
-  """Function or class from its name as `module:qualname`.
-
-  Raises:
-    ValueError: If the module or the name within it does not exist.
-  """
-  module, _, qualname = name.partition(':')
-  try:
-    value = importlib.import_module(module)
-    for part in qualname.split('.'):
-      value = getattr(value, part)
-  except (ImportError, AttributeError) as error:
-    raise ValueError(f'Cannot find {name!r}: {error}.') from None
-  return value

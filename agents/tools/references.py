@@ -1,0 +1,177 @@
+"""Functions and classes that files name, and who may name which.
+
+The folder of a run may come from anybody, and must not be a program. What its
+files name is used only if it was written to be named (`nameable`), or if the
+user trusts the module where it lies.
+"""
+
+import dataclasses
+import importlib
+import re
+import types
+
+import numpy as np
+
+from agents.tools import errors
+
+HELP = 'Modules of yours that the stored run may name; can be repeated.'
+PROJECT = ('agents', 'planet', 'baselines_her')
+_HARMLESS = (bool, dict, float, int, list, str, tuple)
+_OPTIMIZERS = 'tensorflow.python.training'
+_TYPED = r'\w+(\.\w+)+(:.+)?|\w+:.+'
+_nameable = set()
+
+
+class NotTrusted(errors.UsageError):
+  """A file names what it may not name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trust:
+  """What files may name beside the parts of this project made for it.
+
+  Args:
+    names: Tuple of modules, packages, or full names such as `module.Class`.
+    everything: Whether all names are allowed, which is right for those that
+      come from the user's own modules and words instead of a file.
+  """
+
+  names: tuple[str, ...] = ()
+  everything: bool = False
+
+  def covers(self, name: str) -> bool:
+    """Whether a name is one of the trusted ones or lies in one of them."""
+    dotted = name.replace(':', '.')
+    inside = (f'{dotted}.'.startswith(f'{x}.') for x in self.names)
+    return self.everything or any(inside)
+
+
+NOTHING = Trust()
+EVERYTHING = Trust(everything=True)
+
+
+def parse(texts) -> Trust:
+  """Trust from the values of `--trust`, each of which may have commas."""
+  names = ','.join(texts or ()).split(',')
+  return Trust(tuple(x.strip() for x in names if x.strip()))
+
+
+def typed(texts) -> tuple[str, ...]:
+  """Names to trust since the user has typed them.
+
+  Args:
+    texts: Values of the command line: ids of environments such as
+      `my_package:MyEnv-v0`, dotted names, or anything else.
+  """
+  names = []
+  for text in texts:
+    if isinstance(text, str) and re.fullmatch(_TYPED, text):
+      names.append(text.partition(':')[0])
+  return tuple(names)
+
+
+def nameable(value):
+  """Let files name a function or class; a decorator.
+
+  It has to be harmless with any arguments that can stand in a file.
+  """
+  _nameable.add(f'{value.__module__}.{value.__qualname__}')
+  return value
+
+
+def resolve(name: str, trust: Trust = NOTHING):
+  """Function or class from its name as `module:qualname`.
+
+  Raises:
+    NotTrusted: If a file may not name it.
+    ValueError: If the module or the name within it does not exist.
+  """
+  module, _, qualname = name.partition(':')
+  check_place(module, name, trust)
+  try:
+    value = importlib.import_module(module)
+    for part in qualname.split('.'):
+      value = getattr(value, part)
+  except (ImportError, AttributeError) as error:
+    raise ValueError(f'Cannot find {name!r}: {error}.') from None
+  check_value(value, name, trust)
+  return value
+
+
+def check_place(module: str, name: str, trust: Trust) -> None:
+  """Make sure that a module may be imported to look for a name.
+
+  Raises:
+    NotTrusted: If not.
+  """
+  known = (*PROJECT, 'builtins', 'numpy', _OPTIMIZERS)
+  if not (trust.covers(name) or Trust(known).covers(module)):
+    raise _refusal(name)
+
+
+def check_value(value, name: str, trust: Trust, base=None) -> None:
+  """Make sure that what was found under a name may be used.
+
+  It counts where it was defined: a trusted module does not vouch for what it
+  imports.
+
+  Args:
+    value: What the name refers to.
+    name: The name, such as `module:Class` or `module.Class`.
+    trust: What the user trusts.
+    base: Class that parts of this project have to be derived from; by default
+      they have to be `nameable`.
+
+  Raises:
+    NotTrusted: If it may not be used.
+  """
+  if trust.everything or name.replace(':', '.') in trust.names:
+    return
+  if isinstance(value, (type, types.FunctionType)):
+    home = f'{value.__module__}.{value.__qualname__}'
+    if trust.covers(home) or _is_made_for_it(value, home, base):
+      return
+  raise _refusal(name)
+
+
+def check_env_id(env_id, trust: Trust) -> None:
+  """Make sure that an id such as `module:Name-v0` imports a trusted module.
+
+  Args:
+    env_id: Id of an environment; anything else is fine.
+    trust: What the user trusts.
+
+  Raises:
+    NotTrusted: If it does not.
+  """
+  if isinstance(env_id, str) and ':' in env_id:
+    if not trust.covers(env_id.partition(':')[0]):
+      raise _refusal(env_id)
+
+
+def _is_made_for_it(value, home, base):
+  """Whether a function or class is one that any file may name."""
+  if base is not None:
+    ours = Trust(PROJECT).covers(home)
+    return ours and isinstance(value, type) and issubclass(value, base)
+  if home in _nameable or value in _HARMLESS:
+    return True
+  if not isinstance(value, type):
+    return False
+  if issubclass(value, np.generic):
+    return value.__module__ == 'numpy'
+  if not Trust((_OPTIMIZERS,)).covers(home):
+    return False
+  from agents.tools.tf1 import tf
+
+  return issubclass(value, tf.train.Optimizer)
+
+
+def _refusal(name):
+  colon = ':' if ':' in name else '.'
+  module = name.rpartition(colon)[0] or name
+  return NotTrusted(
+    f'The stored name {name!r} is neither a part of this project that files '
+    'may name nor in a module that you trust; if you know it and where the '
+    f'file comes from, add --trust {module} to the command.'
+  )

@@ -1,0 +1,93 @@
+"""Runs of PPO that come from somebody else are data, not programs."""
+
+import os
+
+import pytest
+
+from agents import configs
+from agents import runs
+from agents import train_ppo
+from agents import utility
+from agents import visualize_ppo
+from agents.tools import errors
+from agents.tools import files
+from agents.tools import references
+from agents.tools.attr_dict import AttrDict
+from tests.agents import hostile
+
+
+def make_run(folder, **values):
+  """Folder of a run whose stored configuration has some plain values."""
+  run = os.path.join(folder, 'runs', '1-default')
+  config = AttrDict(configs.default(), env='Pendulum-v1')
+  utility.save_config(config, run)
+  filename = os.path.join(run, 'config.yaml')
+  files.write_yaml(filename, {**files.read_yaml(filename), **values})
+  open(os.path.join(run, 'model.ckpt-40.index'), 'w').close()
+  return run
+
+
+PROGRAMS = {
+  'train_ppo': (train_ppo.run, ['--config=default', '--noenv_processes']),
+  'visualize_ppo': (visualize_ppo.run, ['--noenv_processes']),
+}
+
+
+@pytest.mark.parametrize('name', PROGRAMS)
+@pytest.mark.parametrize('index', range(10))
+def test_nothing_is_called(tmp_path, monkeypatch, capsys, name, index):
+  marker = hostile.plant(str(tmp_path), monkeypatch)
+  run = make_run(tmp_path, env=hostile.calls(marker)[index])
+  program, args = PROGRAMS[name]
+  assert program([f'--logdir={os.path.dirname(run)}', *args]) == 2
+  assert not os.path.exists(marker)
+  error = capsys.readouterr().err.strip().splitlines()[-1]
+  assert error.startswith('Error: ') and 'add --trust ' in error
+
+
+def test_own_functions_with_values_of_the_file(tmp_path):
+  """The optimiser is called with the learning rate."""
+  precious = tmp_path / 'precious'
+  precious.mkdir()
+  run = make_run(
+    tmp_path,
+    optimizer={'reference': 'agents.pipeline.folders:discard'},
+    learning_rate=str(precious),
+  )
+  with pytest.raises(errors.UsageError, match='may name'):
+    runs.load(run)
+
+
+def test_trusted_modules(tmp_path, monkeypatch, capsys):
+  """They count with what they define, not with what they import."""
+  marker = hostile.plant(str(tmp_path), monkeypatch)
+  run = make_run(tmp_path, env={'reference': 'hostile:anything'})
+  flags = [f'--logdir={run}', '--noenv_processes']
+  with pytest.raises(ValueError, match='hostile'):
+    visualize_ppo.run([*flags, '--trust=some.other', '--trust=a,hostile'])
+  assert os.path.exists(marker)
+  trust = references.Trust(('hostile',))
+  assert callable(runs.load(run, trust)[1].env)
+  make_run(tmp_path, env={'reference': 'hostile:os.system'})
+  assert visualize_ppo.run([*flags, '--trust=hostile']) == 2
+  assert 'hostile:os.system' in capsys.readouterr().err
+
+
+def test_typed_ids_of_environments(tmp_path):
+  """Who gives --env trusts its module; a stored id is a name like others."""
+  run = make_run(tmp_path, env='my_package:My-v0')
+  overrides = {'env': 'my_package:My-v0'}
+  config = runs.prepare('default', os.path.dirname(run), overrides=overrides)
+  assert config.env == 'my_package:My-v0' and config.logdir == run
+  with pytest.raises(errors.UsageError, match='--trust my_package '):
+    runs.load(run)
+
+
+@pytest.mark.parametrize('name', ['AdagradOptimizer', 'RMSPropOptimizer'])
+def test_optimizers_need_no_trust(tmp_path, name):
+  from agents.tools.tf1 import tf
+
+  optimizer = getattr(tf.train, name)
+  config = AttrDict(configs.default(), env='Pendulum-v1', optimizer=optimizer)
+  utility.save_config(config, str(tmp_path))
+  assert utility.load_config(str(tmp_path)).optimizer is optimizer
