@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from agents.tools import references
 from agents.tools.tf1 import tf
 from baselines_her import util
 
 
+@references.nameable
 class ActorCritic:
   """Policy pi(o, g) and action value Q(o, g, u) on normalised inputs.
 

@@ -10,13 +10,14 @@ from agents.pipeline import toolbox
 from agents.tools import env_border
 from agents.tools import errors
 from agents.tools import opengl
+from agents.tools import references
 from agents.tools import spaces
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
-def make(tree, render=False, **kwargs):
+def make(tree, render=False, trust=references.EVERYTHING, **kwargs):
   """Build an environment.
 
   Args:
@@ -26,6 +27,7 @@ def make(tree, render=False, **kwargs):
       a list of dicts of `name` (dotted), `args` and `enabled`, the innermost
       first. What `inspect` returns may be kept under `config`.
     render: Whether images will be asked for.
+    trust: `references.Trust` in what the tree names.
     **kwargs: Further arguments of the environment.
 
   Raises:
@@ -34,10 +36,11 @@ def make(tree, render=False, **kwargs):
   _check_keys(tree, _KEYS, 'environment')
   kwargs = {**tree.get('kwargs', {}), **kwargs}
   if tree.get('from_module'):
-    toolbox.get_module(tree['from_module'])
+    toolbox.get_module(tree['from_module'], trust)
   if tree.get('constructor'):
-    env = toolbox.get_class(tree['constructor'])(**kwargs)
+    env = toolbox.get_class(tree['constructor'], trust)(**kwargs)
   elif tree.get('name'):
+    references.check_env_id(tree['name'], trust)
     if render and env_border.renders_with_opengl(tree['name']):
       opengl.select_backend()
     mode = 'rgb_array' if render else None
@@ -50,7 +53,8 @@ def make(tree, render=False, **kwargs):
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
     if wrapper.get('enabled', True):
-      env = toolbox.get_class(wrapper['name'])(env, **wrapper.get('args', {}))
+      constructor = toolbox.get_class(wrapper['name'], trust)
+      env = constructor(env, **wrapper.get('args', {}))
   return env
 
 

@@ -12,6 +12,7 @@ import time
 from agents.pipeline import toolbox
 from agents.tools import errors
 from agents.tools import files
+from agents.tools import references
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
 COMPLETE = 'COMPLETE'
@@ -287,7 +288,7 @@ def copy_modules(session, names):
     UsageError: If a module does not exist.
   """
   for name in sorted({x.split('.')[0] for x in names}):
-    module = toolbox.get_module(name)
+    module = toolbox.get_module(name, references.EVERYTHING)
     target = os.path.join(session, 'modules')
     if hasattr(module, '__path__'):
       shutil.copytree(

@@ -12,6 +12,7 @@ from agents.pipeline import explorer
 from agents.pipeline import normalizers
 from agents.pipeline import worker
 from agents.tools import errors
+from agents.tools import references
 
 
 class GymExplorer(explorer.ExplorerBase):
@@ -124,6 +125,7 @@ class GymExplorer(explorer.ExplorerBase):
     self._zeros, self._ones = _constant_masks(num_workers)
     self._was_reset = False
     record = mode == 'eval' if record is None else record
+    references.check_env_id(env.get('name'), session.trust)
     if processes == 'auto':
       local = num_workers == 1 and not env_config.needs_process(env, record)
       processes = 0 if local else None
@@ -247,6 +249,7 @@ class GymExplorer(explorer.ExplorerBase):
         csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
         video_folder and os.path.join(video_folder, str(rank)),
         kwargs,
+        self.session.trust,
       )
       for rank in range(self._num_workers)
     ]

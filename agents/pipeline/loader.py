@@ -6,9 +6,11 @@ A session is a package: `from my_sessions.session_x import loader`.
 import json
 import os
 import sys
+from importlib import machinery
 
 from agents.pipeline import folders
 from agents.pipeline import logs
+from agents.tools import errors
 from agents.tools import files
 
 
@@ -47,6 +49,37 @@ class Loader:
     """The same of CPU, memory and GPUs."""
     return logs.read(os.path.join(self.path, 'monlog.json'))
 
-  def activate_modules(self):
-    """Import the copied code of the session from now on."""
-    sys.path.insert(0, os.path.join(self.path, 'modules'))
+  def activate_modules(self, *names):
+    """Import copied code of the session from now on.
+
+    The code is that of whoever wrote the session, so that packages have to be
+    named one by one.
+
+    Args:
+      *names: Packages of the folder `modules`, such as `agents`.
+
+    Raises:
+      UsageError: If none is named, or there is no copy of one.
+    """
+    folder = os.path.join(self.path, 'modules')
+    known = [x.removesuffix('.py') for x in os.listdir(folder)]
+    for name in names or [None]:
+      if name not in known:
+        raise errors.UsageError(
+          f'Modules of a session are imported by their names, not {name!r}; '
+          f'give those that you trust. {errors.suggest(str(name), known)}'
+        )
+    sys.meta_path.insert(0, _CopiesFinder(folder, names))
+
+
+class _CopiesFinder:
+  """Finds some packages in a folder, and nothing else there."""
+
+  def __init__(self, folder, names):
+    self._folder = folder
+    self._names = names
+
+  def find_spec(self, name, path=None, target=None):
+    if path is None and name in self._names:
+      return machinery.PathFinder.find_spec(name, [self._folder], target)
+    return None

@@ -48,7 +48,9 @@ class PPOAgent(agent.AgentBase):
     num_workers=1,
   ):
     super().__init__(session, memory, name, action_space)
-    self._config = attr_dict.AttrDict(plain_data.from_plain(config))
+    self._config = attr_dict.AttrDict(
+      plain_data.from_plain(config, session.trust)
+    )
     self._check(getattr(session, 'comm', None))
     shapes = find_shapes(observation_space, action_space)
     key = f'/agents/{name}/'

@@ -1,11 +1,16 @@
 """The loop of a run: cycles of exploring, storing and learning; epochs."""
 
+import functools
 import os
 import signal
 import time
 
 from agents.pipeline import checkpoints
+from agents.pipeline import settings as settings_lib
 from agents.pipeline import toolbox
+from agents.pipeline.agent import AgentBase
+from agents.pipeline.explorer import ExplorerBase
+from agents.pipeline.memory import MemoryBase
 from agents.tools import progress as progress_lib
 from agents.tools import stopping
 
@@ -62,19 +67,20 @@ class Runner:
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
     toolbox.set_seeds(seed)
+    find = functools.partial(toolbox.get_class, trust=session.trust)
     self.memory = {
-      mode: toolbox.get_class(x['name'])(session, mode, **x.get('args', {}))
+      mode: find(x['name'], base=MemoryBase)(session, mode, **x.get('args', {}))
       for mode, x in self.params['memory'].items()
     }
     self.agents = {
-      name: toolbox.get_class(x['name'])(
+      name: find(x['name'], base=AgentBase)(
         session, self.memory, name=name, **x.get('args', {})
       )
       for name, x in self.params['agents'].items()
     }
     wanted = ['eval'] if session.is_playing else ['train', 'test']
     self.explorer = {
-      mode: toolbox.get_class(x['name'])(
+      mode: find(x['name'], base=ExplorerBase)(
         session, self.agents, mode=mode, **x.get('args', {})
       )
       for mode, x in self.params['explorer'].items()
@@ -343,8 +349,10 @@ class Runner:
       info(f'Logs and checkpoints: {path}')
       info(f'Curves: python -m agents.pipeline.plot {path}')
       if not done:
+        trust = settings_lib.find_foreign(self.params)
         info(
           f'Continue: python -m scripts.main --load-checkpoint {path} --resume'
+          + (f' --trust {",".join(trust)}' if trust else '')
         )
 
 

@@ -15,7 +15,7 @@ from agents.pipeline.profiler import Profiler
 from agents.tools import errors
 from agents.tools import files
 from agents.tools import mpi
-from agents.tools import plain_data
+from agents.tools import references
 
 
 class Session:
@@ -34,6 +34,8 @@ class Session:
     path: Folder of the session, None in a dry run and on other ranks.
     params: Tree of parameters, plain data.
     cpanel: Control panel that the tree was made from.
+    trust: `references.Trust` in what the tree names; everything unless it was
+      stored.
     state: Dict that is kept in checkpoints.
     comm: Communicator of all ranks.
     logger: `Logger`.
@@ -61,6 +63,9 @@ class Session:
     self.runner_state = {}
     self._source = self._checkpoint = self._lock = None
     self._graph = self._tf_session = self._checkpoints = None
+    self.trust = references.EVERYTHING
+    if self.is_loading:
+      self.trust = settings.find_trust(self.args)
     self._created = None
     self._extras = []
     self._check_extras()
@@ -111,7 +116,10 @@ class Session:
     Raises:
       UsageError: If there is no such class.
     """
-    return toolbox.get_class(self.params['runner']['name'])(self.params)
+    from agents.pipeline.runner import Runner
+
+    name = self.params['runner']['name']
+    return toolbox.get_class(name, self.trust, Runner)(self.params)
 
   def save_states(self, states, index, runner_state, snapshots=None):
     """Write a checkpoint; all ranks have to call it.
@@ -132,7 +140,7 @@ class Session:
       index,
       self.tf_session(),
       {**states, 'session': self.state},
-      _to_plain(runner, {}),
+      settings.to_plain(runner),
       snapshots,
     )
 
@@ -175,7 +183,10 @@ class Session:
       # First what writes to it.
       self._close_extras()
       folders.discard(self._created)
-      self._created = None
+      self.trust = references.EVERYTHING
+    if self.is_loading:
+      self.trust = settings.find_trust(self.args)
+    self._created = None
 
   def finalize(self):
     """Close everything, also if a part of it fails.
@@ -208,7 +219,7 @@ class Session:
 
   def _generate(self):
     """Control panel and tree from the module of parameters."""
-    module = toolbox.get_module(self.args.params)
+    module = toolbox.get_module(self.args.params, self.trust)
     for name in ('cpanel', 'gen_params'):
       if not hasattr(module, name):
         raise errors.UsageError(
@@ -256,7 +267,8 @@ class Session:
       base = os.path.join(self._source, child)
     path = self._created = folders.create(base, args.session_name)
     self._lock = folders.lock(path)
-    folders.copy_modules(path, ['agents', *args.save_modules])
+    packages = settings.find_packages(self.params)
+    folders.copy_modules(path, [*packages, *args.save_modules])
     self.params.update(
       session_name=os.path.basename(path),
       session_msg=args.msg,
@@ -264,7 +276,7 @@ class Session:
     )
     folders.write_json(os.path.join(path, 'cpanel.json'), self.cpanel)
     files.write_yaml(
-      os.path.join(path, 'params.yaml'), _to_plain(self.params, {})
+      os.path.join(path, 'params.yaml'), settings.to_plain(self.params)
     )
     return path
 
@@ -373,14 +385,3 @@ class Session:
     if error is not None:
       raise error
     return result
-
-
-def _to_plain(value, seen):
-  """The same tree in built-in types; shared parts stay shared, for YAML."""
-  if isinstance(value, dict):
-    if id(value) not in seen:
-      seen[id(value)] = {str(k): _to_plain(x, seen) for k, x in value.items()}
-    return seen[id(value)]
-  if isinstance(value, (list, tuple)):
-    return [_to_plain(x, seen) for x in value]
-  return plain_data.to_plain(value)

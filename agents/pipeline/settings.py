@@ -5,6 +5,7 @@ Free of TensorFlow, so that mistakes are reported at once.
 
 import argparse
 import copy
+import dataclasses
 import json
 import sys
 import types
@@ -13,6 +14,8 @@ import numpy as np
 
 from agents.pipeline import toolbox
 from agents.tools import errors
+from agents.tools import plain_data
+from agents.tools import references
 
 _DEFAULT_FOLDER = '~/logdir/sessions'
 
@@ -97,6 +100,16 @@ def update_cpanel(cpanel, given):
   return result
 
 
+def find_trust(args):
+  """What a session that is loaded may name: see `--trust`.
+
+  What the user has typed for `--repeal` is trusted as well.
+  """
+  trust = references.parse(args.trust)
+  names = references.typed(args.repeal.values())
+  return dataclasses.replace(trust, names=trust.names + names)
+
+
 def repeal(params, given):
   """Replace values within a tree of parameters.
 
@@ -120,6 +133,51 @@ def repeal(params, given):
       if depth < len(names) - 1:
         node = node[name]
     node[names[-1]] = value
+
+
+def find_packages(params):
+  """Packages of this project that a tree of parameters names parts of."""
+  names = {x.split('.')[0] for x in _find_names(params)}
+  return sorted({'agents'} | names & set(references.PROJECT))
+
+
+def find_foreign(params):
+  """What a tree names that needs `--trust` once it is stored."""
+  ours = references.Trust(references.PROJECT)
+  return sorted({x for x in _find_names(params) if not ours.covers(x)})
+
+
+def _find_names(node):
+  """Modules that a tree names, and files that can hold programs."""
+  if isinstance(node, (list, tuple)):
+    node = dict(enumerate(node))
+  if not isinstance(node, dict):
+    return
+  for key, value in node.items():
+    if key == 'demo_file' and value:
+      yield value
+    elif key in ('name', 'constructor') and isinstance(value, str):
+      module = value.partition(':') if ':' in value else value.rpartition('.')
+      yield from module[:1] if module[1] else ()
+    elif key == 'from_module' and value:
+      yield value
+    else:
+      yield from _find_names(value)
+
+
+def to_plain(params):
+  """A tree in built-in types; its shared parts stay shared, for YAML."""
+  return _to_plain(params, {})
+
+
+def _to_plain(value, seen):
+  if isinstance(value, dict):
+    if id(value) not in seen:
+      seen[id(value)] = {str(k): _to_plain(x, seen) for k, x in value.items()}
+    return seen[id(value)]
+  if isinstance(value, (list, tuple)):
+    return [_to_plain(x, seen) for x in value]
+  return plain_data.to_plain(value)
 
 
 def _define_parser(description):
@@ -157,6 +215,13 @@ def _define_parser(description):
     metavar='N',
     help='episodes to show; 0 for no end (default 5)',
   )
+  add(
+    '--trust',
+    action='append',
+    default=[],
+    metavar='MODULE',
+    help=references.HELP,
+  )
   add('--custom', **yes, help='call the method custom of the runner')
   add('--create-session-only', **yes, help='write checkpoint 0, then exit')
   add('--dry-run', **yes, help='leave nothing on disk')
@@ -176,9 +241,13 @@ def _describe_cpanel(argv):
       'ddpg_pendulum},\nbaselines_her.params.{fetch_reach, fetch_push}. With '
       '--params MODULE --help, the\nvalues that --cpanel may change are listed.'
     )
-  cpanel = getattr(toolbox.get_module(module), 'cpanel', {})
+  cpanel = getattr(_import_typed(module), 'cpanel', {})
   lines = [f'  {key}: {value!r}' for key, value in cpanel.items()]
   return '\n'.join([f'values of --cpanel for {module}:', *lines])
+
+
+def _import_typed(module):
+  return toolbox.get_module(module, references.EVERYTHING)
 
 
 def _add_folder_flags(add):

@@ -6,15 +6,22 @@ import random
 import numpy as np
 
 from agents.tools import errors
+from agents.tools import references
 
 
-def get_module(name):
+def get_module(name, trust):
   """Import a module by its dotted name.
 
+  Args:
+    name: Dotted name.
+    trust: `references.Trust`; everything if the user has typed the name.
+
   Raises:
+    NotTrusted: If the module may not be imported.
     UsageError: If there is no such module. Errors within it are raised as
       they are.
   """
+  references.check_place(name, name, trust)
   try:
     return importlib.import_module(name)
   except ModuleNotFoundError as error:
@@ -27,10 +34,18 @@ def get_module(name):
     ) from None
 
 
-def get_class(name):
+def get_class(name, trust, base=None):
   """What a dotted name such as `package.module.Class` refers to.
 
+  Args:
+    name: Dotted name.
+    trust: `references.Trust`; everything if the name comes from the user's
+      own module of parameters instead of a stored session.
+    base: Class that a part of this project has to be derived from when a
+      stored session names it; see `references.check_value`.
+
   Raises:
+    NotTrusted: If a stored session may not name it.
     UsageError: If there is no such module or name in it.
   """
   place, dot, attribute = name.rpartition('.')
@@ -39,13 +54,16 @@ def get_class(name):
       f'The class {name!r} has no module; name it like '
       'agents.pipeline.runner.Runner.'
     )
-  module = get_module(place)
+  references.check_place(place, name, trust)
+  module = get_module(place, references.EVERYTHING)
   if not hasattr(module, attribute):
     known = [x for x in vars(module) if not x.startswith('_')]
     raise errors.UsageError(
       f'Module {place} has no {attribute!r}. {errors.suggest(attribute, known)}'
     )
-  return getattr(module, attribute)
+  value = getattr(module, attribute)
+  references.check_value(value, name, trust, base)
+  return value
 
 
 def set_seeds(seed):

@@ -11,6 +11,7 @@ import numpy as np
 from agents.pipeline import env_config
 from agents.tools import env_border
 from agents.tools import episode_log
+from agents.tools import references
 from agents.tools import video
 
 _LARGEST_FRAME = 240
@@ -26,12 +27,21 @@ class Worker:
       exists. None for no file.
     video_folder: Folder for a video of each episode, None for no videos.
     kwargs: Further arguments of the environment.
+    trust: `references.Trust` in what the description names.
   """
 
   def __init__(
-    self, env, seed=None, csv_path=None, video_folder=None, kwargs=None
+    self,
+    env,
+    seed=None,
+    csv_path=None,
+    video_folder=None,
+    kwargs=None,
+    trust=references.EVERYTHING,
   ):
-    self._env = env_config.make(env, bool(video_folder), **(kwargs or {}))
+    self._env = env_config.make(
+      env, bool(video_folder), trust, **(kwargs or {})
+    )
     self.description = env_config.describe(self._env)
     self._has_agents = hasattr(self._env.action_space, 'spaces')
     if seed is not None and hasattr(self._env, 'seed'):

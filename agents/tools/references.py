@@ -18,7 +18,6 @@ HELP = 'Modules of yours that the stored run may name; can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _HARMLESS = (bool, dict, float, int, list, str, tuple)
 _OPTIMIZERS = 'tensorflow.python.training'
-_TYPED = r'\w+(\.\w+)+(:.+)?|\w+:.+'
 _nameable = set()
 
 
@@ -61,13 +60,10 @@ def typed(texts) -> tuple[str, ...]:
 
   Args:
     texts: Values of the command line: ids of environments such as
-      `my_package:MyEnv-v0`, dotted names, or anything else.
+      `my_package:MyEnv-v0`, dotted names, paths, or anything else.
   """
-  names = []
-  for text in texts:
-    if isinstance(text, str) and re.fullmatch(_TYPED, text):
-      names.append(text.partition(':')[0])
-  return tuple(names)
+  names = [x for x in texts if isinstance(x, str) and re.search('[.:/]', x)]
+  return tuple(re.sub(r'^(\w+(\.\w+)*):.*', r'\1', x) for x in names)
 
 
 def nameable(value):
@@ -147,6 +143,20 @@ def check_env_id(env_id, trust: Trust) -> None:
   if isinstance(env_id, str) and ':' in env_id:
     if not trust.covers(env_id.partition(':')[0]):
       raise _refusal(env_id)
+
+
+def check_pickle(path: str, trust: Trust) -> None:
+  """Make sure that a file that can hold a program is one that the user named.
+
+  Raises:
+    NotTrusted: If not.
+  """
+  if not trust.covers(path):
+    raise NotTrusted(
+      f'The stored parameters name the file {path!r}, whose format can hold '
+      'programs; if you know where it comes from, add --trust '
+      f'{path} to the command.'
+    )
 
 
 def _is_made_for_it(value, home, base):

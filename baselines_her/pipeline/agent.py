@@ -4,6 +4,7 @@ import numpy as np
 
 from agents.pipeline.agent import AgentBase
 from agents.tools import errors
+from agents.tools import references
 from baselines_her import config
 from baselines_her import her
 from baselines_her.pipeline import memory as memory_lib
@@ -45,6 +46,9 @@ class HERAgent(AgentBase):
     demo_file=None,
   ):
     super().__init__(session, memory, name)
+    memory_lib.check_names(session, env, settings)
+    if demo_file and not session.is_playing:
+      references.check_pickle(demo_file, session.trust)
     params = memory_lib.prepare_params(
       env, settings, make_env=memory['train'].make_env
     )

@@ -9,6 +9,7 @@ from baselines_her import play
 from baselines_her import vec_env
 from baselines_her import video_recorder
 from baselines_her.pipeline import chunks
+from baselines_her.pipeline import memory
 from baselines_her.rollout import RolloutWorker
 
 # What is shown begins elsewhere than what was trained on.
@@ -40,6 +41,7 @@ class HERExplorer(ExplorerBase):
     self, session, agents, mode='train', *, env, settings, n_rollouts=1
   ):
     super().__init__(session, agents, mode, win_size=-1)
+    memory.check_names(session, env, settings)
     ((self._name, self._agent),) = agents.items()
     self._n_rollouts = n_rollouts
     self._render = self._choose_render()

@@ -4,6 +4,7 @@ import numpy as np
 
 from agents.pipeline.memory import MemoryBase
 from agents.tools import errors
+from agents.tools import references
 from baselines_her import config
 from baselines_her import replay_buffer
 from baselines_her.pipeline import chunks
@@ -28,6 +29,7 @@ class HERMemory(MemoryBase):
 
   def __init__(self, session, mode='train', *, env, settings):
     super().__init__(session, mode)
+    check_names(session, env, settings)
     params = prepare_params(env, settings)
     self.make_env = params['make_env']
     self.buffer = replay_buffer.create(
@@ -104,6 +106,22 @@ class HERMemory(MemoryBase):
   def set_snapshot(self, snapshot):
     stored = self.buffer.get_transitions_stored()
     self.buffer.load_state_dict({**snapshot, 'n_transitions_stored': stored})
+
+
+def check_names(session, env, settings):
+  """Make sure that the module of an environment and the network are trusted.
+
+  Args:
+    session: Session whose parameters may come from a file.
+    env: Dict with the `name` of the environment.
+    settings: Dict of settings.
+
+  Raises:
+    NotTrusted: If they are not.
+  """
+  references.check_env_id(env['name'], session.trust)
+  if 'network_class' in settings:
+    references.resolve(settings['network_class'], session.trust)
 
 
 def prepare_params(env, settings, **kwargs):

@@ -72,6 +72,7 @@ def test_session_is_complete(session):
   assert list(times['/train/envstep']['occurs']) == [51, 51]
   assert {'/update/agent/sample', '/update/agent/graph'} < set(times)
   assert (session / 'done.lock').exists()
+  assert (session / 'modules' / 'baselines_her' / 'ddpg.py').exists()
   # Training and tests of two environments.
   for index in range(2):
     path = session / 'monitor' / f'0.{index}.monitor.csv'

@@ -6,6 +6,7 @@ environment below. Nothing here imports TensorFlow, because wrapped
 environments live in processes of their own.
 """
 
+from agents.tools import references
 from agents.tools.wrappers.action import ActionRepeat
 from agents.tools.wrappers.action import ClipAction
 from agents.tools.wrappers.action import NormalizeActions
@@ -61,3 +62,7 @@ __all__ = [
   'SelectObservations',
   'Wrapper',
 ]
+
+# What neither starts processes nor writes files.
+for _name in {*__all__} - {'Async', 'ExternalProcess', 'RecordEpisodes'}:
+  references.nameable(globals()[_name])

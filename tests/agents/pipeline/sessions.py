@@ -7,6 +7,7 @@ from agents.pipeline import logs
 from agents.pipeline import profiler
 from agents.pipeline import writers
 from agents.tools import mpi
+from agents.tools import references
 
 
 class SmallSession:
@@ -24,6 +25,7 @@ class SmallSession:
     self.is_loading = self.is_playing = self.is_resumed = False
     self.is_custom = self.is_session_only = False
     self.state = {}
+    self.trust = references.EVERYTHING
     self.params = {}
     self.logger = logs.Logger(self._file('report.log'), level=0)
     self.monitor = logs.Monitor(self._file('varlog.json'))

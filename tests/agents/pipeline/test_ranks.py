@@ -41,7 +41,7 @@ def session(tmp_path_factory):
   place = path / 'run' / 'checkpoints' / 'checkpoint-2'
   assert (place / 'states.npz').exists() and (place / 'states-1.npz').exists()
   result = run(
-    *('--load-checkpoint', str(path / 'run'), '--resume'),
+    *('--load-checkpoint', str(path / 'run'), '--resume', '--trust', 'tests'),
     *('--repeal', '{"runner.n_epochs": 3}'),
   )
   assert result.code == 0, result.output

@@ -168,7 +168,7 @@ def test_interrupted_twice(tmp_path):
   path = tmp_path / 'all' / 'run'
   repeal = {'runner.n_epochs': 100, 'explorer.train.args.pause': 20.0}
   process = launch(
-    *('--load-checkpoint', str(path), '--resume'),
+    *('--load-checkpoint', str(path), '--resume', '--trust', 'tests'),
     *('--repeal', json.dumps(repeal)),
   )
   for line in process.stdout:
@@ -197,7 +197,7 @@ def test_killed(tmp_path, count):
   last = 0
   for _ in range(count):
     process = launch(
-      *('--load-checkpoint', str(path), '--resume'),
+      *('--load-checkpoint', str(path), '--resume', '--trust', 'tests'),
       *('--repeal', '{"runner.n_epochs": 1000000}'),
     )
     wait_for_epoch(path, last + 1, process)

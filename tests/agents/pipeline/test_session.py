@@ -28,7 +28,9 @@ def start(tmp_path, *args, name='run', **cpanel):
 
 def load(path, *args):
   """Exit code of a run that continues or shows a session."""
-  return main.entrypoint(['--load-checkpoint', str(path), *args])
+  return main.entrypoint(
+    ['--load-checkpoint', str(path), '--trust', 'tests', *args]
+  )
 
 
 def test_fresh_session(tmp_path):

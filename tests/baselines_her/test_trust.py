@@ -1,0 +1,39 @@
+"""Sessions of HER that come from somebody else are data, not programs."""
+
+import os
+
+import pytest
+
+from agents.tools import files
+from agents.tools import references
+from tests.agents import hostile
+from tests.baselines_her import test_pipeline
+
+toys = test_pipeline.toys
+
+
+@pytest.mark.parametrize(
+  'kind, name, value',
+  [
+    ('memory', 'network_class', 'hostile:anything'),
+    ('agents', 'network_class', 'baselines_her.util:import_function'),
+    ('explorer', 'name', 'hostile:Any-v0'),
+    ('agents', 'demo_file', 'demos.npz'),
+  ],
+)
+def test_nothing_is_called(tmp_path, monkeypatch, kind, name, value):
+  """Neither modules nor pickles are opened that the user has not named."""
+  marker = hostile.plant(str(tmp_path), monkeypatch)
+  test_pipeline.train(tmp_path, max_exec_iter=1)
+  path = tmp_path / 'run'
+  filename = str(path / 'checkpoints' / 'checkpoint-1' / 'runner.yaml')
+  stored = files.read_yaml(filename)
+  for part in stored['params'][kind].values():
+    args = part['args']
+    args['env'], args['settings'] = dict(args['env']), dict(args['settings'])
+    places = {'network_class': args['settings'], 'name': args['env']}
+    places.get(name, args)[name] = value
+  files.write_yaml(filename, stored)
+  with pytest.raises(references.NotTrusted, match='add --trust'):
+    test_pipeline.train(None, '--load-checkpoint', str(path), '--resume')
+  assert not os.path.exists(marker)
