@@ -18,6 +18,7 @@ import numpy as np
 from agents.tools import entry
 from agents.tools import errors
 from agents.tools import progress
+from agents.tools import references
 from agents.tools import stopping
 from agents.tools import video
 
@@ -64,10 +65,11 @@ def prepare(args):
   """Configuration of the run and path of the checkpoint.
 
   Args:
-    args: Object with `logdir`, `checkpoint`, `params` and `seed`.
+    args: Object with `logdir`, `checkpoint`, `params`, `seed` and `trust`.
 
   Raises:
-    UsageError: If there is no run or no checkpoint.
+    UsageError: If there is no run or no checkpoint, or the run names a module
+      that is not trusted.
   """
   from agents import utility as agents_utility
   from planet.scripts import preparation
@@ -84,6 +86,7 @@ def prepare(args):
     # The run plays no episodes itself.
     overrides = {**args.params, 'test_collects': [{}]}
     config = preparation.restore_config(logdir, overrides)
+  _check_tasks(config.source.params, references.parse(args.trust))
   with config.unlocked:
     config.seed = args.seed
   if args.checkpoint:
@@ -221,6 +224,13 @@ def write_pictures(filename, videos, fps):
   print(f'Wrote {filename} and {sheet}.')
 
 
+def _check_tasks(params, trust):
+  """Refuse stored tasks such as `gym_module:Name-v0` of unknown modules."""
+  tasks = params.get('tasks') or ()
+  for task in [tasks] if isinstance(tasks, str) else tasks:
+    references.check_env_id(task.removeprefix('gym_'), trust)
+
+
 def parse_args(argv=None):
   """Parse the command line."""
   from planet.scripts import train
@@ -238,6 +248,7 @@ def parse_args(argv=None):
   add('--checkpoint', default=None, help='such as model.ckpt-1000; newest')
   add('--seed', type=int, default=None, help='of environment and planner')
   add('--params', default='{}', help='planner parameters, a YAML mapping')
+  add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)
   args.params = train.parse_params(args.params)
   if args.episodes < 1:
