@@ -208,6 +208,27 @@ def simple_goal_subtract(a, b):
   return a - b
 
 
+def return_limit(gamma: float, clip_return: bool) -> float:
+  """Largest magnitude of returns when rewards are between -1 and 0.
+
+  Args:
+    gamma: Discount factor.
+    clip_return: Whether values are limited at all.
+
+  Raises:
+    UsageError: If there is no discounting, so that nothing limits returns.
+  """
+  if not clip_return:
+    return np.inf
+  if gamma == 1:
+    # The original divides by zero. Not to clip is for the user to say.
+    raise errors.UsageError(
+      'Setting --gamma is 1, for which returns have no limit to clip them at; '
+      'add --clip_return=0 or give less than 1.'
+    )
+  return 1.0 / (1.0 - gamma)
+
+
 def configure_ddpg(
   dims, params, reuse=False, use_mpi=True, clip_return=True, buffer=None
 ):
@@ -220,6 +241,9 @@ def configure_ddpg(
     use_mpi: Stored with the policy, as in the original; has no effect.
     clip_return: Whether values are limited to what discounting allows.
     buffer: Replay to use instead of a new one, also its way to sample.
+
+  Raises:
+    UsageError: If values are to be limited without discounting.
   """
   from baselines_her import ddpg
 
@@ -234,7 +258,7 @@ def configure_ddpg(
     input_dims=dict(dims),
     T=params['T'],
     clip_pos_returns=True,
-    clip_return=1.0 / (1.0 - gamma) if clip_return else np.inf,
+    clip_return=return_limit(gamma, clip_return),
     rollout_batch_size=params['rollout_batch_size'],
     subtract_goals=simple_goal_subtract,
     sample_transitions=sample_transitions,

@@ -87,13 +87,16 @@ class GoalEnv:
     return type(getattr(inner, 'data', None)).__module__.startswith('mujoco')
 
 
-def make(env_id, render_mode=None):
+def make(
+  env_id: str, render_mode: str | None = None, time_limit: int | None = None
+) -> GoalEnv:
   """Create a goal environment by its id.
 
   Args:
     env_id: Id of gymnasium; old ones resolve to the maintained version.
     render_mode: Mode of `render`, or None for no images. Images of MuJoCo
       need a process without TensorFlow.
+    time_limit: Number of steps of an episode; by default that of the id.
 
   Raises:
     UsageError: If the id is unknown, something is not installed, or the
@@ -105,8 +108,9 @@ def make(env_id, render_mode=None):
     opengl.select_backend()
   import gymnasium
 
+  limit = {'max_episode_steps': time_limit} if time_limit else {}
   try:
-    env = env_border.make(env_id, render_mode)
+    env = env_border.make(env_id, render_mode, **limit)
   except gymnasium.error.Error as error:
     raise errors.UsageError(
       f'Environment {env_id!r} cannot be made: {error}'

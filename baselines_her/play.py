@@ -27,7 +27,14 @@ from baselines_her import video_recorder
 _EPISODES_IN_FILE = 5
 
 
-def show(model, env_id, episodes=None, seed=None, filename='play.mp4'):
+def show(
+  model,
+  env_id,
+  episodes=None,
+  seed=None,
+  filename='play.mp4',
+  time_limit=None,
+):
   """Play with a model in a window or, without display, to a video.
 
   Prints the return of each episode.
@@ -39,11 +46,12 @@ def show(model, env_id, episodes=None, seed=None, filename='play.mp4'):
       and a few in a video.
     seed: Seed of the environment.
     filename: Path of the video.
+    time_limit: Number of steps of an episode; by default that of the id.
   """
   window = has_display()
   if episodes is None:
     episodes = 0 if window else _EPISODES_IN_FILE
-  env = make_viewed_env(env_id, seed, window, filename)
+  env = make_viewed_env(env_id, seed, window, filename, time_limit)
   try:
     obs = env.reset()
     for _ in itertools.count() if episodes == 0 else range(episodes):
@@ -59,7 +67,7 @@ def show(model, env_id, episodes=None, seed=None, filename='play.mp4'):
     _finish(env, window)
 
 
-def make_viewed_env(env_id, seed, window, filename):
+def make_viewed_env(env_id, seed, window, filename, time_limit=None):
   """Environment in a process of its own, shown or recorded.
 
   Args:
@@ -67,9 +75,15 @@ def make_viewed_env(env_id, seed, window, filename):
     seed: Seed of the environment, or None.
     window: Whether to open a window instead of recording a video.
     filename: Path of the video.
+    time_limit: Number of steps of an episode; by default that of the id.
   """
   env = vec_env.make_vec_env(
-    env_id, 'robotics', 1, seed, render='human' if window else 'rgb_array'
+    env_id,
+    'robotics',
+    1,
+    seed,
+    render='human' if window else 'rgb_array',
+    time_limit=time_limit,
   )
   if window:
     return env
@@ -132,9 +146,11 @@ def main(args):
         print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
       window = bool(args.render) and has_display()
       if args.render:
-        env = make_viewed_env(env_id, args.seed, window, args.video)
+        env = make_viewed_env(env_id, args.seed, window, args.video, policy.T)
       else:
-        env = vec_env.make_vec_env(env_id, 'robotics', 1, args.seed)
+        env = vec_env.make_vec_env(
+          env_id, 'robotics', 1, args.seed, time_limit=policy.T
+        )
       params = {
         'make_env': lambda: envs.make(env_id),
       }

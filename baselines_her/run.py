@@ -75,6 +75,7 @@ def main(argv):
           args.play_episodes,
           args.seed,
           os.path.join(logger.get_dir(), 'play.mp4'),
+          kwargs.get('T'),
         )
   return model
 
@@ -95,7 +96,8 @@ def prepare(args, extra):
   settings.check_flags(args)
   size = mpi.world().Get_size()
   kwargs = settings.split_settings(extra)
-  env = envs.make(args.env)
+  limit = [None, kwargs['T']] if 'T' in kwargs else []
+  env = envs.make(args.env, *limit)
   env.close()
   if kwargs.get('demo_file'):
     override = kwargs.get('override_params', {})
@@ -139,7 +141,7 @@ def train(args, kwargs):
   folder = logger.get_dir()
   if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
     monitor.begin_anew(folder, mpi.world().Get_rank())
-  env = build_env(args)
+  env = build_env(args, kwargs.get('T'))
   try:
     if args.save_video_interval:
       env = _record(env, args, folder)
@@ -162,11 +164,17 @@ def train(args, kwargs):
     env.close()
 
 
-def build_env(args: types.SimpleNamespace) -> vec_env.VecEnv:
+def build_env(
+  args: types.SimpleNamespace, time_limit: int | None = None
+) -> vec_env.VecEnv:
   """Build the environments of the flags of `parse_args`.
 
   As in the original, a default session of one thread is created before, if
   there is none.
+
+  Args:
+    args: What `parse_args` returns.
+    time_limit: Number of steps of an episode; by default that of the id.
   """
   from baselines_her import tf_util
 
@@ -179,6 +187,7 @@ def build_env(args: types.SimpleNamespace) -> vec_env.VecEnv:
     args.seed,
     args.reward_scale,
     render='rgb_array' if args.save_video_interval else None,
+    time_limit=time_limit,
   )
 
 

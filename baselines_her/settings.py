@@ -55,7 +55,19 @@ _LEARN = {
   'override_params': dict,
   'load_path': str,
 }
-_EXTRA = {'gamma': float, 'lr': float}
+_EXTRA = {
+  'gamma': float,
+  'T': int,
+  'lr': float,
+  # Fractions make sense, although the defaults are whole numbers.
+  'norm_clip': float,
+  'replay_k': float,
+}
+
+# Arguments of `learn` whose default is None.
+_OPTIONAL = ('demo_file', 'load_path', 'override_params')
+# Switches that are numbers.
+_SWITCHES = ('bc_loss', 'q_filter')
 
 
 def parse_args(argv):
@@ -139,7 +151,7 @@ def split_settings(kwargs):
   result, override = {}, {}
   for name, value in _flatten(kwargs, known):
     value = _check_type(name, value, known[name])
-    if name in _LEARN or name == 'gamma':
+    if name in _LEARN or name in ('gamma', 'T'):
       result[name] = value
     elif name != 'rollout_batch_size':
       override[name] = value
@@ -227,7 +239,11 @@ def describe():
     if name != 'rollout_batch_size':
       lines.append(f'  {name} (default {value!r})')
   lines.append(f'  {", ".join([x for x in _LEARN if x != "replay_strategy"])}')
-  lines.append(f'  {", ".join(_EXTRA)}')
+  lines.append('  lr: both learning rates')
+  lines.append(
+    "  gamma: discount factor (default 1 - 1 / environment's time limit)"
+  )
+  lines.append("  T: time limit (default the environment's)")
   lines += ['', 'demo_file and load_path are pickles, which can run programs:']
   lines.append('open only those that you trust. Checkpoints are plain data.')
   return '\n'.join(lines)
@@ -240,6 +256,8 @@ def _flatten(kwargs, known):
       raise errors.UsageError(
         f'Setting --{name} is unknown. {errors.suggest(name, {*known, *FLAGS})}'
       )
+    if value is None and name in _OPTIONAL:
+      continue
     if name == 'override_params':
       value = _check_type(name, value, dict)
       unknown = [x for x in value if x not in known or x in _LEARN]
@@ -254,20 +272,24 @@ def _flatten(kwargs, known):
 
 
 def _check_type(name, value, kind):
-  if kind is float and isinstance(value, int) and not isinstance(value, bool):
+  """Value in the type that is wanted, where nothing is lost by that."""
+  is_bool = isinstance(value, bool)
+  if kind is float and isinstance(value, int) and not is_bool:
     return float(value)
-  if kind is int and isinstance(value, float) and value == int(value):
+  if kind is int and isinstance(value, float) and value.is_integer():
     return int(value)
+  if is_bool and name in _SWITCHES:
+    return int(value)
+  if kind is bool and isinstance(value, (int, float)) and value in (0, 1):
+    return bool(value)
   if kind is str and name in ('demo_file', 'load_path'):
     value = str(value)
   if name == 'max_u' and isinstance(value, list):
     return value
-  fits = isinstance(value, kind)
-  if kind in (int, float) and isinstance(value, bool):
-    fits = False
-  if not fits:
+  if not isinstance(value, kind) or (is_bool and kind is not bool):
+    wanted = 'True or False' if kind is bool else f'of type {kind.__name__}'
     raise errors.UsageError(
-      f'Setting --{name} is {value!r}; it has to be of type {kind.__name__}.'
+      f'Setting --{name} is {value!r}; it has to be {wanted}.'
     )
   return value
 
@@ -291,21 +313,9 @@ def check_values(result, override):
       f'Setting --replay_strategy is {strategy!r}; use one of '
       f'{", ".join(her_sampler.STRATEGIES)}.'
     )
-  positive = (
-    'layers hidden buffer_size batch_size n_cycles n_batches '
-    'n_test_rollouts num_demo Q_lr pi_lr lr polyak'
-  )
-  for name in positive.split():
-    if name in override and not override[name] > 0:
-      raise errors.UsageError(
-        f'Setting --{name} is {override[name]}; it has to be positive.'
-      )
-  for name in ('random_eps', 'noise_eps', 'polyak', 'gamma'):
-    value = {**override, **result}.get(name)
-    if value is not None and not 0 <= value <= 1:
-      raise errors.UsageError(
-        f'Setting --{name} is {value}; it has to lie between 0 and 1.'
-      )
+  _check_bounds({**override, **result})
+  if result.get('gamma') is not None:
+    config.return_limit(result['gamma'], result.get('clip_return', True))
   merged = {**config.DEFAULT_PARAMS, **override}
   imitates = merged['bc_loss'] or result.get('demo_file')
   if imitates and merged['demo_batch_size'] >= merged['batch_size']:
@@ -318,6 +328,38 @@ def check_values(result, override):
       'Setting --bc_loss needs demonstrations; give their file with '
       '--demo_file.'
     )
+
+
+def _check_bounds(values):
+  """Make sure that numbers are not too small or large.
+
+  Raises:
+    UsageError: Naming the first one that is.
+  """
+  positive = (
+    'hidden buffer_size batch_size n_cycles n_batches n_test_rollouts '
+    'num_demo Q_lr pi_lr lr'
+  )
+  for name in positive.split():
+    if name in values and not values[name] > 0:
+      raise errors.UsageError(
+        f'Setting --{name} is {values[name]}; it has to be positive.'
+      )
+  for name, low in (('layers', 0), ('noise_eps', 0), ('replay_k', 0), ('T', 2)):
+    if name in values and not values[name] >= low:
+      raise errors.UsageError(
+        f'Setting --{name} is {values[name]}; give at least {low}.'
+      )
+  for name in ('random_eps', 'polyak', 'gamma'):
+    if name in values and not 0 <= values[name] <= 1:
+      raise errors.UsageError(
+        f'Setting --{name} is {values[name]}; it has to lie between 0 and 1.'
+      )
+  for name in _SWITCHES:
+    if name in values and values[name] not in (0, 1):
+      raise errors.UsageError(
+        f'Setting --{name} is {values[name]}; it has to be 0 or 1.'
+      )
 
 
 def _check_writable(folder, name):

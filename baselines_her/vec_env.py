@@ -232,6 +232,7 @@ def make_vec_env(
   flatten_dict_observations=False,
   render=None,
   folder=None,
+  time_limit=None,
 ):
   """Vector of monitored environments, in processes if there are several.
 
@@ -247,6 +248,7 @@ def make_vec_env(
       which needs a process even for one environment.
     folder: Folder of the returns of episodes; by default that of the logger.
       Without one they are not written.
+    time_limit: Number of steps of an episode; by default that of the id.
   """
   assert not flatten_dict_observations, 'goals need dictionaries'
   rank = mpi.launched_rank()
@@ -259,6 +261,7 @@ def make_vec_env(
       reward_scale,
       folder and os.path.join(folder, f'{rank}.{index}'),
       render,
+      time_limit,
     )
     for index in range(num_env)
   ]
@@ -268,9 +271,12 @@ def make_vec_env(
   return SubprocVecEnv(makers, native=False) if render else DummyVecEnv(makers)
 
 
-def make_env(env_id, seed, reward_scale, monitor_file, render_mode):
+def make_env(
+  env_id, seed, reward_scale, monitor_file, render_mode, time_limit=None
+):
   """One environment of `make_vec_env`."""
-  env = envs.make(env_id, render_mode) if render_mode else envs.make(env_id)
+  more = (render_mode, time_limit)
+  env = envs.make(env_id, *more) if any(more) else envs.make(env_id)
   if seed is not None:
     env.seed(seed)
   return ClipAndScale(monitor.Monitor(env, monitor_file), reward_scale)

@@ -8,6 +8,7 @@ import pytest
 
 from agents.tools import errors
 from baselines_her import envs
+from baselines_her import vec_env
 
 # Original id, id today, sizes of observation, goal and action, time limit.
 ENVS = [
@@ -38,6 +39,15 @@ def test_old_ids(old, new, o, g, u, T):
   np.testing.assert_array_equal(rewards, np.full(5, single))
   # Now and then the library takes a whole turn of an object for a difference.
   assert single == 0 or 'Manipulate' in old
+  env.close()
+
+
+def test_time_limit():
+  """Another limit than its own ends episodes."""
+  env = vec_env.make_vec_env('FetchReach-v1', 'robotics', 1, 0, time_limit=5)
+  env.reset()
+  dones = [env.step(np.zeros((1, 4)))[2][0] for _ in range(10)]
+  assert dones == [False] * 4 + [True] + [False] * 4 + [True]
   env.close()
 
 

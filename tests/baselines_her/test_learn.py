@@ -224,6 +224,36 @@ def test_other_settings_are_refused(tmp_path, monkeypatch):
     learn(tmp_path, num_envs=2, **kwargs)
 
 
+def test_time_limit(tmp_path, monkeypatch):
+  """T counts for episodes, replay and number of epochs, not for gamma."""
+  toy.use_toy(monkeypatch, 10)
+  seen = []
+  monkeypatch.setattr(
+    her.Checkpoints, 'save', lambda self, *_, **__: seen.append(self._policy)
+  )
+  with tf.Graph().as_default(), toy.session():
+    with logger.scoped_configure(str(tmp_path), ['json']):
+      her.learn(
+        network='mlp',
+        env=toy.vec_env(6, [0]),
+        total_timesteps=36,
+        seed=1,
+        override_params=SMALL,
+        T=6,
+      )
+  assert len(rows(tmp_path)) == 3
+  assert seen[0].buffer.buffers['o'].shape[1:] == (6, 4)
+  assert seen[0].gamma == 0.9
+
+
+def test_values_without_limit(tmp_path, monkeypatch):
+  """Without discounting nothing is clipped, if the user says so."""
+  toy.use_toy(monkeypatch, 10)
+  learn(tmp_path, total_timesteps=20, gamma=1, clip_return=False)
+  with pytest.raises(errors.UsageError, match='clip_return=0'):
+    learn(tmp_path, total_timesteps=20, gamma=1)
+
+
 def test_too_short(tmp_path, monkeypatch):
   """An untrained policy comes with a warning, not in silence."""
   toy.use_toy(monkeypatch, 10)

@@ -58,13 +58,55 @@ def test_settings_take_effect():
 
 
 @pytest.mark.parametrize(
+  'word, wanted',
+  [
+    ('--clip_return=0', False),
+    ('--clip_return=1', True),
+    ('--clip_return=1.0', True),
+    ('--relative_goals=1', True),
+    ('--test_with_polyak=0', False),
+    ('--q_filter=True', 1),
+    ('--norm_clip=2.5', 2.5),
+    ('--replay_k=0.5', 0.5),
+    ('--replay_k=0', 0),
+    ('--noise_eps=1.5', 1.5),
+    ('--layers=0', 0),
+    ('--polyak=0', 0),
+    ('--T=60', 60),
+  ],
+)
+def test_values_of_the_original(word, wanted):
+  """Flags as numbers, numbers as flags, and fractions are taken."""
+  result = split(word)
+  found = {**result, **result.get('override_params', {})}
+  value = found[word[2:].partition('=')[0]]
+  assert value == wanted and type(value) in (type(wanted), float)
+
+
+def test_none_leaves_files_away():
+  assert split('--demo_file=None', '--load_path=None') == {}
+
+
+def test_no_discounting():
+  """Returns without bound leave nothing to clip at."""
+  with pytest.raises(errors.UsageError, match='--clip_return=0'):
+    split('--gamma=1')
+  assert split('--gamma=1', '--clip_return=0')['gamma'] == 1
+
+
+@pytest.mark.parametrize(
   'word, message',
   [
     ('--hiden=3', 'Did you mean hidden'),
     ('--hidden=abc', 'type int'),
     ('--hidden=2.5', 'type int'),
     ('--hidden=0', 'positive'),
-    ('--relative_goals=1', 'type bool'),
+    ('--hidden=True', 'type int'),
+    ('--relative_goals=2', 'True or False'),
+    ('--q_filter=2', '0 or 1'),
+    ('--noise_eps=-1', 'at least 0'),
+    ('--replay_k=-1', 'at least 0'),
+    ('--T=1', 'at least 2'),
     ('--random_eps=1.5', 'between 0 and 1'),
     ('--replay_strategy=final', 'future, none'),
     ('--override_params={"hiden":3}', 'Did you mean hidden'),
