@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 
 from agents.tools import errors
+from agents.tools import files
 from baselines_her import envs
 from baselines_her import logger
 
@@ -76,6 +77,19 @@ _DDPG_PARAMS = (
   'relative_goals',
 )
 
+_PARAMS_FILE = 'params.json'
+
+# Arguments of `her.learn` that a run keeps, as are all that are not named
+# here, such as `gamma`.
+_KEPT_ARGUMENTS = {
+  'seed': None,
+  'clip_return': True,
+  'demo_file': None,
+  'load_path': None,
+}
+# What changes nothing but what is written.
+_MAY_CHANGE = ('policy_save_interval',)
+
 # One more environment per maker, to ask for sizes and rewards.
 _asked = weakref.WeakKeyDictionary()
 
@@ -99,31 +113,77 @@ def define_params(env_name, replay_strategy, override_params):
   return params
 
 
-def write_params(params):
-  """Store the settings in `params.json` beside the log."""
-  with open(os.path.join(logger.get_dir(), 'params.json'), 'w') as file_:
+def run_settings(
+  env_name: str,
+  replay_strategy: str = DEFAULT_PARAMS['replay_strategy'],
+  override_params: dict | None = None,
+  **arguments,
+) -> dict:
+  """All that a run keeps when it is continued.
+
+  Args:
+    env_name: Id of the environment as the user gave it.
+    replay_strategy: See `baselines_her.her_sampler`.
+    override_params: Dict of settings that differ from the defaults, or None.
+    **arguments: Further arguments of `her.learn`; those that may change are
+      ignored.
+
+  Returns:
+    Dict of plain data: settings of `define_params`, and below `learn` the
+    arguments.
+  """
+  params = define_params(env_name, replay_strategy, override_params)
+  arguments = {**_KEPT_ARGUMENTS, **arguments}
+  arguments['clip_return'] = bool(arguments['clip_return'])
+  for name in ('demo_file', 'load_path'):
+    if arguments[name] is not None:
+      path = os.path.expanduser(arguments[name])
+      arguments[name] = os.path.abspath(path)
+  # Users of the library may pass on objects, which cannot be compared.
+  params['learn'] = {
+    name: value
+    for name, value in arguments.items()
+    if name not in _MAY_CHANGE and isinstance(value, (bool, int, float, str))
+  }
+  return params
+
+
+def write_params(params: dict, folder: str) -> None:
+  """Store the settings of a run in its `params.json`.
+
+  Args:
+    params: Dict of `run_settings`.
+    folder: Folder of the log.
+  """
+  with files.atomic_write(os.path.join(folder, _PARAMS_FILE)) as file_:
     json.dump(params, file_)
 
 
-def check_params(params):
+def check_params(params: dict, folder: str) -> None:
   """Make sure that a run that is continued has the settings it began with.
+
+  Args:
+    params: Dict of `run_settings`.
+    folder: Folder of the log.
 
   Raises:
     UsageError: Naming the first setting that differs.
   """
-  path = os.path.join(logger.get_dir(), 'params.json')
+  path = os.path.join(folder, _PARAMS_FILE)
   if not os.path.exists(path):
     return
   with open(path) as file_:
     before = json.load(file_)
   now = json.loads(json.dumps(params))
-  for key in sorted({*before, *now}):
-    if before.get(key) != now.get(key):
-      raise errors.UsageError(
-        f'The run in {logger.get_dir()} has {key}={before.get(key)!r}, not '
-        f'{now.get(key)!r}; continue it with its own settings, or choose '
-        'another --log_path.'
-      )
+  arguments = now.pop('learn')
+  # Older runs did not store them.
+  arguments = before.pop('learn', arguments), arguments
+  change = _find_change(before, now) or _find_change(*arguments)
+  if change:
+    raise errors.UsageError(
+      f'The run in {folder} has {change}; continue it with its own settings, '
+      'or choose another --log_path.'
+    )
 
 
 def cached_make_env(make_env):
@@ -277,3 +337,17 @@ def configure_ddpg(
     info={'env_name': params['env_name']},
     buffer=buffer,
   )
+
+
+def _find_change(before, now):
+  """First difference of two dicts in words, None if there is none."""
+  for key in sorted({*before, *now}):
+    old, new = before.get(key), now.get(key)
+    if old == new:
+      continue
+    if old is None:
+      return f'no {key}, but now it is {new!r}'
+    if new is None:
+      return f'{key}={old!r}, but now there is none'
+    return f'{key}={old!r}, not {new!r}'
+  return None

@@ -58,6 +58,7 @@ def learn(
     The trained agent.
 
   Raises:
+    UsageError: If a run that is continued had other settings.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   from baselines_her import tf_util
@@ -65,9 +66,24 @@ def learn(
   comm = mpi.world()
   rank = comm.Get_rank()
   tf_util.set_global_seeds(None if seed is None else seed + 1000000 * rank)
-  params = _define_params(
-    env, replay_strategy, override_params, demo_file, checkpoint_dir, kwargs
+  spec = getattr(env, 'specs', None) or [env.spec]
+  settings = config.run_settings(
+    spec[0].id,
+    replay_strategy,
+    override_params,
+    seed=seed,
+    clip_return=clip_return,
+    demo_file=demo_file,
+    load_path=load_path,
+    **kwargs,
   )
+  _store_or_compare(settings, checkpoint_dir)
+  params = config.define_params(spec[0].id, replay_strategy, override_params)
+  params = config.prepare_params(params)
+  params['rollout_batch_size'] = env.num_envs
+  if demo_file is not None:
+    params['bc_loss'] = 1
+  params.update(kwargs)
   config.log_params(params)
   if comm.Get_size() == 1:
     _warn_about_single_worker()
@@ -266,22 +282,13 @@ def check_seeds(comm):
     assert local[0] != root[0], 'two ranks draw the same random numbers'
 
 
-def _define_params(
-  env, replay_strategy, override_params, demo_file, checkpoint_dir, kwargs
-):
-  """All settings; those of a new run are stored beside its log."""
-  spec = getattr(env, 'specs', None) or [env.spec]
-  params = config.define_params(spec[0].id, replay_strategy, override_params)
+def _store_or_compare(settings, checkpoint_dir):
+  """Store the settings of a new run, compare those of one that goes on."""
+  folder = logger.get_dir()
   if checkpoint_dir and list_checkpoints(checkpoint_dir):
-    config.check_params(params)
+    config.check_params(settings, folder)
   elif mpi.world().Get_rank() == 0:
-    config.write_params(params)
-  params = config.prepare_params(params)
-  params['rollout_batch_size'] = env.num_envs
-  if demo_file is not None:
-    params['bc_loss'] = 1
-  params.update(kwargs)
-  return params
+    config.write_params(settings, folder)
 
 
 def _make_workers(env, eval_env, policy, dims, params):

@@ -20,6 +20,7 @@ from agents.tools import mpi
 from agents.tools import stopping
 from baselines_her import checkpoints
 from baselines_her import cmd_util
+from baselines_her import config
 from baselines_her import demonstrations
 from baselines_her import envs
 from baselines_her import logger
@@ -120,6 +121,10 @@ def prepare(args, extra):
     )
   if exists:
     checkpoints.check(folder, size)
+    config.check_params(
+      config.run_settings(args.env, seed=args.seed, **kwargs),
+      os.path.expanduser(args.log_path),
+    )
   settings.check_paths(args, kwargs)
   return kwargs
 
@@ -158,7 +163,10 @@ def train(args, kwargs):
       **kwargs,
     )
   except stopping.StopRequested:
-    logger.info(f'Saved in {folder}; continue with --log_path={folder}.')
+    logger.info(
+      f'Saved in {folder}; continue with --log_path={folder} and the same '
+      'settings.'
+    )
     raise
   finally:
     env.close()

@@ -222,6 +222,10 @@ def test_other_settings_are_refused(tmp_path, monkeypatch):
     learn(tmp_path, override_params={**SMALL, 'hidden': 16}, **kwargs)
   with pytest.raises(errors.UsageError, match='1 environments per rank'):
     learn(tmp_path, num_envs=2, **kwargs)
+  with pytest.raises(errors.UsageError, match='no gamma, but now .* 0.5'):
+    learn(tmp_path, gamma=0.5, **kwargs)
+  with pytest.raises(errors.UsageError, match='seed=1, but now there is none'):
+    learn(tmp_path, seed=None, **kwargs)
 
 
 def test_time_limit(tmp_path, monkeypatch):

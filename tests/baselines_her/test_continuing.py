@@ -1,0 +1,109 @@
+"""What may differ when a run is continued, checked without training it."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+
+from baselines_her import config
+from baselines_her import demonstrations
+from baselines_her import envs
+from baselines_her import run as run_lib
+from baselines_her import settings
+
+
+def begin(folder, *words):
+  """What a run with these arguments leaves."""
+  args, extra = run_lib.parse_args(['program', *words])
+  kwargs = settings.split_settings(run_lib.parse_cmdline_kwargs(extra))
+  checkpoint = folder / 'checkpoints' / '000000001'
+  checkpoint.mkdir(parents=True)
+  (checkpoint / 'rank0.joblib').write_text('')
+  params = config.run_settings(args.env, seed=args.seed, **kwargs)
+  config.write_params(params, str(folder))
+
+
+def prepare(folder, *words):
+  """Let a command be checked, and nothing else."""
+  args, extra = run_lib.parse_args(['program', f'--log_path={folder}', *words])
+  run_lib.prepare(args, run_lib.parse_cmdline_kwargs(extra))
+
+
+def demonstrate(path, episodes):
+  """Write demonstrations of an arm at rest."""
+  env = envs.make('FetchReach-v1')
+  obs, info = [], []
+  for _ in range(episodes):
+    obs.append([env.reset()])
+    steps = [env.step(np.zeros(4)) for _ in range(50)]
+    obs[-1] += [x[0] for x in steps]
+    info.append([x[3] for x in steps])
+  env.close()
+  demonstrations.save(path, obs, np.zeros((episodes, 50, 4)), info)
+
+
+@pytest.mark.parametrize(
+  'begun, continued, message',
+  [
+    ('--gamma=0.9', '', 'gamma=0.9, but now there is none'),
+    ('', '--gamma=0.9', 'no gamma, but now it is 0.9'),
+    ('--gamma=0.9', '--gamma=0.95', 'gamma=0.9, not 0.95'),
+    ('', '--clip_return=0', 'clip_return=True, not False'),
+    ('--seed=1', '--seed=2', 'seed=1, not 2'),
+    ('--seed=1', '', 'seed=1, but now there is none'),
+    ('--T=60', '--T=50', 'T=60, not 50'),
+    ('--hidden=64', '', 'hidden=64, not 256'),
+    ('--lr=1e-2', '', 'lr=0.01, but now there is none'),
+    ('', '--replay_strategy=none', "replay_strategy='future', not 'none'"),
+    ('', '--env=FetchPush-v1', "env_name='FetchReach-v1', not 'FetchPush-v1'"),
+    ('--load_path=none', '', 'load_path=.*, but now there is none'),
+  ],
+)
+def test_other_settings_are_refused(
+  begun, continued, message, tmp_path, capsys
+):
+  """The first difference is named, before anything is written."""
+  begin(tmp_path, *begun.split())
+  words = ['program', f'--log_path={tmp_path}', *continued.split()]
+  assert run_lib.run(words) == 2
+  assert re.search(message, capsys.readouterr().err)
+  assert sorted(os.listdir(tmp_path)) == ['checkpoints', 'params.json']
+
+
+def test_imitation_goes_on(tmp_path, capsys):
+  """Demonstrations cannot be left away, but be named from elsewhere."""
+  demonstrate(str(tmp_path / 'demo.npz'), 2)
+  words = ['--num_demo=2', f'--demo_file={tmp_path}/demo.npz']
+  begin(tmp_path / 'run', *words)
+  path = f'--log_path={tmp_path}/run'
+  assert run_lib.run(['program', path, words[0]]) == 2
+  assert 'demo.npz' in capsys.readouterr().err
+  relative = os.path.relpath(tmp_path / 'demo.npz')
+  prepare(tmp_path / 'run', words[0], f'--demo_file={relative}')
+
+
+def test_what_may_change(tmp_path):
+  """Length, what is kept, and what is shown."""
+  begin(tmp_path, '--gamma=0.9', '--num_timesteps=100')
+  prepare(
+    tmp_path,
+    '--gamma=0.9',
+    '--num_timesteps=5e5',
+    '--policy_save_interval=1',
+    '--reward_scale=2',
+    '--play',
+    f'--save_path={tmp_path}/weights',
+    f'--policy_dir={tmp_path}/elsewhere',
+  )
+
+
+def test_older_runs_go_on(tmp_path):
+  """What was not stored then cannot be compared."""
+  begin(tmp_path, '--gamma=0.9')
+  path = tmp_path / 'params.json'
+  params = json.loads(path.read_text())
+  del params['learn']
+  path.write_text(json.dumps(params))
+  prepare(tmp_path)
