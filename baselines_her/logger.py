@@ -114,7 +114,7 @@ def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
   Raises:
     UsageError: If the folder cannot be written or a format is not known.
   """
-  rank = mpi.launched_rank()
+  rank = mpi.world().Get_rank()
   dir = os.path.expanduser(
     dir or os.getenv('OPENAI_LOGDIR') or _temporary_folder()
   )

@@ -9,6 +9,7 @@ The same command continues a run that was stopped or killed. With mpirun -n N
 in front, N ranks train one agent.
 """
 
+import contextlib
 import os
 import sys
 import types
@@ -260,7 +261,7 @@ def run(argv=None):
       main(argv)
 
   code = entry.run(work)
-  if code and mpi.launched_size() > 1:
+  if code:
     _end_job(code)
   return code
 
@@ -268,10 +269,10 @@ def run(argv=None):
 def _end_job(code):
   """End all ranks; one that is left would wait for the others."""
   sys.stderr.flush()
-  try:
-    mpi.world().Abort(code)
-  except errors.UsageError:
-    pass  # Separate worlds end by themselves.
+  # Separate worlds end by themselves.
+  with contextlib.suppress(errors.UsageError):
+    if mpi.world().Get_size() > 1:
+      mpi.world().Abort(code)
 
 
 def _configure_logger(args):

@@ -115,7 +115,7 @@ def mpi_fork(n, extra_mpi_args=()):
     `child` where the work is to be done, `parent` in the process that has
     started the others and waited for their end.
   """
-  if n <= 1 or os.environ.get('IN_MPI') or mpi.launched_size() > 1:
+  if n <= 1 or os.environ.get('IN_MPI') or mpi.world().Get_size() > 1:
     return 'child'
   environ = dict(os.environ)
   environ.update(MKL_NUM_THREADS='1', OMP_NUM_THREADS='1', IN_MPI='1')

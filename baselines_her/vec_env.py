@@ -251,7 +251,7 @@ def make_vec_env(
     time_limit: Number of steps of an episode; by default that of the id.
   """
   assert not flatten_dict_observations, 'goals need dictionaries'
-  rank = mpi.launched_rank()
+  rank = mpi.world().Get_rank()
   folder = folder or logger.get_dir()
   makers = [
     functools.partial(

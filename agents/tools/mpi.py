@@ -9,12 +9,15 @@ import numpy as np
 
 from agents.tools import errors
 
-# What launchers tell the processes they start: number of processes, number
-# of this one.
-_LAUNCHERS = (
-  ('OMPI_COMM_WORLD_SIZE', 'OMPI_COMM_WORLD_RANK'),  # Open MPI.
-  ('PMI_SIZE', 'PMI_RANK'),  # MPICH, Intel MPI, Slurm.
+# Variables with the number of processes and with the number of this one.
+_SIZES = (
+  'OMPI_COMM_WORLD_SIZE',  # Open MPI.
+  'PMI_SIZE',  # MPICH, Intel MPI, srun --mpi=pmi2.
 )
+_RANKS = ('PMI_RANK', 'PMIX_RANK', 'SLURM_PROCID')
+
+# From here on, steps of Slurm are the scripts and shells of allocations.
+_FIRST_SHELL = 0xFFFFFFF0
 
 
 class SingleComm:
@@ -55,7 +58,8 @@ class SingleComm:
 def world():
   """Communicator of all processes of this job.
 
-  mpi4py is imported only if a launcher has started several processes.
+  It is what mpi4py says, which is imported only if a launcher has left its
+  traces in the environment. These are no more than a second opinion.
 
   Returns:
     `mpi4py.MPI.COMM_WORLD`, or a `SingleComm`.
@@ -64,36 +68,26 @@ def world():
     UsageError: If a launcher has started several processes that do not find
       each other, because mpi4py is missing or belongs to another MPI.
   """
-  size = launched_size()
-  if size <= 1:
+  variable, size = _launched()
+  if size == 1:
     return SingleComm()
+  said = f'A launcher has set {variable}={os.environ[variable]}'
   try:
     from mpi4py import MPI
   except ImportError as error:
     raise errors.UsageError(
-      f'mpirun has started {size} processes, but mpi4py cannot be imported '
-      f"({error}): pip install 'reference-agents[mpi]', or start one process "
-      'without mpirun.'
+      f'{said}, so there may be several processes, but mpi4py cannot be '
+      f"imported ({error}): pip install 'reference-agents[mpi]', or start one "
+      f'process without a launcher and unset {variable}.'
     ) from None
-  comm = MPI.COMM_WORLD
-  if comm.Get_size() != size:
+  if MPI.COMM_WORLD.Get_size() == 1 and size > 1:
     raise errors.UsageError(
-      f'The launcher has started {size} processes, but mpi4py sees a world of '
-      f'{comm.Get_size()}: they would train {size} separate agents. The '
-      'launcher and mpi4py belong to different MPI installations; use the '
-      'mpirun beside this Python.'
+      f'{said}, but mpi4py sees a world of one process: all would train '
+      'separate agents in the same folder. The launcher and mpi4py belong to '
+      'different MPI installations; use the mpirun beside this Python, or '
+      f'another --mpi of srun. If it is meant so, unset {variable}.'
     )
-  return comm
-
-
-def launched_size() -> int:
-  """Number of processes that a launcher has started, 1 without one."""
-  return max(_read(size) for size, _ in _LAUNCHERS) or 1
-
-
-def launched_rank() -> int:
-  """Number of this process according to the launcher, 0 without one."""
-  return max(_read(rank) for _, rank in _LAUNCHERS)
+  return MPI.COMM_WORLD
 
 
 def abort_on_errors() -> None:
@@ -101,13 +95,13 @@ def abort_on_errors() -> None:
 
   Otherwise the others would wait for it for ever.
   """
-  comm = world()
-  if comm.Get_size() == 1:
-    return
   previous = sys.excepthook
 
   def hook(kind, error, trace):
     previous(kind, error, trace)
+    comm = world()
+    if comm.Get_size() == 1:
+      return
     print(
       f'Rank {comm.Get_rank()} of {comm.Get_size()} failed; ending the job.',
       file=sys.stderr,
@@ -117,6 +111,37 @@ def abort_on_errors() -> None:
     comm.Abort(1)
 
   sys.excepthook = hook
+
+
+def _launched():
+  """What the environment says about the number of processes.
+
+  The launcher nearest to the process counts, as mpirun may use srun to start
+  its daemons on other machines.
+
+  Returns:
+    Tuple of the name of the variable that tells, None if there is no
+    launcher, and the number: at least so many where only the number of this
+    process is known, zero where that does not tell either.
+  """
+  environ = os.environ
+  in_shell = _read('SLURM_STEP_ID') >= _FIRST_SHELL
+  sizes = list(_SIZES)
+  if not in_shell:
+    sizes.append('SLURM_STEP_NUM_TASKS')
+    # Without srun it is the size of the allocation.
+    if 'SLURM_STEP_ID' in environ or 'PMIX_RANK' in environ:
+      sizes.append('SLURM_NTASKS')
+  for name in sizes:
+    if name in environ:
+      return name, _read(name)
+  for name in _RANKS:
+    if _read(name) > 0:
+      return name, _read(name) + 1
+  for name in ('PMI_RANK', 'PMIX_RANK'):
+    if name in environ and not in_shell:
+      return name, 0
+  return None, 1
 
 
 def _read(name):

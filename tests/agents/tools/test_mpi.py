@@ -1,0 +1,133 @@
+"""Which processes belong together, whoever has started them."""
+
+import os
+import sys
+import types
+
+import pytest
+
+from agents import train_ppo
+from agents.pipeline import main
+from agents.tools import errors
+from agents.tools import mpi
+
+# What `salloc` sets in its shell where that is a step of its own.
+SHELL = {
+  'SLURM_NTASKS': '4',
+  'SLURM_PROCID': '0',
+  'SLURM_STEP_ID': '4294967290',
+  'SLURM_STEP_NUM_TASKS': '1',
+  'PMIX_RANK': '0',
+}
+SRUN = {'SLURM_NTASKS': '2', 'SLURM_PROCID': '0', 'SLURM_STEP_ID': '0'}
+
+
+@pytest.fixture(autouse=True)
+def no_launcher(monkeypatch):
+  """Environment without launchers, and a world that is looked up anew."""
+  for name in list(os.environ):
+    if name.startswith(('OMPI_', 'PMI_', 'PMIX_', 'SLURM_')):
+      monkeypatch.delenv(name)
+  mpi.world.cache_clear()
+  yield
+  mpi.world.cache_clear()
+
+
+def set_up(monkeypatch, environ, size):
+  """Let a launcher have set variables, and mpi4py see a world.
+
+  Args:
+    monkeypatch: Fixture.
+    environ: Dict of the variables.
+    size: Size of the world, None without mpi4py.
+
+  Returns:
+    The world of mpi4py.
+  """
+  for name, value in environ.items():
+    monkeypatch.setenv(name, value)
+  if size is None:
+    monkeypatch.setitem(sys.modules, 'mpi4py', None)
+    return None
+  world = types.SimpleNamespace(Get_size=lambda: size, Get_rank=lambda: 0)
+  module = types.SimpleNamespace(MPI=types.SimpleNamespace(COMM_WORLD=world))
+  monkeypatch.setitem(sys.modules, 'mpi4py', module)
+  return world
+
+
+@pytest.mark.parametrize(
+  'environ',
+  [
+    {},
+    {'OMPI_COMM_WORLD_SIZE': '1', 'PMIX_RANK': '0'},
+    {'PMI_SIZE': '1', 'PMI_RANK': '0'},
+    {'SLURM_NTASKS': '4'},  # salloc.
+    {'SLURM_NTASKS': '4', 'SLURM_PROCID': '0'},  # Script of sbatch.
+    SHELL,
+    {**SHELL, 'SLURM_STEP_NUM_TASKS': '4'},
+    {**SRUN, 'SLURM_NTASKS': '4', 'SLURM_STEP_NUM_TASKS': '1'},  # srun -n 1.
+    # mpirun -n 1, whose daemons srun has started.
+    {**SRUN, 'SLURM_STEP_NUM_TASKS': '2', 'OMPI_COMM_WORLD_SIZE': '1'},
+  ],
+)
+def test_one_process(environ, monkeypatch):
+  """An allocation for several is no launch of several; mpi4py is not asked."""
+  set_up(monkeypatch, environ, None)
+  assert isinstance(mpi.world(), mpi.SingleComm)
+
+
+@pytest.mark.parametrize(
+  'environ',
+  [
+    {'OMPI_COMM_WORLD_SIZE': '2', 'OMPI_COMM_WORLD_RANK': '0'},
+    {'PMI_SIZE': '2', 'PMI_RANK': '0'},
+    {'PMIX_RANK': '0'},
+    {'PMIX_RANK': '1'},
+    {**SRUN, 'PMIX_RANK': '0', 'SLURM_STEP_NUM_TASKS': '2'},
+    SRUN,
+    # Daemons of mpirun on two nodes, started by srun, for more processes.
+    {'OMPI_COMM_WORLD_SIZE': '8', **SRUN, 'SLURM_STEP_NUM_TASKS': '2'},
+  ],
+)
+def test_the_world_counts(environ, monkeypatch):
+  """Whatever the variables say, mpi4py knows who can be talked to."""
+  world = set_up(monkeypatch, environ, 8)
+  assert mpi.world() is world
+
+
+@pytest.mark.parametrize(
+  'environ, name',
+  [
+    ({'OMPI_COMM_WORLD_SIZE': '2'}, 'OMPI_COMM_WORLD_SIZE=2'),
+    ({'PMI_SIZE': '2', 'PMI_RANK': '0'}, 'PMI_SIZE=2'),
+    ({'PMIX_RANK': '3'}, 'PMIX_RANK=3'),
+    ({**SRUN, 'SLURM_STEP_NUM_TASKS': '2'}, 'SLURM_STEP_NUM_TASKS=2'),
+    (SRUN, 'SLURM_NTASKS=2'),
+    ({'PMIX_RANK': '0', 'SLURM_NTASKS': '2'}, 'SLURM_NTASKS=2'),
+    ({'SLURM_NTASKS': '2', 'SLURM_PROCID': '1'}, 'SLURM_PROCID=1'),
+  ],
+)
+def test_separate_worlds_are_refused(environ, name, monkeypatch):
+  """The sentence names the variable that tells of the others."""
+  set_up(monkeypatch, environ, 1)
+  with pytest.raises(errors.UsageError, match=f'{name},.* separate agents'):
+    mpi.world()
+  mpi.world.cache_clear()
+  set_up(monkeypatch, environ, None)
+  with pytest.raises(errors.UsageError, match=f'{name},.* cannot be imported'):
+    mpi.world()
+
+
+def test_lone_process_of_unknown_launcher(monkeypatch):
+  world = set_up(monkeypatch, {'PMIX_RANK': '0'}, 1)
+  assert mpi.world() is world
+
+
+def test_programs_refuse_in_one_sentence(monkeypatch, capsys):
+  """Whoever is to end the others at errors has to find them first."""
+  set_up(monkeypatch, {'PMI_SIZE': '2'}, 1)
+  monkeypatch.setattr(sys, 'excepthook', sys.excepthook)
+  assert train_ppo.run(['--config=pybullet_pendulum']) == 2
+  assert 'PMI_SIZE=2' in capsys.readouterr().err
+  assert main.entrypoint(['--params=agents.pipeline.params.pendulum']) == 2
+  assert 'PMI_SIZE=2' in capsys.readouterr().err
