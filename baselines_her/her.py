@@ -168,6 +168,8 @@ def train(
   saver = PolicySaver(save_path, policy_save_interval, evaluator)
   report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
   with report:
+    if state['epoch'] >= n_epochs > 0:
+      _tell_finished(state['epoch'], n_cycles, rollout_worker)
     while state['epoch'] < n_epochs:
       _train_epoch(
         policy, rollout_worker, n_cycles, n_batches, state, report, checkpoints
@@ -261,6 +263,16 @@ def _train_epoch(
     state['cycle'] += 1
     report.cycle_done()
     _stop_if_requested(mpi.world(), state, checkpoints)
+
+
+def _tell_finished(epochs, n_cycles, worker):
+  """Say that a run is finished, and how to go on."""
+  steps = (epochs + 1) * n_cycles * worker.T * worker.rollout_batch_size
+  logger.info(
+    f'There is nothing to do: the run in {logger.get_dir()} has finished its '
+    f'{epochs} epochs. To train it for longer, raise --num_timesteps to '
+    f'{steps} or more.'
+  )
 
 
 def _stop_if_requested(comm, state, checkpoints):

@@ -11,6 +11,7 @@ in front, N ranks train one agent.
 
 import contextlib
 import os
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -250,9 +251,18 @@ def run(argv=None):
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
 
+  codes = []
+
   def work():
-    args, _ = parse_args(argv)
-    if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+    args, unknown = parse_args(argv)
+    settings.check_flags(args)
+    settings.split_settings(parse_cmdline_kwargs(unknown))
+    try:
+      if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+        return
+    except subprocess.CalledProcessError as error:
+      # The ranks have said why.
+      codes.append(error.returncode)
       return
     util.install_mpi_excepthook()
     with stopping.handle_signals(
@@ -260,7 +270,7 @@ def run(argv=None):
     ):
       main(argv)
 
-  code = entry.run(work)
+  code = entry.run(work) or sum(codes)
   if code:
     _end_job(code)
   return code

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 
+from agents.tools import errors
 from agents.tools import mpi
 
 
@@ -114,15 +115,30 @@ def mpi_fork(n, extra_mpi_args=()):
   Returns:
     `child` where the work is to be done, `parent` in the process that has
     started the others and waited for their end.
+
+  Raises:
+    UsageError: If there is no mpirun.
+    subprocess.CalledProcessError: If one of the processes fails.
   """
   if n <= 1 or os.environ.get('IN_MPI') or mpi.world().Get_size() > 1:
     return 'child'
   environ = dict(os.environ)
   environ.update(MKL_NUM_THREADS='1', OMP_NUM_THREADS='1', IN_MPI='1')
+  if os.geteuid() == 0:
+    # Open MPI refuses otherwise, but containers often know nobody else.
+    environ.update(
+      OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1'
+    )
   beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
   mpirun = beside if os.path.exists(beside) else 'mpirun'
   spec = sys.modules['__main__'].__spec__
   program = ['-m', spec.name, *sys.argv[1:]] if spec else sys.argv
   command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
-  subprocess.check_call(command, env=environ)
+  try:
+    subprocess.check_call(command, env=environ)
+  except FileNotFoundError:
+    raise errors.UsageError(
+      f'Flag --num_cpu={n} needs mpirun, which is not installed: pip install '
+      "'reference-agents[mpi]', or leave the flag away."
+    ) from None
   return 'parent'

@@ -209,7 +209,12 @@ def test_interrupted(cycles, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found[key], value, err_msg=key)
   assert rows(tmp_path / 'parts') == rows(tmp_path / 'whole')
   # It is over now, unless it is to be longer.
-  again = learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
+  said = []
+  with monkeypatch.context() as patch:
+    patch.setattr(logger, 'info', lambda *args: said.append(args[0]))
+    again = learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
+  (line,) = [x for x in said if 'There is nothing to do' in x]
+  assert 'finished its 3 epochs' in line and '--num_timesteps to 160' in line
   for key, value in wanted.items():
     np.testing.assert_array_equal(again[key], value)
 

@@ -84,6 +84,30 @@ def test_training_keeps_ranks_equal(tmp_path):
   assert (tmp_path / 'policies' / 'policy_best.pkl').exists()
 
 
+def test_starts_its_own_ranks(tmp_path):
+  """Root may do so, too; in containers there is nobody else."""
+  script = tmp_path / 'program.py'
+  script.write_text(
+    'from agents.tools import mpi\n'
+    'from baselines_her import util\n'
+    'if util.mpi_fork(2, ["--oversubscribe"]) == "child":\n'
+    '  print("rank", mpi.world().Get_rank(), flush=True)\n'
+    'else:\n'
+    '  print("parent", flush=True)\n'
+  )
+  environ = {k: v for k, v in os.environ.items() if 'AS_ROOT' not in k}
+  result = subprocess.run(
+    [sys.executable, str(script)],
+    env={**environ, 'PYTHONPATH': golden.ROOT},
+    timeout=60,
+    capture_output=True,
+    text=True,
+  )
+  assert result.returncode == 0, result.stderr
+  lines = result.stdout.splitlines()
+  assert sorted(lines[:2]) == ['rank 0', 'rank 1'] and lines[2:] == ['parent']
+
+
 def test_failure_ends_the_job(tmp_path):
   """The others do not wait for ever, and the traceback is seen."""
   code, output = run_ranks('fail', tmp_path)

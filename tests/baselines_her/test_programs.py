@@ -13,6 +13,7 @@ import pytest
 
 from baselines_her import play
 from baselines_her import run as run_lib
+from baselines_her import util
 from tests import golden
 from tests import processes
 
@@ -82,6 +83,24 @@ def test_separate_worlds_are_noticed():
   """A launcher of another MPI would train several agents."""
   _, error = run(code=2, PMI_SIZE='2', PMI_RANK='0')
   assert 'separate agents' in error or 'mpi4py cannot be imported' in error
+
+
+def test_ranks_that_fail(monkeypatch, capsys):
+  """Their exit code is handed on, without a traceback of this process."""
+
+  def fork(unused_ranks, unused_words):
+    raise subprocess.CalledProcessError(3, 'mpirun')
+
+  with monkeypatch.context() as patch:
+    patch.setattr(util, 'mpi_fork', fork)
+    assert run_lib.run(['program', '--num_cpu=2']) == 3
+    # What can be seen without ranks is said before there are any.
+    assert run_lib.run(['program', '--num_cpu=2', '--hiden=3']) == 2
+  assert capsys.readouterr().err.startswith('Error: Setting --hiden')
+  monkeypatch.setenv('PATH', '')
+  monkeypatch.setattr(sys, 'executable', '/none/python')
+  assert run_lib.run(['program', '--num_cpu=2']) == 2
+  assert 'needs mpirun' in capsys.readouterr().err
 
 
 def test_missing_extra(tmp_path):
