@@ -64,8 +64,8 @@ def learn(
   from baselines_her import tf_util
 
   comm = mpi.world()
-  rank = comm.Get_rank()
-  tf_util.set_global_seeds(None if seed is None else seed + 1000000 * rank)
+  offset = 1000000 * comm.Get_rank()
+  tf_util.set_global_seeds(None if seed is None else seed + offset)
   spec = getattr(env, 'specs', None) or [env.spec]
   settings = config.run_settings(
     spec[0].id,
@@ -79,35 +79,22 @@ def learn(
   )
   _store_or_compare(settings, checkpoint_dir)
   params = config.define_params(spec[0].id, replay_strategy, override_params)
-  params = config.prepare_params(params)
-  params['rollout_batch_size'] = env.num_envs
-  if demo_file is not None:
-    params['bc_loss'] = 1
-  params.update(kwargs)
-  config.log_params(params)
-  if comm.Get_size() == 1:
-    _warn_about_single_worker()
+  params = _complete_params(params, env.num_envs, demo_file, kwargs)
+  _warn_about_single_worker(comm)
   dims = config.configure_dims(params)
   policy = config.configure_ddpg(
     dims=dims, params=params, clip_return=clip_return
   )
   if load_path is not None:
     tf_util.load_variables(load_path, sess=policy.sess)
-  rollout_worker, evaluator = _make_workers(
-    env, eval_env or env, policy, dims, params
-  )
+  workers = _make_workers(env, eval_env or env, policy, dims, params)
   n_cycles = params['n_cycles']
-  n_epochs = int(total_timesteps) // n_cycles // params['T'] // env.num_envs
-  if not n_epochs:
-    logger.warn(
-      f'Nothing to train: an epoch has {n_cycles * params["T"] * env.num_envs} '
-      f'steps, but there are only {int(total_timesteps)}.'
-    )
+  n_epochs = _count_epochs(total_timesteps, n_cycles * params['T'], env)
   return train(
     save_path=save_path,
     policy=policy,
-    rollout_worker=rollout_worker,
-    evaluator=evaluator,
+    rollout_worker=workers[0],
+    evaluator=workers[1],
     n_epochs=n_epochs,
     n_test_rollouts=params['n_test_rollouts'],
     n_cycles=n_cycles,
@@ -303,6 +290,29 @@ def _store_or_compare(settings, checkpoint_dir):
     config.write_params(settings, folder)
 
 
+def _complete_params(params, num_envs, demo_file, kwargs):
+  """Add what follows from the environment and what was given by name."""
+  params = config.prepare_params(params)
+  params['rollout_batch_size'] = num_envs
+  if demo_file is not None:
+    params['bc_loss'] = 1
+  params.update(kwargs)
+  config.log_params(params)
+  return params
+
+
+def _count_epochs(total_timesteps, steps_per_env, env):
+  """Number of whole epochs; warns if there is none."""
+  steps = steps_per_env * env.num_envs
+  epochs = int(total_timesteps) // steps
+  if not epochs:
+    logger.warn(
+      f'Nothing to train: an epoch has {steps} steps, but there are only '
+      f'{int(total_timesteps)}.'
+    )
+  return epochs
+
+
 def _make_workers(env, eval_env, policy, dims, params):
   """Workers that explore and that exploit."""
   shared = {
@@ -332,7 +342,9 @@ def _make_workers(env, eval_env, policy, dims, params):
   return rollout_worker, evaluator
 
 
-def _warn_about_single_worker():
+def _warn_about_single_worker(comm):
+  if comm.Get_size() > 1:
+    return
   for line in (
     '',
     '*** Warning ***',
