@@ -211,6 +211,7 @@ def _plot(tag, lines, labels, context, titles):
   for index, (panel, values) in enumerate(zip(panels, lines)):
     for line, label in zip(values, labels or [None] * len(values)):
       panel.plot(line, label=label)
+    # Not in the original: from here on, predictions see no observations.
     panel.axvline(context - 0.5, color='gray', linestyle=':')
     panel.set_xlabel('time step')
     panel.set_title(titles[index])
