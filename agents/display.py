@@ -4,10 +4,10 @@ import csv
 import os
 import time
 
-from agents.tools import files
-from agents.tools import metrics
+from agents.run import files
+from agents.run import metrics
+from agents.run import progress
 from agents.tools import phases
-from agents.tools import progress
 
 _COLUMNS = (
   'phase',

@@ -6,11 +6,11 @@ Free of TensorFlow, as environments are built in processes of their own.
 import functools
 import importlib
 
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import references
-from agents.tools import spaces
-from agents.tools import vector_env
+from agents.envs import adapters
+from agents.envs import spaces
+from agents.envs import vector
+from agents.run import errors
+from agents.run import references
 from agents.tools import wrappers
 
 # Modules of environments that draw from generators of their own only.
@@ -30,7 +30,7 @@ def make(env, render_mode=None):
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
 
   Returns:
-    Environment with the interface of `agents.tools.env_border`. Once it is
+    Environment with the interface of `agents.envs.adapters`. Once it is
     seeded, its episodes depend on nothing else in the process.
 
   Raises:
@@ -38,7 +38,7 @@ def make(env, render_mode=None):
       not have boxes of observations and actions.
   """
   if isinstance(env, str):
-    created = env_border.make(env, render_mode)
+    created = adapters.make(env, render_mode)
   else:
     created = env()
   _check(created, env)
@@ -97,7 +97,7 @@ def batch(config, num_agents, seed=None, num_workers=0):
     else functools.partial(seeded, config.env, seed + index)
     for index in range(num_agents)
   ]
-  return vector_env.VectorEnv(constructors, config.max_length, num_workers)
+  return vector.VectorEnv(constructors, config.max_length, num_workers)
 
 
 @references.nameable
@@ -127,7 +127,7 @@ def minitaur(
     render: Open a window.
 
   Returns:
-    Environment with the interface of `agents.tools.env_border`.
+    Environment with the interface of `agents.envs.adapters`.
 
   Raises:
     UsageError: If PyBullet is missing.
@@ -138,7 +138,7 @@ def minitaur(
     if duck
     else _import_minitaur('gym_env').MinitaurBulletEnv
   )
-  with env_border.quietly():
+  with adapters.quietly():
     env = constructor(
       accurate_motor_model_enabled=accurate_motor_model_enabled,
       motor_overheat_protection=motor_overheat_protection,
@@ -146,18 +146,18 @@ def minitaur(
       env_randomizer=env_randomizer and env_randomizer(),
       render=render,
     )
-  return env_border.GymEnv(env)
+  return adapters.GymEnv(env)
 
 
 def _import_minitaur(name):
   """Import a module of PyBullet about the minitaur."""
   try:
-    with env_border.quietly():
+    with adapters.quietly():
       return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
   except ImportError as error:
     raise errors.UsageError(
       f'The minitaur needs PyBullet, which cannot be imported ({error}): pip '
-      f"install '{env_border.DISTRIBUTION}[pybullet]'."
+      f"install '{adapters.DISTRIBUTION}[pybullet]'."
     ) from None
 
 

@@ -4,8 +4,8 @@ import collections
 import functools
 import math
 
+from agents.run import references
 from agents.tools import layers
-from agents.tools import references
 from agents.tools import scopes
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf

@@ -8,11 +8,11 @@ import math
 import os
 import re
 
-from agents import run_folders
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import plain_data
-from agents.tools import references
+from agents.run import errors
+from agents.run import files
+from agents.run import folders
+from agents.run import plain_data
+from agents.run import references
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
@@ -108,7 +108,7 @@ def prepare(
     logdir: Folder of the runs, None to keep nothing.
     timestamp: Time that names the run; for a new run the current one.
     overrides: Dict of values that the user has given.
-    trust: `agents.tools.references.Trust` in what stored runs may name.
+    trust: `agents.run.references.Trust` in what stored runs may name.
 
   Returns:
     Locked AttrDict, with the folder of the run as `logdir`.
@@ -125,7 +125,7 @@ def load(logdir, trust=references.NOTHING):
 
   Args:
     logdir: Folder of the run, or one that holds a single run.
-    trust: `agents.tools.references.Trust` in what the run may name.
+    trust: `agents.run.references.Trust` in what the run may name.
 
   Returns:
     Tuple of the folder of the run and a locked AttrDict.
@@ -166,7 +166,7 @@ def last_step(run):
 
 
 def _prepare(name, logdir, timestamp, overrides, trust, held=None):
-  """Configuration of a run, and why it is this one; see `run_folders`."""
+  """Configuration of a run, and why it is this one; see `run.folders`."""
   overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
   trust = _trust_env(trust, overrides.get('env'))
   config = AttrDict(find_config(name)())
@@ -175,11 +175,9 @@ def _prepare(name, logdir, timestamp, overrides, trust, held=None):
   if logdir:
     logdir = os.path.abspath(os.path.expanduser(logdir))
     if timestamp:
-      run, exists, reason = run_folders.choose_named(
-        logdir, name, timestamp, held
-      )
+      run, exists, reason = folders.choose_named(logdir, name, timestamp, held)
     else:
-      run, exists, reason = run_folders.choose(
+      run, exists, reason = folders.choose(
         logdir, name, lambda x: _find_obstacle(x, config, overrides), held
       )
   if exists:

@@ -15,15 +15,15 @@ import os
 import sys
 
 from agents import runs
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import flags
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
+from agents.run import flags
+from agents.run import mpi
+from agents.run import plain_data
+from agents.run import references
+from agents.run import stopping
 from agents.tools import graph_errors
-from agents.tools import mpi
-from agents.tools import plain_data
-from agents.tools import references
-from agents.tools import stopping
 
 _FLAGS = {
   'logdir': (str, None, 'Folder of runs; without it nothing is kept.'),
@@ -278,7 +278,7 @@ def _define_sharing(loop, graph, config, comm):
     after it, and the first one has the stored episodes.
   """
   from agents.ppo import gathering
-  from agents.tools import mpi_ops
+  from agents.run import mpi_ops
   from agents.tools.tf1 import tf
 
   if comm is None or comm.Get_size() == 1:

@@ -6,16 +6,16 @@ import os
 import re
 import sys
 
+from agents.envs import external_batch_env
+from agents.run import errors
+from agents.run import files
+from agents.run import mpi_ops
+from agents.run import plain_data
+from agents.run import references
+from agents.run import saver as saver_lib
 from agents.tools import attr_dict
 from agents.tools import batch_env as batch_env_lib
-from agents.tools import errors
-from agents.tools import external_batch_env
-from agents.tools import files
 from agents.tools import in_graph_batch_env
-from agents.tools import mpi_ops
-from agents.tools import plain_data
-from agents.tools import references
-from agents.tools import saver as saver_lib
 from agents.tools import simulate
 from agents.tools.tf1 import tf
 
@@ -142,7 +142,7 @@ def load_config(logdir, trust=references.NOTHING):
 
   Args:
     logdir: Folder of the run.
-    trust: `agents.tools.references.Trust` in what the file may name beside
+    trust: `agents.run.references.Trust` in what the file may name beside
       the parts of this project that are made for it.
 
   Returns:

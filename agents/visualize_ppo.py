@@ -15,14 +15,14 @@ import os
 import sys
 
 from agents import runs
-from agents.tools import entry
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import flags
+from agents.envs import adapters
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
+from agents.run import flags
+from agents.run import references
+from agents.run import stopping
 from agents.tools import graph_errors
-from agents.tools import references
-from agents.tools import stopping
 
 _FLAGS = {
   'logdir': (str, None, 'Folder of the run, or one with a single run.'),
@@ -53,7 +53,7 @@ def visualize(
     num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
-    trust: `agents.tools.references.Trust` in what the run may name.
+    trust: `agents.run.references.Trust` in what the run may name.
 
   Returns:
     Paths of the videos, one per episode; fewer if the user asks to stop.
@@ -144,7 +144,7 @@ def main(argv=None):
   trust = references.parse(args.trust)
   logdir, config = runs.load(args.logdir, trust)
   _check_checkpoint(logdir, args.checkpoint)
-  opengl = isinstance(config.env, str) and env_border.renders_with_opengl(
+  opengl = isinstance(config.env, str) and adapters.renders_with_opengl(
     config.env
   )
   if opengl and not args.env_processes:
@@ -246,7 +246,7 @@ def find_variables(graph) -> list:
 def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
   """Run the loop until enough episodes are over; returns their dicts."""
   from agents import utility
-  from agents.tools import saver
+  from agents.run import saver
   from agents.tools.tf1 import tf
 
   report = os.path.join(outdir, 'episodes.jsonl')

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agents.tools import references
+from agents.run import references
 from agents.tools.tf1 import tf
 from baselines_her import util
 

@@ -15,8 +15,8 @@ import numpy as np
 from agents.pipeline import toolbox
 from agents.pipeline.checkpoints import read_tree
 from agents.pipeline.checkpoints import write_tree
-from agents.tools import errors
-from agents.tools import mpi
+from agents.run import errors
+from agents.run import mpi
 from baselines_her import logger
 
 # Largest share of the time to spend on checkpoints, unless they are forced.

@@ -7,8 +7,8 @@ import weakref
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from baselines_her import envs
 from baselines_her import logger
 

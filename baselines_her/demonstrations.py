@@ -11,8 +11,8 @@ import os
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 KEYS = {'o': 'observation', 'ag': 'achieved_goal', 'g': 'desired_goal'}
 

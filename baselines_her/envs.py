@@ -7,9 +7,9 @@ import types
 
 import numpy as np
 
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import spaces
+from agents.envs import adapters
+from agents.envs import spaces
+from agents.run import errors
 
 KEYS = ('observation', 'achieved_goal', 'desired_goal')
 
@@ -22,7 +22,7 @@ class GoalEnv:
   """Environment with goals, as an old four-tuple one.
 
   Args:
-    env: Environment of `agents.tools.env_border`.
+    env: Environment of `agents.envs.adapters`.
     env_id: Id that the user asked for.
   """
 
@@ -102,15 +102,15 @@ def make(
     UsageError: If the id is unknown, something is not installed, or the
       environment has no goals.
   """
-  if render_mode == 'rgb_array' and env_border.renders_with_opengl(env_id):
-    from agents.tools import opengl
+  if render_mode == 'rgb_array' and adapters.renders_with_opengl(env_id):
+    from agents.envs import opengl
 
     opengl.select_backend()
   import gymnasium
 
   limit = {'max_episode_steps': time_limit} if time_limit else {}
   try:
-    env = env_border.make(env_id, render_mode, **limit)
+    env = adapters.make(env_id, render_mode, **limit)
   except gymnasium.error.Error as error:
     raise errors.UsageError(
       f'Environment {env_id!r} cannot be made: {error}'
@@ -125,7 +125,7 @@ def resolve(env_id):
   Raises:
     UsageError: If the id is unknown.
   """
-  return env_border.resolve(env_id)[1]
+  return adapters.resolve(env_id)[1]
 
 
 def base_name(env_id):

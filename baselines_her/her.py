@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from agents.tools import mpi
-from agents.tools import stopping
+from agents.run import mpi
+from agents.run import stopping
 from baselines_her import config
 from baselines_her import logger
 from baselines_her import mpi as her_mpi

@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 _WIDTH = 30
 

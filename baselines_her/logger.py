@@ -11,8 +11,8 @@ import tempfile
 import time
 from collections import defaultdict
 
-from agents.tools import errors
-from agents.tools import mpi
+from agents.run import errors
+from agents.run import mpi
 from baselines_her import log_formats
 
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50

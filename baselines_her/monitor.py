@@ -2,7 +2,7 @@
 
 import os
 
-from agents.tools import episode_log
+from agents.envs import episode_log
 
 
 class Monitor:

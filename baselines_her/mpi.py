@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from agents.tools import mpi
+from agents.run import mpi
 
 # How often the ranks compare their weights, in updates.
 CHECK_EVERY = 100
@@ -219,7 +219,7 @@ class MpiAdam:
   def _combine(self, gradients):
     if self.comm.Get_size() == 1:
       return gradients
-    from agents.tools import mpi_ops
+    from agents.run import mpi_ops
     from baselines_her import tf_util
     from baselines_her import util
 

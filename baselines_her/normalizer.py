@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from agents.tools import mpi
+from agents.run import mpi
 from agents.tools.tf1 import tf
 from baselines_her import tf_util
 from baselines_her import util

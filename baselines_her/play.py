@@ -16,9 +16,9 @@ import sys
 
 import numpy as np
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import entry
+from agents.run import errors
+from agents.run import stopping
 from baselines_her import envs
 from baselines_her import logger
 from baselines_her import vec_env

@@ -15,9 +15,9 @@ import sys
 
 import numpy as np
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 from baselines_her import log_formats
 
 _KEY = 'test/success_rate'

@@ -2,9 +2,9 @@
 
 import time
 
-from agents.tools import metrics
-from agents.tools import mpi
-from agents.tools import progress
+from agents.run import metrics
+from agents.run import mpi
+from agents.run import progress
 from baselines_her import logger
 
 

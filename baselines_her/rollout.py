@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from agents.tools import files
+from agents.run import files
 from baselines_her import util
 
 

@@ -16,10 +16,10 @@ import sys
 import types
 from collections.abc import Callable
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import mpi
-from agents.tools import stopping
+from agents.run import entry
+from agents.run import errors
+from agents.run import mpi
+from agents.run import stopping
 from baselines_her import checkpoints
 from baselines_her import cmd_util
 from baselines_her import config

@@ -7,8 +7,8 @@ import ast
 import os
 import types
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 # Name: type, default, meaning.
 FLAGS = {

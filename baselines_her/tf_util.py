@@ -7,8 +7,8 @@ import os
 import numpy as np
 
 from agents.pipeline import toolbox
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from agents.tools.tf1 import CallableOptions
 from agents.tools.tf1 import tf
 

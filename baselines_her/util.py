@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import mpi
+from agents.run import errors
+from agents.run import mpi
 
 
 def store_args(method):

@@ -10,8 +10,8 @@ import os
 
 import numpy as np
 
-from agents.tools import env_host
-from agents.tools import mpi
+from agents.envs import hosts
+from agents.run import mpi
 from baselines_her import envs
 from baselines_her import logger
 from baselines_her import monitor
@@ -160,7 +160,7 @@ class SubprocVecEnv(VecEnv):
           group = functools.partial(
             DummyVecEnv, [env_fns[i] for i in chunk], native
           )
-          self._hosts.append(env_host.EnvHost([group], 'process'))
+          self._hosts.append(hosts.EnvHost([group], 'process'))
       specs = sum((x() for x in self._ask('specs')), [])
       host = self._hosts[0]
       super().__init__(
@@ -213,7 +213,7 @@ class SubprocVecEnv(VecEnv):
       promise()
 
   def close(self):
-    env_host.close_hosts(self._hosts)
+    hosts.close_hosts(self._hosts)
 
   def _call(self, name):
     promises = [host.call(0, name) for host in self._hosts]

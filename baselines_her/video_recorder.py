@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from agents.tools import video
+from agents.envs import video
 
 
 class VecVideoRecorder:

@@ -18,8 +18,8 @@ import statistics
 import subprocess
 import sys
 
-from agents.tools import entry
-from agents.tools import errors
+from agents.run import entry
+from agents.run import errors
 from scripts.benchmarks import common
 
 MODULES = ('carla', 'her', 'planet', 'ppo')

@@ -19,10 +19,10 @@ import time
 
 import numpy as np
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import video
+from agents.envs import video
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye

@@ -15,9 +15,9 @@ import glob
 import os
 import sys
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 
 _COLORS = ('tab:blue', 'tab:orange', 'tab:green', 'tab:red', 'tab:purple')
 

@@ -85,7 +85,7 @@ install_project() {
 ensure_opengl() {
   # A renderer that worked once is taken to work still.
   [ -e "$VENV/.opengl" ] && return
-  local probe='from agents.tools import opengl; print(opengl.select_backend())'
+  local probe='from agents.envs import opengl; print(opengl.select_backend())'
   if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
     say 'OpenGL cannot render yet; trying to install the drivers of Mesa.'
     apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6 || true

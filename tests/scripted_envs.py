@@ -10,8 +10,8 @@ import types
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import spaces
+from agents.envs import spaces
+from agents.run import errors
 
 
 class ScriptedEnv:

@@ -13,49 +13,43 @@ import re
 from tests import golden
 from tests import processes
 
+# What all systems build on: what TensorFlow graphs need, what lies between
+# simulators and graphs, and what surrounds a run.
+SHARED = ['agents.tools', 'agents.envs', 'agents.run', 'agents.utility']
 # What parts of the project may import of others. Longer names come first.
 DIRECTIONS = {
-  'agents.tools': [],
-  'agents.utility': ['agents.tools'],
+  'agents.run': ['agents.tools'],
+  'agents.envs': ['agents.tools', 'agents.run'],
+  'agents.tools': ['agents.envs', 'agents.run'],
+  'agents.utility': SHARED,
   # Adapters to PPO, and parameters, which name what they use.
   'agents.pipeline.ppo': ['agents'],
   'agents.pipeline.params': ['agents'],
-  'agents.pipeline': ['agents.tools', 'agents.utility'],
+  'agents.pipeline': SHARED,
   'agents.configs': [
-    'agents.tools',
+    *SHARED,
     'agents.environments',
     'agents.networks',
     'agents.ppo',
   ],
-  'agents.networks': ['agents.tools', 'agents.utility'],
-  'agents.ppo': ['agents.tools', 'agents.utility'],
+  'agents.networks': SHARED,
+  'agents.ppo': SHARED,
   'agents': ['agents'],
-  'planet.tools': ['agents.tools', 'agents.utility'],
-  'planet.models': ['planet.tools', 'agents.tools', 'agents.utility'],
-  'planet.networks': ['planet.tools', 'agents.tools', 'agents.utility'],
-  'planet.control': ['planet.tools', 'agents.tools', 'agents.utility'],
-  'planet.envs': [
-    'planet.control',
-    'planet.tools',
-    'agents.tools',
-    'agents.utility',
-  ],
+  'planet.tools': SHARED,
+  'planet.models': ['planet.tools', *SHARED],
+  'planet.networks': ['planet.tools', *SHARED],
+  'planet.control': ['planet.tools', *SHARED],
+  'planet.envs': ['planet.control', 'planet.tools', *SHARED],
   'planet.training': [
     'planet.models',
     'planet.networks',
     'planet.control',
     'planet.envs',
     'planet.tools',
-    'agents.tools',
-    'agents.utility',
+    *SHARED,
   ],
-  'planet': ['planet', 'agents.tools', 'agents.utility'],
-  'baselines_her': [
-    'baselines_her',
-    'agents.tools',
-    'agents.utility',
-    'agents.pipeline',
-  ],
+  'planet': ['planet', *SHARED],
+  'baselines_her': ['baselines_her', 'agents.pipeline', *SHARED],
   'scripts': ['agents', 'planet', 'baselines_her'],
 }
 OURS = ('agents', 'planet', 'baselines_her', 'scripts', 'tests')
@@ -199,12 +193,12 @@ def list_light_modules():
     'agents',
     'agents.tools',
     'agents.tools.wrappers',
-    'agents.tools.env_host',
+    'agents.envs.hosts',
     'agents.tools.batch_env',
-    'agents.tools.external_batch_env',
+    'agents.envs.external_batch_env',
     'agents.tools.mock_environment',
-    'agents.tools.env_border',
-    'agents.tools.video',
+    'agents.envs.adapters',
+    'agents.envs.video',
     'agents.pipeline',
     'agents.pipeline.main',
     'agents.pipeline.gym_explorer',

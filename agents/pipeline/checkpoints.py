@@ -14,8 +14,8 @@ from urllib import parse
 import numpy as np
 
 from agents.pipeline import folders
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 # How values that JSON does not know are marked in it.
 _ARRAY, _BYTES, _TUPLE = '__array__', '__bytes__', '__tuple__'

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 _FIRST_CAPACITY = 65
 

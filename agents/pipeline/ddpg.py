@@ -4,7 +4,7 @@ import numpy as np
 
 from agents.pipeline import agent
 from agents.pipeline import samplers
-from agents.tools import errors
+from agents.run import errors
 from agents.tools import layers
 from agents.tools.tf1 import tf
 

@@ -6,12 +6,12 @@ Free of TensorFlow, as environments are built in processes of their own.
 import functools
 import json
 
+from agents.envs import adapters
+from agents.envs import opengl
+from agents.envs import spaces
 from agents.pipeline import toolbox
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import opengl
-from agents.tools import references
-from agents.tools import spaces
+from agents.run import errors
+from agents.run import references
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
@@ -41,10 +41,10 @@ def make(tree, render=False, trust=references.EVERYTHING, **kwargs):
     env = toolbox.get_class(tree['constructor'], trust)(**kwargs)
   elif tree.get('name'):
     references.check_env_id(tree['name'], trust)
-    if render and env_border.renders_with_opengl(tree['name']):
+    if render and adapters.renders_with_opengl(tree['name']):
       opengl.select_backend()
     mode = 'rgb_array' if render else None
-    env = env_border.make(tree['name'], mode, **kwargs)
+    env = adapters.make(tree['name'], mode, **kwargs)
   else:
     raise errors.UsageError(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
@@ -61,7 +61,7 @@ def make(tree, render=False, trust=references.EVERYTHING, **kwargs):
 def needs_process(tree, render):
   """Whether an environment must not be in the process of TensorFlow."""
   name = tree.get('name')
-  return bool(render and name and env_border.renders_with_opengl(name))
+  return bool(render and name and adapters.renders_with_opengl(name))
 
 
 def inspect(tree):

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from agents.tools import env_host
+from agents.envs import hosts
 
 
 class EnvPool:
@@ -44,7 +44,7 @@ class EnvPool:
       return
     try:
       for group in groups:
-        self._hosts.append(env_host.EnvHost([group], 'process'))
+        self._hosts.append(hosts.EnvHost([group], 'process'))
       self.description = self._hosts[0].access(0, 'description')()
     except BaseException:
       self.close()
@@ -91,7 +91,7 @@ class EnvPool:
 
   def close(self):
     """Close the environments and end their processes."""
-    env_host.close_hosts(self._hosts)
+    hosts.close_hosts(self._hosts)
     if self._local:
       self._local.close()
 

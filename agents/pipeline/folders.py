@@ -10,9 +10,9 @@ import shutil
 import time
 
 from agents.pipeline import toolbox
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import references
+from agents.run import errors
+from agents.run import files
+from agents.run import references
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
 COMPLETE = 'COMPLETE'

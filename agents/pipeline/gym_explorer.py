@@ -11,8 +11,8 @@ from agents.pipeline import env_pool
 from agents.pipeline import explorer
 from agents.pipeline import normalizers
 from agents.pipeline import worker
-from agents.tools import errors
-from agents.tools import references
+from agents.run import errors
+from agents.run import references
 
 
 class GymExplorer(explorer.ExplorerBase):

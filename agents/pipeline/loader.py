@@ -10,8 +10,8 @@ from importlib import machinery
 
 from agents.pipeline import folders
 from agents.pipeline import logs
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 
 class Loader:

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 META = ('epoch', 'frame', 'episode', 'clock')

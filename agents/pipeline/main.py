@@ -5,8 +5,8 @@ import sys
 
 from agents.pipeline import folders
 from agents.pipeline.session import Session
-from agents.tools import entry
-from agents.tools import mpi
+from agents.run import entry
+from agents.run import mpi
 
 
 def main(argv=None):

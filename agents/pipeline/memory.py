@@ -4,7 +4,7 @@ import fnmatch
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 
 class MemoryBase:

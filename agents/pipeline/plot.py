@@ -20,9 +20,9 @@ import numpy as np
 from agents.pipeline import charts
 from agents.pipeline import logs
 from agents.pipeline import writers
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 
 KEYS = (*logs.META, 'step')
 _GRID = 300

@@ -4,9 +4,9 @@ import numpy as np
 
 from agents.pipeline import agent
 from agents.pipeline import episodes
+from agents.run import errors
+from agents.run import plain_data
 from agents.tools import attr_dict
-from agents.tools import errors
-from agents.tools import plain_data
 from agents.tools.tf1 import tf
 
 
@@ -28,7 +28,7 @@ class PPOAgent(agent.AgentBase):
     memory: Dict from mode to memory; the last chunk of `train` is read.
     name: Name in the tree of parameters.
     config: Configuration of `agents.configs` as plain data; see
-      `agents.tools.plain_data`.
+      `agents.run.plain_data`.
     observation_space: Plain description of the observations, a box.
     action_space: Plain description of the actions, a box.
     num_workers: Number of workers of the training explorer.

@@ -11,8 +11,8 @@ from agents.pipeline import toolbox
 from agents.pipeline.agent import AgentBase
 from agents.pipeline.explorer import ExplorerBase
 from agents.pipeline.memory import MemoryBase
-from agents.tools import progress as progress_lib
-from agents.tools import stopping
+from agents.run import progress as progress_lib
+from agents.run import stopping
 
 _MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
 
@@ -157,7 +157,7 @@ class Runner:
 
   def custom(self):
     """For classes derived from this one: what --custom does."""
-    from agents.tools import errors
+    from agents.run import errors
 
     raise errors.UsageError(
       f'Runner {type(self).__name__} has no method custom; leave --custom away '

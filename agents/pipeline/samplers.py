@@ -6,7 +6,7 @@ one of several.
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 # Drawing again ends soon unless nearly all transitions are lost.
 _MOST_DRAWS = 1000

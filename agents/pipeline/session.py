@@ -12,10 +12,10 @@ from agents.pipeline.checkpoints import Checkpoints
 from agents.pipeline.logs import Logger
 from agents.pipeline.logs import Monitor
 from agents.pipeline.profiler import Profiler
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import mpi
-from agents.tools import references
+from agents.run import errors
+from agents.run import files
+from agents.run import mpi
+from agents.run import references
 
 
 class Session:

@@ -13,9 +13,9 @@ import types
 import numpy as np
 
 from agents.pipeline import toolbox
-from agents.tools import errors
-from agents.tools import plain_data
-from agents.tools import references
+from agents.run import errors
+from agents.run import plain_data
+from agents.run import references
 
 _DEFAULT_FOLDER = '~/logdir/sessions'
 

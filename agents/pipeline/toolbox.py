@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import references
+from agents.run import errors
+from agents.run import references
 
 
 def get_module(name, trust):

@@ -18,9 +18,9 @@ import sys
 import tarfile
 import tempfile
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 
 _FONT = 'glyphicons-halflings-regular'
 # Package and version, member of its archive, file below the folder `static`

@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.pipeline import logs
 from agents.pipeline import visdom_assets
-from agents.tools import errors
+from agents.run import errors
 
 # Addresses are numeric: the server that is started listens for this machine
 # only, and proxies of the environment do not concern it.

@@ -8,11 +8,11 @@ import os
 
 import numpy as np
 
+from agents.envs import adapters
+from agents.envs import episode_log
+from agents.envs import video
 from agents.pipeline import env_config
-from agents.tools import env_border
-from agents.tools import episode_log
-from agents.tools import references
-from agents.tools import video
+from agents.run import references
 
 _LARGEST_FRAME = 240
 
@@ -163,7 +163,7 @@ class _Recorder:
     # Libraries that draw introduce themselves with the first frame.
     first = not self._frames
     self._frames = []
-    with env_border.quietly() if first else contextlib.nullcontext():
+    with adapters.quietly() if first else contextlib.nullcontext():
       self.add()
 
   def add(self):

@@ -8,9 +8,9 @@ from agents.ppo import normalize
 from agents.ppo import summaries
 from agents.ppo import update
 from agents.ppo import utility
-from agents.tools import mpi_ops
-from agents.tools import references
-from agents.tools import saver
+from agents.run import mpi_ops
+from agents.run import references
+from agents.run import saver
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 

@@ -135,7 +135,7 @@ class StreamingNormalize:
     """Sum over all processes."""
     if self._comm is None:
       return tensor
-    from agents.tools import mpi_ops
+    from agents.run import mpi_ops
 
     return mpi_ops.allreduce(tensor, self._comm)
 

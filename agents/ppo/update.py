@@ -3,8 +3,8 @@
 import collections
 
 from agents.ppo import utility
-from agents.tools import mpi_ops
-from agents.tools import saver
+from agents.run import mpi_ops
+from agents.run import saver
 from agents.tools.tf1 import tf
 
 Episodes = collections.namedtuple(

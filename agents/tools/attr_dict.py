@@ -4,8 +4,8 @@ import contextlib
 import numbers
 import os
 
-from agents.tools import errors
-from agents.tools import references
+from agents.run import errors
+from agents.run import references
 
 
 @references.nameable
@@ -194,7 +194,7 @@ class AttrDict(dict):
   def save(self, filename):
     """Write plain values to a .yaml file; needs only built-in types."""
     assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
-    from agents.tools import files
+    from agents.run import files
 
     files.write_yaml(filename, dict(self))
 
@@ -202,7 +202,7 @@ class AttrDict(dict):
   def load(cls, filename):
     """Read a .yaml file that `save` has written."""
     assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
-    from agents.tools import files
+    from agents.run import files
 
     return cls(files.read_yaml(filename))
 

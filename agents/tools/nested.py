@@ -6,7 +6,7 @@ dictionary is flattened in the order of its sorted keys.
 
 import builtins
 
-from agents.tools import references
+from agents.run import references
 
 _EMPTY = object()
 

@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any
 
-from agents.tools import stopping
+from agents.run import stopping
 
 
 @dataclasses.dataclass

@@ -3,8 +3,8 @@
 import numpy as np
 
 from agents.pipeline.agent import AgentBase
-from agents.tools import errors
-from agents.tools import references
+from agents.run import errors
+from agents.run import references
 from baselines_her import config
 from baselines_her import her
 from baselines_her.pipeline import memory as memory_lib

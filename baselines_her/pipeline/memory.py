@@ -3,8 +3,8 @@
 import numpy as np
 
 from agents.pipeline.memory import MemoryBase
-from agents.tools import errors
-from agents.tools import references
+from agents.run import errors
+from agents.run import references
 from baselines_her import config
 from baselines_her import replay_buffer
 from baselines_her.pipeline import chunks

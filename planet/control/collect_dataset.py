@@ -6,7 +6,7 @@ import uuid
 
 import numpy as np
 
-from agents.tools import files
+from agents.run import files
 from agents.tools.wrappers.base import Wrapper
 
 

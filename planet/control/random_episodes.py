@@ -1,6 +1,6 @@
 """Episodes of random actions."""
 
-from agents.tools import stopping
+from agents.run import stopping
 from planet.control.collect_dataset import CollectGymDataset
 
 

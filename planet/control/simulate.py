@@ -1,10 +1,10 @@
 """Play episodes from within the graph."""
 
-from agents.tools import progress
-from agents.tools import stopping
+from agents.envs.external_batch_env import ExternalBatchEnv
+from agents.run import progress
+from agents.run import stopping
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
-from agents.tools.external_batch_env import ExternalBatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.simulate import simulate as simulate_batch
 from agents.tools.tf1 import tf

@@ -1,6 +1,6 @@
 """Wrappers of environments under their original names."""
 
-from agents.tools.env_border import DeepMindWrapper
+from agents.envs.adapters import DeepMindWrapper
 from agents.tools.wrappers import ActionRepeat
 from agents.tools.wrappers import Async
 from agents.tools.wrappers import ConcatObservation

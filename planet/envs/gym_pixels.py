@@ -3,9 +3,9 @@
 import gymnasium
 import numpy as np
 
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import opengl
+from agents.envs import adapters
+from agents.envs import opengl
+from agents.run import errors
 from agents.tools import wrappers
 
 
@@ -40,9 +40,9 @@ def make(
       are not continuous, or observations that are not a box.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
-  if render_mode and env_border.renders_with_opengl(env_id):
+  if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
-  env = env_border.make(env_id, render_mode)
+  env = adapters.make(env_id, render_mode)
   _check_spaces(env, env_id)
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)

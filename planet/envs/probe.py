@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from agents.tools import opengl
+from agents.envs import opengl
 from agents.tools.wrappers import Async
 from planet.tools.bind import bind
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import opengl
+from agents.envs import adapters
+from agents.envs import opengl
+from agents.run import errors
 from agents.tools import wrappers
 
 
@@ -44,7 +44,7 @@ def make(
   env = _load(domain, task)
   if pixels:
     _fit_framebuffer(env.physics, size)
-  env = env_border.DeepMindWrapper(env, size, camera_id)
+  env = adapters.DeepMindWrapper(env, size, camera_id)
   env = wrappers.ActionRepeat(env, action_repeat)
   if normalize:
     env = wrappers.NormalizeActions(env)
@@ -62,7 +62,7 @@ def _load(domain, task):
   except ImportError as error:
     raise errors.UsageError(
       'Tasks of the control suite need dm_control, which cannot be '
-      f"imported ({error}): pip install '{env_border.DISTRIBUTION}[dmc]'."
+      f"imported ({error}): pip install '{adapters.DISTRIBUTION}[dmc]'."
     ) from None
   return suite.load(domain, task)
 

@@ -5,7 +5,7 @@ by the user, and returns the configuration. It fills `params` with its own
 choices first, then everything comes from `default`.
 """
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 from planet import models
 from planet import networks

@@ -4,7 +4,7 @@ What changes neither the variables nor the meaning of the recorded episodes may
 change; `Parameter.fixed` says what may not, and why.
 """
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.attr_dict import AttrDict
 from planet.scripts import parameters
 

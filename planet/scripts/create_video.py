@@ -15,9 +15,9 @@ import sys
 
 import numpy as np
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import video
+from agents.envs import video
+from agents.run import entry
+from agents.run import errors
 
 
 def main(args):

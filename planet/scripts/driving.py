@@ -4,8 +4,8 @@ import os
 import re
 from typing import Any
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config

@@ -15,12 +15,12 @@ import sys
 
 import numpy as np
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import progress
-from agents.tools import references
-from agents.tools import stopping
-from agents.tools import video
+from agents.envs import video
+from agents.run import entry
+from agents.run import errors
+from agents.run import progress
+from agents.run import references
+from agents.run import stopping
 
 _SHEET_ROWS = 10
 _VIDEO_SIZE = 256

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla.env_config import LIMITS
 from planet.scripts import checks
 

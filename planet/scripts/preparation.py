@@ -4,8 +4,8 @@ import logging
 import os
 import re
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from planet.control.seeding import derive_seed
 from planet.scripts import continuing
 from planet.scripts import parameters
@@ -190,7 +190,7 @@ def _seed_of_run(seed, logdir):
 
 def _check_renderer(task, renderer, isolate_envs):
   """Keep software OpenGL out of the process of TensorFlow."""
-  from agents.tools import opengl
+  from agents.envs import opengl
 
   if renderer and opengl.is_software(renderer) and isolate_envs != 'process':
     raise errors.UsageError(

@@ -2,7 +2,7 @@
 
 import os
 
-from agents.tools import errors
+from agents.run import errors
 from planet.control import planning
 from planet.scripts import checks
 from planet.scripts import objectives as objectives_lib

@@ -16,9 +16,9 @@ import argparse
 import os
 import sys
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
 
 
 def main(args):

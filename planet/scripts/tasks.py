@@ -8,7 +8,7 @@ processes of their own.
 import collections
 import re
 
-from agents.tools import errors
+from agents.run import errors
 from planet.control import dummy_env
 from planet.envs import gym_pixels
 from planet.envs import suite

@@ -14,10 +14,10 @@ import glob
 import os
 import sys
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import stopping
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
+from agents.run import stopping
 from planet.tools.attr_dict import AttrDict
 
 

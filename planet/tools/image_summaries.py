@@ -2,7 +2,7 @@
 
 import logging
 
-from agents.tools import video
+from agents.envs import video
 from agents.tools.tf1 import tf
 
 

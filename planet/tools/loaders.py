@@ -15,7 +15,7 @@ import zipfile
 
 import numpy as np
 
-from agents.tools import memory_limit
+from agents.run import memory_limit
 from agents.tools import nested
 
 _PATIENCE = 30.0

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from agents.tools import video
+from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools.image_summaries import gif_summary
 from planet.tools.image_summaries import image_strip_summary

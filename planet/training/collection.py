@@ -3,7 +3,7 @@
 import glob
 import os
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools import wrappers
 from planet import control
 from planet.control.seeding import derive_seed

@@ -1,8 +1,8 @@
 """What users see of a run: progress, one line per epoch, metrics on disk."""
 
-from agents.tools import metrics
+from agents.run import metrics
+from agents.run import progress
 from agents.tools import phases
-from agents.tools import progress
 from planet.training import episode_folder
 
 

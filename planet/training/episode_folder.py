@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 from planet.tools import loaders
 
 

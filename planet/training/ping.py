@@ -4,7 +4,7 @@ import datetime
 import json
 import os
 
-from agents.tools import files
+from agents.run import files
 
 # Worker of a PING that cannot be read; real names hold a random number.
 UNKNOWN = 'unknown'

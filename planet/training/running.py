@@ -16,9 +16,9 @@ import time
 import traceback
 import uuid
 
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import files
+from agents.run import stopping
 from planet.training import ping
 
 _logger = logging.getLogger(__name__)

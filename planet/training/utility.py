@@ -3,8 +3,8 @@
 import logging
 import os
 
-from agents.tools import files
-from agents.tools import plain_data
+from agents.run import files
+from agents.run import plain_data
 from agents.tools.count_weights import count_weights
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf

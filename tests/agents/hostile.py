@@ -33,11 +33,11 @@ def calls(marker):
     # What our own modules import, or do with the arguments of a file.
     'agents.utility:os.system',
     'agents.networks:functools.partial',
-    'agents.tools.references:resolve',
+    'agents.run.references:resolve',
   ]
   values = [{'partial': x, 'args': [touch], 'kwargs': {}} for x in names]
   values += [
-    {'partial': 'agents.tools.files:check_writable', 'args': [marker]},
+    {'partial': 'agents.run.files:check_writable', 'args': [marker]},
     {'partial': 'agents.environments:make', 'args': ['hostile:Any-v0']},
   ]
   values = [{'kwargs': {}, **x} for x in values]

@@ -8,7 +8,7 @@ Started by `test_mpi_training.py`; arguments are those of `agents.train_ppo`.
 import hashlib
 
 from agents import train_ppo
-from agents.tools import mpi
+from agents.run import mpi
 from agents.tools.tf1 import tf
 
 _hashes = []

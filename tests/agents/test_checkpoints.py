@@ -8,7 +8,7 @@ import pytest
 from agents import train_ppo
 from agents import utility
 from agents import visualize_ppo
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
 

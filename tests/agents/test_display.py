@@ -5,7 +5,7 @@ import json
 import types
 
 from agents import display
-from agents.tools import metrics
+from agents.run import metrics
 from agents.tools.tf1 import tf
 
 HEADER = 'phase,global_step,mean_score,kl_change,penalty,wall_time'

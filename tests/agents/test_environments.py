@@ -9,10 +9,10 @@ import pytest
 
 from agents import configs
 from agents import environments
+from agents.envs import adapters
+from agents.envs import spaces
+from agents.run import errors
 from agents.tools import AttrDict
-from agents.tools import env_border
-from agents.tools import errors
-from agents.tools import spaces
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
 from tests import processes
@@ -76,7 +76,7 @@ def test_minitaur_takes_its_arguments(monkeypatch):
 
   module = types.SimpleNamespace(MinitaurBulletEnv=Minitaur)
   monkeypatch.setattr(environments, '_import_minitaur', lambda name: module)
-  monkeypatch.setattr(environments.env_border, 'GymEnv', lambda env: env)
+  monkeypatch.setattr(environments.adapters, 'GymEnv', lambda env: env)
   environments.minitaur(pd_control_enabled=False, env_randomizer=None)
   assert given == dict(
     accurate_motor_model_enabled=True,
@@ -193,18 +193,18 @@ def test_batch_equals_wrapped_environments(env, workers):
 
 def test_resolving_does_not_depend_on_what_came_before():
   """Robotics, once imported, brings old ids back that cannot run."""
-  env_border.resolve('FetchReach-v4')
-  env_border.resolve.cache_clear()
-  assert env_border.resolve('HalfCheetah-v3') == ('gymnasium', 'HalfCheetah-v5')
-  assert env_border.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
+  adapters.resolve('FetchReach-v4')
+  adapters.resolve.cache_clear()
+  assert adapters.resolve('HalfCheetah-v3') == ('gymnasium', 'HalfCheetah-v5')
+  assert adapters.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
 
 
 def test_path_of_python():
   """PyBullet must not put its own `agents` in front of ours."""
   before = list(sys.path)
-  env_border.resolve.cache_clear()
-  env_border._gym_registry.cache_clear()
-  env_border.resolve(PENDULUM)
+  adapters.resolve.cache_clear()
+  adapters._gym_registry.cache_clear()
+  adapters.resolve(PENDULUM)
   assert sys.path == before
   code = (
     'import sys; before = list(sys.path)\n'

@@ -8,7 +8,7 @@ import pytest
 from agents import networks
 from agents import runs
 from agents import utility
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)

@@ -11,7 +11,7 @@ import pytest
 from agents import runs
 from agents import train_ppo
 from agents import visualize_ppo
-from agents.tools import errors
+from agents.run import errors
 from tests import processes
 from tests.agents import training_runs
 

@@ -9,9 +9,9 @@ from agents import runs
 from agents import train_ppo
 from agents import utility
 from agents import visualize_ppo
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import references
+from agents.run import errors
+from agents.run import files
+from agents.run import references
 from agents.tools.attr_dict import AttrDict
 from tests.agents import hostile
 

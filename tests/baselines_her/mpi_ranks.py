@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from agents.tools import mpi as mpi_tools
+from agents.run import mpi as mpi_tools
 from agents.tools.tf1 import tf
 from baselines_her import envs
 from baselines_her import her

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from agents.pipeline.checkpoints import write_tree
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import stopping
 from baselines_her import checkpoints
 from baselines_her import run
 from tests.baselines_her import test_learn

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from baselines_her import data_generation
 from baselines_her import demonstrations
 from baselines_her import plot

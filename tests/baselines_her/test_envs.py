@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from baselines_her import envs
 from baselines_her import vec_env
 

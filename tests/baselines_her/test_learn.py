@@ -6,8 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import stopping
 from agents.tools.tf1 import tf
 from baselines_her import config
 from baselines_her import her

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from baselines_her import logger
 from tests import golden
 

@@ -88,7 +88,7 @@ def test_starts_its_own_ranks(tmp_path):
   """Root may do so, too; in containers there is nobody else."""
   script = tmp_path / 'program.py'
   script.write_text(
-    'from agents.tools import mpi\n'
+    'from agents.run import mpi\n'
     'from baselines_her import util\n'
     'if util.mpi_fork(2, ["--oversubscribe"]) == "child":\n'
     '  print("rank", mpi.world().Get_rank(), flush=True)\n'

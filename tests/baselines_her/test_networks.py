@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import actor_critic
 from baselines_her import her

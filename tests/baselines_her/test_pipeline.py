@@ -7,8 +7,8 @@ import pytest
 
 from agents.pipeline import logs
 from agents.pipeline.session import Session
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import stopping
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations
 from baselines_her import her

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import cmd_util
 from baselines_her import her

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from baselines_her import settings
 from tests import golden
 

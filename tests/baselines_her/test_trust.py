@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from agents.tools import files
-from agents.tools import references
+from agents.run import files
+from agents.run import references
 from tests.agents import hostile
 from tests.baselines_her import test_pipeline
 

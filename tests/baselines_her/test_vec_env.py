@@ -8,8 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from agents.tools import episode_log
-from agents.tools import errors
+from agents.envs import episode_log
+from agents.run import errors
 from baselines_her import monitor
 from baselines_her import vec_env
 from baselines_her import video_recorder

@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 
-from agents.tools import spaces
+from agents.envs import spaces
 from tests import golden
 
 EPISODE_KEYS = ('o', 'u', 'g', 'ag', 'info_is_success')

@@ -1,6 +1,6 @@
 """What all modules of parameters have in common."""
 
-from agents.tools import errors
+from agents.run import errors
 
 
 def define_runner(cpanel, score='/reward/test/episodic', memory_save='final'):

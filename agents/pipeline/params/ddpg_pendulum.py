@@ -7,7 +7,7 @@ The constants are those of the original, but for `number_epochs`, which was
 import collections
 
 from agents.pipeline.params import common
-from agents.tools import errors
+from agents.run import errors
 
 cpanel = collections.OrderedDict(
   number_epochs=40,

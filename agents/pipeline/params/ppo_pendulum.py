@@ -8,7 +8,7 @@ lengths of the episodes. Here it is given.
 import collections
 
 from agents.pipeline.params import common
-from agents.tools import errors
+from agents.run import errors
 
 # None stands for the value of `agents.configs`.
 cpanel = collections.OrderedDict(
@@ -60,7 +60,7 @@ def gen_params(cpanel):
   from agents import runs
   from agents.pipeline import env_config
   from agents.pipeline import ppo
-  from agents.tools import plain_data
+  from agents.run import plain_data
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
   config = runs.prepare(

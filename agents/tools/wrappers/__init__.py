@@ -6,7 +6,7 @@ environment below. Nothing here imports TensorFlow, because wrapped
 environments live in processes of their own.
 """
 
-from agents.tools import references
+from agents.run import references
 from agents.tools.wrappers.action import ActionRepeat
 from agents.tools.wrappers.action import ClipAction
 from agents.tools.wrappers.action import NormalizeActions

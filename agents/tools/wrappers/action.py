@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from agents.tools import spaces
+from agents.envs import spaces
 from agents.tools.wrappers.base import Wrapper
 
 

@@ -1,6 +1,6 @@
 """Environments in a thread or process of their own."""
 
-from agents.tools import env_host
+from agents.envs import hosts
 
 
 class RemoteEnv:
@@ -76,7 +76,7 @@ class Async(RemoteEnv):
   """
 
   def __init__(self, constructor, strategy='thread'):
-    super().__init__(env_host.EnvHost([constructor], strategy))
+    super().__init__(hosts.EnvHost([constructor], strategy))
 
 
 class ExternalProcess(Async):

@@ -5,8 +5,8 @@ import logging
 
 import numpy as np
 
+from agents.envs import spaces
 from agents.tools import nested
-from agents.tools import spaces
 from agents.tools.wrappers.base import Wrapper
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from agents.tools import video
+from agents.envs import video
 from agents.tools.wrappers.base import Wrapper
 
 _DEFAULT_FPS = 30

@@ -3,7 +3,7 @@
 import logging
 import os
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import backend
 from planet.envs.carla.offline import world as offline
 from planet.envs.carla.server import connect

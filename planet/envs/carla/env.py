@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import spaces
+from agents.envs import spaces
+from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
 from planet.envs.carla import choice

@@ -4,7 +4,7 @@ import copy
 import numbers
 from typing import Any
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.tools import video
+from agents.envs import video
 
 FOLDER_VARIABLE = 'CARLA_OUT'
 _FOLDER = '~/carla_out'

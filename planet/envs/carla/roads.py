@@ -5,7 +5,7 @@ import os
 import types
 import typing
 
-from agents.tools import errors
+from agents.run import errors
 
 if typing.TYPE_CHECKING:
   import carla

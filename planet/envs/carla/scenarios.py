@@ -5,7 +5,7 @@ import math
 import numbers
 from typing import Any
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import places
 
 WEATHERS = (

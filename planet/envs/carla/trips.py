@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import measure
 from planet.envs.carla import places

@@ -6,8 +6,8 @@ import types
 from agents.pipeline import logs
 from agents.pipeline import profiler
 from agents.pipeline import writers
-from agents.tools import mpi
-from agents.tools import references
+from agents.run import mpi
+from agents.run import references
 
 
 class SmallSession:

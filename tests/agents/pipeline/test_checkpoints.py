@@ -7,7 +7,7 @@ import pytest
 
 from agents.pipeline import checkpoints
 from agents.pipeline import toolbox
-from agents.tools import mpi
+from agents.run import mpi
 from agents.tools.tf1 import tf
 
 

@@ -8,7 +8,7 @@ from agents.pipeline import env_config
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.pipeline import samplers
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.tf1 import tf
 from tests.agents.pipeline import sessions
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.pipeline import env_config
 from agents.pipeline.params import ddpg_pendulum
-from agents.tools import errors
+from agents.run import errors
 from tests import processes
 
 FAST = {

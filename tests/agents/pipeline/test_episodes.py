@@ -5,7 +5,7 @@ import pytest
 
 from agents.pipeline import episodes
 from agents.pipeline import gym_explorer
-from agents.tools import errors
+from agents.run import errors
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents
 from tests.agents.pipeline import toy_envs

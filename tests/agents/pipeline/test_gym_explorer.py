@@ -10,7 +10,7 @@ import pytest
 from agents.pipeline import checkpoints
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
-from agents.tools import errors
+from agents.run import errors
 from tests import processes
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents

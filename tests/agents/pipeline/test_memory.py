@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import memory
-from agents.tools import errors
+from agents.run import errors
 from tests import golden
 from tests.agents.pipeline import sessions
 

@@ -10,9 +10,9 @@ from agents import configs
 from agents import networks
 from agents.pipeline import memory as memory_lib
 from agents.pipeline import ppo
+from agents.run import errors
+from agents.run import plain_data
 from agents.tools import attr_dict
-from agents.tools import errors
-from agents.tools import plain_data
 from agents.tools.tf1 import tf
 from tests.agents.pipeline import sessions
 

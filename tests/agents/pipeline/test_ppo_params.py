@@ -11,9 +11,9 @@ from agents.pipeline import env_config
 from agents.pipeline import settings
 from agents.pipeline.params import ppo_cheetah
 from agents.pipeline.params import ppo_pendulum
-from agents.tools import errors
-from agents.tools import files
-from agents.tools import plain_data
+from agents.run import errors
+from agents.run import files
+from agents.run import plain_data
 from tests import processes
 
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}

@@ -15,7 +15,7 @@ from agents.pipeline import folders
 from agents.pipeline import main
 from agents.pipeline.checkpoints import read_tree
 from agents.pipeline.loader import Loader
-from agents.tools import files
+from agents.run import files
 from agents.tools.tf1 import tf
 from tests import golden
 from tests.agents.pipeline.test_session import load

@@ -6,7 +6,7 @@ import pytest
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.pipeline import samplers
-from agents.tools import errors
+from agents.run import errors
 from tests import golden
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents

@@ -12,8 +12,8 @@ from agents.pipeline import folders
 from agents.pipeline import main
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 
 def start(tmp_path, *args, name='run', **cpanel):
@@ -235,7 +235,7 @@ def test_play(tmp_path, capsys):
   'params, message',
   [
     ('tests.agents.pipeline.toys', 'There is no module'),
-    ('agents.tools.files', "has no 'cpanel'"),
+    ('agents.run.files', "has no 'cpanel'"),
   ],
 )
 def test_wrong_parameters(tmp_path, params, message):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import settings
-from agents.tools import errors
+from agents.run import errors
 
 TOY = ['--params', 'tests.agents.pipeline.toy']
 

@@ -6,8 +6,8 @@ import pytest
 
 from agents.pipeline import main
 from agents.pipeline.loader import Loader
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from tests import processes
 from tests.agents import hostile
 from tests.agents.pipeline.test_session import load
@@ -44,7 +44,7 @@ def attacks(marker):
     'explorer': explore(constructor='os.system', kwargs=touch),
     'attribute': explore(constructor='agents.pipeline.logs.os', kwargs=touch),
     'ours': explore(
-      constructor='agents.tools.files.check_writable',
+      constructor='agents.run.files.check_writable',
       kwargs={'logdir': marker},
     ),
     'base': {'memory': {'train': {'name': 'agents.pipeline.logs.Logger'}}},

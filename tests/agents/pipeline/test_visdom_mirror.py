@@ -17,7 +17,7 @@ import pytest
 
 from agents.pipeline import visdom_assets
 from agents.pipeline import visdom_mirror
-from agents.tools import errors
+from agents.run import errors
 from tests import processes
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agents.tools import spaces
+from agents.envs import spaces
 
 
 class CountEnv:

@@ -9,7 +9,7 @@ from agents import configs
 from agents import networks
 from agents import ppo
 from agents import tools
-from agents.tools import spaces
+from agents.envs import spaces
 from agents.tools.tf1 import tf
 
 # Sums of a dozen products of order one.

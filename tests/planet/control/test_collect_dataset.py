@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from agents.tools import stopping
+from agents.run import stopping
 from planet.control import random_episodes
 from planet.control import wrappers
 from tests import golden

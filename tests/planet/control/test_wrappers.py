@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from agents.tools import spaces
+from agents.envs import spaces
 from planet.control import wrappers
 from tests import golden
 from tests import scripted_envs

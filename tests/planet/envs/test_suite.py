@@ -6,7 +6,7 @@ from tests import processes
 
 COMPARE = """
 import numpy as np
-from agents.tools import opengl
+from agents.envs import opengl
 from planet.envs import suite
 
 opengl.select_backend()

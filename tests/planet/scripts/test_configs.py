@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from agents.tools.errors import UsageError
+from agents.run.errors import UsageError
 from planet import models
 from planet.scripts import configs
 from planet.scripts import parameters

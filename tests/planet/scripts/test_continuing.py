@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from agents.tools.attr_dict import AttrDict
 from planet.scripts import parameters
 from planet.scripts import preparation

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.attr_dict import AttrDict
 from planet.scripts import preparation
 from planet.scripts import train

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 from planet import control
 from planet.control import dummy_env
 from planet.scripts import evaluate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agents.tools import video
+from agents.envs import video
 from planet.scripts import create_video
 from planet.scripts import evaluate
 from planet.scripts import fetch_events

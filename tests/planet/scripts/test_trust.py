@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agents.tools import files
+from agents.run import files
 from planet.scripts import evaluate
 from planet.scripts import train
 from tests.agents import hostile

@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from planet.scripts import evaluate
 from planet.scripts import preparation
 from planet.scripts import train
@@ -187,7 +187,7 @@ def test_no_opengl(capsys, tmp_path, monkeypatch):
 @pytest.mark.render
 def test_rendering_beside_tensorflow(capsys, tmp_path, monkeypatch):
   """Software OpenGL is refused in the process of TensorFlow."""
-  from agents.tools import opengl
+  from agents.envs import opengl
 
   renderer = opengl.select_backend()
   if not opengl.is_software(renderer):

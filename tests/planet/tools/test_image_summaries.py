@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agents.tools import video
+from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools import image_summaries
 from tests import golden

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import stopping
 from planet.training import ping
 from planet.training import running
 

@@ -3,7 +3,7 @@
 import socket
 import typing
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:

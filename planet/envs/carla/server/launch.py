@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import roads
 from planet.envs.carla.server import connect
 

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places
 from planet.envs.carla import resize

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import env_config
 from planet.envs.carla import measure

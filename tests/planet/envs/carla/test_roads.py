@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import measure
 from planet.envs.carla import planner

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import env_config
 from planet.envs.carla import planner
 from planet.envs.carla import scenarios

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from agents.tools.attr_dict import AttrDict
 from agents.tools.wrappers import Async
 from planet.control import random_episodes

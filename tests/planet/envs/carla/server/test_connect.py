@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agents.tools import errors
+from agents.run import errors
 from planet.envs.carla import choice
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import connect

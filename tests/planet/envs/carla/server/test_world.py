@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip('carla')
 
-from agents.tools import errors  # noqa: E402
+from agents.run import errors  # noqa: E402
 from planet.control.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.envs.carla import roads  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402

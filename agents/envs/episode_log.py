@@ -4,8 +4,8 @@ import json
 import os
 import time
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 
 class EpisodeLog:

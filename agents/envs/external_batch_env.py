@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
+from agents.envs import hosts
 from agents.tools import batch_env
-from agents.tools import env_host
 from agents.tools.wrappers import process
 
 
@@ -36,7 +36,7 @@ class ExternalBatchEnv:
     self._hosts, self._envs = [], []
     try:
       for chunk in self._chunks:
-        host = env_host.EnvHost([constructors[i] for i in chunk], 'process')
+        host = hosts.EnvHost([constructors[i] for i in chunk], 'process')
         self._hosts.append(host)
         self._envs += [process.RemoteEnv(host, i) for i in range(len(chunk))]
       # Checks the spaces, which also brings up failures of the constructors.
@@ -80,4 +80,4 @@ class ExternalBatchEnv:
 
   def close(self):
     """End all processes."""
-    env_host.close_hosts(self._hosts)
+    hosts.close_hosts(self._hosts)

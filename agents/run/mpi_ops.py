@@ -13,7 +13,7 @@ def allreduce(tensor, comm):
 
   Args:
     tensor: Tensor of the same shape in all processes.
-    comm: Communicator, see `agents.tools.mpi.world`.
+    comm: Communicator, see `agents.run.mpi.world`.
 
   Returns:
     Tensor of the same shape and dtype.
@@ -39,7 +39,7 @@ def allreduce_all(tensors, comm):
   Args:
     tensors: List of tensors of one dtype and of known shapes, the same in all
       processes.
-    comm: Communicator, see `agents.tools.mpi.world`.
+    comm: Communicator, see `agents.run.mpi.world`.
 
   Returns:
     List of tensors of the same shapes.
@@ -59,7 +59,7 @@ def allgather(tensor, comm):
 
   Args:
     tensor: Tensor [rows, ...] of the same shape in all processes.
-    comm: Communicator, see `agents.tools.mpi.world`.
+    comm: Communicator, see `agents.run.mpi.world`.
 
   Returns:
     Tensor [rows of all processes, ...] of the same dtype.
@@ -82,7 +82,7 @@ def define_broadcast(variables, comm, root=0):
 
   Args:
     variables: List of variables, the same in all processes.
-    comm: Communicator, see `agents.tools.mpi.world`.
+    comm: Communicator, see `agents.run.mpi.world`.
     root: Rank of the process that has the values.
 
   Returns:

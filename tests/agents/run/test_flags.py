@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.tools import errors
-from agents.tools import flags
+from agents.run import errors
+from agents.run import flags
 from tests import processes
 
 DEFAULTS = {

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from agents.tools import entry
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import entry
+from agents.run import errors
+from agents.run import stopping
 from tests import processes
 
 PROGRAM = """
 import sys, time
-from agents.tools import stopping
+from agents.run import stopping
 with stopping.handle_signals('message'):
   print('ready', flush=True)
   # The main thread executes no Python code here.

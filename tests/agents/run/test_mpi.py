@@ -8,8 +8,8 @@ import pytest
 
 from agents import train_ppo
 from agents.pipeline import main
-from agents.tools import errors
-from agents.tools import mpi
+from agents.run import errors
+from agents.run import mpi
 
 # What `salloc` sets in its shell where that is a step of its own.
 SHELL = {

@@ -12,7 +12,7 @@ import types
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 HELP = 'Modules of yours that the stored run may name; can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')

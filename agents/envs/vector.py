@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 
-from agents.tools import env_host
-from agents.tools import shared_arrays
-from agents.tools import spaces
+from agents.envs import hosts
+from agents.envs import shared_arrays
+from agents.envs import spaces
 
 
 class VectorEnv:
@@ -144,7 +144,7 @@ class _Workers:
     self._hosts, self._arrays = [], None
     try:
       self._hosts = [
-        env_host.EnvHost([constructors[i] for i in chunk], 'process')
+        hosts.EnvHost([constructors[i] for i in chunk], 'process')
         for chunk in self._chunks
       ]
       self.observation_space, self.action_space = _common_spaces(
@@ -196,7 +196,7 @@ class _Workers:
     return np.stack(observs)
 
   def close(self):
-    env_host.close_hosts(self._hosts)
+    hosts.close_hosts(self._hosts)
     if self._arrays:
       self._arrays.close()
       self._arrays = None

@@ -31,7 +31,7 @@ import traceback
 import types
 import weakref
 
-from agents.tools import errors
+from agents.run import errors
 
 ACCESS, CALL, RESULT, EXCEPTION, CLOSE = 1, 2, 3, 4, 5
 STEP, ATTACH, RUN = 6, 7, 8
@@ -89,7 +89,7 @@ class EnvHost:
     return self._request(STEP, actions)
 
   def attach(self, description, first_row):
-    """Share arrays with the environments, see `agents.tools.shared_arrays`.
+    """Share arrays with the environments, see `agents.envs.shared_arrays`.
 
     Args:
       description: Description of the arrays.
@@ -298,7 +298,7 @@ class _Environments(list):
   first_row = 0
 
   def attach(self, description, first_row):
-    from agents.tools import shared_arrays
+    from agents.envs import shared_arrays
 
     self.arrays = shared_arrays.Arrays.attach(description)
     self.first_row = first_row

@@ -2,7 +2,7 @@
 
 import sys
 
-from agents.tools import errors
+from agents.run import errors
 
 
 def parse(program, description, defaults, argv=None):

@@ -9,7 +9,7 @@ import numbers
 
 import numpy as np
 
-from agents.tools import references
+from agents.run import references
 
 
 def to_plain(value):

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 
 def encode_gif(images, fps: float) -> bytes:

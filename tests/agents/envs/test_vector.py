@@ -7,10 +7,10 @@ import signal
 import numpy as np
 import pytest
 
-from agents.tools import env_host
+from agents.envs import hosts
+from agents.envs.vector import VectorEnv
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
-from agents.tools.vector_env import VectorEnv
 from tests import processes
 from tests import scripted_envs
 
@@ -107,7 +107,7 @@ def test_errors_of_environments(start, workers):
   make = functools.partial(scripted_envs.VectorEnv, crash_at=1)
   env = start([make] * 2, None, workers)
   env.reset()
-  kind = env_host.WorkerError if workers else RuntimeError
+  kind = hosts.WorkerError if workers else RuntimeError
   with pytest.raises(kind, match='boom in step'):
     env.step(np.zeros((2, 1), np.float32))
 
@@ -146,7 +146,7 @@ def test_no_orphans():
   """Workers end with a parent that is killed."""
   code = (
     'import time\n'
-    'from agents.tools.vector_env import VectorEnv\n'
+    'from agents.envs.vector import VectorEnv\n'
     'from tests import scripted_envs\n'
     'env = VectorEnv([scripted_envs.VectorEnv] * 2, None, 2)\n'
     'env.reset()\n'

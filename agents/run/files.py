@@ -5,7 +5,7 @@ import logging
 import os
 import uuid
 
-from agents.tools import errors
+from agents.run import errors
 
 
 @contextlib.contextmanager

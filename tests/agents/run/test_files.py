@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agents.tools import files
+from agents.run import files
 from tests import golden
 
 
@@ -66,7 +66,7 @@ def test_locks(tmp_path):
   """One holder at a time; a process that is killed holds nothing."""
   filename = str(tmp_path / 'lock')
   code = (
-    'from agents.tools import files; import time\n'
+    'from agents.run import files; import time\n'
     f'held = files.try_lock({filename!r}); print(bool(held), flush=True)\n'
     'time.sleep(60)'
   )

@@ -16,9 +16,9 @@ import warnings
 
 import numpy as np
 
-from agents.tools import bullet_world
-from agents.tools import errors
-from agents.tools import spaces
+from agents.envs import bullet_world
+from agents.envs import spaces
+from agents.run import errors
 
 DISTRIBUTION = 'reference-agents'
 

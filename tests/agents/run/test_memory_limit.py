@@ -2,7 +2,7 @@
 
 import os
 
-from agents.tools import memory_limit
+from agents.run import memory_limit
 
 
 def test_allowed_memory(tmp_path):

@@ -4,8 +4,8 @@ import datetime
 import glob
 import os
 
-from agents.tools import errors
-from agents.tools import files
+from agents.run import errors
+from agents.run import files
 
 # File that the process that works on a run holds a lock on.
 _LOCK = 'lock'

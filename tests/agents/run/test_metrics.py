@@ -3,7 +3,7 @@
 import json
 import os
 
-from agents.tools.metrics import MetricsWriter
+from agents.run.metrics import MetricsWriter
 
 
 def read(folder):

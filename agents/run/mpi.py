@@ -7,7 +7,7 @@ import traceback
 
 import numpy as np
 
-from agents.tools import errors
+from agents.run import errors
 
 # Variables with the number of processes and with the number of this one.
 _SIZES = (

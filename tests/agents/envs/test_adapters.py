@@ -4,8 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.tools import env_border
-from agents.tools.errors import UsageError
+from agents.envs import adapters
+from agents.run.errors import UsageError
 from tests import processes
 
 
@@ -23,12 +23,12 @@ from tests import processes
   ],
 )
 def test_resolve(env_id, library, resolved):
-  assert env_border.resolve(env_id) == (library, resolved)
+  assert adapters.resolve(env_id) == (library, resolved)
 
 
 def test_unknown_ids():
   with pytest.raises(UsageError, match='Did you mean Pendulum-v1'):
-    env_border.resolve('Pendulun-v1')
+    adapters.resolve('Pendulun-v1')
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_interface(env_id):
   """Four values per step, seeds that count, spaces of gymnasium."""
   first, second = [], []
   for results in (first, second):
-    env = env_border.make(env_id)
+    env = adapters.make(env_id)
     env.seed(3)
     assert isinstance(env.action_space, gymnasium.spaces.Box)
     assert isinstance(env.observation_space, gymnasium.spaces.Box)
@@ -53,7 +53,7 @@ def test_interface(env_id):
 
 
 def test_time_limits_are_told_apart():
-  env = env_border.make('Pendulum-v1')
+  env = adapters.make('Pendulum-v1')
   env.reset()
   action = np.zeros(1, np.float32)
   transitions = [env.step(action) for _ in range(200)]
@@ -63,7 +63,7 @@ def test_time_limits_are_told_apart():
 
 
 def test_render_mode():
-  env = env_border.make('Pendulum-v1', 'rgb_array')
+  env = adapters.make('Pendulum-v1', 'rgb_array')
   env.reset()
   assert env.render('rgb_array').shape == (500, 500, 3)
   with pytest.raises(ValueError, match='was made for'):
@@ -72,10 +72,10 @@ def test_render_mode():
 
 
 def test_what_renders_with_opengl():
-  assert env_border.renders_with_opengl('HalfCheetah-v5')
-  assert env_border.renders_with_opengl('FetchReach-v4')
-  assert not env_border.renders_with_opengl('Pendulum-v1')
-  assert not env_border.renders_with_opengl('AntBulletEnv-v0')
+  assert adapters.renders_with_opengl('HalfCheetah-v5')
+  assert adapters.renders_with_opengl('FetchReach-v4')
+  assert not adapters.renders_with_opengl('Pendulum-v1')
+  assert not adapters.renders_with_opengl('AntBulletEnv-v0')
 
 
 def test_several_environments_of_pybullet():
@@ -83,10 +83,10 @@ def test_several_environments_of_pybullet():
   code = '\n'.join(
     [
       'import sys',
-      'from agents.tools import env_border',
+      'from agents.envs import adapters',
       'before = list(sys.path)',
       'for name in ("InvertedPendulum", "HalfCheetah"):',
-      '  env = env_border.make(f"{name}BulletEnv-v0")',
+      '  env = adapters.make(f"{name}BulletEnv-v0")',
       '  print(env.reset().shape)',
       'assert sys.path == before',
     ]
@@ -97,13 +97,13 @@ def test_several_environments_of_pybullet():
 KUKA = """
 import random, sys
 import numpy as np
-from agents.tools import env_border
+from agents.envs import adapters
 if sys.argv[1] == 'raw':
   import gym
   import pybullet_envs
   envs = [gym.make('KukaBulletEnv-v0', disable_env_checker=True)]
 else:
-  envs = [env_border.make('KukaBulletEnv-v0') for _ in range(3)]
+  envs = [adapters.make('KukaBulletEnv-v0') for _ in range(3)]
   del envs[0]
 random.seed(1)
 rows = [envs[0].reset()]

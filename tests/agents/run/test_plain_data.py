@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from agents import utility
+from agents.run import plain_data
 from agents.tools import nested
-from agents.tools import plain_data
 from agents.tools.attr_dict import AttrDict
 
 

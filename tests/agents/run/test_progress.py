@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agents.tools import progress
+from agents.run import progress
 
 
 @pytest.mark.parametrize(

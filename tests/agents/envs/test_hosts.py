@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from agents.tools import env_host
-from agents.tools import errors
+from agents.envs import hosts
+from agents.run import errors
 from agents.tools import wrappers
 from tests import golden
 from tests import processes
@@ -68,7 +68,7 @@ def test_failing_step(start, strategy):
   env = start(functools.partial(scripted_envs.VectorEnv, crash_at=2), strategy)
   env.reset()
   env.step(ACTION)
-  with pytest.raises(env_host.WorkerError) as error:
+  with pytest.raises(hosts.WorkerError) as error:
     env.step(ACTION)
   text = str(error.value)
   assert 'Traceback' in text and 'RuntimeError: boom in step' in text
@@ -81,7 +81,7 @@ def test_failing_step(start, strategy):
 @both
 def test_failing_constructor(start, strategy):
   env = start(scripted_envs.fail_to_construct, strategy)
-  with pytest.raises(env_host.WorkerError, match='broken constructor'):
+  with pytest.raises(hosts.WorkerError, match='broken constructor'):
     env.reset()
   with pytest.raises(RuntimeError, match='broken constructor'):
     _ = env.action_space

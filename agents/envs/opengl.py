@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from agents.tools import errors
+from agents.run import errors
 
 INSTALL_COMMAND = (
   'apt-get install -y libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6'

@@ -7,9 +7,9 @@ import signal
 import numpy as np
 import pytest
 
-from agents.tools import env_host
+from agents.envs import hosts
+from agents.envs.external_batch_env import ExternalBatchEnv
 from agents.tools.batch_env import BatchEnv
-from agents.tools.external_batch_env import ExternalBatchEnv
 from tests import processes
 from tests import scripted_envs
 
@@ -78,7 +78,7 @@ def test_spaces_are_checked():
 
 
 def test_failing_constructor_leaves_no_process():
-  with pytest.raises(env_host.WorkerError, match='broken constructor'):
+  with pytest.raises(hosts.WorkerError, match='broken constructor'):
     ExternalBatchEnv(
       [scripted_envs.fail_to_construct, scripted_envs.VectorEnv], 1
     )

@@ -2,8 +2,8 @@
 
 import sys
 
-from agents.tools import errors
-from agents.tools import stopping
+from agents.run import errors
+from agents.run import stopping
 
 
 def run(function) -> int:

@@ -1,0 +1,1 @@
+"""Between simulators and graphs: adapters, processes, vectors."""
