@@ -70,7 +70,6 @@ def test_lengths_and_sizes():
     ({'carla_random_throttle': [0]}, 'list of 2 values'),
     ({'action_repeat': 200}, 'lower it or raise max_length'),
     ({'max_length': 5}, 'too few'),
-    ({'tasks': ['dummy'], 'carla_size': 64}, 'has no effect'),
     (
       {'planner_bias': [0.6, 0], 'planner_warm_start': True},
       'give one of them',
