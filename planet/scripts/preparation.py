@@ -65,12 +65,14 @@ def check_episodes(config, shapes):
     shapes: What `check` returns.
 
   Raises:
-    UsageError: If there are readable episodes, but all have other shapes.
+    UsageError: If there are readable episodes, but all have other shapes, or
+      one is too short for training.
   """
   from planet.training import episode_folder
 
+  needed = config.batch_shape[1] * config.num_chunks
   for folder in (config.train_dir, config.test_dir):
-    episode_folder.check(folder, shapes)
+    episode_folder.check(folder, shapes, needed)
 
 
 def define_config(logdir, args, report=None):

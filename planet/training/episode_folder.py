@@ -12,7 +12,7 @@ from agents.run import errors
 from planet.tools import loaders
 
 
-def check(directory, shapes):
+def check(directory, shapes, min_length=1):
   """Make sure that a folder holds episodes of the right kind.
 
   Files that do not fit are set aside, unless none of them fits.
@@ -20,28 +20,37 @@ def check(directory, shapes):
   Args:
     directory: Folder of .npz files; may be missing.
     shapes: Dict from name to the shape of one step.
+    min_length: Number of observations that training cuts out at a time.
 
   Raises:
-    UsageError: If there are readable episodes, but all have other shapes.
+    UsageError: If there are readable episodes, but all have other shapes, or
+      one is too short.
   """
   expected = {key: tuple(value) for key, value in shapes.items()}
-  foreign, fitting = {}, 0
+  foreign, lengths = {}, {}
   for filename in list_episodes(directory):
     try:
-      found = _read_shapes(filename)
+      found, length = _read_shapes(filename)
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
       loaders.set_aside(filename, error)
       continue
     if found == expected:
-      fitting += 1
+      lengths[filename] = length
     else:
       foreign[filename] = found
-  if foreign and not fitting:
+  if foreign and not lengths:
     found = _describe(next(iter(foreign.values())))
     raise errors.UsageError(
       f'Episodes in {directory} have {found}'
       f', but this task has {_describe(expected)}. Use another logdir, or '
       'the parameters that the episodes were recorded with.'
+    )
+  shortest = min(lengths, key=lengths.get, default=None)
+  if shortest and lengths[shortest] < min_length:
+    raise errors.UsageError(
+      f'Episode {shortest} has {lengths[shortest]} observations, but '
+      f'batch_shape and num_chunks need {min_length}; lower them, or move '
+      'the file away.'
     )
   for filename, found in foreign.items():
     loaders.set_aside(filename, f'it has {_describe(found)}')
@@ -112,8 +121,8 @@ def _find_repeat(decisions, tasks):
 
 
 def _read_shapes(filename):
-  """Shapes of one step of all arrays, read without the arrays themselves."""
-  shapes = {}
+  """Shapes of one step and number of steps, read without the arrays."""
+  shapes, lengths = {}, []
   with zipfile.ZipFile(filename) as archive:
     for name in archive.namelist():
       with archive.open(name) as file_:
@@ -125,7 +134,8 @@ def _read_shapes(filename):
         )
         shape, _, _ = read(file_)
       shapes[name.removesuffix('.npy')] = tuple(shape[1:])
-  return shapes
+      lengths.extend(shape[:1])
+  return shapes, min(lengths, default=0)
 
 
 def _describe(shapes):

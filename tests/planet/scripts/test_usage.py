@@ -9,6 +9,7 @@ from agents.run import errors
 from planet.scripts import evaluate
 from planet.scripts import preparation
 from planet.scripts import train
+from planet.training import episode_folder
 from tests.planet.scripts import training_runs
 
 
@@ -148,6 +149,19 @@ def test_episodes_of_another_task(tmp_path):
   assert 'image [9, 9, 3]' in error and 'image [64, 64, 3]' in error
   assert os.listdir(folder) == ['a.npz']
   assert os.listdir(tmp_path / '00001') == ['train_episodes']
+
+
+def test_episodes_that_are_too_short(tmp_path):
+  """Found out before training, for instance after a change of batch_shape."""
+  import numpy as np
+
+  folder = tmp_path / 'train_episodes'
+  folder.mkdir()
+  np.savez(folder / 'a.npz', reward=np.zeros(10))
+  episode_folder.check(str(folder), {'reward': ()}, 10)
+  with pytest.raises(errors.UsageError, match='10 obs.* need 11; lower them'):
+    episode_folder.check(str(folder), {'reward': ()}, 11)
+  assert os.listdir(folder) == ['a.npz']
 
 
 def test_missing_extra(capsys, tmp_path, monkeypatch):
