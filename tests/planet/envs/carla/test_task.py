@@ -78,8 +78,6 @@ def test_lengths_and_sizes():
 )
 def test_bad_parameters(params, message):
   with pytest.raises(errors.UsageError, match=message):
-    if 'dummy' in params.get('tasks', []):
-      params = {**params, 'carla_backend': 'offline'}
     define(**params)
 
 
