@@ -118,3 +118,20 @@ def test_help_lists_the_control_panel(capsys):
   with pytest.raises(SystemExit):
     settings.parse_args(['--help'])
   assert 'ddpg_pendulum' in capsys.readouterr().out
+
+
+def test_names_that_need_trust():
+  """What the report of a run adds to the command that continues it."""
+  tree = {
+    'runner': {'name': 'agents.pipeline.runner.Runner'},
+    'agents': {'agent': {'name': 'my.Agent', 'args': {'demo_file': '/a/b'}}},
+    'explorer': {
+      'train': {
+        'name': 'baselines_her.pipeline.HERExplorer',
+        'args': {'env': {'name': 'own:Id-v0', 'from_module': 'registers'}},
+      },
+      'test': {'args': {'env': {'name': 'Pendulum-v1'}}},
+    },
+  }
+  assert settings.find_foreign(tree) == ['/a/b', 'my', 'own', 'registers']
+  assert settings.find_packages(tree) == ['agents', 'baselines_her']
