@@ -110,7 +110,7 @@ class Trips:
 
     Returns:
       Pose and route that fit each other. A goal that the scenario names is
-      kept.
+      kept if a way leads there.
     """
     if math.dist(start[:2], actual[:2]) < _MOVED:
       return start, route
@@ -119,7 +119,8 @@ class Trips:
       *start[:2],
       *actual[:2],
     )
-    if scenario.end_pos_id is None and scenario.end_pose is None:
+    _, end = self._find_places(scenario, self._backend.spawn_points())
+    if not (end and self._leads_from(route, actual)):
       for kinds in (scenario.kinds, None):
         route = self.draw_goal(actual[:3], kinds, random)
         if route:

@@ -157,3 +157,24 @@ def test_blocked_start(scenario, kinds, caplog):
     goal = env.route.goal_arc
     assert planner.classify(lanes, path, start[1], goal) in kinds
   assert 'is blocked' in caplog.text
+
+
+@pytest.mark.parametrize(
+  'actual, goal',
+  [
+    (frame(0, x=-20.0), (40, 31.75)),
+    (frame(0, x=45.0, y=28.25, yaw=180.0), None),
+  ],
+)
+def test_blocked_start_with_a_goal(actual, goal):
+  """A goal that the scenario names is kept if a way leads there."""
+  mine = {'start_pose': [-40, 31.75, 0, 0], 'end_pose': [40, 31.75, 0, 0]}
+  config = {'map': 'loop', 'seed': 0, 'scenarios': mine}
+  env = CarlaEnv({**config, 'enable_planner': True}, RecordedBackend([actual]))
+  env.reset()
+  now = env.measurements
+  if goal:
+    assert now['end_coord'] == pytest.approx(goal, abs=0.6)
+    assert now['distance_to_goal'] == pytest.approx(60, abs=1.5)
+  else:
+    assert 80 <= now['distance_to_goal'] <= 600
