@@ -39,6 +39,11 @@ _FLAGS = {
   'env': (str, None, 'Id of the environment, to replace that of the config.'),
   'seed': (int, None, 'For all random numbers.'),
   'steps': (float, None, 'Training steps, to replace those of the config.'),
+  'threads': (
+    int,
+    None,
+    'Threads that compute updates, one per core by default.',
+  ),
   'params': (
     str,
     '{}',
@@ -49,7 +54,14 @@ _FLAGS = {
 }
 
 
-def train(config, env_processes, comm=None, observers=None, batch_env=None):
+def train(
+  config,
+  env_processes,
+  comm=None,
+  observers=None,
+  batch_env=None,
+  threads=None,
+):
   """Train, and evaluate after each update.
 
   Args:
@@ -61,6 +73,8 @@ def train(config, env_processes, comm=None, observers=None, batch_env=None):
       `agents.tools.phases.Observer`.
     batch_env: Batch environment to act in; created by default. It is closed
       at the end.
+    threads: Number of threads that compute large operations; by default one
+      per core, which the processes of MPI share.
 
   Yields:
     Mean scores of training and evaluation in turn.
@@ -107,7 +121,8 @@ def train(config, env_processes, comm=None, observers=None, batch_env=None):
       total = runs.total_steps(config)
       for observer in observers(first_step, total) if observers else ():
         loop.add_observer(observer)
-      yield from _run(loop, graph, config, total, comm)
+      options = _session_options(threads, size)
+      yield from _run(loop, graph, config, total, comm, options)
   finally:
     batch_env.close()
 
@@ -124,6 +139,10 @@ def main(argv=None):
     StopRequested: If the user asks to stop.
   """
   args = flags.parse('python -m agents.train_ppo', __doc__, _FLAGS, argv)
+  if args.threads is not None and args.threads < 1:
+    raise errors.UsageError(
+      f'Flag --threads is {args.threads}; give at least 1.'
+    )
   comm = mpi.world()
   overrides = parse_params(args.params)
   for name in ('env', 'seed', 'steps'):
@@ -141,7 +160,7 @@ def main(argv=None):
       config, reason = stack.enter_context(runs.claim(*run, trust))
     config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
-    _train_and_report(config, reason, args.env_processes, comm)
+    _train_and_report(config, reason, args.env_processes, comm, args.threads)
     stopping.check()
 
 
@@ -171,14 +190,14 @@ def run(argv=None):
   return entry.run(lambda: main(argv))
 
 
-def _train_and_report(config, reason, env_processes, comm):
+def _train_and_report(config, reason, env_processes, comm, threads=None):
   from agents import display
   from agents import utility
 
   utility.set_up_logging()
   if comm.Get_rank() > 0:
     logging.getLogger('agents').setLevel(logging.WARNING)
-    for _ in train(config, env_processes, comm):
+    for _ in train(config, env_processes, comm, threads=threads):
       pass
     return
   log = logging.getLogger('agents.train_ppo')
@@ -195,7 +214,7 @@ def _train_and_report(config, reason, env_processes, comm):
     return [display.Display(config, first_step, total)]
 
   idle = True
-  for _ in train(config, env_processes, comm, observers):
+  for _ in train(config, env_processes, comm, observers, threads=threads):
     idle = False
   if idle and not stopping.requested():
     log.info(
@@ -250,7 +269,7 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
   return loop
 
 
-def _run(loop, graph, config, total, comm):
+def _run(loop, graph, config, total, comm, options):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
   from agents import utility
@@ -261,7 +280,7 @@ def _run(loop, graph, config, total, comm):
   )
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
   share = _define_sharing(loop, graph, config, comm)
-  with tf.Session(config=_session_options()) as sess:
+  with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
     share(sess)
     before = sess.run(graph.step)
@@ -297,21 +316,37 @@ def _define_sharing(loop, graph, config, comm):
   return share
 
 
-def _session_options():
-  """Options of the session; one thread, as most operations are tiny.
+def _session_options(threads=None, processes=1):
+  """Options of the session: one operation at a time, large ones on all cores.
 
-  Several cores help by stepping environments in processes. The environment
-  variables of TensorFlow set other numbers of threads.
+  Only what an update computes is large enough to be split; acting stays in
+  one thread. See docs/ppo.md for measurements. The environment variables of
+  TensorFlow set other numbers of threads.
+
+  Args:
+    threads: Number of threads for an operation, chosen by default.
+    processes: Number of processes of MPI, which share the cores.
   """
   from agents.tools.tf1 import tf
 
   options = tf.ConfigProto(allow_soft_placement=True)
   options.gpu_options.allow_growth = True
-  if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
-    options.intra_op_parallelism_threads = 1
+  if threads or 'TF_NUM_INTRAOP_THREADS' not in os.environ:
+    options.intra_op_parallelism_threads = threads or max(
+      1, _count_cores() // processes
+    )
   if 'TF_NUM_INTEROP_THREADS' not in os.environ:
     options.inter_op_parallelism_threads = 1
+  # Threads that wait for work would take the cores of the environments.
+  options.experimental.disable_thread_spinning = True
   return options
+
+
+def _count_cores():
+  """Number of cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
 
 
 def _check_numbers(config, size):

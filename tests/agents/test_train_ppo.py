@@ -164,6 +164,7 @@ BAD = [
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
   ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
+  ([*PENDULUM, '--threads=0'], 'Flag --threads is 0; give at least 1'),
 ]
 
 
@@ -231,6 +232,25 @@ def test_training_with_zeros_and_another_optimizer():
   config = training_runs.config(**zeros, optimizer='RMSPropOptimizer')
   scores = list(train_ppo.train(config, False))
   assert len(scores) == 2 and np.isfinite(scores).all()
+
+
+def test_threads(monkeypatch):
+  """One per core, shared between processes, unless somebody says otherwise."""
+
+  def choose(*args):
+    options = train_ppo._session_options(*args)
+    assert options.inter_op_parallelism_threads == 1
+    return options.intra_op_parallelism_threads
+
+  monkeypatch.delenv('TF_NUM_INTRAOP_THREADS', raising=False)
+  monkeypatch.delenv('TF_NUM_INTEROP_THREADS', raising=False)
+  monkeypatch.setattr(os, 'sched_getaffinity', lambda _: range(8))
+  assert choose() == 8
+  assert choose(None, 3) == 2 and choose(None, 20) == 1
+  assert choose(5, 3) == 5
+  monkeypatch.setenv('TF_NUM_INTRAOP_THREADS', '4')
+  # TensorFlow reads the variable where nothing else is set.
+  assert choose() == 0 and choose(5) == 5
 
 
 def test_agents_that_cannot_be_shared():
