@@ -28,7 +28,11 @@ def make_run(folder, **values):
 
 
 PROGRAMS = {
-  'train_ppo': (train_ppo.run, ['--config=default', '--noenv_processes']),
+  # Without a name, runs of other settings are not even considered.
+  'train_ppo': (
+    train_ppo.run,
+    ['--config=default', '--timestamp=1', '--noenv_processes'],
+  ),
   'visualize_ppo': (visualize_ppo.run, ['--noenv_processes']),
 }
 
