@@ -86,7 +86,7 @@ def prepare(args):
     # The run plays no episodes itself.
     overrides = {**args.params, 'test_collects': [{}]}
     config = preparation.restore_config(logdir, overrides)
-  _check_tasks(config.source.params, references.parse(args.trust))
+  preparation.check_tasks(config.source.params, references.parse(args.trust))
   with config.unlocked:
     config.seed = args.seed
   if args.checkpoint:
@@ -222,13 +222,6 @@ def write_pictures(filename, videos, fps):
   columns = 10 if frames[0].shape[2] <= _VIDEO_SIZE // 2 + 1 else 5
   video.write_png(sheet, video.contact_sheet(frames, columns))
   print(f'Wrote {filename} and {sheet}.')
-
-
-def _check_tasks(params, trust):
-  """Refuse stored tasks such as `gym_module:Name-v0` of unknown modules."""
-  tasks = params.get('tasks') or ()
-  for task in [tasks] if isinstance(tasks, str) else tasks:
-    references.check_env_id(task.removeprefix('gym_'), trust)
 
 
 def parse_args(argv=None):

@@ -1,11 +1,13 @@
 """What a run will do, decided and checked before it begins."""
 
+import dataclasses
 import logging
 import os
 import re
 
 from agents.run import errors
 from agents.run import files
+from agents.run import references
 from planet.control.seeding import derive_seed
 from planet.scripts import continuing
 from planet.scripts import parameters
@@ -93,11 +95,32 @@ def define_config(logdir, args, report=None):
   new, stored = _new_source(args), _load_source(logdir)
   if not stored:
     return _build(logdir, new)
+  trust = references.parse(getattr(args, 'trust', None))
+  check_tasks(stored.params, trust, new.params.get('tasks'))
   parameters.check_names(new.params)
   source, lines = continuing.merge(logdir, stored, new, _find_step(logdir))
   for line in lines if report else []:
     report(line)
   return _build(logdir, source)
+
+
+def check_tasks(params, trust, given=None):
+  """Refuse stored tasks that import modules which the user does not trust.
+
+  Args:
+    params: Dict of stored parameters, whose tasks may be such as
+      `gym_module:Name-v0`.
+    trust: `agents.run.references.Trust`.
+    given: List of tasks, or a task, of the command line; their modules are
+      trusted as well.
+
+  Raises:
+    NotTrusted: Naming the first such task.
+  """
+  typed = references.typed(x.removeprefix('gym_') for x in _as_list(given))
+  trust = dataclasses.replace(trust, names=trust.names + typed)
+  for task in _as_list(params.get('tasks')):
+    references.check_env_id(task.removeprefix('gym_'), trust)
 
 
 def restore_config(logdir, overrides):
@@ -120,6 +143,11 @@ def restore_config(logdir, overrides):
   with stored.unlocked:
     stored.params = {**stored.params, **overrides}
   return _build(logdir, stored)
+
+
+def _as_list(tasks):
+  tasks = [tasks] if isinstance(tasks, str) else tasks or ()
+  return [x for x in tasks if isinstance(x, str)]
 
 
 def _new_source(args):

@@ -17,6 +17,7 @@ import sys
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
+from agents.run import references
 from agents.run import stopping
 from planet.tools.attr_dict import AttrDict
 
@@ -161,6 +162,7 @@ def parse_args(argv=None):
   parser.add_argument(
     '--seed', type=int, default=None, help='for all random numbers'
   )
+  parser.add_argument('--trust', action='append', help=references.HELP)
   args, unknown = parser.parse_known_args(argv)
   if unknown:
     # As in the original, launchers may pass flags that are not for us.

@@ -20,7 +20,7 @@ def begin(folder, *words):
   kwargs = settings.split_settings(run_lib.parse_cmdline_kwargs(extra))
   checkpoint = folder / 'checkpoints' / '000000001'
   checkpoint.mkdir(parents=True)
-  (checkpoint / 'rank0.joblib').write_text('')
+  (checkpoint / 'rank0.json').write_text('{}')
   params = config.run_settings(args.env, seed=args.seed, **kwargs)
   config.write_params(params, str(folder))
 

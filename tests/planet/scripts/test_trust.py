@@ -12,7 +12,7 @@ from tests.agents import hostile
 
 @pytest.mark.parametrize('program', ['evaluate', 'train'])
 def test_module_of_a_stored_task(tmp_path, monkeypatch, capsys, program):
-  """Training compares the tasks with those that the user gives."""
+  """The task was not given again with the command."""
   marker = hostile.plant(str(tmp_path), monkeypatch)
   run = tmp_path / 'runs' / '00001'
   params = {'tasks': ['gym_hostile:Any-v0'], 'isolate_envs': 'none'}
@@ -22,8 +22,8 @@ def test_module_of_a_stored_task(tmp_path, monkeypatch, capsys, program):
   if program == 'evaluate':
     args = ['--logdir', str(run), '--checkpoint', 'model.ckpt-1']
     assert evaluate.run(args) == 2
-    assert 'add --trust hostile ' in capsys.readouterr().err
   else:
     args = ['--logdir', str(run.parent), '--config', 'debug', '--num_runs', '1']
     assert train.run(args) == 2
+  assert 'add --trust hostile ' in capsys.readouterr().err
   assert not os.path.exists(marker)
