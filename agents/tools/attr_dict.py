@@ -12,8 +12,8 @@ from agents.run import references
 class AttrDict(dict):
   """Wrap a dictionary to access its keys as attributes.
 
-  Writing is possible while the dictionary is unlocked: when it was created
-  without arguments, or inside of `with obj.unlocked:`. Names that start with
+  Writing is possible while the dictionary is unlocked: when it was created so,
+  or inside of `with obj.unlocked:`. Names that start with
   two underscores are never keys.
 
   The two originals treat missing keys differently. By default, as in PPO, a
@@ -23,8 +23,7 @@ class AttrDict(dict):
 
   Args:
     *args: Passed on to `dict`.
-    _unlocked: Whether attributes may be set. Defaults to True when there is
-      no other argument.
+    _unlocked: Whether attributes may be set.
     _strict: Whether missing keys raise an AttributeError that names the
       nearest known one.
     _defaults: Values of keys that are not in the dictionary, seen by `d.x`
@@ -36,15 +35,13 @@ class AttrDict(dict):
   def __init__(
     self,
     *args,
-    _unlocked=None,
+    _unlocked=False,
     _strict=False,
     _defaults=None,
     _touched=None,
     **kwargs,
   ):
     super().__init__(*args, **kwargs)
-    if _unlocked is None:
-      _unlocked = not (args or kwargs)
     self._set_state(_unlocked, _strict, _defaults, _touched)
 
   def _set_state(self, unlocked, strict, defaults, touched):

@@ -5,8 +5,8 @@ change; `Parameter.fixed` says what may not, and why.
 """
 
 from agents.run import errors
-from agents.tools.attr_dict import AttrDict
 from planet.scripts import parameters
+from planet.tools.attr_dict import AttrDict
 
 
 def merge(logdir, stored, given, step):

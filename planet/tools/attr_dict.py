@@ -10,8 +10,16 @@ class AttrDict(attr_dict.AttrDict):
 
   A missing key is an AttributeError from `d.x` and `d['x']` that names the
   nearest known one; that of PPO is None instead. Use `get` for keys that may
-  be missing.
+  be missing. Created without arguments, it is unlocked.
   """
 
-  def __init__(self, *args: Any, _strict: bool = True, **kwargs: Any):
-    super().__init__(*args, _strict=_strict, **kwargs)
+  def __init__(
+    self,
+    *args: Any,
+    _unlocked: bool | None = None,
+    _strict: bool = True,
+    **kwargs: Any,
+  ):
+    if _unlocked is None:
+      _unlocked = not (args or kwargs)
+    super().__init__(*args, _unlocked=_unlocked, _strict=_strict, **kwargs)

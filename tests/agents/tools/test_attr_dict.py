@@ -102,14 +102,22 @@ def test_items_are_open_if_lenient():
   assert settings.known == 2
 
 
-@both
-def test_created_empty_is_unlocked(strict):
-  settings = AttrDict(_strict=strict)
+def test_created_empty():
+  """PlaNet's is unlocked then, PPO's never is without being asked."""
+  from planet import tools
+
+  with pytest.raises(RuntimeError):
+    AttrDict().key = 1
+  settings = tools.AttrDict()
   settings.key = 1
   assert settings.update(other=2) is settings
   settings.lock()
   with pytest.raises(RuntimeError):
     settings.key = 2
+
+
+@both
+def test_created_unlocked(strict):
   assert AttrDict(dict(key=1), _unlocked=True, _strict=strict).update(a=1)
 
 
@@ -197,7 +205,7 @@ def test_duplicates_keep_their_state(duplicate, strict):
 
 @both
 def test_copy_is_locked(strict):
-  settings = AttrDict(_strict=strict)
+  settings = AttrDict(_strict=strict, _unlocked=True)
   settings.key = 1
   with pytest.raises(RuntimeError):
     settings.copy().key = 2

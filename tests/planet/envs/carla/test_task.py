@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from agents.tools.attr_dict import AttrDict
 from agents.tools.wrappers import Async
 from planet.control import random_episodes
 from planet.envs.carla import env_config
 from planet.envs.carla import task_env
 from planet.scripts import driving
 from planet.scripts import parameters
+from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from tests.planet.envs.carla.recorded_world import RecordedBackend
 from tests.planet.envs.carla.recorded_world import frame
