@@ -187,8 +187,8 @@ def _formulation(variant):
 
 
 def _define_config(logdir, args):
-  from agents.tools.attr_dict import AttrDict
   from planet.scripts import preparation
+  from planet.tools.attr_dict import AttrDict
 
   params = AttrDict(
     tasks=[args.task],
@@ -207,8 +207,8 @@ def _define_graph(config, args, batch=None, length=None, actions=_ACTIONS):
   """Networks on constant data, and a trainer in its training phase."""
   import numpy as np
 
-  from agents.tools.attr_dict import AttrDict
   from agents.tools.tf1 import tf
+  from planet.tools.attr_dict import AttrDict
   from planet.training.define_networks import define_networks
 
   shape = (batch or args.batch, length or args.length)

@@ -4,10 +4,10 @@ import types
 
 import numpy as np
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet import models
 from planet.control import MPCAgent
+from planet.tools.attr_dict import AttrDict
 from tests import graphs
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet import networks
 from planet.control import planning
 from planet.scripts import objectives
+from planet.tools.attr_dict import AttrDict
 from tests import golden
 from tests import graphs
 from tests.planet.control import toy

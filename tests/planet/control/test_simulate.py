@@ -5,11 +5,11 @@ import functools
 import numpy as np
 import pytest
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.control import simulate as simulate_fn
 from planet.control.simulate import collect_rollouts
 from planet.control.simulate import define_batch_env
+from planet.tools.attr_dict import AttrDict
 from tests import golden
 from tests import graphs
 from tests import processes

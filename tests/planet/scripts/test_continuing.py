@@ -4,9 +4,9 @@ import pytest
 
 from agents.run import errors
 from agents.run import files
-from agents.tools.attr_dict import AttrDict
 from planet.scripts import parameters
 from planet.scripts import preparation
+from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
 BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}

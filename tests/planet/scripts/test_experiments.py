@@ -7,9 +7,9 @@ from unittest import mock
 import pytest
 
 from agents.run import errors
-from agents.tools.attr_dict import AttrDict
 from planet.scripts import preparation
 from planet.scripts import train
+from planet.tools.attr_dict import AttrDict
 from planet.training import ping
 from planet.training import running
 from planet.training import utility

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from agents.tools.attr_dict import AttrDict
 from planet.envs import probe
 from planet.scripts import configs
 from planet.scripts import tasks
+from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
 # Name, action repeat, state components after the reward, size of an action.

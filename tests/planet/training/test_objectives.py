@@ -5,11 +5,11 @@ import types
 import numpy as np
 import pytest
 
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet import models
 from planet.scripts import configs
 from planet.tools import unroll
+from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 from tests import golden
 from tests import graphs

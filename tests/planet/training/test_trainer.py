@@ -8,8 +8,8 @@ import pytest
 
 from agents.tools import phases
 from agents.tools import streaming_mean
-from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
+from planet.tools.attr_dict import AttrDict
 from planet.training import Trainer
 from tests import golden
 
