@@ -1,10 +1,16 @@
 """Networks of the policy and of the action value."""
 
+from collections.abc import Sequence
+from typing import Any
+from typing import Optional
+
 import numpy as np
 
 from agents.run import references
 from agents.tools.tf1 import tf
 from baselines_her import util
+from baselines_her.normalizer import IdentityNormalizer
+from baselines_her.normalizer import Normalizer
 
 
 @references.nameable
@@ -34,16 +40,16 @@ class ActorCritic:
 
   def __init__(
     self,
-    inputs_tf,
-    dimo,
-    dimg,
-    dimu,
-    max_u,
-    o_stats,
-    g_stats,
-    hidden,
-    layers,
-    **kwargs,
+    inputs_tf: dict[str, tf.Tensor],
+    dimo: int,
+    dimg: int,
+    dimu: int,
+    max_u: float | np.ndarray,
+    o_stats: Normalizer | IdentityNormalizer,
+    g_stats: Normalizer | IdentityNormalizer,
+    hidden: int,
+    layers: int,
+    **kwargs: Any,
   ):
     self.o_tf = inputs_tf['o']
     self.g_tf = inputs_tf['g']
@@ -64,11 +70,11 @@ class ActorCritic:
       self._input_Q = tf.concat([o, g, self.u_tf / max_u], 1)
       self.Q_tf = util.nn(self._input_Q, sizes + [1], reuse=True)
 
-  def freeze(self, sess):
-    """Copy of the networks as they are now, to act in NumPy.
+  def freeze(self, sess: tf.Session) -> Optional['FrozenActor']:
+    """Copy the networks as they are now, to act in NumPy.
 
     Returns:
-      `FrozenActor`, or None for other networks, which derive from this class.
+      None for other networks, which derive from this class.
     """
     if type(self) is not ActorCritic:
       return None
@@ -83,11 +89,12 @@ class ActorCritic:
     ]
     weights, moments = sess.run([weights, moments])
     mean, std = (np.concatenate(x) for x in zip(*moments))
-    return FrozenActor(*weights, mean, std, np.concatenate(limits), self._max_u)
+    pi, Q = weights
+    return FrozenActor(pi, Q, mean, std, np.concatenate(limits), self._max_u)
 
 
 class FrozenActor:
-  """What `ActorCritic` computes, in NumPy and with fixed weights.
+  """Computes what `ActorCritic` does, in NumPy and with fixed weights.
 
   For single observations, the graph takes longer to start than to compute.
 
@@ -100,13 +107,23 @@ class FrozenActor:
     max_u: Largest magnitude of actions.
   """
 
-  def __init__(self, pi, Q, mean, std, limit, max_u):
+  def __init__(
+    self,
+    pi: Sequence[np.ndarray],
+    Q: Sequence[np.ndarray],
+    mean: np.ndarray,
+    std: np.ndarray,
+    limit: np.ndarray,
+    max_u: float | np.ndarray,
+  ):
     self._pi, self._Q = pi, Q
     self._mean, self._std, self._limit = mean, std, limit
     self._max_u = max_u
 
-  def __call__(self, o, g, compute_Q=False):
-    """List of actions and, if wanted, their values, for rows of inputs."""
+  def __call__(
+    self, o: np.ndarray, g: np.ndarray, compute_Q: bool = False
+  ) -> list[np.ndarray]:
+    """Return actions and, if wanted, their values, for rows of inputs."""
     inputs = np.concatenate([o, g], 1, dtype=np.float32) - self._mean
     inputs /= self._std
     np.clip(inputs, -self._limit, self._limit, out=inputs)
@@ -117,8 +134,10 @@ class FrozenActor:
     return [pi, _run_layers(np.concatenate([inputs, action], 1), self._Q)]
 
 
-def _run_layers(values, weights):
-  """The network of `util.nn`."""
+def _run_layers(
+  values: np.ndarray, weights: Sequence[np.ndarray]
+) -> np.ndarray:
+  """Compute the network of `util.nn`."""
   last = len(weights) - 2
   for index in range(0, len(weights), 2):
     values = np.dot(values, weights[index])

@@ -1,7 +1,11 @@
 """Deep deterministic policy gradients towards goals, Lillicrap et al. 2016."""
 
 import contextlib
-from collections import OrderedDict
+import dataclasses
+import functools
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,50 +16,30 @@ from baselines_her import replay_buffer
 from baselines_her import tf_util
 from baselines_her import training_graph
 from baselines_her import util
+from baselines_her.agent_settings import AgentSettings
 from baselines_her.normalizer import Normalizer
+
+# What a saved policy holds as the original's does, although it follows from
+# the settings.
+_SIZES = ('dimo', 'dimg', 'dimu')
 
 
 class DDPG:
-  """Agent with actor, critic, their slow copies, normalizers and replay.
+  """Agent with actor, critic, target networks, normalizers and replay.
 
   Args:
-    input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
-    buffer_size: Capacity of the replay in transitions.
-    hidden: Number of units of each hidden layer.
-    layers: Number of hidden layers.
-    network_class: Name of the networks as `module:class`.
-    polyak: Share that the slow copies keep at each update.
-    batch_size: Number of transitions per gradient, demonstrations included.
-    Q_lr: Learning rate of the critic.
-    pi_lr: Learning rate of the actor.
-    norm_eps: Smallest standard deviation when normalising.
-    norm_clip: Largest magnitude of normalised inputs.
-    max_u: Largest magnitude of actions.
-    action_l2: Weight of the mean square of actions in the loss of the actor.
-    clip_obs: Largest magnitude of observations and goals.
-    scope: Scope of all variables.
-    T: Time limit of episodes.
-    rollout_batch_size: Number of environments of this rank.
-    subtract_goals: Function of two goals to their difference.
-    relative_goals: Whether goals are relative to what is achieved.
-    clip_pos_returns: Whether values above zero are cut.
-    clip_return: Largest magnitude of values; None for no limit.
-    bc_loss: Whether to imitate demonstrations, 0 or 1.
-    q_filter: Whether only those that are better than the policy, 0 or 1.
-    num_demo: Number of demonstrations to use.
-    demo_batch_size: How many transitions of a batch are demonstrated.
-    prm_loss_weight: Weight of the usual loss of the actor with `bc_loss`.
-    aux_loss_weight: Weight of the imitation loss.
     sample_transitions: Function that samples from episodes; see
       `baselines_her.her_sampler`.
-    gamma: Discount factor.
     reuse: Whether the variables of the scope exist already.
     buffer: Replay to use instead of a new one.
-    **kwargs: Stored with a saved policy, such as `info`.
+    **kwargs: All fields of `AgentSettings`, where None as `clip_return` means
+      no limit. Others, such as `info`, are stored with a saved policy. As in
+      the original, all become attributes.
 
   Attributes:
+    settings: `AgentSettings`.
     sess: Session of the networks.
-    main, target: Networks that learn, and their slow copies.
+    main, target: Networks that learn, and target networks.
     o_stats, g_stats: Normalizers.
     buffer: Replay of this rank.
     demo_buffer: Replay of the demonstrations, None without `bc_loss`.
@@ -64,62 +48,42 @@ class DDPG:
   @util.store_args
   def __init__(
     self,
-    input_dims,
-    buffer_size,
-    hidden,
-    layers,
-    network_class,
-    polyak,
-    batch_size,
-    Q_lr,
-    pi_lr,
-    norm_eps,
-    norm_clip,
-    max_u,
-    action_l2,
-    clip_obs,
-    scope,
-    T,
-    rollout_batch_size,
-    subtract_goals,
-    relative_goals,
-    clip_pos_returns,
-    clip_return,
-    bc_loss,
-    q_filter,
-    num_demo,
-    demo_batch_size,
-    prm_loss_weight,
-    aux_loss_weight,
-    sample_transitions,
-    gamma,
-    reuse=False,
-    buffer=None,
-    **kwargs,
+    *,
+    sample_transitions: Callable[..., util.Episode] | None,
+    reuse: bool = False,
+    buffer: replay_buffer.ReplayBuffer | None = None,
+    **kwargs: Any,
   ):
-    self._saved_names = sorted(set(self.__dict__) - _NOT_SAVED)
-    if self.clip_return is None:
-      self.clip_return = np.inf
-    self.create_actor_critic = util.import_function(network_class)
-    self.dimo, self.dimg, self.dimu = (input_dims[x] for x in 'ogu')
-    self.stage_shapes = self._define_stage_shapes()
+    if kwargs.get('clip_return') is None:
+      kwargs['clip_return'] = self.clip_return = np.inf
+    names = {x.name for x in dataclasses.fields(AgentSettings)}
+    self.settings = AgentSettings(
+      **{key: value for key, value in kwargs.items() if key in names}
+    )
+    self._saved = {**kwargs, 'reuse': reuse}
+    self.stage_shapes = self.settings.stage_shapes
+    self.dimo, self.dimg, self.dimu = (
+      self.settings.input_dims[key] for key in 'ogu'
+    )
+    self._frozen: dict[bool, Callable[..., list] | None] = {}
+    self._updates = 0
     taken = self._scope_variables(tf.get_default_graph())
     with tf_util.own_graph(taken and not reuse):
       self.sess = tf_util.get_session()
-      with tf.variable_scope(scope, reuse=reuse or None):
+      with tf.variable_scope(self.settings.scope, reuse=reuse or None):
         self._create_network()
-    self._create_buffers(buffer)
+    self._create_buffers(sample_transitions, buffer)
 
   def get_actions(
     self,
-    o,
-    ag,
-    g,
-    noise_eps=0.0,
-    random_eps=0.0,
-    use_target_net=False,
-    compute_Q=False,
-  ):
+    o: np.ndarray,
+    ag: np.ndarray,
+    g: np.ndarray,
+    noise_eps: float = 0.0,
+    random_eps: float = 0.0,
+    use_target_net: bool = False,
+    compute_Q: bool = False,
+  ) -> Any:
     """Choose actions, with the two kinds of exploration.
 
     Args:
@@ -128,7 +92,7 @@ class DDPG:
       g: Goals [batch, dimg].
       noise_eps: Standard deviation of the noise in units of `max_u`.
       random_eps: Probability that an action is replaced by a uniform one.
-      use_target_net: Whether the slow copy chooses.
+      use_target_net: Whether the target network chooses.
       compute_Q: Whether to return the values of the policy's actions, too.
 
     Returns:
@@ -143,24 +107,24 @@ class DDPG:
     else:
       net = 'target' if use_target_net else 'main'
       values = self._act[net, compute_Q](o, g)
-    u = values[0]
-    # Chance is asked in this order also when it has no effect, so that the
-    # numbers do not depend on the settings.
-    u += noise_eps * self.max_u * np.random.randn(*u.shape)
-    u = util.clip(u, self.max_u)
-    replaced = np.random.binomial(1, random_eps, u.shape[0]).reshape(-1, 1)
-    random = np.random.uniform(-self.max_u, self.max_u, u.shape)
+    u, max_u = values[0], self.settings.max_u
+    # Random numbers are drawn in this order even if they have no effect, so
+    # that the results do not depend on the settings.
+    u += noise_eps * max_u * np.random.randn(*u.shape)
+    u = util.clip(u, max_u)
+    replaced = np.random.binomial(1, random_eps, (u.shape[0], 1))
+    random = np.random.uniform(-max_u, max_u, u.shape)
     u += replaced * (random - u)
     if u.shape[0] == 1:
       u = u[0]
     return [u, values[1]] if compute_Q else u
 
   @contextlib.contextmanager
-  def fixed_weights(self, use_target_net=False):
+  def fixed_weights(self, use_target_net: bool = False) -> Iterator[None]:
     """Act faster while no weight changes, such as during an episode.
 
     Args:
-      use_target_net: Whether the slow copy will act.
+      use_target_net: Whether the target network will act.
     """
     net = self.target if use_target_net else self.main
     freeze = getattr(net, 'freeze', lambda sess: None)
@@ -170,8 +134,13 @@ class DDPG:
     finally:
       self._frozen = {}
 
-  def step(self, obs):
-    """Best actions for a dict of observations, as baselines' models do.
+  def step(
+    self, obs: dict[str, np.ndarray]
+  ) -> tuple[np.ndarray, None, None, None]:
+    """Choose the best actions, with the interface of baselines' models.
+
+    Args:
+      obs: Dict of observations of goal environments.
 
     Returns:
       Tuple of the actions and three times None.
@@ -181,7 +150,7 @@ class DDPG:
     )
     return actions, None, None, None
 
-  def init_demo_buffer(self, demo_file, update_stats=True):
+  def init_demo_buffer(self, demo_file: str, update_stats: bool = True) -> None:
     """Fill the replay of demonstrations from a file.
 
     Args:
@@ -192,14 +161,17 @@ class DDPG:
       UsageError: If the file is unreadable or has too few demonstrations.
     """
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
+    settings = self.settings
     for episode in demonstrations.load(
-      demo_file, self.num_demo, self.T, self.input_dims
+      demo_file, settings.num_demo, settings.T, settings.input_dims
     ):
       self.demo_buffer.store_episode(episode)
       if update_stats:
         self.update_stats(episode)
 
-  def store_episode(self, episode_batch, update_stats=True):
+  def store_episode(
+    self, episode_batch: util.Episode, update_stats: bool = True
+  ) -> None:
     """Store episodes in the replay.
 
     Args:
@@ -211,38 +183,45 @@ class DDPG:
     if update_stats:
       self.update_stats(episode_batch)
 
-  def update_stats(self, episode_batch):
+  def update_stats(self, episode_batch: util.Episode) -> None:
     """Let the normalizers learn from hindsight transitions of episodes."""
-    episode_batch['o_2'] = episode_batch['o'][:, 1:, :]
-    episode_batch['ag_2'] = episode_batch['ag'][:, 1:, :]
-    count = util.transitions_in_episode_batch(episode_batch)
-    transitions = self.sample_transitions(episode_batch, count)
+    episodes = {
+      **episode_batch,
+      'o_2': episode_batch['o'][:, 1:, :],
+      'ag_2': episode_batch['ag'][:, 1:, :],
+    }
+    count = util.transitions_in_episode_batch(episodes)
+    sample_transitions = self.buffer.sample_transitions
+    assert sample_transitions, 'the buffer has no way to sample'
+    transitions = sample_transitions(episodes, count)
     o, g = self._preprocess_og(*(transitions[key] for key in ('o', 'ag', 'g')))
     self.o_stats.update(o)
     self.g_stats.update(g)
     self.o_stats.recompute_stats()
     self.g_stats.recompute_stats()
 
-  def sample_batch(self):
-    """Arrays of a batch in the order of the staged keys."""
-    if self.bc_loss:
-      own = self.buffer.sample(self.batch_size - self.demo_batch_size)
-      shown = self.demo_buffer.sample(self.demo_batch_size)
-      batch = {k: np.concatenate([v, shown[k]]) for k, v in own.items()}
+  def sample_batch(self) -> list[np.ndarray]:
+    """Return the arrays of a batch in the order of the staged keys."""
+    size = self.settings.batch_size
+    if self.demo_buffer is not None:
+      demo_size = self.settings.demo_batch_size
+      own = self.buffer.sample(size - demo_size)
+      demos = self.demo_buffer.sample(demo_size)
+      batch = {k: np.concatenate([v, demos[k]]) for k, v in own.items()}
     else:
-      batch = self.buffer.sample(self.batch_size)
+      batch = self.buffer.sample(size)
     o, o_2, g = batch['o'], batch['o_2'], batch['g']
     batch['o'], batch['g'] = self._preprocess_og(o, batch['ag'], g)
     batch['o_2'], batch['g_2'] = self._preprocess_og(o_2, batch['ag_2'], g)
     return [batch[key] for key in self.stage_shapes]
 
-  def stage_batch(self, batch=None):
+  def stage_batch(self, batch: list[np.ndarray] | None = None) -> None:
     """Hand a batch to the graph, which uses it in the next run."""
     if batch is None:
       batch = self.sample_batch()
     self._graph.stage(batch)
 
-  def train(self, stage=True):
+  def train(self, stage: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Update critic and actor once.
 
     Args:
@@ -255,10 +234,11 @@ class DDPG:
     self._check_synced(1)
     if stage:
       self.stage_batch()
-    return tuple(self._graph.train())
+    loss, Q_pi = self._graph.train()
+    return loss, Q_pi
 
-  def train_many(self, count):
-    """The same as calling `train` several times, in one run of the graph.
+  def train_many(self, count: int) -> np.ndarray:
+    """Do the same as several calls of `train`, in one run of the graph.
 
     Args:
       count: Number of updates.
@@ -268,31 +248,31 @@ class DDPG:
     """
     return self.train_on(self.sample_batches(count))
 
-  def sample_batches(self, count):
-    """Arrays of several batches [count, batch, ...], see `sample_batch`."""
+  def sample_batches(self, count: int) -> list[np.ndarray]:
+    """Return arrays of several batches [count, batch, ...]; `sample_batch`."""
     batches = [self.sample_batch() for _ in range(count)]
     return [np.array(values, np.float32) for values in zip(*batches)]
 
-  def train_on(self, batches):
-    """Update once for each batch of `sample_batches`; returns the losses."""
+  def train_on(self, batches: list[np.ndarray]) -> np.ndarray:
+    """Update once for each batch of `sample_batches`; return the losses."""
     self._check_synced(len(batches[0]))
     return self._graph.train_many(batches)
 
-  def update_target_net(self):
-    """Move the slow copies a step towards the networks."""
+  def update_target_net(self) -> None:
+    """Move the target networks a step towards the networks."""
     self._graph.update_target()
 
-  def check_synced(self):
+  def check_synced(self) -> None:
     """Assert that all ranks have the same weights."""
     self.Q_adam.check_synced()
     self.pi_adam.check_synced()
 
-  def clear_buffer(self):
+  def clear_buffer(self) -> None:
     """Forget all episodes."""
     self.buffer.clear_buffer()
 
-  def logs(self, prefix=''):
-    """List of names and means over dimensions of the normalizers."""
+  def logs(self, prefix: str = '') -> list[tuple[str, Any]]:
+    """Return names and means over dimensions of the normalizers."""
     start = f'{prefix}/' if prefix and not prefix.endswith('/') else prefix
     names = [
       (f'stats_{key}/{part}', getattr(stats, part))
@@ -302,95 +282,98 @@ class DDPG:
     values = self.sess.run([x for _, x in names])
     return [(start + name, np.mean(x)) for (name, _), x in zip(names, values)]
 
-  def save(self, save_path):
+  def save(self, save_path: str) -> None:
     """Write all variables to a file for `load_path`."""
     tf_util.save_variables(save_path, sess=self.sess)
 
-  def __getstate__(self):
-    """Settings and weights; neither replay nor optimiser."""
-    state = {name: self.__dict__[name] for name in self._saved_names}
-    state.update({x: self.__dict__[x] for x in ('dimo', 'dimg', 'dimu')})
-    state['clip_return'] = self.clip_return
-    state['tf'] = self.sess.run(self._scope_variables())
-    return state
+  def __getstate__(self) -> dict[str, Any]:
+    """Return settings and weights; neither replay nor optimiser."""
+    sizes = {x: getattr(self, x) for x in _SIZES}
+    weights = self.sess.run(self._scope_variables(self.sess.graph))
+    return {**self._saved, **sizes, 'tf': weights}
 
-  def __setstate__(self, state):
+  def __setstate__(self, state: dict[str, Any]) -> None:
     """Build the agent again; it can act, but has nothing to learn from."""
-    state = dict(state)
+    state = {k: v for k, v in state.items() if k not in _SIZES}
     weights = state.pop('tf')
-    for name in ('dimo', 'dimg', 'dimu'):
-      state.pop(name)
-    self.__init__(sample_transitions=None, **state)
-    variables = self._scope_variables()
+    self.__init__(sample_transitions=None, **state)  # type: ignore[misc]
+    variables = self._scope_variables(self.sess.graph)
     assert len(variables) == len(weights), (len(variables), len(weights))
     for variable, value in zip(variables, weights):
       variable.load(value, self.sess)
 
-  def _define_stage_shapes(self):
-    dims = {k: v for k, v in self.input_dims.items() if k[:5] != 'info_'}
-    shapes = OrderedDict((k, (None, dims[k])) for k in sorted(dims))
-    shapes['o_2'], shapes['g_2'] = shapes['o'], shapes['g']
-    shapes['r'] = (None,)
-    return shapes
-
-  def _create_network(self):
-    limits = self.norm_eps, self.norm_clip, self.sess
+  def _create_network(self) -> None:
+    settings = self.settings
+    limits = settings.norm_eps, settings.norm_clip, self.sess
     with tf.variable_scope('o_stats'):
       self.o_stats = Normalizer(self.dimo, *limits)
     with tf.variable_scope('g_stats'):
       self.g_stats = Normalizer(self.dimg, *limits)
-    graph = training_graph.TrainingGraph(self)
+    create_networks = functools.partial(
+      util.import_function(settings.network_class),
+      dimo=self.dimo,
+      dimg=self.dimg,
+      dimu=self.dimu,
+      max_u=settings.max_u,
+      o_stats=self.o_stats,
+      g_stats=self.g_stats,
+      hidden=settings.hidden,
+      layers=settings.layers,
+    )
+    graph = training_graph.TrainingGraph(settings, create_networks, self.sess)
     self._graph = graph
     self.main, self.target = graph.main, graph.target
     self.Q_adam, self.pi_adam = graph.Q_adam, graph.pi_adam
-    losses = graph.losses
-    self.Q_loss_tf, self.pi_loss_tf = losses.Q_loss, losses.pi_loss
-    self.cloning_loss_tf = losses.cloning_loss
+    self.Q_loss_tf, self.pi_loss_tf = graph.losses.critic, graph.losses.actor
+    self.cloning_loss_tf = graph.losses.cloning
     self.Q_grad_tf, self.pi_grad_tf = graph.flat_gradients()
-    self.sess.run([x.initializer for x in self._scope_variables()])
+    variables = self._scope_variables(self.sess.graph)
+    self.sess.run([x.initializer for x in variables])
     self.Q_adam.sync()
     self.pi_adam.sync()
     self._init_target_net()
     self._act = graph.define_acting()
-    self._frozen = {}
 
-  def _create_buffers(self, buffer):
-    def create():
+  def _create_buffers(
+    self,
+    sample_transitions: Callable[..., util.Episode] | None,
+    buffer: replay_buffer.ReplayBuffer | None,
+  ) -> None:
+    settings = self.settings
+
+    def create() -> replay_buffer.ReplayBuffer:
       return replay_buffer.create(
-        self.input_dims,
-        self.T,
-        self.buffer_size,
-        self.rollout_batch_size,
-        self.sample_transitions,
+        settings.input_dims,
+        settings.T,
+        settings.buffer_size,
+        settings.rollout_batch_size,
+        sample_transitions,
       )
 
     self.buffer = create() if buffer is None else buffer
-    self.demo_buffer = create() if self.bc_loss else None
+    self.demo_buffer = create() if settings.bc_loss else None
 
-  def _preprocess_og(self, o, ag, g):
-    if self.relative_goals:
-      g = self.subtract_goals(
+  def _preprocess_og(
+    self, o: np.ndarray, ag: np.ndarray, g: np.ndarray
+  ) -> tuple[np.ndarray, np.ndarray]:
+    settings = self.settings
+    if settings.relative_goals:
+      g = settings.subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
-    return util.clip(o, self.clip_obs), util.clip(g, self.clip_obs)
+    return util.clip(o, settings.clip_obs), util.clip(g, settings.clip_obs)
 
-  def _init_target_net(self):
-    """Make the slow copies equal to the networks."""
+  def _init_target_net(self) -> None:
+    """Make the target networks equal to the networks."""
     self._graph.init_target()
 
-  def _check_synced(self, count):
+  def _check_synced(self, count: int) -> None:
     """Compare the ranks at the first of each hundred updates."""
     done, self._updates = self._updates, self._updates + count
     if -done % mpi.CHECK_EVERY < count:
       self.check_synced()
 
-  def _scope_variables(self, graph=None):
-    return (graph or self.sess.graph).get_collection(
-      tf.GraphKeys.GLOBAL_VARIABLES, scope=self.scope + '/'
+  def _scope_variables(self, graph: tf.Graph) -> list[tf.Variable]:
+    return graph.get_collection(
+      tf.GraphKeys.GLOBAL_VARIABLES, scope=self.settings.scope + '/'
     )
-
-  _updates = 0
-
-
-# Arguments that a saved policy does without.
-_NOT_SAVED = {'self', 'sample_transitions', 'buffer'}

@@ -4,15 +4,18 @@ Andrychowicz et al. 2017, arXiv:1707.01495, algorithm 1, strategy `future`.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
+
+from baselines_her.util import Episode
 
 STRATEGIES = ('future', 'none')
 
 
 @dataclasses.dataclass
 class Draws:
-  """What chance decides about a batch of transitions, each array [batch].
+  """Random choices for a batch of transitions, each array [batch].
 
   Attributes:
     episode: Number of the episode.
@@ -36,11 +39,13 @@ class HindsightSampler:
       of arrays [batch, size], to rewards [batch].
   """
 
-  def __init__(self, relabel_probability, reward_fun):
+  def __init__(
+    self, relabel_probability: float, reward_fun: Callable[..., np.ndarray]
+  ):
     self.relabel_probability = relabel_probability
     self.reward_fun = reward_fun
 
-  def __call__(self, episode_batch, batch_size):
+  def __call__(self, episode_batch: Episode, batch_size: int) -> Episode:
     """Draw transitions, uniformly over episodes and times.
 
     Args:
@@ -56,7 +61,7 @@ class HindsightSampler:
     episodes, length = episode_batch['u'].shape[:2]
     return self.gather(episode_batch, self.draw(episodes, length, batch_size))
 
-  def draw(self, episodes, length, batch_size):
+  def draw(self, episodes: int, length: int, batch_size: int) -> Draws:
     """Take all random decisions, from the global generator of NumPy.
 
     The order of the four draws is that of the original, whose recorded
@@ -68,7 +73,7 @@ class HindsightSampler:
     offset = np.random.uniform(size=batch_size) * (length - time)
     return Draws(episode, time, relabel, time + 1 + offset.astype(int))
 
-  def gather(self, episode_batch, draws):
+  def gather(self, episode_batch: Episode, draws: Draws) -> Episode:
     """Look the transitions up, replace goals, and compute the rewards."""
     transitions = {
       key: values[draws.episode, draws.time]
@@ -91,8 +96,12 @@ class HindsightSampler:
     return transitions
 
 
-def make_sample_her_transitions(replay_strategy, replay_k, reward_fun):
-  """Function that samples transitions for one strategy of replay.
+def make_sample_her_transitions(
+  replay_strategy: str,
+  replay_k: float,
+  reward_fun: Callable[..., np.ndarray],
+) -> HindsightSampler:
+  """Return a function that samples transitions for one strategy of replay.
 
   Args:
     replay_strategy: `future` for hindsight, `none` for plain replay.

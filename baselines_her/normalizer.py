@@ -1,6 +1,7 @@
 """Observations and goals on a common scale, from statistics of all ranks."""
 
 import threading
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -26,7 +27,13 @@ class Normalizer:
     sess: Session; the default one if not given.
   """
 
-  def __init__(self, size, eps=1e-2, default_clip_range=np.inf, sess=None):
+  def __init__(
+    self,
+    size: int,
+    eps: float = 1e-2,
+    default_clip_range: float = np.inf,
+    sess: tf.Session | None = None,
+  ):
     self.size = size
     self.eps = eps
     self.default_clip_range = default_clip_range
@@ -36,7 +43,7 @@ class Normalizer:
     self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
     self._define_variables()
 
-  def update(self, v):
+  def update(self, v: np.ndarray) -> None:
     """Gather values [..., size]."""
     v = np.asarray(v).reshape(-1, self.size)
     with self.lock:
@@ -44,7 +51,7 @@ class Normalizer:
       self._local['sumsq'] += np.square(v).sum(axis=0)
       self._local['count'] += len(v)
 
-  def recompute_stats(self):
+  def recompute_stats(self) -> None:
     """Add what all ranks have gathered, averaged over them."""
     with self.lock:
       gathered = self._local
@@ -54,25 +61,27 @@ class Normalizer:
     self.sess.run(self._add_op, feed)
     self.sess.run(self._recompute_op)
 
-  def normalize(self, v, clip_range=None):
-    """Normalised and clipped tensor of any shape [..., size]."""
+  def normalize(
+    self, v: tf.Tensor, clip_range: float | None = None
+  ) -> tf.Tensor:
+    """Normalise and clip a tensor of any shape [..., size]."""
     if clip_range is None:
       clip_range = self.default_clip_range
     mean = util.reshape_for_broadcasting(self.mean, v)
     std = util.reshape_for_broadcasting(self.std, v)
     return tf.clip_by_value((v - mean) / std, -clip_range, clip_range)
 
-  def denormalize(self, v):
+  def denormalize(self, v: tf.Tensor) -> tf.Tensor:
     """Undo `normalize`, up to clipping."""
     mean = util.reshape_for_broadcasting(self.mean, v)
     std = util.reshape_for_broadcasting(self.std, v)
     return mean + v * std
 
-  def _shapes(self):
+  def _shapes(self) -> Iterable[tuple[str, int]]:
     return zip(_TOTALS, (self.size, self.size, 1))
 
-  def _define_variables(self):
-    def variable(name, size, value):
+  def _define_variables(self) -> None:
+    def variable(name: str, size: int, value: float) -> tf.Variable:
       return tf.get_variable(
         name,
         [size],
@@ -101,7 +110,7 @@ class Normalizer:
       tf.assign(self.mean, mean), tf.assign(self.std, std)
     )
 
-  def _average(self, value):
+  def _average(self, value: np.ndarray) -> np.ndarray:
     total = np.empty_like(value)
     self.comm.Allreduce(value, total)
     return total / self.comm.Get_size()
@@ -115,19 +124,23 @@ class IdentityNormalizer:
     std: Number to divide by.
   """
 
-  def __init__(self, size, std=1.0):
+  def __init__(self, size: int, std: float = 1.0):
     self.size = size
     self.mean = tf.zeros([size], tf.float32)
     self.std = std * tf.ones([size], tf.float32)
 
-  def update(self, v):
-    pass
+  def update(self, v: np.ndarray) -> None:
+    """Ignore values."""
 
-  def recompute_stats(self):
-    pass
+  def recompute_stats(self) -> None:
+    """Leave everything as it is."""
 
-  def normalize(self, v, clip_range=None):
+  def normalize(
+    self, v: tf.Tensor, clip_range: float | None = None
+  ) -> tf.Tensor:
+    """Divide by the standard deviation."""
     return v / self.std
 
-  def denormalize(self, v):
+  def denormalize(self, v: tf.Tensor) -> tf.Tensor:
+    """Undo `normalize`."""
     return v * self.std

@@ -1,17 +1,29 @@
 """Memory of whole episodes, from which transitions are sampled."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from baselines_her.util import Episode
 
-def dims_to_shapes(input_dims):
-  """Dict from key to shape of one entry; size zero means a scalar."""
+Sampler = Callable[[Episode, int], Episode]
+
+
+def dims_to_shapes(input_dims: dict[str, int]) -> dict[str, tuple[int, ...]]:
+  """Return a dict from key to shape of one entry; size zero means a scalar."""
   return {k: (v,) if v > 0 else () for k, v in input_dims.items()}
 
 
-def create(input_dims, T, size_in_transitions, num_envs, sample_transitions):
-  """Buffer for the episodes of an agent.
+def create(
+  input_dims: dict[str, int],
+  T: int,
+  size_in_transitions: int,
+  num_envs: int,
+  sample_transitions: Sampler | None,
+) -> 'ReplayBuffer':
+  """Create a buffer for the episodes of an agent.
 
   Args:
     input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
@@ -20,7 +32,7 @@ def create(input_dims, T, size_in_transitions, num_envs, sample_transitions):
     num_envs: Number of environments of this rank.
     sample_transitions: See `ReplayBuffer`.
   """
-  shapes = {
+  shapes: dict[str, tuple[int, ...]] = {
     key: (T if key == 'o' else T - 1, *shape)
     for key, shape in dims_to_shapes(input_dims).items()
   }
@@ -47,7 +59,13 @@ class ReplayBuffer:
     n_transitions_stored: Number of steps ever stored, T per episode.
   """
 
-  def __init__(self, buffer_shapes, size_in_transitions, T, sample_transitions):
+  def __init__(
+    self,
+    buffer_shapes: dict[str, tuple[int, ...]],
+    size_in_transitions: int,
+    T: int,
+    sample_transitions: Sampler | None,
+  ):
     self.buffer_shapes = dict(buffer_shapes)
     self.size = size_in_transitions // T
     self.T = T
@@ -62,11 +80,12 @@ class ReplayBuffer:
     self.lock = threading.Lock()
 
   @property
-  def full(self):
+  def full(self) -> bool:
+    """Whether further episodes replace old ones."""
     with self.lock:
       return self.current_size == self.size
 
-  def sample(self, batch_size):
+  def sample(self, batch_size: int) -> Episode:
     """Draw transitions from the episodes held.
 
     Args:
@@ -76,6 +95,7 @@ class ReplayBuffer:
       Dict of arrays [batch_size, ...] with all keys of the buffer, the next
       `o_2` and `ag_2`, and the rewards `r`.
     """
+    assert self.sample_transitions, 'the buffer has no way to sample'
     with self.lock:
       assert self.current_size > 0, 'the buffer is empty'
       held = {k: v[: self.current_size] for k, v in self.buffers.items()}
@@ -86,7 +106,7 @@ class ReplayBuffer:
     assert not missing, f'the sampler returns no {sorted(missing)}'
     return transitions
 
-  def store_episode(self, episode_batch):
+  def store_episode(self, episode_batch: Episode) -> None:
     """Store a batch of episodes.
 
     Args:
@@ -102,34 +122,33 @@ class ReplayBuffer:
         values[places] = episode_batch[key]
       self.n_transitions_stored += count * self.T
 
-  def get_current_episode_size(self):
-    """Number of episodes held."""
+  def get_current_episode_size(self) -> int:
+    """Return the number of episodes held."""
     with self.lock:
       return self.current_size
 
-  def get_current_size(self):
-    """Number of episodes held times the time limit."""
+  def get_current_size(self) -> int:
+    """Return the number of episodes held times the time limit."""
     with self.lock:
       return self.current_size * self.T
 
-  def get_transitions_stored(self):
-    """Number of steps ever stored, T per episode."""
+  def get_transitions_stored(self) -> int:
+    """Return the number of steps ever stored, T per episode."""
     with self.lock:
       return self.n_transitions_stored
 
-  def clear_buffer(self):
+  def clear_buffer(self) -> None:
     """Forget all episodes."""
     with self.lock:
       self.current_size = 0
 
-  def state_dict(self):
-    """Filled part of the buffer and its counters, for checkpoints."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return the filled part and the counters, for checkpoints."""
     with self.lock:
-      state = {k: v[: self.current_size] for k, v in self.buffers.items()}
-      state['n_transitions_stored'] = self.n_transitions_stored
-      return state
+      held = {k: v[: self.current_size] for k, v in self.buffers.items()}
+      return {**held, 'n_transitions_stored': self.n_transitions_stored}
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict[str, Any]) -> None:
     """Undo `state_dict` for a buffer of the same shapes."""
     with self.lock:
       self.current_size = len(state['u'])
@@ -137,8 +156,8 @@ class ReplayBuffer:
         values[: self.current_size] = state[key]
       self.n_transitions_stored = int(state['n_transitions_stored'])
 
-  def _get_storage_idx(self, inc):
-    """Places of new episodes: free ones first, then random ones.
+  def _get_storage_idx(self, inc: int) -> np.ndarray:
+    """Choose places of new episodes: free ones first, then random ones.
 
     Unlike in a ring, random episodes are overwritten, some of them perhaps
     twice; recorded numbers depend on it.
@@ -147,8 +166,8 @@ class ReplayBuffer:
     free = min(inc, self.size - self.current_size)
     places = np.arange(self.current_size, self.current_size + free)
     if free < inc:
-      # When full, chance chooses among all; otherwise among those that were
-      # there before.
+      # When full, any may be overwritten; otherwise those that were there
+      # before.
       taken = np.random.randint(0, self.current_size, inc - free)
       places = np.concatenate([places, taken])
     self.current_size += free

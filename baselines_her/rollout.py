@@ -20,7 +20,7 @@ class RolloutWorker:
     T: Time limit of the environments.
     rollout_batch_size: Number of environments.
     exploit: Whether to act without exploration.
-    use_target_net: Whether the slow copy of the policy acts.
+    use_target_net: Whether the target network acts.
     compute_Q: Whether to keep the values of its actions.
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.

@@ -1,29 +1,18 @@
-"""Graph of the updates: losses, gradients, Adam and the slow copies."""
+"""Graph of the updates: batches, gradients, Adam and the target networks."""
 
-import dataclasses
 import functools
-from collections import OrderedDict
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+import numpy as np
 
 from agents.tools.tf1 import tf
+from baselines_her import losses
 from baselines_her import mpi
 from baselines_her import tf_util
-
-
-@dataclasses.dataclass
-class Losses:
-  """Scalars to minimise and what goes with them.
-
-  Attributes:
-    Q_loss: Mean square of the temporal difference.
-    pi_loss: Negative value of the policy's actions plus a penalty on them.
-    cloning_loss: Squared distance from the demonstrations, or None.
-    Q_pi: Values [batch, 1] of the policy's actions.
-  """
-
-  Q_loss: tf.Tensor
-  pi_loss: tf.Tensor
-  cloning_loss: tf.Tensor | None
-  Q_pi: tf.Tensor
+from baselines_her.actor_critic import ActorCritic
+from baselines_her.agent_settings import AgentSettings
 
 
 class TrainingGraph:
@@ -33,42 +22,56 @@ class TrainingGraph:
   array each, which a loop in the graph works off.
 
   Args:
-    agent: The `DDPG` agent, with settings and normalizers.
+    settings: Settings of the agent.
+    create_networks: Function from a dict of float tensors `o`, `g` and `u`
+      [batch, size] to networks, whose variables are in the current scope.
+    sess: Session of the networks.
 
   Attributes:
-    main, target: Networks on the staged batch.
+    main, target: Networks that learn and target networks, on the staged batch.
     losses: `Losses` of the staged batch.
     Q_adam, pi_adam: Optimisers.
+    stage: Function that hands over the arrays of a batch, in the order of the
+      staged keys.
+    train: Function that updates both networks with the staged batch; returns
+      the loss of the critic and the values [batch, 1] of the policy's actions.
+    init_target: Function that copies the networks to the target networks.
+    update_target: Function that moves these a step towards the networks.
   """
 
-  def __init__(self, agent):
-    self._agent = agent
-    self._sess = agent.sess
-    self._keys = list(agent.stage_shapes)
-    self._define_stage()
-    self.main, self.target = self._define_networks(self._staged)
-    self.losses = self._define_losses(self._staged, self.main, self.target)
+  def __init__(
+    self,
+    settings: AgentSettings,
+    create_networks: Callable[[losses.Batch], ActorCritic],
+    sess: tf.Session,
+  ):
+    self._settings = settings
+    self._create_networks = create_networks
+    self._sess = sess
+    batch, self.stage = self._define_stage()
+    self.main, self.target = self._define_networks(batch)
+    self.losses = losses.define_losses(batch, self.main, self.target, settings)
     self._Q_vars = self._variables('main/Q')
     self._pi_vars = self._variables('main/pi')
     self.Q_adam, self.pi_adam = (
-      mpi.MpiAdam(x, scale_grad_by_procs=False, sess=agent.sess)
+      mpi.MpiAdam(x, scale_grad_by_procs=False, sess=sess)
       for x in (self._Q_vars, self._pi_vars)
     )
     self._gradients = self._define_gradients(self.losses)
     with tf.control_dependencies([self._define_update(self._gradients)]):
-      fetches = [tf.identity(self.losses.Q_loss), self.losses.Q_pi]
-    self.train = tf_util.make_function(fetches, [], self._sess)
-    self._define_targets()
+      fetches = [tf.identity(self.losses.critic), self.main.Q_pi_tf]
+    self.train = tf_util.make_function(fetches, [], sess)
+    self.init_target, self.update_target = self._define_targets()
 
-  def flat_gradients(self):
-    """Gradients of critic and actor, one vector each."""
+  def flat_gradients(self) -> list[tf.Tensor]:
+    """Return the gradients of critic and actor, one vector each."""
     return [
       tf.concat([tf.reshape(x, [-1]) for x in gradients], 0)
       for gradients in self._gradients
     ]
 
-  def define_acting(self):
-    """Functions that act.
+  def define_acting(self) -> dict[tuple[str, bool], Callable[..., list]]:
+    """Define functions that act.
 
     Returns:
       Dict from `main` or `target`, and whether values are wanted, to a
@@ -76,8 +79,7 @@ class TrainingGraph:
       actions and, if wanted, their values [batch, 1].
     """
     functions = {}
-    for name in ('main', 'target'):
-      net = getattr(self, name)
+    for name, net in (('main', self.main), ('target', self.target)):
       for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf]):
         # Feeding what the stage returns leaves the stage alone.
         functions[name, len(fetches) > 1] = tf_util.make_function(
@@ -85,110 +87,7 @@ class TrainingGraph:
         )
     return functions
 
-  def _define_stage(self):
-    """Placeholders of a batch, and the operations that put and get it."""
-    shapes = self._agent.stage_shapes
-    inputs = [tf.placeholder(tf.float32, x) for x in shapes.values()]
-    name = tf.get_default_graph().unique_name('staged_batch', False)
-    put = tf.raw_ops.Stage(values=inputs, shared_name=name)
-    got = tf.raw_ops.Unstage(
-      dtypes=[tf.float32] * len(inputs), shared_name=name
-    )
-    for tensor, shape in zip(got, shapes.values()):
-      tensor.set_shape(shape)
-    self._staged = self._name_batch(got)
-    stage = tf_util.make_function(put, inputs, self._sess)
-    self.stage = lambda batch: stage(*batch)
-
-  def _name_batch(self, tensors):
-    """Dict of the tensors of a batch, with rewards [batch, 1]."""
-    batch = OrderedDict(zip(self._keys, tensors))
-    batch['r'] = tf.reshape(batch['r'], [-1, 1])
-    return batch
-
-  def _define_networks(self, batch, reuse=None):
-    """Networks on the states of a batch, slow copies on the next states."""
-    agent = self._agent
-    settings = {
-      name: getattr(agent, name)
-      for name in (
-        'dimo',
-        'dimg',
-        'dimu',
-        'max_u',
-        'o_stats',
-        'g_stats',
-        'hidden',
-        'layers',
-      )
-    }
-    after = {'o': batch['o_2'], 'g': batch['g_2'], 'u': batch['u']}
-    with tf.variable_scope('main', reuse=reuse):
-      main = agent.create_actor_critic(batch, **settings)
-    with tf.variable_scope('target', reuse=reuse):
-      target = agent.create_actor_critic(after, **settings)
-    return main, target
-
-  def _define_losses(self, batch, main, target):
-    """Losses of DDPG, arXiv:1509.02971, with clipped targets.
-
-    Every transition bootstraps, as episodes end by time only.
-    """
-    agent = self._agent
-    highest = 0.0 if agent.clip_pos_returns else float('inf')
-    wanted = tf.clip_by_value(
-      batch['r'] + agent.gamma * target.Q_pi_tf, -agent.clip_return, highest
-    )
-    Q_loss = tf.reduce_mean(tf.square(tf.stop_gradient(wanted) - main.Q_tf))
-    effort = tf.reduce_mean(tf.square(main.pi_tf / agent.max_u))
-    pi_loss = -tf.reduce_mean(main.Q_pi_tf) + agent.action_l2 * effort
-    cloning_loss = None
-    if agent.bc_loss:
-      cloning_loss = self._define_cloning_loss(batch, main)
-      pi_loss = (
-        agent.prm_loss_weight * pi_loss + agent.aux_loss_weight * cloning_loss
-      )
-    return Losses(Q_loss, pi_loss, cloning_loss, main.Q_pi_tf)
-
-  def _define_cloning_loss(self, batch, main):
-    """Distance from demonstrations, Nair et al. 2018, arXiv:1709.10089.
-
-    The demonstrated transitions are the last ones of the batch. The sum is
-    not divided by their number. The filter leaves out those that the critic
-    deems worse than what the policy would do.
-    """
-    agent = self._agent
-    first = agent.batch_size - agent.demo_batch_size
-
-    def shown(tensor):
-      return tf.slice(tensor, [first, 0], [agent.demo_batch_size, -1])
-
-    distance = tf.square(shown(main.pi_tf) - shown(batch['u']))
-    if agent.q_filter:
-      better = shown(main.Q_tf) > shown(main.Q_pi_tf)
-      distance *= tf.cast(better, tf.float32)
-    return tf.reduce_sum(distance)
-
-  def _define_gradients(self, losses):
-    """Gradients of the critic and of the actor, lists of tensors."""
-    pairs = [(losses.Q_loss, self._Q_vars), (losses.pi_loss, self._pi_vars)]
-    gradients = [tf.gradients(loss, variables) for loss, variables in pairs]
-    for (_, variables), found in zip(pairs, gradients):
-      unused = [v.name for v, g in zip(variables, found) if g is None]
-      assert not unused, f'no gradient for {unused}'
-    return gradients
-
-  def _define_update(self, gradients):
-    """Operation that updates critic and actor from the same weights."""
-    agent = self._agent
-    Q_gradients, pi_gradients = gradients
-    with tf.control_dependencies(Q_gradients + pi_gradients):
-      Q_update = self.Q_adam.define_update(Q_gradients, agent.Q_lr)
-    # Ranks have to communicate in one order.
-    with tf.control_dependencies([Q_update]):
-      return self.pi_adam.define_update(pi_gradients, agent.pi_lr)
-
-  def train_many(self, batches):
+  def train_many(self, batches: Sequence[np.ndarray]) -> np.ndarray:
     """Update several times in one run of the graph.
 
     Args:
@@ -200,42 +99,90 @@ class TrainingGraph:
     """
     return self._loop(*batches)[0]
 
+  def _define_stage(self) -> tuple[losses.Batch, Callable[..., None]]:
+    """Return the batch that is taken from the stage, and how to put one."""
+    shapes = self._settings.stage_shapes
+    inputs = [tf.placeholder(tf.float32, x) for x in shapes.values()]
+    name = tf.get_default_graph().unique_name('staged_batch', False)
+    put = tf.raw_ops.Stage(values=inputs, shared_name=name)
+    got = tf.raw_ops.Unstage(
+      dtypes=[tf.float32] * len(inputs), shared_name=name
+    )
+    for tensor, shape in zip(got, shapes.values()):
+      tensor.set_shape(shape)
+    function = tf_util.make_function(put, inputs, self._sess)
+    return self._name_batch(got), lambda batch: function(*batch)
+
+  def _name_batch(self, tensors: Iterable[tf.Tensor]) -> losses.Batch:
+    """Return a dict of the tensors of a batch, with rewards [batch, 1]."""
+    batch = dict(zip(self._settings.stage_shapes, tensors))
+    batch['r'] = tf.reshape(batch['r'], [-1, 1])
+    return batch
+
+  def _define_networks(
+    self, batch: losses.Batch, reuse: bool | None = None
+  ) -> tuple[ActorCritic, ActorCritic]:
+    """Create networks on the states, target networks on the next states."""
+    after = {'o': batch['o_2'], 'g': batch['g_2'], 'u': batch['u']}
+    with tf.variable_scope('main', reuse=reuse):
+      main = self._create_networks(batch)
+    with tf.variable_scope('target', reuse=reuse):
+      target = self._create_networks(after)
+    return main, target
+
+  def _define_gradients(self, found: losses.Losses) -> list[list[tf.Tensor]]:
+    """Return the gradients of the critic and of the actor."""
+    pairs = [(found.critic, self._Q_vars), (found.actor, self._pi_vars)]
+    gradients = [tf.gradients(loss, variables) for loss, variables in pairs]
+    for (_, variables), values in zip(pairs, gradients):
+      unused = [v.name for v, g in zip(variables, values) if g is None]
+      assert not unused, f'no gradient for {unused}'
+    return gradients
+
+  def _define_update(self, gradients: list[list[tf.Tensor]]) -> tf.Operation:
+    """Define the update of critic and actor, from the same weights."""
+    Q_gradients, pi_gradients = gradients
+    with tf.control_dependencies(Q_gradients + pi_gradients):
+      Q_update = self.Q_adam.define_update(Q_gradients, self._settings.Q_lr)
+    # Ranks have to communicate in one order.
+    with tf.control_dependencies([Q_update]):
+      return self.pi_adam.define_update(pi_gradients, self._settings.pi_lr)
+
   @functools.cached_property
-  def _loop(self):
+  def _loop(self) -> Callable[..., list[np.ndarray]]:
     # Agents that only act do without it.
     with self._sess.graph.as_default():
-      with tf.variable_scope(self._agent.scope, reuse=True):
+      with tf.variable_scope(self._settings.scope, reuse=True):
         return self._define_loop()
 
-  def _define_loop(self):
-    """Function for many updates, with the same numbers as one by one."""
+  def _define_loop(self) -> Callable[..., list[np.ndarray]]:
+    """Define many updates, with the same numbers as one by one."""
     inputs = [
       tf.placeholder(tf.float32, (None, *shape))
-      for shape in self._agent.stage_shapes.values()
+      for shape in self._settings.stage_shapes.values()
     ]
     count = tf.shape(inputs[0])[0]
-    losses = tf.TensorArray(tf.float32, count)
 
-    def body(index, losses):
+    def body(index: tf.Tensor, values: tf.TensorArray) -> tuple:
       batch = self._name_batch([tf.gather(x, index) for x in inputs])
       main, target = self._define_networks(batch, reuse=True)
-      loss = self._define_losses(batch, main, target)
-      update = self._define_update(self._define_gradients(loss))
+      found = losses.define_losses(batch, main, target, self._settings)
+      update = self._define_update(self._define_gradients(found))
       with tf.control_dependencies([update]):
-        return index + 1, losses.write(index, loss.Q_loss)
+        return index + 1, values.write(index, found.critic)
 
-    _, losses = tf.while_loop(
-      lambda index, unused_losses: index < count,
+    _, values = tf.while_loop(
+      lambda index, unused_values: index < count,
       body,
-      [0, losses],
+      [0, tf.TensorArray(tf.float32, count)],
       parallel_iterations=1,
       back_prop=False,
     )
-    return tf_util.make_function([losses.stack()], inputs, self._sess)
+    return tf_util.make_function([values.stack()], inputs, self._sess)
 
-  def _define_targets(self):
-    """Operations that copy and average the networks to their slow copies."""
-    polyak = self._agent.polyak
+  def _define_targets(self) -> list[Callable[[], None]]:
+    """Define how the target networks become and follow the networks."""
+    polyak = self._settings.polyak
     pairs = [
       pair
       for part in ('Q', 'pi')
@@ -243,19 +190,19 @@ class TrainingGraph:
         self._variables(f'main/{part}'), self._variables(f'target/{part}')
       )
     ]
-    copy = [tf.assign(slow, fast) for fast, slow in pairs]
+    copy = [tf.assign(target, main) for main, target in pairs]
     average = [
-      tf.assign(slow, polyak * slow + (1.0 - polyak) * fast)
-      for fast, slow in pairs
+      tf.assign(target, polyak * target + (1.0 - polyak) * main)
+      for main, target in pairs
     ]
-    self.init_target, self.update_target = (
+    return [
       tf_util.make_function(tf.group(*x), [], self._sess)
       for x in (copy, average)
-    )
+    ]
 
-  def _variables(self, scope):
+  def _variables(self, scope: str) -> list[tf.Variable]:
     found = tf.get_collection(
-      tf.GraphKeys.TRAINABLE_VARIABLES, f'{self._agent.scope}/{scope}/'
+      tf.GraphKeys.TRAINABLE_VARIABLES, f'{self._settings.scope}/{scope}/'
     )
     assert found, f'{scope} has no variables'
     return found

@@ -6,14 +6,24 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from agents.run import errors
 from agents.run import mpi
 
+if TYPE_CHECKING:
+  from agents.tools.tf1 import tf
 
-def store_args(method):
+# Arrays [episodes, time, size] or, of transitions, [batch, size].
+Episode = dict[str, np.ndarray]
+
+
+def store_args(method: Callable[..., None]) -> Callable[..., None]:
   """Make a constructor store its arguments, defaults included, as attributes.
 
   Keyword arguments that are not in the signature are stored, too.
@@ -25,29 +35,37 @@ def store_args(method):
   }
 
   @functools.wraps(method)
-  def wrapper(self, *args, **kwargs):
+  def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
     self.__dict__.update({**defaults, **dict(zip(names, args)), **kwargs})
-    return method(self, *args, **kwargs)
+    method(self, *args, **kwargs)
 
   return wrapper
 
 
-def import_function(spec):
-  """Object from its name as `module:name`."""
+def import_function(spec: str) -> Any:
+  """Return what a name such as `module:name` stands for."""
   module, name = spec.split(':')
   return getattr(importlib.import_module(module), name)
 
 
-def flatten_grads(var_list, grads):
-  """One vector of gradients, in the order of the variables, row by row."""
+def flatten_grads(
+  var_list: 'Sequence[tf.Variable]', grads: 'Sequence[tf.Tensor]'
+) -> 'tf.Tensor':
+  """Return gradients as one vector, variable by variable, row by row."""
   from agents.tools.tf1 import tf
 
   sizes = [int(np.prod(x.shape.as_list())) for x in var_list]
   return tf.concat([tf.reshape(x, [n]) for x, n in zip(grads, sizes)], 0)
 
 
-def nn(input, layers_sizes, reuse=None, flatten=False, name=''):
-  """Fully connected network with rectifiers between the layers.
+def nn(
+  input: 'tf.Tensor',
+  layers_sizes: Sequence[int],
+  reuse: bool | None = None,
+  flatten: bool = False,
+  name: str = '',
+) -> 'tf.Tensor':
+  """Define a fully connected network with rectifiers between the layers.
 
   Args:
     input: Float tensor [batch, features].
@@ -73,12 +91,14 @@ def nn(input, layers_sizes, reuse=None, flatten=False, name=''):
   return input
 
 
-def clip(values, limit):
-  """What `np.clip` does, in less time for small arrays."""
+def clip(values: np.ndarray, limit: float | np.ndarray) -> np.ndarray:
+  """Do what `np.clip` does, in less time for small arrays."""
   return np.minimum(np.maximum(values, -limit), limit)
 
 
-def convert_episode_to_batch_major(episode):
+def convert_episode_to_batch_major(
+  episode: dict[str, list[np.ndarray]],
+) -> Episode:
   """Turn lists over time of arrays [batch, size] into [batch, time, size]."""
   return {
     key: np.array(values).copy().swapaxes(0, 1)
@@ -86,26 +106,28 @@ def convert_episode_to_batch_major(episode):
   }
 
 
-def transitions_in_episode_batch(episode_batch):
-  """Number of transitions in a batch of episodes [batch, time, ...]."""
-  shape = episode_batch['u'].shape
-  return shape[0] * shape[1]
+def transitions_in_episode_batch(episode_batch: Episode) -> int:
+  """Return the number of transitions in a batch of episodes."""
+  episodes, length = episode_batch['u'].shape[:2]
+  return episodes * length
 
 
-def reshape_for_broadcasting(source, target):
-  """Vector tensor as [1, ..., 1, size] in the rank and type of a target."""
+def reshape_for_broadcasting(
+  source: 'tf.Tensor', target: 'tf.Tensor'
+) -> 'tf.Tensor':
+  """Return a vector as [1, ..., 1, size] in the rank and type of a target."""
   from agents.tools.tf1 import tf
 
   shape = [1] * (len(target.shape) - 1) + [-1]
   return tf.reshape(tf.cast(source, target.dtype), shape)
 
 
-def install_mpi_excepthook():
+def install_mpi_excepthook() -> None:
   """End all processes of the job when one of them fails."""
   mpi.abort_on_errors()
 
 
-def mpi_fork(n, extra_mpi_args=()):
+def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """Start the same program again as several processes under mpirun.
 
   Args:
@@ -125,7 +147,7 @@ def mpi_fork(n, extra_mpi_args=()):
   environ = dict(os.environ)
   environ.update(MKL_NUM_THREADS='1', OMP_NUM_THREADS='1', IN_MPI='1')
   if os.geteuid() == 0:
-    # Open MPI refuses otherwise, but containers often know nobody else.
+    # Open MPI refuses otherwise, but containers often have no other user.
     environ.update(
       OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1'
     )

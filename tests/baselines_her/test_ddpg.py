@@ -30,7 +30,7 @@ def adam_tolerance(gradient, step, rate):
 
 @pytest.mark.parametrize('name', FILES)
 def test_variables(name):
-  """Names in order of creation; slow copies equal, statistics neutral."""
+  """Names in order of creation; target networks equal, statistics neutral."""
   data = toy.load(name)
   with toy.session() as sess:
     toy.make_policy(data)
@@ -78,7 +78,7 @@ def test_acting(name):
 
 @pytest.mark.parametrize('name', FILES)
 def test_updates(name):
-  """Losses, gradients and weights of three updates, then slow copies."""
+  """Losses, gradients and weights of three updates, then target networks."""
   data = toy.load(name)
   hyper = json.loads(str(data['hyper']))
   allowed = {'Q': 1e-6, 'pi': 1e-6}

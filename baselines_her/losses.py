@@ -1,0 +1,111 @@
+"""What critic and actor minimise, as functions of networks and a batch.
+
+Deep deterministic policy gradients, Lillicrap et al. 2016, arXiv:1509.02971,
+and imitation after Nair et al. 2018, arXiv:1709.10089.
+"""
+
+import dataclasses
+
+from agents.tools.tf1 import tf
+from baselines_her.actor_critic import ActorCritic
+from baselines_her.agent_settings import AgentSettings
+
+# Tensors [batch, size] by their names, the rewards `r` [batch, 1].
+Batch = dict[str, tf.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Losses:
+  """Scalars to minimise.
+
+  Attributes:
+    critic: Loss of the action value.
+    actor: Loss of the policy, imitation included.
+    cloning: Imitation alone; None without it.
+  """
+
+  critic: tf.Tensor
+  actor: tf.Tensor
+  cloning: tf.Tensor | None
+
+
+def define_losses(
+  batch: Batch, main: ActorCritic, target: ActorCritic, settings: AgentSettings
+) -> Losses:
+  """Define all losses of a batch.
+
+  Args:
+    batch: Dict of `u` and `r`; the states are in the networks already.
+    main: Networks that learn, on the states of the batch.
+    target: Target networks, on the next states.
+    settings: Settings of the agent.
+  """
+  cloning = cloning_loss(batch, main, settings) if settings.bc_loss else None
+  return Losses(
+    critic_loss(batch, main, target, settings),
+    actor_loss(main, cloning, settings),
+    cloning,
+  )
+
+
+def target_values(
+  batch: Batch, target: ActorCritic, settings: AgentSettings
+) -> tf.Tensor:
+  """Define what the critic should say, y = r + gamma Q'(s', pi'(s')).
+
+  Every transition bootstraps, as episodes end by time only. Values are cut to
+  what returns can be: none is above zero where rewards are not.
+
+  Returns:
+    Float tensor [batch, 1].
+  """
+  highest = 0.0 if settings.clip_pos_returns else float('inf')
+  values = batch['r'] + settings.gamma * target.Q_pi_tf
+  return tf.clip_by_value(values, -settings.clip_return, highest)
+
+
+def critic_loss(
+  batch: Batch, main: ActorCritic, target: ActorCritic, settings: AgentSettings
+) -> tf.Tensor:
+  """Define the mean of (y - Q(s, a))^2, where y has no gradient."""
+  wanted = tf.stop_gradient(target_values(batch, target, settings))
+  return tf.reduce_mean(tf.square(wanted - main.Q_tf))
+
+
+def actor_loss(
+  main: ActorCritic, cloning: tf.Tensor | None, settings: AgentSettings
+) -> tf.Tensor:
+  """Define the mean of -Q(s, pi(s)) with a penalty on large actions.
+
+  Args:
+    main: Networks that learn.
+    cloning: Loss of the imitation, if any.
+    settings: Settings of the agent.
+  """
+  penalty = tf.reduce_mean(tf.square(main.pi_tf / settings.max_u))
+  loss = -tf.reduce_mean(main.Q_pi_tf) + settings.action_l2 * penalty
+  if cloning is None:
+    return loss
+  return settings.prm_loss_weight * loss + settings.aux_loss_weight * cloning
+
+
+def cloning_loss(
+  batch: Batch, main: ActorCritic, settings: AgentSettings
+) -> tf.Tensor:
+  """Define the sum of (pi(s) - a)^2 over the demonstrated transitions.
+
+  These are the last ones of the batch. As in the original, the sum is not
+  divided by their number. The filter leaves out those that the critic
+  deems worse than what the policy would do.
+  """
+  count = settings.demo_batch_size
+  first = settings.batch_size - count
+
+  def demonstrated(tensor: tf.Tensor) -> tf.Tensor:
+    return tf.slice(tensor, [first, 0], [count, -1])
+
+  distance = tf.square(demonstrated(main.pi_tf) - demonstrated(batch['u']))
+  if settings.q_filter:
+    better = demonstrated(main.Q_tf) > demonstrated(main.Q_pi_tf)
+    distance *= tf.cast(better, tf.float32)
+  return tf.reduce_sum(distance)
