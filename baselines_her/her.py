@@ -1,6 +1,8 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +19,21 @@ from baselines_her.rollout import RolloutWorker
 
 def learn(
   *,
-  network,
-  env,
-  total_timesteps,
-  seed=None,
-  eval_env=None,
-  replay_strategy='future',
-  policy_save_interval=5,
-  clip_return=True,
-  demo_file=None,
-  override_params=None,
-  load_path=None,
-  save_path=None,
-  checkpoint_dir=None,
-  **kwargs,
-):
+  network: Any,
+  env: Any,
+  total_timesteps: float,
+  seed: int | None = None,
+  eval_env: Any = None,
+  replay_strategy: str = 'future',
+  policy_save_interval: int = 5,
+  clip_return: bool = True,
+  demo_file: str | None = None,
+  override_params: dict[str, Any] | None = None,
+  load_path: str | None = None,
+  save_path: str | None = None,
+  checkpoint_dir: str | None = None,
+  **kwargs: Any,
+) -> Any:
   """Train an agent.
 
   Args:
@@ -107,19 +109,19 @@ def learn(
 
 def train(
   *,
-  policy,
-  rollout_worker,
-  evaluator,
-  n_epochs,
-  n_test_rollouts,
-  n_cycles,
-  n_batches,
-  policy_save_interval,
-  save_path,
-  demo_file,
-  checkpoint_dir=None,
-  **kwargs,
-):
+  policy: Any,
+  rollout_worker: RolloutWorker,
+  evaluator: RolloutWorker,
+  n_epochs: int,
+  n_test_rollouts: int,
+  n_cycles: int,
+  n_batches: int,
+  policy_save_interval: int,
+  save_path: str | None,
+  demo_file: str | None,
+  checkpoint_dir: str | None = None,
+  **kwargs: Any,
+) -> Any:
   """Alternate between cycles of rollouts with updates, and evaluation.
 
   All ranks have to call it with the same arguments.
@@ -146,13 +148,13 @@ def train(
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   logger.info('Training...')
-  if policy.bc_loss == 1:
+  if policy.settings.bc_loss == 1:
     policy.init_demo_buffer(demo_file)
   comm = mpi.world()
-  state = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
+  state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state.update(checkpoints.restore())
-  saver = PolicySaver(save_path, policy_save_interval, evaluator)
+  saver = PolicySaver(save_path, policy_save_interval, evaluator.save_policy)
   report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
   with report:
     if state['epoch'] >= n_epochs > 0:
@@ -183,8 +185,8 @@ def train(
   return policy
 
 
-def mpi_average(value):
-  """Mean of a number, or of all entries of a list, over all ranks.
+def mpi_average(value: Any) -> np.ndarray:
+  """Return the mean of a number, or of all entries of a list, over all ranks.
 
   Ranks may have lists of different lengths, also empty ones, which count as
   one entry of zero, as do lists of zeros.
@@ -204,19 +206,25 @@ class PolicySaver:
   Args:
     folder: Folder, created if needed; None to write nothing.
     interval: Epochs between two policies that are kept; 0 for none.
-    evaluator: Worker whose policy is saved.
+    save_policy: Function that writes the policy to a path.
     tell: Function of a line for the user.
   """
 
-  def __init__(self, folder, interval, evaluator, tell=logger.info):
-    writes = folder and mpi.world().Get_rank() == 0
-    self._folder = os.path.expanduser(folder) if writes else None
+  def __init__(
+    self,
+    folder: str | None,
+    interval: int,
+    save_policy: Callable[[str], None],
+    tell: Callable[[str], None] = logger.info,
+  ):
+    is_root = mpi.world().Get_rank() == 0
+    self._folder = os.path.expanduser(folder) if folder and is_root else None
     self._interval = interval
-    self._evaluator = evaluator
+    self._save_policy = save_policy
     self._tell = tell
 
-  def save(self, epoch, success_rate, best):
-    """Write what is due after an epoch; returns the best success rate."""
+  def save(self, epoch: int, success_rate: float, best: float) -> float:
+    """Write what is due after an epoch; return the best success rate."""
     # Ties count as better, since the later policy has learned more.
     better = success_rate >= best
     if self._folder and better:
@@ -224,22 +232,26 @@ class PolicySaver:
       self._tell(
         f'New best success rate: {success_rate}. Saving policy to {path} ...'
       )
-      self._evaluator.save_policy(path)
-      self._evaluator.save_policy(
-        os.path.join(self._folder, 'policy_latest.pkl')
-      )
+      self._save_policy(path)
+      self._save_policy(os.path.join(self._folder, 'policy_latest.pkl'))
     due = self._interval > 0 and epoch % self._interval == 0
     if self._folder and due:
       path = os.path.join(self._folder, f'policy_{epoch}.pkl')
       self._tell(f'Saving periodic policy to {path} ...')
-      self._evaluator.save_policy(path)
+      self._save_policy(path)
     return success_rate if better else best
 
 
 def _train_epoch(
-  policy, worker, n_cycles, n_batches, state, report, checkpoints
-):
-  """All cycles of an epoch that are left."""
+  policy: Any,
+  worker: RolloutWorker,
+  n_cycles: int,
+  n_batches: int,
+  state: dict[str, Any],
+  report: reports.Report,
+  checkpoints: Checkpoints,
+) -> None:
+  """Do all cycles of an epoch that are left."""
   if state['cycle'] == 0:
     worker.clear_history()
   report.training(state['epoch'], state['cycle'])
@@ -252,7 +264,7 @@ def _train_epoch(
     _stop_if_requested(mpi.world(), state, checkpoints)
 
 
-def _tell_finished(epochs, n_cycles, worker):
+def _tell_finished(epochs: int, n_cycles: int, worker: RolloutWorker) -> None:
   """Say that a run is finished, and how to go on."""
   steps = (epochs + 1) * n_cycles * worker.T * worker.rollout_batch_size
   logger.info(
@@ -262,7 +274,9 @@ def _tell_finished(epochs, n_cycles, worker):
   )
 
 
-def _stop_if_requested(comm, state, checkpoints):
+def _stop_if_requested(
+  comm: Any, state: dict[str, Any], checkpoints: Checkpoints
+) -> None:
   """Save and stop if the user asked any of the ranks to."""
   requested = stopping.requested()
   if comm.Get_size() > 1:
@@ -272,7 +286,7 @@ def _stop_if_requested(comm, state, checkpoints):
     raise stopping.StopRequested('The user asked to stop.')
 
 
-def check_seeds(comm):
+def check_seeds(comm: Any) -> None:
   """Make sure that ranks explore differently, by one draw of each."""
   local = np.random.uniform(size=(1,))
   root = local.copy()
@@ -281,7 +295,9 @@ def check_seeds(comm):
     assert local[0] != root[0], 'two ranks draw the same random numbers'
 
 
-def _store_or_compare(settings, checkpoint_dir):
+def _store_or_compare(
+  settings: dict[str, Any], checkpoint_dir: str | None
+) -> None:
   """Store the settings of a new run, compare those of one that goes on."""
   folder = logger.get_dir()
   if checkpoint_dir and list_checkpoints(checkpoint_dir):
@@ -290,7 +306,12 @@ def _store_or_compare(settings, checkpoint_dir):
     config.write_params(settings, folder)
 
 
-def _complete_params(params, num_envs, demo_file, kwargs):
+def _complete_params(
+  params: dict[str, Any],
+  num_envs: int,
+  demo_file: str | None,
+  kwargs: dict[str, Any],
+) -> dict[str, Any]:
   """Add what follows from the environment and what was given by name."""
   params = config.prepare_params(params)
   params['rollout_batch_size'] = num_envs
@@ -301,8 +322,8 @@ def _complete_params(params, num_envs, demo_file, kwargs):
   return params
 
 
-def _count_epochs(total_timesteps, steps_per_env, env):
-  """Number of whole epochs; warns if there is none."""
+def _count_epochs(total_timesteps: float, steps_per_env: int, env: Any) -> int:
+  """Return the number of whole epochs; warn if there is none."""
   steps = steps_per_env * env.num_envs
   epochs = int(total_timesteps) // steps
   if not epochs:
@@ -313,8 +334,14 @@ def _count_epochs(total_timesteps, steps_per_env, env):
   return epochs
 
 
-def _make_workers(env, eval_env, policy, dims, params):
-  """Workers that explore and that exploit."""
+def _make_workers(
+  env: Any,
+  eval_env: Any,
+  policy: Any,
+  dims: dict[str, int],
+  params: dict[str, Any],
+) -> tuple[RolloutWorker, RolloutWorker]:
+  """Create workers that explore and that exploit."""
   shared = {
     name: params[name]
     for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
@@ -342,7 +369,7 @@ def _make_workers(env, eval_env, policy, dims, params):
   return rollout_worker, evaluator
 
 
-def _warn_about_single_worker(comm):
+def _warn_about_single_worker(comm: Any) -> None:
   if comm.Get_size() > 1:
     return
   for line in (

@@ -2,6 +2,8 @@
 
 import pickle
 from collections import deque
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -37,21 +39,21 @@ class RolloutWorker:
 
   def __init__(
     self,
-    venv,
-    policy,
-    dims,
-    logger,
-    T,
-    rollout_batch_size=1,
-    exploit=False,
-    use_target_net=False,
-    compute_Q=False,
-    noise_eps=0,
-    random_eps=0,
-    history_len=100,
-    render=False,
-    monitor=False,
-    **kwargs,
+    venv: Any,
+    policy: Any,
+    dims: dict[str, int],
+    logger: Any,
+    T: int,
+    rollout_batch_size: int = 1,
+    exploit: bool = False,
+    use_target_net: bool = False,
+    compute_Q: bool = False,
+    noise_eps: float = 0,
+    random_eps: float = 0,
+    history_len: int = 100,
+    render: bool = False,
+    monitor: bool = False,
+    **kwargs: Any,
   ):
     self.venv = venv
     self.policy = policy
@@ -67,19 +69,19 @@ class RolloutWorker:
     self.info_keys = [
       x.removeprefix('info_') for x in dims if x.startswith('info_')
     ]
-    self.success_history = deque(maxlen=history_len)
-    self.Q_history = deque(maxlen=history_len)
+    self.success_history: deque[float] = deque(maxlen=history_len)
+    self.Q_history: deque[float] = deque(maxlen=history_len)
     self.n_episodes = 0
     self.reset_all_rollouts()
 
-  def reset_all_rollouts(self):
+  def reset_all_rollouts(self) -> None:
     """Begin new episodes in all environments."""
     obs = self.venv.reset()
     self.o = np.array(obs['observation'], np.float32)
     self.ag = np.array(obs['achieved_goal'], np.float32)
     self.g = obs['desired_goal']
 
-  def generate_rollouts(self):
+  def generate_rollouts(self) -> util.Episode:
     """Play one episode in each environment.
 
     As in the original, the last of the T steps is taken but not stored, as
@@ -103,26 +105,25 @@ class RolloutWorker:
     self.n_episodes += self.rollout_batch_size
     return util.convert_episode_to_batch_major(episode)
 
-  def clear_history(self):
+  def clear_history(self) -> None:
     """Begin new statistics."""
     self.success_history.clear()
     self.Q_history.clear()
 
-  def current_success_rate(self):
-    """Mean success of the last rollouts."""
+  def current_success_rate(self) -> float:
+    """Return the mean success of the last rollouts."""
     return _mean(self.success_history)
 
-  def current_mean_Q(self):
-    """Mean value of the last rollouts."""
+  def current_mean_Q(self) -> float:
+    """Return the mean value of the last rollouts."""
     return _mean(self.Q_history)
 
-  def save_policy(self, path):
+  def save_policy(self, path: str) -> None:
     """Pickle the policy, completely or not at all."""
-    with files.atomic_write(path, 'wb') as file_:
-      pickle.dump(self.policy, file_)
+    save_policy(self.policy, path)
 
-  def logs(self, prefix='worker'):
-    """List of names and values of the statistics."""
+  def logs(self, prefix: str = 'worker') -> list[tuple[str, float]]:
+    """Return names and values of the statistics."""
     values = [('success_rate', self.current_success_rate())]
     if self.compute_Q:
       values.append(('mean_Q', self.current_mean_Q()))
@@ -131,26 +132,27 @@ class RolloutWorker:
       prefix += '/'
     return [(prefix + key, value) for key, value in values]
 
-  def state_dict(self):
-    """Counters, statistics and environments, for checkpoints."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return counters and statistics, for checkpoints."""
     return {
       'n_episodes': self.n_episodes,
       'success_history': list(self.success_history),
       'Q_history': list(self.Q_history),
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict[str, Any]) -> None:
     """Undo `state_dict`."""
     self.n_episodes = state['n_episodes']
     self.clear_history()
     self.success_history.extend(state['success_history'])
     self.Q_history.extend(state['Q_history'])
 
-  def _play(self):
+  def _play(self) -> tuple[dict[str, list] | None, list, list]:
     """Step until the end; an episode of None means that NaN appeared."""
-    episode = {key: [] for key in ('o', 'u', 'g', 'ag')}
+    episode: dict[str, list] = {key: [] for key in ('o', 'u', 'g', 'ag')}
     episode.update({f'info_{key}': [] for key in self.info_keys})
-    successes, Qs = [], []
+    successes: list[list[float]] = []
+    Qs: list[np.ndarray] = []
     for _ in range(self.T):
       u = self._act(Qs)
       obs, _, dones, infos = self.venv.step(u)
@@ -175,8 +177,8 @@ class RolloutWorker:
     episode['ag'].append(self.ag.copy())
     return episode, successes, Qs
 
-  def _act(self, Qs):
-    """Actions [environments, size] for the current observations."""
+  def _act(self, Qs: list[np.ndarray]) -> np.ndarray:
+    """Choose actions [environments, size] for the current observations."""
     result = self.policy.get_actions(
       self.o,
       self.ag,
@@ -194,5 +196,11 @@ class RolloutWorker:
     return u.reshape(1, -1) if u.ndim == 1 else u
 
 
-def _mean(values):
-  return np.mean(values) if values else np.nan
+def save_policy(policy: Any, path: str) -> None:
+  """Pickle a policy, completely or not at all."""
+  with files.atomic_write(path, 'wb') as file_:
+    pickle.dump(policy, file_)
+
+
+def _mean(values: Collection[float]) -> Any:
+  return np.mean(list(values)) if values else np.nan

@@ -37,6 +37,7 @@ class Session:
     trust: `references.Trust` in what the tree names; everything unless it was
       stored.
     state: Dict that is kept in checkpoints.
+    shared: Dict of what several parts of the run use; who adds it closes it.
     comm: Communicator of all ranks.
     logger: `Logger`.
     monitor: `Monitor`.
@@ -54,6 +55,7 @@ class Session:
     self._command = f'python -m scripts.main {shlex.join(words)}'
     self.comm = mpi.world()
     self.state = {}
+    self.shared = {}
     self.is_dry_run = self.args.dry_run
     self.is_loading = bool(self.args.load_checkpoint)
     self.is_playing = self.args.play

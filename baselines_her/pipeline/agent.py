@@ -1,12 +1,17 @@
 """DDPG with hindsight as an agent of the pipeline."""
 
+import functools
+from typing import Any
+
 import numpy as np
 
+from agents.pipeline import session as session_lib
 from agents.pipeline.agent import AgentBase
 from agents.run import errors
 from agents.run import references
 from baselines_her import config
 from baselines_her import her
+from baselines_her import rollout
 from baselines_her.pipeline import memory as memory_lib
 
 
@@ -27,7 +32,6 @@ class HERAgent(AgentBase):
 
   Attributes:
     policy: The `DDPG` agent.
-    explorers: Dict from mode to `HERExplorer`, which add themselves.
 
   Raises:
     UsageError: If a setting is unknown, or the demonstrations are unreadable.
@@ -35,15 +39,15 @@ class HERAgent(AgentBase):
 
   def __init__(
     self,
-    session,
-    memory,
-    name='agent',
+    session: session_lib.Session,
+    memory: dict[str, memory_lib.HERMemory],
+    name: str = 'agent',
     *,
-    env,
-    settings,
-    clip_return=True,
-    policy_save_interval=5,
-    demo_file=None,
+    env: dict[str, Any],
+    settings: dict[str, Any],
+    clip_return: bool = True,
+    policy_save_interval: int = 5,
+    demo_file: str | None = None,
   ):
     super().__init__(session, memory, name)
     memory_lib.check_names(session, env, settings)
@@ -60,7 +64,7 @@ class HERAgent(AgentBase):
     self._interval = policy_save_interval
     self._epoch = 0
     self._best = -1.0
-    self.explorers = {}
+    self._success_rate = np.nan
     self.policy = config.configure_ddpg(
       env['dims'],
       params,
@@ -69,15 +73,20 @@ class HERAgent(AgentBase):
     )
     if self.policy.sess is not session.tf_session():
       raise errors.UsageError(
-        f'The scope {self.policy.scope!r} is taken by another agent, so that '
-        f'{name!r} would not be saved; give it another one in its settings.'
+        f'The scope {self.policy.settings.scope!r} is taken by another agent, '
+        f'so that {name!r} would not be saved; give it another one in its '
+        'settings.'
       )
     if demo_file and not session.is_playing:
       self.policy.init_demo_buffer(demo_file)
 
   def action_generator(
-    self, observations, hidden_state, masks, deterministic=False
-  ):
+    self,
+    observations: dict[str, np.ndarray],
+    hidden_state: np.ndarray,
+    masks: np.ndarray,
+    deterministic: bool = False,
+  ) -> dict[str, Any]:
     """Choose actions; observations are those of goal environments.
 
     Args:
@@ -91,11 +100,12 @@ class HERAgent(AgentBase):
       Dict of `actions` [workers, size], `hidden_state`, and `artifacts` with
       the values `Q` [workers, 1].
     """
-    keys = ('observation', 'achieved_goal', 'desired_goal')
     noise = dict.fromkeys(self._noise, 0.0) if deterministic else self._noise
     with self.session.profiler('graph'):
       actions, Q = self.policy.get_actions(
-        *(observations[key] for key in keys),
+        observations['observation'],
+        observations['achieved_goal'],
+        observations['desired_goal'],
         use_target_net=deterministic and self._test_with_polyak,
         compute_Q=True,
         **noise,
@@ -108,8 +118,8 @@ class HERAgent(AgentBase):
       'artifacts': {'Q': Q},
     }
 
-  def random_action_generator(self, num_workers):
-    limit = self.policy.max_u
+  def random_action_generator(self, num_workers: int) -> dict[str, Any]:
+    limit = self.policy.settings.max_u
     shape = (num_workers, self.policy.dimu)
     return {
       'actions': np.random.uniform(-limit, limit, shape),
@@ -117,15 +127,15 @@ class HERAgent(AgentBase):
       'artifacts': {},
     }
 
-  def step(self):
+  def step(self) -> dict[str, float]:
     loss, values = self.policy.train()
     return {'loss_critic': float(loss), 'q': float(np.mean(values))}
 
-  def update(self):
+  def update(self) -> None:
     """Learn from the episodes stored last, then from all of them."""
     profiler, policy = self.session.profiler, self.policy
     with profiler('graph'):
-      policy.update_stats(self.memory['train'].last_chunk())
+      policy.update_stats(self.memory['train'].last_episodes)
     # Many steps in one run of the graph, with the numbers of `step`.
     with profiler('sample'):
       batches = policy.sample_batches(self._n_batches)
@@ -135,31 +145,31 @@ class HERAgent(AgentBase):
     for loss in losses:
       self.session.monitor('/update/loss_critic', loss)
 
-  def epoch_done(self):
-    """Keep the policy if it is good; compare the ranks; begin new statistics.
+  def report_test(self, success_rate: float) -> None:
+    """Note the result of a test, which says how good the policy is."""
+    self._success_rate = success_rate
+
+  def epoch_done(self) -> None:
+    """Keep the policy if it is good, and compare the ranks.
 
     Success counts for the best policy only in epochs with a test.
     """
-    tester = self.explorers.get('test') or self.explorers['train']
-    tested = 'test' in self.explorers
-    rate = tester.worker.current_success_rate() if tested else np.nan
     for name, value in self.policy.logs():
       self.session.monitor(f'/{name}', value)
     saver = her.PolicySaver(
       self.session.folder('policies'),
       self._interval,
-      tester.worker,
+      functools.partial(rollout.save_policy, self.policy),
       self.session.logger.info,
     )
-    rate = float(her.mpi_average(rate))
+    rate = float(her.mpi_average(self._success_rate))
+    self._success_rate = np.nan
     self._best = saver.save(self._epoch, rate, self._best)
     her.check_seeds(self.session.comm)
     self.policy.check_synced()
     self._epoch += 1
-    for explorer in self.explorers.values():
-      explorer.worker.clear_history()
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     optimisers = self.policy.Q_adam, self.policy.pi_adam
     return {
       'adam': [x.get_slots() for x in optimisers],
@@ -167,7 +177,7 @@ class HERAgent(AgentBase):
       'best_success_rate': self._best,
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict[str, Any]) -> None:
     optimisers = self.policy.Q_adam, self.policy.pi_adam
     for optimiser, slots in zip(optimisers, state['adam']):
       optimiser.set_slots(slots)

@@ -1,19 +1,26 @@
 """Rollouts of whole episodes as an explorer of the pipeline."""
 
+from typing import Any
+
 import numpy as np
 
+from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
+from agents.pipeline.profiler import Profiler
 from baselines_her import config
 from baselines_her import envs
 from baselines_her import play
 from baselines_her import vec_env
 from baselines_her import video_recorder
-from baselines_her.pipeline import chunks
 from baselines_her.pipeline import memory
+from baselines_her.pipeline.agent import HERAgent
 from baselines_her.rollout import RolloutWorker
+from baselines_her.util import Episode
 
 # What is shown begins elsewhere than what was trained on.
 _EVAL_SEED = 101
+# Key of the environments that training and tests share.
+_SHARED = 'environments of HER'
 
 
 class HERExplorer(ExplorerBase):
@@ -38,32 +45,40 @@ class HERExplorer(ExplorerBase):
   """
 
   def __init__(
-    self, session, agents, mode='train', *, env, settings, n_rollouts=1
+    self,
+    session: session_lib.Session,
+    agents: dict[str, HERAgent],
+    mode: str = 'train',
+    *,
+    env: dict[str, Any],
+    settings: dict[str, Any],
+    n_rollouts: int = 1,
   ):
     super().__init__(session, agents, mode, win_size=-1)
     memory.check_names(session, env, settings)
-    ((self._name, self._agent),) = agents.items()
+    (self._agent,) = agents.values()
     self._n_rollouts = n_rollouts
     self._render = self._choose_render()
     num_envs = 1 if mode == 'eval' else settings['rollout_batch_size']
-    # Explorers may be made in any order.
-    other = {'train': 'test', 'test': 'train'}.get(mode)
-    shared = self._agent.explorers.get(other)
-    self._owns_venv = shared is None
-    self.venv = shared.venv if shared else self._make_venv(env, num_envs)
+    # Training and tests share theirs, whichever explorer is made first.
+    shared = {} if mode == 'eval' else session.shared
+    self._owns_venv = _SHARED not in shared
+    if self._owns_venv:
+      shared[_SHARED] = self._make_venv(env, num_envs)
+    self.venv = shared[_SHARED]
     self.worker = self._make_worker(env, settings, num_envs)
     # Not before now, as the worker resets what it is given.
     recorded = self._render == 'rgb_array'
     self._recorder = self._make_recorder() if recorded else None
     self.worker.venv = _TimedVenv(self._recorder or self.venv, session.profiler)
-    self._agent.explorers[mode] = self
 
-  def update(self):
+  def update(self) -> Episode:
     """Play episodes.
 
     Returns:
-      Chunk of the last rollout, one episode per environment; see
-      `chunks.from_episode`.
+      Episodes of the last rollout, one per environment; see
+      `RolloutWorker.generate_rollouts`. There are no rewards, as those of
+      hindsight are computed when transitions are sampled.
     """
     worker, monitor = self.worker, self.session.monitor
     for _ in range(self._n_rollouts):
@@ -73,32 +88,34 @@ class HERExplorer(ExplorerBase):
       monitor(f'/success/{self.mode}', worker.success_history[-1])
       if worker.compute_Q:
         monitor(f'/q/{self.mode}', worker.Q_history[-1])
-    with self.session.profiler('poststep'):
-      if self._recorder:
+    if self._recorder:
+      with self.session.profiler('poststep'):
         self._recorder.finish()
-      return chunks.from_episode(episode, self._name)
+    if self.mode == 'test':
+      self._agent.report_test(worker.current_success_rate())
+    return episode
 
-  def reset(self):
+  def reset(self) -> None:
     """Begin new statistics; every rollout begins new episodes anyway."""
     self.worker.clear_history()
 
-  def close(self):
+  def close(self) -> None:
     if self._owns_venv:
       self.venv.close()
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     state = {**super().state_dict(), 'worker': self.worker.state_dict()}
     if self.mode == 'train':
       state['envs'] = self.venv.get_states()
     return state
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict[str, Any]) -> None:
     super().load_state_dict(state)
     self.worker.load_state_dict(state['worker'])
     if self.mode == 'train':
       self.venv.set_states(state['envs'])
 
-  def _make_venv(self, env, num_envs):
+  def _make_venv(self, env: dict[str, Any], num_envs: int) -> vec_env.VecEnv:
     name, seed = env['name'], env['seed']
     if envs.resolve(name) != name:
       self.session.logger.warn(
@@ -115,15 +132,17 @@ class HERExplorer(ExplorerBase):
       folder=self.session.folder('monitor'),
     )
 
-  def _choose_render(self):
-    """Mode to render in: to a window, to a video, or not at all."""
+  def _choose_render(self) -> str | None:
+    """Choose a mode to render in: to a window, to a video, or not at all."""
     if self.mode != 'eval':
       return None
     if self.session.comm.Get_rank() == 0 and play.has_display():
       return 'human'
     return 'rgb_array' if self.session.path else None
 
-  def _make_worker(self, env, settings, num_envs):
+  def _make_worker(
+    self, env: dict[str, Any], settings: dict[str, Any], num_envs: int
+  ) -> RolloutWorker:
     exploits = self.mode != 'train'
     settings = {**config.DEFAULT_PARAMS, **settings}
     return _TimedWorker(
@@ -141,8 +160,8 @@ class HERExplorer(ExplorerBase):
       random_eps=settings['random_eps'],
     )
 
-  def _make_recorder(self):
-    """Environments of which a video is made from each reset to `finish`."""
+  def _make_recorder(self) -> video_recorder.VecVideoRecorder:
+    """Make a video of the environments from each reset to `finish`."""
     return video_recorder.VecVideoRecorder(
       self.venv, self.session.folder('videos'), lambda step: True, np.inf
     )
@@ -157,11 +176,11 @@ class _TimedWorker(RolloutWorker):
     **kwargs: Arguments of `RolloutWorker`.
   """
 
-  def __init__(self, profiler, *args, **kwargs):
+  def __init__(self, profiler: Profiler, *args: Any, **kwargs: Any):
     self._profiler = profiler
     super().__init__(*args, **kwargs)
 
-  def _act(self, Qs):
+  def _act(self, Qs: list[np.ndarray]) -> np.ndarray:
     with self._profiler('prestep'), self._profiler('graph'):
       return super()._act(Qs)
 
@@ -174,14 +193,16 @@ class _TimedVenv:
     profiler: `Profiler`.
   """
 
-  def __init__(self, venv, profiler):
+  def __init__(self, venv: Any, profiler: Profiler):
     self._venv = venv
     self._profiler = profiler
 
-  def step(self, actions):
+  def step(self, actions: np.ndarray) -> tuple:
+    """Step all environments."""
     with self._profiler('envstep'):
       return self._venv.step(actions)
 
-  def reset(self):
+  def reset(self) -> dict[str, np.ndarray]:
+    """Reset all environments."""
     with self._profiler('envstep'):
       return self._venv.reset()

@@ -1,13 +1,16 @@
 """Replay of whole episodes as a memory of the pipeline."""
 
+from typing import Any
+
 import numpy as np
 
+from agents.pipeline import session as session_lib
 from agents.pipeline.memory import MemoryBase
 from agents.run import errors
 from agents.run import references
 from baselines_her import config
 from baselines_her import replay_buffer
-from baselines_her.pipeline import chunks
+from baselines_her.util import Episode
 
 
 class HERMemory(MemoryBase):
@@ -21,13 +24,22 @@ class HERMemory(MemoryBase):
 
   Attributes:
     buffer: The `ReplayBuffer`.
+    last_episodes: Episodes that were stored last, arrays [episodes, time,
+      size].
     make_env: Maker of the environment that computes rewards.
 
   Raises:
     UsageError: If a setting is unknown.
   """
 
-  def __init__(self, session, mode='train', *, env, settings):
+  def __init__(
+    self,
+    session: session_lib.Session,
+    mode: str = 'train',
+    *,
+    env: dict[str, Any],
+    settings: dict[str, Any],
+  ):
     super().__init__(session, mode)
     check_names(session, env, settings)
     params = prepare_params(env, settings)
@@ -39,18 +51,15 @@ class HERMemory(MemoryBase):
       params['rollout_batch_size'],
       config.configure_her(params),
     )
-    self._last = None
+    self.last_episodes: Episode = {}
 
-  def store(self, chunk):
-    self._last = chunks.to_episode(chunk)
-    self.buffer.store_episode(self._last)
+  def store(self, chunk: Episode) -> None:
+    """Store the episodes of `HERExplorer.update`."""
+    self.last_episodes = chunk
+    self.buffer.store_episode(chunk)
 
-  def last_chunk(self):
-    """Episodes stored last, dict of arrays [episodes, time, size]."""
-    return dict(self._last)
-
-  def get_buffer(self):
-    """Dict from `o`, `ag`, `g`, `u`, `info_*` to read-only arrays.
+  def get_buffer(self) -> Episode:
+    """Return a dict from `o`, `ag`, `g`, `u`, `info_*` to read-only arrays.
 
     They are shaped [capacity, time, size], with one more time step for `o`
     and `ag` than for the others.
@@ -61,20 +70,20 @@ class HERMemory(MemoryBase):
     return views
 
   @property
-  def length(self):
+  def length(self) -> int:
     """Number of episodes held."""
     return self.buffer.current_size
 
   @property
-  def full(self):
+  def full(self) -> bool:
     return self.buffer.full
 
-  def get_index_valid_elements(self):
-    """Indices of the episodes held."""
+  def get_index_valid_elements(self) -> np.ndarray:
+    """Return the indices of the episodes held."""
     return np.arange(self.length)
 
-  def get_index_move_n_steps(self, index, n):
-    """Indices of time steps within an episode; there are none beyond it."""
+  def get_index_move_n_steps(self, index: np.ndarray, n: int) -> np.ndarray:
+    """Return indices of later time steps, all within an episode."""
     moved = np.asarray(index) + n
     last = self.buffer.T - 1
     if np.any(moved > last) or np.any(moved < 0):
@@ -83,13 +92,13 @@ class HERMemory(MemoryBase):
       )
     return moved
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     return {
       'length': self.length,
       'n_transitions_stored': self.buffer.get_transitions_stored(),
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict[str, Any]) -> None:
     if state['length'] > self.buffer.size:
       raise errors.UsageError(
         f'The stored memory has {state["length"]} episodes, this one has room '
@@ -98,17 +107,19 @@ class HERMemory(MemoryBase):
     self.buffer.clear_buffer()
     self.buffer.n_transitions_stored = int(state['n_transitions_stored'])
 
-  def get_snapshot(self):
+  def get_snapshot(self) -> Episode:
     content = self.buffer.state_dict()
     content.pop('n_transitions_stored')
     return content
 
-  def set_snapshot(self, snapshot):
+  def set_snapshot(self, snapshot: Episode) -> None:
     stored = self.buffer.get_transitions_stored()
     self.buffer.load_state_dict({**snapshot, 'n_transitions_stored': stored})
 
 
-def check_names(session, env, settings):
+def check_names(
+  session: session_lib.Session, env: dict[str, Any], settings: dict[str, Any]
+) -> None:
   """Make sure that the module of an environment and the network are trusted.
 
   Args:
@@ -124,8 +135,10 @@ def check_names(session, env, settings):
     references.resolve(settings['network_class'], session.trust)
 
 
-def prepare_params(env, settings, **kwargs):
-  """All settings, with those that follow from the environment.
+def prepare_params(
+  env: dict[str, Any], settings: dict[str, Any], **kwargs: Any
+) -> dict[str, Any]:
+  """Return all settings, with those that follow from the environment.
 
   Args:
     env: Dict with the `name` of the environment.

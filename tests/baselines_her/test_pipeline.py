@@ -15,7 +15,6 @@ from baselines_her import her
 from baselines_her import logger
 from baselines_her import vec_env
 from baselines_her.params import common
-from baselines_her.pipeline import chunks
 from tests.baselines_her import toy
 
 STEPS = 10
@@ -253,29 +252,24 @@ def started(tmp_path):
   session.finalize()
 
 
-def test_chunks(started):
-  """The table of keys, and back without loss."""
-  chunk = started.explorer['train'].update()
-  shapes = {key: value.shape for key, value in chunk.items()}
+def test_episodes(started):
+  """They pass from the worker to replay and normalizers as they are."""
+  episodes = started.explorer['train'].update()
+  shapes = {key: value.shape for key, value in episodes.items()}
   assert shapes == {
-    '/observations/observation': (3, STEPS, 4),
-    '/observations/achieved_goal': (3, STEPS, 2),
-    '/observations/desired_goal': (3, STEPS, 2),
-    '/agents/agent/actions': (3, STEPS, 2),
-    '/infos/is_success': (3, STEPS, 1),
-    '/masks': (3, STEPS, 1),
+    'o': (3, STEPS, 4),
+    'ag': (3, STEPS, 2),
+    'g': (3, STEPS - 1, 2),
+    'u': (3, STEPS - 1, 2),
+    'info_is_success': (3, STEPS - 1, 1),
   }
-  goals = chunk['/observations/desired_goal']
-  np.testing.assert_array_equal(goals[:, -1], goals[:, -2])
-  assert not chunk['/agents/agent/actions'][:, -1].any()
-  assert not chunk['/infos/is_success'][:, -1].any()
-  assert not chunk['/masks'][:, 0].any() and chunk['/masks'][:, 1:].all()
-  episode = chunks.to_episode(chunk)
-  assert episode['u'].shape == (3, STEPS - 1, 2)
-  again = chunks.from_episode(episode, 'agent')
-  for key, value in chunk.items():
-    np.testing.assert_array_equal(again[key], value)
-    assert again[key].dtype == value.dtype
+  memory = started.memory['train']
+  memory.store(episodes)
+  for key, value in episodes.items():
+    assert memory.last_episodes[key] is value
+    np.testing.assert_array_equal(memory.buffer.buffers[key][:3], value)
+  started.agents['agent'].policy.update_stats(memory.last_episodes)
+  assert set(episodes) == set(shapes)
 
 
 def test_counters(started):
@@ -309,7 +303,7 @@ def test_memory(started):
   with pytest.raises(ValueError, match='read-only'):
     memory.get_buffer()['u'][0] = 0
   np.testing.assert_array_equal(
-    memory.get_buffer()['u'][3:6], memory.last_chunk()['u']
+    memory.get_buffer()['u'][3:6], memory.last_episodes['u']
   )
   other = type(memory)(
     memory.session, env=started.params['env'], settings={'buffer_size': 200}
@@ -348,7 +342,7 @@ def test_agent(started):
   uniform = agent.random_action_generator(5)['actions']
   assert uniform.shape == (5, 2) and np.abs(uniform).max() <= 1
   started.memory['train'].store(started.explorer['train'].update())
-  agent.policy.update_stats(started.memory['train'].last_chunk())
+  agent.policy.update_stats(started.memory['train'].last_episodes)
   losses = agent.step()
   assert losses['loss_critic'] > 0 and agent.policy.Q_adam.t == 1
 
