@@ -4,6 +4,9 @@ import copy
 import json
 import os
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +15,13 @@ from agents.run import files
 from baselines_her import envs
 from baselines_her import logger
 
+if TYPE_CHECKING:
+  from baselines_her.ddpg import DDPG
+  from baselines_her.her_sampler import HindsightSampler
+  from baselines_her.replay_buffer import ReplayBuffer
+
 # Settings for all environments. Published runs used 19 workers of 2 episodes.
-DEFAULT_PARAMS = {
+DEFAULT_PARAMS: dict[str, Any] = {
   # environment
   'max_u': 1.0,  # largest magnitude of actions
   # networks
@@ -54,7 +62,7 @@ DEFAULT_PARAMS = {
 }
 
 # Settings for single environments, by their names without version.
-DEFAULT_ENV_PARAMS = {
+DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {
   'FetchReach': {'n_cycles': 10},
 }
 
@@ -91,11 +99,15 @@ _KEPT_ARGUMENTS = {
 _MAY_CHANGE = ('policy_save_interval',)
 
 # One more environment per maker, to ask for sizes and rewards.
-_asked = weakref.WeakKeyDictionary()
+_asked: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def define_params(env_name, replay_strategy, override_params):
-  """Settings of a run, before those that follow from the environment.
+def define_params(
+  env_name: str,
+  replay_strategy: str,
+  override_params: dict[str, Any] | None,
+) -> dict[str, Any]:
+  """Define the settings of a run, before those that the environment decides.
 
   Args:
     env_name: Id of the environment as the user gave it.
@@ -116,10 +128,10 @@ def define_params(env_name, replay_strategy, override_params):
 def run_settings(
   env_name: str,
   replay_strategy: str = DEFAULT_PARAMS['replay_strategy'],
-  override_params: dict | None = None,
-  **arguments,
-) -> dict:
-  """All that a run keeps when it is continued.
+  override_params: dict[str, Any] | None = None,
+  **arguments: Any,
+) -> dict[str, Any]:
+  """Return all that a run keeps when it is continued.
 
   Args:
     env_name: Id of the environment as the user gave it.
@@ -186,14 +198,14 @@ def check_params(params: dict, folder: str) -> None:
     )
 
 
-def cached_make_env(make_env):
-  """Environment of a maker, made once; never seeded, never trained in."""
+def cached_make_env(make_env: Callable[[], Any]) -> Any:
+  """Make an environment once; it is never seeded, never trained in."""
   if make_env not in _asked:
     _asked[make_env] = make_env()
   return _asked[make_env]
 
 
-def prepare_params(kwargs):
+def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
   """Add `make_env`, `T`, `gamma` and `ddpg_params` to the settings.
 
   Settings of the agent move to `ddpg_params` and to a name with underscore,
@@ -208,7 +220,7 @@ def prepare_params(kwargs):
   """
   env_name = kwargs['env_name']
 
-  def make_env(subrank=None):
+  def make_env(subrank: int | None = None) -> Any:
     return envs.make(env_name)
 
   make_env = kwargs.setdefault('make_env', make_env)
@@ -225,14 +237,14 @@ def prepare_params(kwargs):
   return kwargs
 
 
-def log_params(params):
-  """One line of the log per setting."""
+def log_params(params: dict[str, Any]) -> None:
+  """Log one line per setting."""
   for key in sorted(params):
     logger.info(f'{key}: {params[key]}')
 
 
-def configure_dims(params):
-  """Sizes of observation `o`, action `u`, goal `g` and of `info_*`."""
+def configure_dims(params: dict[str, Any]) -> dict[str, int]:
+  """Return sizes of observation `o`, action `u`, goal `g` and of `info_*`."""
   env = cached_make_env(params['make_env'])
   env.reset()
   obs, _, _, info = env.step(env.action_space.sample())
@@ -246,13 +258,15 @@ def configure_dims(params):
   return dims
 
 
-def configure_her(params):
-  """Function that samples hindsight transitions with the task's rewards."""
+def configure_her(params: dict[str, Any]) -> 'HindsightSampler':
+  """Return a sampler of hindsight transitions with the task's rewards."""
   from baselines_her import her_sampler
 
   env = cached_make_env(params['make_env'])
 
-  def reward_fun(ag_2, g, info):
+  def reward_fun(
+    ag_2: np.ndarray, g: np.ndarray, info: dict[str, np.ndarray]
+  ) -> np.ndarray:
     return env.compute_reward(ag_2, g, info)
 
   for name in ('replay_strategy', 'replay_k'):
@@ -262,14 +276,14 @@ def configure_her(params):
   )
 
 
-def simple_goal_subtract(a, b):
-  """Difference of two goals of the same shape."""
+def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+  """Return the difference of two goals of the same shape."""
   assert a.shape == b.shape, (a.shape, b.shape)
   return a - b
 
 
 def return_limit(gamma: float, clip_return: bool) -> float:
-  """Largest magnitude of returns when rewards are between -1 and 0.
+  """Return the largest magnitude of returns when rewards are between -1 and 0.
 
   Args:
     gamma: Discount factor.
@@ -281,7 +295,7 @@ def return_limit(gamma: float, clip_return: bool) -> float:
   if not clip_return:
     return np.inf
   if gamma == 1:
-    # The original divides by zero. Not to clip is for the user to say.
+    # The original divides by zero. Only the user can decide not to clip.
     raise errors.UsageError(
       'Setting --gamma is 1, for which returns have no limit to clip them at; '
       'add --clip_return=0 or give less than 1.'
@@ -290,9 +304,14 @@ def return_limit(gamma: float, clip_return: bool) -> float:
 
 
 def configure_ddpg(
-  dims, params, reuse=False, use_mpi=True, clip_return=True, buffer=None
-):
-  """Agent from the sizes and the prepared settings.
+  dims: dict[str, int],
+  params: dict[str, Any],
+  reuse: bool = False,
+  use_mpi: bool = True,
+  clip_return: bool = True,
+  buffer: 'ReplayBuffer | None' = None,
+) -> 'DDPG':
+  """Create an agent from the sizes and the prepared settings.
 
   Args:
     dims: Dict of `configure_dims`.
@@ -339,8 +358,8 @@ def configure_ddpg(
   )
 
 
-def _find_change(before, now):
-  """First difference of two dicts in words, None if there is none."""
+def _find_change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+  """Return the first difference of two dicts in words, None without."""
   for key in sorted({*before, *now}):
     old, new = before.get(key), now.get(key)
     if old == new:

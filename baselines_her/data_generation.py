@@ -8,6 +8,7 @@ Example:
 import argparse
 import os
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +30,12 @@ class Controller:
   object while it closes, then to the goal, and stays there.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._stage = 0
-    self._last_error = None
+    self._last_error: np.ndarray | None = None
 
-  def act(self, obs):
-    """Action [4] for a dict of observations of the environment."""
+  def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the action [4] for a dict of observations of the environment."""
     grip_to_object = obs['observation'][6:9]
     object_to_goal = obs['desired_goal'] - obs['observation'][3:6]
     above = grip_to_object + [0, 0, 0.03]
@@ -55,8 +56,8 @@ class Controller:
     return np.array([0, 0, 0, _CLOSE])
 
 
-def record_episode(env):
-  """One episode of the controller.
+def record_episode(env: Any) -> tuple[list, list, list]:
+  """Play one episode with the controller.
 
   Args:
     env: Environment of `baselines_her.envs`.
@@ -77,7 +78,7 @@ def record_episode(env):
   return obs, acs, infos
 
 
-def main(args):
+def main(args: argparse.Namespace) -> None:
   """Record and store all episodes.
 
   Args:
@@ -101,7 +102,7 @@ def main(args):
   print(f'Wrote {args.out}; {rate:.0%} of the episodes end in success.')
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m baselines_her.data_generation',
@@ -120,10 +121,10 @@ def parse_args(argv=None):
   return args
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
 
-  def work():
+  def work() -> None:
     args = parse_args(argv)
     with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
       main(args)
@@ -131,7 +132,7 @@ def run(argv=None):
   return entry.run(work)
 
 
-def _check_writable(path):
+def _check_writable(path: str) -> None:
   if not path.endswith('.npz'):
     raise errors.UsageError(
       f'Flag --out is {path!r}; give a name that ends in .npz.'

@@ -67,7 +67,7 @@ class DDPG:
     )
     self._frozen: dict[bool, Callable[..., list] | None] = {}
     self._updates = 0
-    taken = self._scope_variables(tf.get_default_graph())
+    taken = bool(self._scope_variables(tf.get_default_graph()))
     with tf_util.own_graph(taken and not reuse):
       self.sess = tf_util.get_session()
       with tf.variable_scope(self.settings.scope, reuse=reuse or None):

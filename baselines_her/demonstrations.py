@@ -8,17 +8,21 @@ run any program, so it must be trusted.
 """
 
 import os
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from agents.run import errors
 from agents.run import files
+from baselines_her.util import Episode
 
 KEYS = {'o': 'observation', 'ag': 'achieved_goal', 'g': 'desired_goal'}
 
 
-def read(path):
-  """Arrays of a file.
+def read(path: str) -> dict[str, np.ndarray]:
+  """Return the arrays of a file.
 
   The dictionaries need pickle, so only open files that you trust.
 
@@ -49,7 +53,7 @@ def read(path):
   return data
 
 
-def check(path, num_demo, T):
+def check(path: str, num_demo: int, T: int) -> dict[str, np.ndarray]:
   """Make sure that a file has enough demonstrations of enough steps.
 
   Args:
@@ -78,7 +82,9 @@ def check(path, num_demo, T):
   return data
 
 
-def load(path, num_demo, T, input_dims):
+def load(
+  path: str, num_demo: int, T: int, input_dims: dict[str, int]
+) -> Iterator[Episode]:
   """Yield demonstrations as episode batches of one.
 
   Args:
@@ -112,7 +118,12 @@ def load(path, num_demo, T, input_dims):
     yield episode
 
 
-def save(path, obs, acs, info):
+def save(
+  path: str,
+  obs: Sequence[Sequence[dict[str, np.ndarray]]],
+  acs: Sequence[Sequence[np.ndarray]],
+  info: Sequence[Sequence[dict[str, Any]]],
+) -> None:
   """Write demonstrations.
 
   Args:
@@ -130,7 +141,9 @@ def save(path, obs, acs, info):
     )
 
 
-def _check_sizes(path, episode, input_dims):
+def _check_sizes(
+  path: str, episode: Episode, input_dims: dict[str, int]
+) -> None:
   dims = dict(input_dims, ag=input_dims['g'])
   for key, values in episode.items():
     if values.shape[-1] != dims[key]:

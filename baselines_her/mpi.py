@@ -1,10 +1,18 @@
 """Averages and Adam over all ranks; of one process where there is no MPI."""
 
 import functools
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from agents.run import mpi
+
+if TYPE_CHECKING:
+  from agents.tools.tf1 import tf
 
 # How often the ranks compare their weights, in updates.
 CHECK_EVERY = 100
@@ -13,8 +21,10 @@ CHECK_EVERY = 100
 SLOTS = 'baselines_her_adam'
 
 
-def mpi_mean(x, axis=0, comm=None, keepdims=False):
-  """Mean over one axis and all ranks, every element counting the same.
+def mpi_mean(
+  x: Any, axis: int = 0, comm: Any = None, keepdims: bool = False
+) -> tuple[np.ndarray, int]:
+  """Return the mean over one axis and all ranks; all elements count the same.
 
   Args:
     x: Array; ranks may differ in the length of the axis.
@@ -35,8 +45,10 @@ def mpi_mean(x, axis=0, comm=None, keepdims=False):
   return (total[:-1] / total[-1]).reshape(sums.shape), int(total[-1])
 
 
-def mpi_moments(x, axis=0, comm=None, keepdims=False):
-  """Mean, population standard deviation and count over all ranks.
+def mpi_moments(
+  x: Any, axis: int = 0, comm: Any = None, keepdims: bool = False
+) -> tuple[np.ndarray, np.ndarray, int]:
+  """Return mean, population standard deviation and count over all ranks.
 
   Two passes, so that large means lose no digits. Arguments as `mpi_mean`.
   """
@@ -69,14 +81,14 @@ class MpiAdam:
 
   def __init__(
     self,
-    var_list,
+    var_list: 'Iterable[tf.Variable]',
     *,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-8,
-    scale_grad_by_procs=True,
-    comm=None,
-    sess=None,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    scale_grad_by_procs: bool = True,
+    comm: Any = None,
+    sess: 'tf.Session | None' = None,
   ):
     from agents.tools.tf1 import tf
     from baselines_her import tf_util
@@ -110,22 +122,24 @@ class MpiAdam:
     self._sess.run([x.initializer for x in self._slots])
 
   @property
-  def t(self):
+  def t(self) -> int:
     """Number of updates so far."""
     return int(self._sess.run(self._t))
 
   @property
-  def m(self):
+  def m(self) -> np.ndarray:
     """First moment as one vector."""
     return self._get['m']() / np.float32(self._m_factor)
 
   @property
-  def v(self):
+  def v(self) -> np.ndarray:
     """Second moment as one vector."""
     return self._get['v']() / np.float32(self._v_factor)
 
-  def define_update(self, gradients, stepsize):
-    """Operation that sums gradients over the ranks and applies them.
+  def define_update(
+    self, gradients: 'Sequence[tf.Tensor]', stepsize: 'float | tf.Tensor'
+  ) -> 'tf.Operation':
+    """Define an operation that sums gradients over ranks and applies them.
 
     All ranks have to execute it, in the same order as other communication.
 
@@ -163,7 +177,7 @@ class MpiAdam:
       ]
     )
 
-  def update(self, localg, stepsize):
+  def update(self, localg: np.ndarray, stepsize: float) -> None:
     """Update the variables.
 
     Args:
@@ -174,13 +188,13 @@ class MpiAdam:
       self.check_synced()
     self._host_update(localg, stepsize)
 
-  def sync(self):
+  def sync(self) -> None:
     """Give all ranks the variables of the first one."""
     theta = self._get['theta']()
     self.comm.Bcast(theta, root=0)
     self._set(theta)
 
-  def check_synced(self):
+  def check_synced(self) -> None:
     """Assert that all ranks have the variables of the first one."""
     if self.comm.Get_size() == 1:
       return
@@ -192,17 +206,17 @@ class MpiAdam:
       f'largest difference is {np.abs(theta - root).max()}'
     )
 
-  def get_slots(self):
-    """Moments and number of updates as a list of arrays, for checkpoints."""
+  def get_slots(self) -> list[np.ndarray]:
+    """Return moments and number of updates, for checkpoints."""
     return self._sess.run(self._slots)
 
-  def set_slots(self, values):
+  def set_slots(self, values: Sequence[np.ndarray]) -> None:
     """Undo `get_slots`."""
     for slot, value in zip(self._slots, values):
       slot.load(value, self._sess)
 
   @functools.cached_property
-  def _host_update(self):
+  def _host_update(self) -> Callable[..., Any]:
     from agents.tools.tf1 import tf
     from baselines_her import tf_util
 
@@ -216,7 +230,7 @@ class MpiAdam:
       update = self.define_update(gradients, feeds[1])
     return tf_util.make_function(update, feeds, self._sess)
 
-  def _combine(self, gradients):
+  def _combine(self, gradients: 'Sequence[tf.Tensor]') -> 'Sequence[tf.Tensor]':
     if self.comm.Get_size() == 1:
       return gradients
     from agents.run import mpi_ops
@@ -231,7 +245,7 @@ class MpiAdam:
     return tf_util.split_flat(total, self.var_list)
 
 
-def _slot(value, name):
+def _slot(value: 'tf.Tensor', name: str) -> 'tf.Variable':
   from agents.tools.tf1 import tf
 
   return tf.Variable(

@@ -13,6 +13,7 @@ import itertools
 import os
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,13 @@ _EPISODES_IN_FILE = 5
 
 
 def show(
-  model,
-  env_id,
-  episodes=None,
-  seed=None,
-  filename='play.mp4',
-  time_limit=None,
-):
+  model: Any,
+  env_id: str,
+  episodes: int | None = None,
+  seed: int | None = None,
+  filename: str = 'play.mp4',
+  time_limit: int | None = None,
+) -> None:
   """Play with a model in a window or, without display, to a video.
 
   Prints the return of each episode.
@@ -67,8 +68,14 @@ def show(
     _finish(env, window)
 
 
-def make_viewed_env(env_id, seed, window, filename, time_limit=None):
-  """Environment in a process of its own, shown or recorded.
+def make_viewed_env(
+  env_id: str,
+  seed: int | None,
+  window: bool,
+  filename: str,
+  time_limit: int | None = None,
+) -> Any:
+  """Make an environment in a process of its own, shown or recorded.
 
   Args:
     env_id: Id of the environment.
@@ -93,14 +100,14 @@ def make_viewed_env(env_id, seed, window, filename, time_limit=None):
   )
 
 
-def has_display():
-  """Whether windows can be opened."""
+def has_display() -> bool:
+  """Return whether windows can be opened."""
   names = ('DISPLAY', 'WAYLAND_DISPLAY')
   return sys.platform == 'darwin' or any(os.environ.get(x) for x in names)
 
 
-def load_policy(path):
-  """Policy from a file, or the best one of the folder of a run.
+def load_policy(path: str) -> Any:
+  """Load a policy from a file, or the best one of the folder of a run.
 
   Unpickling can run any program, so only open policies that you trust.
 
@@ -123,7 +130,7 @@ def load_policy(path):
   return policy
 
 
-def main(args):
+def main(args: argparse.Namespace) -> None:
   """Evaluate a policy and print the table of the results.
 
   Args:
@@ -173,7 +180,7 @@ def main(args):
         _finish(env, window or not args.render)
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m baselines_her.play',
@@ -194,10 +201,10 @@ def parse_args(argv=None):
   return args
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
 
-  def work():
+  def work() -> None:
     args = parse_args(argv)
     if not os.path.exists(os.path.expanduser(args.policy_file)):
       raise errors.UsageError(
@@ -210,7 +217,7 @@ def run(argv=None):
   return entry.run(work)
 
 
-def _finish(env, silent):
+def _finish(env: Any, silent: bool) -> None:
   """Write the video that is left, and say where."""
   path = None if silent else env.finish()
   env.close()

@@ -12,6 +12,8 @@ percentile.
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +25,8 @@ from baselines_her import log_formats
 _KEY = 'test/success_rate'
 
 
-def load_runs(folders):
-  """Results of all runs below some folders.
+def load_runs(folders: Sequence[str]) -> list[dict[str, Any]]:
+  """Return the results of all runs below some folders.
 
   Args:
     folders: List of paths.
@@ -51,8 +53,8 @@ def load_runs(folders):
   return runs
 
 
-def load_reference(path):
-  """Results of a CSV file with the columns of the reference's curve.
+def load_reference(path: str) -> list[dict[str, Any]]:
+  """Return the results of a CSV file with the columns of the reference's curve.
 
   Args:
     path: File with the columns `seed`, `epoch`, `timesteps` and
@@ -83,8 +85,8 @@ def load_reference(path):
     ) from None
 
 
-def summarize(curves):
-  """Median and quartiles over runs, which may differ in length.
+def summarize(curves: Sequence[np.ndarray]) -> np.ndarray:
+  """Compute median and quartiles over runs, which may differ in length.
 
   Args:
     curves: List of arrays [epochs].
@@ -99,15 +101,21 @@ def summarize(curves):
   return np.nanpercentile(padded, [25, 50, 75], axis=0)
 
 
-def smooth(curve):
-  """Box filter whose width grows with the length of the curve."""
+def smooth(curve: np.ndarray) -> np.ndarray:
+  """Apply a box filter whose width grows with the length of the curve."""
   half = int(np.ceil(len(curve) / 60))
   ones = np.ones(2 * half + 1)
   total = np.convolve(curve, ones, 'same')
   return total / np.convolve(np.ones(len(curve)), ones, 'same')
 
 
-def plot(runs, out, axis='epoch', smoothed=False, reference=()):
+def plot(
+  runs: Sequence[dict[str, Any]],
+  out: str,
+  axis: str = 'epoch',
+  smoothed: bool = False,
+  reference: Sequence[dict[str, Any]] = (),
+) -> list[str]:
   """Draw one figure per environment.
 
   Args:
@@ -140,7 +148,8 @@ def plot(runs, out, axis='epoch', smoothed=False, reference=()):
       ylim=(-0.02, 1.04),
     )
     if axis == 'epoch':
-      axes.xaxis.get_major_locator().set_params(integer=True)
+      locator: Any = axes.xaxis.get_major_locator()
+      locator.set_params(integer=True)
     axes.grid(alpha=0.3)
     axes.legend(loc='best')
     figure.tight_layout()
@@ -152,7 +161,7 @@ def plot(runs, out, axis='epoch', smoothed=False, reference=()):
   return paths
 
 
-def main(args):
+def main(args: argparse.Namespace) -> None:
   """Write the figures and print their paths."""
   runs = load_runs(args.folders)
   reference = load_reference(args.reference) if args.reference else ()
@@ -160,7 +169,7 @@ def main(args):
     print(f'Wrote {path}.')
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m baselines_her.plot',
@@ -176,13 +185,13 @@ def parse_args(argv=None):
   return parser.parse_args(argv)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 
 
-def _load_run(folder):
-  """Results of one run, None if it has not finished an epoch."""
+def _load_run(folder: str) -> dict[str, Any] | None:
+  """Return the results of one run, None before its first epoch."""
   params = log_formats.read_json(os.path.join(folder, 'params.json'))[0]
   rows = {}
   for row in log_formats.read_csv(os.path.join(folder, 'progress.csv')):
@@ -206,7 +215,13 @@ def _load_run(folder):
   }
 
 
-def _draw_curve(axes, label, group, axis, smoothed):
+def _draw_curve(
+  axes: Any,
+  label: str,
+  group: Sequence[dict[str, Any]],
+  axis: str,
+  smoothed: bool,
+) -> None:
   curves = [smooth(x['success']) if smoothed else x['success'] for x in group]
   low, median, high = summarize(curves)
   longest = max(group, key=lambda x: len(x['success']))

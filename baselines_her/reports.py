@@ -1,11 +1,13 @@
 """What users see of a training: progress, tables, metrics."""
 
 import time
+from typing import Any
 
 from agents.run import metrics
 from agents.run import mpi
 from agents.run import progress
 from baselines_her import logger
+from baselines_her.rollout import RolloutWorker
 
 
 class Report:
@@ -19,7 +21,14 @@ class Report:
     state: Dict with the current `epoch` and `cycle`, kept by the caller.
   """
 
-  def __init__(self, rollout_worker, n_epochs, n_cycles, n_batches, state):
+  def __init__(
+    self,
+    rollout_worker: RolloutWorker,
+    n_epochs: int,
+    n_cycles: int,
+    n_batches: int,
+    state: dict[str, Any],
+  ):
     self._worker = rollout_worker
     self._n_epochs = n_epochs
     self._n_cycles = n_cycles
@@ -27,13 +36,13 @@ class Report:
     self._state = state
     self._size = mpi.world().Get_size()
     self._is_root = mpi.world().Get_rank() == 0
-    self._success = None
+    self._success: float | None = None
     self._began = time.time()
     self._updates = 0
-    self._progress = None
-    self._metrics = None
+    self._progress: progress.Progress | None = None
+    self._metrics: metrics.MetricsWriter | None = None
 
-  def __enter__(self):
+  def __enter__(self) -> 'Report':
     if self._is_root:
       self._progress = progress.Progress(
         self._describe,
@@ -48,13 +57,13 @@ class Report:
       )
     return self
 
-  def __exit__(self, *unused):
+  def __exit__(self, *unused: Any) -> None:
     progress.set_activity('')
     if self._progress:
       self._progress.close()
 
-  def training(self, epoch, cycle):
-    """An epoch begins or is continued."""
+  def training(self, epoch: int, cycle: int) -> None:
+    """Note that an epoch begins or is continued."""
     self._began, self._updates = time.time(), 0
     progress.set_activity('')
     if self._progress:
@@ -65,18 +74,18 @@ class Report:
         self._global_step(),
       )
 
-  def cycle_done(self):
-    """A cycle of rollouts and updates is done."""
+  def cycle_done(self) -> None:
+    """Note that a cycle of rollouts and updates is done."""
     self._updates += self._n_batches
     if self._progress:
       self._progress.update(self._n_batches, self._global_step())
 
-  def evaluating(self):
-    """The updates of the epoch are done, evaluation begins."""
+  def evaluating(self) -> None:
+    """Note that the updates of the epoch are done and evaluation begins."""
     self._seconds = time.time() - self._began
     progress.set_activity('evaluating')
 
-  def epoch_done(self, comm):
+  def epoch_done(self, comm: Any) -> None:
     """Write the row of an epoch, whose values the logger has.
 
     Args:
@@ -105,16 +114,16 @@ class Report:
       )
 
   @property
-  def env_steps(self):
+  def env_steps(self) -> int:
     """Steps of exploration of all ranks together."""
     return self._worker.n_episodes * self._worker.T * self._size
 
-  def _global_step(self):
-    """Number of updates."""
+  def _global_step(self) -> int:
+    """Return the number of updates."""
     cycles = self._state['epoch'] * self._n_cycles + self._state['cycle']
     return cycles * self._n_batches
 
-  def _describe(self):
+  def _describe(self) -> dict[str, Any]:
     success = self._success
     return {
       'env steps': self.env_steps,

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
@@ -36,7 +37,7 @@ parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
 
 
-def main(argv):
+def main(argv: list[str]) -> Any:
   """Train, save and play as the command line says.
 
   Args:
@@ -83,7 +84,9 @@ def main(argv):
   return model
 
 
-def prepare(args, extra):
+def prepare(
+  args: types.SimpleNamespace, extra: dict[str, Any]
+) -> dict[str, Any]:
   """Check everything that can be checked before the work begins.
 
   Args:
@@ -131,7 +134,7 @@ def prepare(args, extra):
   return kwargs
 
 
-def train(args, kwargs):
+def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
   """Build the environments and train in them.
 
   Args:
@@ -148,7 +151,7 @@ def train(args, kwargs):
   folder = logger.get_dir()
   if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
     monitor.begin_anew(folder, mpi.world().Get_rank())
-  env = build_env(args, kwargs.get('T'))
+  env: Any = build_env(args, kwargs.get('T'))
   try:
     if args.save_video_interval:
       env = _record(env, args, folder)
@@ -218,11 +221,11 @@ def get_learn_function(alg: str) -> Callable:
   return her.learn
 
 
-def get_learn_function_defaults(alg: str, env_type: str) -> dict:
+def get_learn_function_defaults(alg: str, env_type: str) -> dict[str, Any]:
   """Return what `learn` gets unless the user says otherwise.
 
-  Nothing for HER: its defaults are in `config` and go by the environment, not
-  by its type.
+  Nothing for HER: its defaults are in `config` and depend on the environment,
+  not on its type.
   """
   return {}
 
@@ -235,14 +238,14 @@ def get_default_network(env_type: str) -> str:
   return 'mlp'
 
 
-def print_root(text):
+def print_root(text: str) -> None:
   """Print a line in the first rank only."""
   if mpi.world().Get_rank() == 0:
     print(text, flush=True)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   argv = list(sys.argv if argv is None else argv)
   if {'--help', '-h', '-help', '--helpfull'} & set(argv[1:]):
     print(f'{__doc__}\nflags:\n{settings.describe()}')
@@ -251,9 +254,9 @@ def run(argv=None):
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
 
-  codes = []
+  codes: list[int] = []
 
-  def work():
+  def work() -> None:
     args, unknown = parse_args(argv)
     settings.check_flags(args)
     settings.split_settings(parse_cmdline_kwargs(unknown))
@@ -276,7 +279,7 @@ def run(argv=None):
   return code
 
 
-def _end_job(code):
+def _end_job(code: int) -> None:
   """End all ranks; one that is left would wait for the others."""
   sys.stderr.flush()
   # Separate worlds end by themselves.
@@ -285,7 +288,7 @@ def _end_job(code):
       mpi.world().Abort(code)
 
 
-def _configure_logger(args):
+def _configure_logger(args: types.SimpleNamespace) -> None:
   """Log to one folder; only the first rank writes."""
   comm = mpi.world()
   if comm.Get_rank() == 0:
@@ -295,7 +298,7 @@ def _configure_logger(args):
     logger.configure(comm.bcast(None), format_strs=[])
 
 
-def _record(env, args, folder):
+def _record(env: Any, args: types.SimpleNamespace, folder: str) -> Any:
   from baselines_her import video_recorder
 
   return video_recorder.VecVideoRecorder(
@@ -306,7 +309,7 @@ def _record(env, args, folder):
   )
 
 
-def _checkpoint_dir(folder):
+def _checkpoint_dir(folder: str) -> str:
   return os.path.join(os.path.expanduser(folder), 'checkpoints')
 
 

@@ -3,6 +3,10 @@
 import contextlib
 import functools
 import os
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +19,21 @@ from agents.tools.tf1 import tf
 set_global_seeds = toolbox.set_seeds
 
 
-def get_session(config=None):
-  """Default session, created as an interactive one if there is none."""
+def get_session(config: tf.ConfigProto | None = None) -> tf.Session:
+  """Return the default session; create an interactive one if needed."""
   session = tf.get_default_session()
   if session is None:
     session = make_session(config=config, make_default=True)
   return session
 
 
-def make_session(config=None, num_cpu=None, make_default=False, graph=None):
-  """Session that uses as many threads as told.
+def make_session(
+  config: tf.ConfigProto | None = None,
+  num_cpu: int | None = None,
+  make_default: bool = False,
+  graph: tf.Graph | None = None,
+) -> tf.Session:
+  """Create a session with a number of threads.
 
   Args:
     config: Configuration to use instead of the one made here.
@@ -46,8 +55,8 @@ def make_session(config=None, num_cpu=None, make_default=False, graph=None):
   return kind(config=config, graph=graph)
 
 
-def single_threaded_session(graph=None):
-  """Session of one thread, which computes the same numbers every time.
+def single_threaded_session(graph: tf.Graph | None = None) -> tf.Session:
+  """Create a session of one thread, which computes the same numbers every time.
 
   The thread is that of the caller, as handing small graphs over to another
   one takes longer than to run them.
@@ -55,8 +64,8 @@ def single_threaded_session(graph=None):
   return tf.Session(config=single_threaded_config(), graph=graph)
 
 
-def single_threaded_config():
-  """Configuration of `single_threaded_session`."""
+def single_threaded_config() -> tf.ConfigProto:
+  """Return the configuration of `single_threaded_session`."""
   config = tf.ConfigProto(
     allow_soft_placement=True,
     inter_op_parallelism_threads=-1,
@@ -66,18 +75,18 @@ def single_threaded_config():
   return config
 
 
-def in_session(function):
+def in_session(function: Callable) -> Callable:
   """Open a default session for each call of the decorated function."""
 
   @functools.wraps(function)
-  def wrapper(*args, **kwargs):
+  def wrapper(*args: Any, **kwargs: Any) -> Any:
     with tf.Session():
       return function(*args, **kwargs)
 
   return wrapper
 
 
-def initialize():
+def initialize() -> None:
   """Initialize the variables that have no value in the default session."""
   sess = get_session()
   variables = _global_variables(sess)
@@ -86,7 +95,7 @@ def initialize():
 
 
 @contextlib.contextmanager
-def own_graph(wanted):
+def own_graph(wanted: bool) -> Iterator[None]:
   """Build in a graph and session of one's own, or in the default ones.
 
   Args:
@@ -102,7 +111,12 @@ def own_graph(wanted):
       yield
 
 
-def function(inputs, outputs, updates=None, givens=None):
+def function(
+  inputs: Sequence[tf.Tensor],
+  outputs: Any,
+  updates: Sequence[tf.Operation] | None = None,
+  givens: dict[tf.Tensor, Any] | None = None,
+) -> Callable[..., Any]:
   """Define a function of placeholders, to be called in a default session.
 
   Args:
@@ -119,7 +133,7 @@ def function(inputs, outputs, updates=None, givens=None):
   names = {x.op.name.rpartition('/')[2]: x for x in inputs}
   update = tf.group(*(updates or ()))
 
-  def call(*args, **kwargs):
+  def call(*args: Any, **kwargs: Any) -> Any:
     count = len(args) + len(kwargs)
     assert count <= len(inputs), f'{count} arguments for {len(inputs)} inputs'
     feed = dict(givens or {})
@@ -130,8 +144,12 @@ def function(inputs, outputs, updates=None, givens=None):
   return call
 
 
-def make_function(fetches, feeds, sess=None):
-  """Like `function`, with a fraction of its overhead in each call.
+def make_function(
+  fetches: Sequence[tf.Tensor] | tf.Operation,
+  feeds: Sequence[tf.Tensor],
+  sess: tf.Session | None = None,
+) -> Callable[..., Any]:
+  """Do the same as `function`, with a fraction of its overhead in each call.
 
   Args:
     fetches: List of tensors, or one operation.
@@ -151,19 +169,19 @@ def make_function(fetches, feeds, sess=None):
   run = sess._make_callable_from_options(options)
   types = [x.dtype.as_numpy_dtype for x in feeds]
 
-  def function(*arrays):
+  def function(*arrays: Any) -> list[np.ndarray]:
     return run(*[np.asarray(x, t) for x, t in zip(arrays, types)])
 
   return function
 
 
-def numel(tensor):
-  """Number of entries of a tensor of known shape."""
+def numel(tensor: tf.Tensor) -> int:
+  """Return the number of entries of a tensor of known shape."""
   return int(np.prod(tensor.shape.as_list()))
 
 
-def flatgrad(loss, var_list):
-  """Gradients of a loss as one vector; zeros for unused variables."""
+def flatgrad(loss: tf.Tensor, var_list: Sequence[tf.Variable]) -> tf.Tensor:
+  """Return gradients of a loss as one vector; zeros for unused variables."""
   gradients = tf.gradients(loss, var_list)
   return tf.concat(
     [
@@ -174,8 +192,10 @@ def flatgrad(loss, var_list):
   )
 
 
-def split_flat(vector, var_list):
-  """Parts of a vector, in the shapes of the variables."""
+def split_flat(
+  vector: tf.Tensor, var_list: Sequence[tf.Variable]
+) -> list[tf.Tensor]:
+  """Return parts of a vector, in the shapes of the variables."""
   parts = tf.split(vector, [numel(x) for x in var_list])
   return [tf.reshape(part, x.shape) for part, x in zip(parts, var_list)]
 
@@ -183,18 +203,22 @@ def split_flat(vector, var_list):
 class GetFlat:
   """Function that returns the variables as one vector, float32 [numbers]."""
 
-  def __init__(self, var_list, sess=None):
+  def __init__(
+    self, var_list: Sequence[tf.Variable], sess: tf.Session | None = None
+  ):
     self._sess = sess
     self._flat = tf.concat([tf.reshape(v, [numel(v)]) for v in var_list], 0)
 
-  def __call__(self):
+  def __call__(self) -> np.ndarray:
     return (self._sess or get_session()).run(self._flat)
 
 
 class SetFromFlat:
   """Function that assigns one vector, float32 [numbers], to the variables."""
 
-  def __init__(self, var_list, sess=None):
+  def __init__(
+    self, var_list: Sequence[tf.Variable], sess: tf.Session | None = None
+  ):
     self._sess = sess
     self._flat = tf.placeholder(
       tf.float32, [sum(numel(v) for v in var_list)], 'flat'
@@ -202,11 +226,15 @@ class SetFromFlat:
     parts = split_flat(self._flat, var_list)
     self._assign = tf.group(*[tf.assign(v, p) for v, p in zip(var_list, parts)])
 
-  def __call__(self, vector):
+  def __call__(self, vector: np.ndarray) -> None:
     (self._sess or get_session()).run(self._assign, {self._flat: vector})
 
 
-def save_variables(path, variables=None, sess=None):
+def save_variables(
+  path: str,
+  variables: Sequence[tf.Variable] | None = None,
+  sess: tf.Session | None = None,
+) -> None:
   """Write variables to a file, completely or not at all.
 
   Args:
@@ -223,7 +251,11 @@ def save_variables(path, variables=None, sess=None):
     joblib.dump(values, temporary)
 
 
-def load_variables(path, variables=None, sess=None):
+def load_variables(
+  path: str,
+  variables: Sequence[tf.Variable] | None = None,
+  sess: tf.Session | None = None,
+) -> None:
   """Assign variables from a file of `save_variables`.
 
   The original's format is a pickle, so only open files that you trust.
@@ -258,8 +290,8 @@ def load_variables(path, variables=None, sess=None):
     variable.load(values[variable.name], sess)
 
 
-def read_variables(path):
-  """Content of a file of `save_variables`.
+def read_variables(path: str) -> Any:
+  """Return the content of a file of `save_variables`.
 
   It is a pickle, which can run any program, so only open files that you trust.
 
@@ -277,5 +309,5 @@ def read_variables(path):
     ) from None
 
 
-def _global_variables(sess):
+def _global_variables(sess: tf.Session) -> list[tf.Variable]:
   return sess.graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)

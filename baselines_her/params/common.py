@@ -1,5 +1,7 @@
 """What the parameters of all trainings with HER have in common."""
 
+from typing import Any
+
 from agents.pipeline.params import common
 from baselines_her import config
 from baselines_her import demonstrations
@@ -13,8 +15,8 @@ _RENAMED = {
 _DERIVED = ('bc_loss',)
 
 
-def make_cpanel(env_name, number_epochs):
-  """Control panel with the default settings for an environment.
+def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
+  """Make a control panel with the default settings for an environment.
 
   Args:
     env_name: Id of the environment.
@@ -51,8 +53,8 @@ def make_cpanel(env_name, number_epochs):
   return panel
 
 
-def gen_params(cpanel):
-  """Tree of parameters; makes an environment to ask for its sizes.
+def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
+  """Make a tree of parameters, with an environment to ask for its sizes.
 
   Args:
     cpanel: Dict of `make_cpanel`.
@@ -72,7 +74,7 @@ def gen_params(cpanel):
   # Says how often to repeat, which is an argument of the explorer.
   n_test_rollouts = settings.pop('n_test_rollouts')
   shared = {'env': env, 'settings': settings}
-  more = {
+  more: dict[str, dict[str, Any]] = {
     'train': {},
     'test': {'n_rollouts': n_test_rollouts},
     'eval': {},
@@ -113,8 +115,8 @@ def gen_params(cpanel):
   }
 
 
-def _describe_env(env_name, seed):
-  """Name, seed, time limit and sizes of an environment.
+def _describe_env(env_name: str, seed: int | None) -> dict[str, Any]:
+  """Return name, seed, time limit and sizes of an environment.
 
   The environment is made in this process, as it renders nothing and draws
   from a generator of its own; training makes one here as well, for rewards.
@@ -129,7 +131,7 @@ def _describe_env(env_name, seed):
   return {'name': env_name, 'seed': seed, 'T': params['T'], 'dims': dims}
 
 
-def _check(cpanel):
+def _check(cpanel: dict[str, Any]) -> None:
   settings_lib.check_values(
     {x: cpanel[x] for x in ('replay_strategy', 'demo_file')},
     {
