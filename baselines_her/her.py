@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from agents.run import mpi
 from agents.run import stopping
 from baselines_her import config
@@ -15,6 +17,9 @@ from baselines_her import reports
 from baselines_her.checkpoints import Checkpoints
 from baselines_her.checkpoints import list_checkpoints
 from baselines_her.rollout import RolloutWorker
+
+if TYPE_CHECKING:
+  from baselines_her.ddpg import DDPG
 
 
 def learn(
@@ -33,7 +38,7 @@ def learn(
   save_path: str | None = None,
   checkpoint_dir: str | None = None,
   **kwargs: Any,
-) -> Any:
+) -> 'DDPG':
   """Train an agent.
 
   Args:
@@ -109,7 +114,7 @@ def learn(
 
 def train(
   *,
-  policy: Any,
+  policy: 'DDPG',
   rollout_worker: RolloutWorker,
   evaluator: RolloutWorker,
   n_epochs: int,
@@ -121,7 +126,7 @@ def train(
   demo_file: str | None,
   checkpoint_dir: str | None = None,
   **kwargs: Any,
-) -> Any:
+) -> 'DDPG':
   """Alternate between cycles of rollouts with updates, and evaluation.
 
   All ranks have to call it with the same arguments.
@@ -145,10 +150,15 @@ def train(
     The policy.
 
   Raises:
+    UsageError: If the agent has `bc_loss`, but there are no demonstrations.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   logger.info('Training...')
   if policy.settings.bc_loss == 1:
+    if demo_file is None:
+      raise errors.UsageError(
+        'Setting bc_loss needs demonstrations; give their file as demo_file.'
+      )
     policy.init_demo_buffer(demo_file)
   comm = mpi.world()
   state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
@@ -243,7 +253,7 @@ class PolicySaver:
 
 
 def _train_epoch(
-  policy: Any,
+  policy: 'DDPG',
   worker: RolloutWorker,
   n_cycles: int,
   n_batches: int,
@@ -337,7 +347,7 @@ def _count_epochs(total_timesteps: float, steps_per_env: int, env: Any) -> int:
 def _make_workers(
   env: Any,
   eval_env: Any,
-  policy: Any,
+  policy: 'DDPG',
   dims: dict[str, int],
   params: dict[str, Any],
 ) -> tuple[RolloutWorker, RolloutWorker]:
