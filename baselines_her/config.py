@@ -99,7 +99,7 @@ _KEPT_ARGUMENTS = {
 _MAY_CHANGE = ('policy_save_interval',)
 
 # One more environment per maker, to ask for sizes and rewards.
-_asked: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_cached: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def define_params(
@@ -200,9 +200,9 @@ def check_params(params: dict, folder: str) -> None:
 
 def cached_make_env(make_env: Callable[[], Any]) -> Any:
   """Make an environment once; it is never seeded, never trained in."""
-  if make_env not in _asked:
-    _asked[make_env] = make_env()
-  return _asked[make_env]
+  if make_env not in _cached:
+    _cached[make_env] = make_env()
+  return _cached[make_env]
 
 
 def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
