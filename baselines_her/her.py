@@ -356,16 +356,7 @@ def _make_workers(
     name: params[name]
     for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
   }
-  rollout_worker = RolloutWorker(
-    env,
-    policy,
-    dims,
-    logger,
-    exploit=False,
-    use_target_net=False,
-    compute_Q=False,
-    **shared,
-  )
+  rollout_worker = RolloutWorker(env, policy, dims, logger, **shared)
   evaluator = RolloutWorker(
     eval_env,
     policy,
