@@ -8,7 +8,7 @@ import importlib
 
 from agents.envs import adapters
 from agents.envs import spaces
-from agents.envs import vector
+from agents.envs import vector_env
 from agents.run import errors
 from agents.run import references
 from agents.tools import wrappers
@@ -97,7 +97,7 @@ def batch(config, num_agents, seed=None, num_workers=0):
     else functools.partial(seeded, config.env, seed + index)
     for index in range(num_agents)
   ]
-  return vector.VectorEnv(constructors, config.max_length, num_workers)
+  return vector_env.VectorEnv(constructors, config.max_length, num_workers)
 
 
 @references.nameable

@@ -14,7 +14,6 @@ from agents.run import plain_data
 from agents.run import references
 from agents.run import saver as saver_lib
 from agents.tools import attr_dict
-from agents.tools import batch_env as batch_env_lib
 from agents.tools import in_graph_batch_env
 from agents.tools import simulate
 from agents.tools.tf1 import tf
@@ -86,11 +85,8 @@ def define_batch_env(constructor, num_agents, env_processes):
   constructors = constructor
   if callable(constructor):
     constructors = [constructor] * num_agents
-  if env_processes:
-    batch_env = external_batch_env.ExternalBatchEnv(constructors)
-  else:
-    envs = [constructor() for constructor in constructors]
-    batch_env = batch_env_lib.BatchEnv(envs, blocking=True)
+  isolate = 'process' if env_processes else 'none'
+  batch_env = external_batch_env.make_batch_env(constructors, isolate)
   return in_graph_batch_env.InGraphBatchEnv(batch_env)
 
 

@@ -7,10 +7,14 @@ the observation returned is the first one of the next episode.
 import contextlib
 import functools
 import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from agents.envs import hosts
+from agents.envs import vector
 from agents.run import mpi
 from baselines_her import envs
 from baselines_her import logger
@@ -29,17 +33,38 @@ class VecEnv:
     specs: List of objects with `id` and `max_episode_steps`.
   """
 
-  def __init__(self, num_envs, observation_space, action_space, specs):
+  def __init__(
+    self,
+    num_envs: int,
+    observation_space: Any,
+    action_space: Any,
+    specs: list,
+  ):
     self.num_envs = num_envs
     self.observation_space = observation_space
     self.action_space = action_space
     self.specs = specs
 
   @property
-  def spec(self):
+  def spec(self) -> Any:
     return self.specs[0]
 
-  def step(self, actions):
+  def step_async(self, actions: Any) -> None:
+    """Begin a step of all environments, see `step`."""
+    raise NotImplementedError
+
+  def step_wait(self) -> tuple:
+    """Return what the step has led to, see `step`."""
+    raise NotImplementedError
+
+  def get_images(self) -> list[np.ndarray]:
+    """Return images uint8 [height, width, 3] of all environments."""
+    raise NotImplementedError
+
+  def close(self) -> None:
+    """Close the environments."""
+
+  def step(self, actions: Any) -> tuple:
     """Step all environments.
 
     Args:
@@ -52,8 +77,8 @@ class VecEnv:
     self.step_async(actions)
     return self.step_wait()
 
-  def render(self, mode='human'):
-    """Images of all environments as a mosaic uint8 [height, width, 3]."""
+  def render(self, mode: str = 'human') -> np.ndarray | None:
+    """Return a mosaic uint8 [height, width, 3] of all environments."""
     image = _tile(self.get_images())
     return image if mode == 'rgb_array' else None
 
@@ -64,7 +89,7 @@ class VecEnv:
     self.close()
 
 
-class DummyVecEnv(VecEnv):
+class DummyVecEnv(vector.Group, VecEnv):
   """Environments one after the other in this process.
 
   Args:
@@ -73,29 +98,26 @@ class DummyVecEnv(VecEnv):
       instead of the one that their spaces declare.
   """
 
-  def __init__(self, env_fns, native=False):
-    self.envs = [env_fn() for env_fn in env_fns]
-    env = self.envs[0]
-    super().__init__(
-      len(self.envs),
-      env.observation_space,
-      env.action_space,
-      [x.spec for x in self.envs],
-    )
+  def __init__(
+    self, env_fns: Iterable[Callable[[], Any]], native: bool = False
+  ):
+    vector.Group.__init__(self, env_fns)
+    space, action_space = self.spaces[0]
+    specs = [x.spec for x in self.envs]
+    VecEnv.__init__(self, len(self.envs), space, action_space, specs)
     self._dtypes = {
-      key: None if native else space.dtype
-      for key, space in env.observation_space.spaces.items()
+      key: None if native else part.dtype for key, part in space.spaces.items()
     }
-    self._actions = None
+    self._actions: Any = None
 
-  def step_async(self, actions):
+  def step_async(self, actions: Any) -> None:
     actions = np.asarray(actions)
     if len(actions) != self.num_envs or actions.ndim < 2:
       assert self.num_envs == 1, (actions.shape, self.num_envs)
       actions = actions.reshape(1, -1)
     self._actions = actions
 
-  def step_wait(self):
+  def step_wait(self) -> tuple:
     observations, infos = [], []
     rewards = np.zeros(self.num_envs, np.float32)
     dones = np.zeros(self.num_envs, bool)
@@ -105,34 +127,23 @@ class DummyVecEnv(VecEnv):
         obs = env.reset()
       observations.append(obs)
       infos.append(info)
-    return self._stack(observations), rewards, dones, infos
+    return vector.stack(observations, self._dtypes), rewards, dones, infos
 
-  def reset(self):
-    """First observations of new episodes of all environments."""
-    return self._stack([env.reset() for env in self.envs])
+  def reset(self) -> dict[str, np.ndarray]:
+    """Return the first observations of new episodes of all environments."""
+    return vector.stack([env.reset() for env in self.envs], self._dtypes)
 
-  def get_images(self):
-    """List of images uint8 [height, width, 3]."""
+  def get_images(self) -> list[np.ndarray]:
     return [env.render(mode='rgb_array') for env in self.envs]
 
-  def get_states(self):
-    """List of what decides about future episodes, for checkpoints."""
+  def get_states(self) -> list:
+    """Return what decides about future episodes, for checkpoints."""
     return [env.get_state() for env in self.envs]
 
-  def set_states(self, states):
+  def set_states(self, states: list) -> None:
     """Undo `get_states`, after the environments were reset."""
     for env, state in zip(self.envs, states):
       env.set_state(state)
-
-  def close(self):
-    for env in self.envs:
-      env.close()
-
-  def _stack(self, observations):
-    return {
-      key: np.array([obs[key] for obs in observations], dtype)
-      for key, dtype in self._dtypes.items()
-    }
 
 
 class SubprocVecEnv(VecEnv):
@@ -148,92 +159,61 @@ class SubprocVecEnv(VecEnv):
     native: Whether observations keep the type that the environments return.
   """
 
-  def __init__(self, env_fns, num_workers=None, native=True):
-    env_fns = list(env_fns)
-    limit = min(num_workers or os.cpu_count() or 1, len(env_fns))
-    self._chunks = np.array_split(np.arange(len(env_fns)), limit)
-    self._hosts = []
-    self._promises = []
-    try:
-      with _without_mpi():
-        for chunk in self._chunks:
-          group = functools.partial(
-            DummyVecEnv, [env_fns[i] for i in chunk], native
-          )
-          self._hosts.append(hosts.EnvHost([group], 'process'))
-      specs = sum((x() for x in self._ask('specs')), [])
-      host = self._hosts[0]
-      super().__init__(
-        len(env_fns),
-        host.access(0, 'observation_space')(),
-        host.access(0, 'action_space')(),
-        specs,
-      )
-    except BaseException:
-      self.close()
-      raise
+  def __init__(
+    self,
+    env_fns: Iterable[Callable[[], Any]],
+    num_workers: int | None = None,
+    native: bool = True,
+  ):
+    group = functools.partial(DummyVecEnv, native=native)
+    with _without_mpi():
+      self._vector = vector.Vector(group, env_fns, num_workers or None)
+    super().__init__(
+      len(self._vector),
+      self._vector.get('observation_space')[0],
+      self._vector.get('action_space')[0],
+      vector.join(self._vector.get('specs')),
+    )
+    self._promise: Any = None
 
-  def step_async(self, actions):
+  def step_async(self, actions: Any) -> None:
     actions = np.asarray(actions)
     assert len(actions) == self.num_envs, (actions.shape, self.num_envs)
-    self._promises = [
-      host.call(0, 'step', actions[chunk])
-      for host, chunk in zip(self._hosts, self._chunks)
-    ]
+    self._promise = self._vector.send('step', actions)
 
-  def step_wait(self):
-    promises, self._promises = self._promises, []
-    observations, rewards, dones, infos = zip(*[x() for x in promises])
-    return (
-      _concatenate(observations),
-      np.concatenate(rewards),
-      np.concatenate(dones),
-      sum(infos, []),
-    )
+  def step_wait(self) -> tuple:
+    return vector.join_transitions(self._promise())
 
-  def reset(self):
-    """First observations of new episodes of all environments."""
-    return _concatenate(self._call('reset'))
+  def reset(self) -> dict[str, np.ndarray]:
+    """Return the first observations of new episodes of all environments."""
+    return vector.join(self._vector.call('reset'))
 
-  def get_images(self):
-    """List of images uint8 [height, width, 3]."""
-    return sum(self._call('get_images'), [])
+  def get_images(self) -> list[np.ndarray]:
+    return vector.join(self._vector.call('get_images'))
 
-  def get_states(self):
-    """List of what decides about future episodes, for checkpoints."""
-    return sum(self._call('get_states'), [])
+  def get_states(self) -> list:
+    """Return what decides about future episodes, for checkpoints."""
+    return vector.join(self._vector.call('get_states'))
 
-  def set_states(self, states):
+  def set_states(self, states: list) -> None:
     """Undo `get_states`, after the environments were reset."""
-    promises = [
-      host.call(0, 'set_states', [states[i] for i in chunk])
-      for host, chunk in zip(self._hosts, self._chunks)
-    ]
-    for promise in promises:
-      promise()
+    self._vector.call('set_states', states)
 
-  def close(self):
-    hosts.close_hosts(self._hosts)
-
-  def _call(self, name):
-    promises = [host.call(0, name) for host in self._hosts]
-    return [promise() for promise in promises]
-
-  def _ask(self, name):
-    return [host.access(0, name) for host in self._hosts]
+  def close(self) -> None:
+    self._vector.close()
 
 
 def make_vec_env(
-  env_id,
-  env_type,
-  num_env,
-  seed,
-  reward_scale=1.0,
-  flatten_dict_observations=False,
-  render=None,
-  folder=None,
-  time_limit=None,
-):
+  env_id: str,
+  env_type: str,
+  num_env: int,
+  seed: int | None,
+  reward_scale: float = 1.0,
+  flatten_dict_observations: bool = False,
+  render: str | None = None,
+  folder: str | None = None,
+  time_limit: int | None = None,
+) -> VecEnv:
   """Vector of monitored environments, in processes if there are several.
 
   Args:
@@ -272,8 +252,13 @@ def make_vec_env(
 
 
 def make_env(
-  env_id, seed, reward_scale, monitor_file, render_mode, time_limit=None
-):
+  env_id: str,
+  seed: int | None,
+  reward_scale: float,
+  monitor_file: str | None,
+  render_mode: str | None,
+  time_limit: int | None = None,
+) -> 'ClipAndScale':
   """One environment of `make_vec_env`."""
   more = (render_mode, time_limit)
   env = envs.make(env_id, *more) if any(more) else envs.make(env_id)
@@ -290,31 +275,22 @@ class ClipAndScale:
     reward_scale: Factor of the rewards.
   """
 
-  def __init__(self, env, reward_scale=1.0):
+  def __init__(self, env: Any, reward_scale: float = 1.0):
     self._env = env
     self._low, self._high = env.action_space.low, env.action_space.high
     self._reward_scale = reward_scale
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name == '_env' or name.startswith('__'):
       raise AttributeError(name)
     return getattr(self._env, name)
 
-  def step(self, action):
+  def step(self, action: np.ndarray) -> tuple:
     if np.isnan(np.vdot(action, action)):
       action = np.nan_to_num(action)
     action = np.minimum(np.maximum(action, self._low), self._high)
     obs, reward, done, info = self._env.step(action)
     return obs, reward * self._reward_scale, done, info
-
-
-def _concatenate(observations):
-  if len(observations) == 1:
-    return observations[0]
-  return {
-    key: np.concatenate([x[key] for x in observations])
-    for key in observations[0]
-  }
 
 
 def _tile(images):
@@ -331,7 +307,7 @@ def _tile(images):
 
 
 @contextlib.contextmanager
-def _without_mpi():
+def _without_mpi() -> Iterator[None]:
   """Hide the launcher's variables from processes that are started within."""
   hidden = {
     key: os.environ.pop(key)

@@ -195,6 +195,8 @@ def list_light_modules():
     'agents.tools.wrappers',
     'agents.envs.hosts',
     'agents.tools.batch_env',
+    'agents.envs.vector',
+    'agents.envs.vector_env',
     'agents.envs.external_batch_env',
     'agents.tools.mock_environment',
     'agents.envs.adapters',

@@ -1,10 +1,13 @@
 """Batch of environments spread over a few processes."""
 
-import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from agents.envs import hosts
+from agents.envs import vector
 from agents.tools import batch_env
 from agents.tools.wrappers import process
 
@@ -12,8 +15,7 @@ from agents.tools.wrappers import process
 class ExternalBatchEnv:
   """Step environments in processes, several of them in each.
 
-  There is one message per step and process, not per environment. The
-  interface is that of `BatchEnv`.
+  The interface is that of `BatchEnv`.
 
   Args:
     constructors: Functions that build the environments in their processes.
@@ -24,60 +26,84 @@ class ExternalBatchEnv:
     ValueError: If the spaces of the environments differ.
   """
 
-  def __init__(self, constructors, num_workers=None):
-    constructors = list(constructors)
-    limit = num_workers or os.cpu_count() or 1
-    self._chunks = [
-      x
-      for x in np.array_split(
-        np.arange(len(constructors)), min(limit, len(constructors))
-      )
-    ]
-    self._hosts, self._envs = [], []
-    try:
-      for chunk in self._chunks:
-        host = hosts.EnvHost([constructors[i] for i in chunk], 'process')
-        self._hosts.append(host)
-        self._envs += [process.RemoteEnv(host, i) for i in range(len(chunk))]
-      # Checks the spaces, which also brings up failures of the constructors.
-      self._batch = batch_env.BatchEnv(self._envs, blocking=False)
-    except BaseException:
-      self.close()
-      raise
+  def __init__(
+    self,
+    constructors: Iterable[Callable[[], Any]],
+    num_workers: int | None = None,
+  ):
+    self._vector = vector.Vector(_Batch, constructors, num_workers or None)
+    self._spaces = self._vector.common_spaces()
+    self._envs = [self._vector[i] for i in range(len(self._vector))]
 
-  def __len__(self):
+  def __len__(self) -> int:
     return len(self._envs)
 
-  def __getitem__(self, index):
+  def __getitem__(self, index: int) -> Any:
     return self._envs[index]
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
       raise AttributeError(name)
     return getattr(self._envs[0], name)
 
-  def step(self, actions):
+  @property
+  def observation_space(self) -> Any:
+    return self._spaces[0]
+
+  @property
+  def action_space(self) -> Any:
+    return self._spaces[1]
+
+  def step(self, actions: np.ndarray) -> tuple:
     """Step all environments; see `BatchEnv.step`."""
-    batch_env.check_actions(self._envs[0].action_space, actions)
-    promises = [
-      host.step(actions[chunk])
-      for host, chunk in zip(self._hosts, self._chunks)
-    ]
-    results = [promise() for promise in promises]
-    if len(results) == 1:
-      return results[0]
-    observs, rewards, dones, infos = zip(*results)
-    return (
-      np.concatenate(observs),
-      np.concatenate(rewards),
-      np.concatenate(dones),
-      sum(infos, ()),
+    batch_env.check_actions(self.action_space, actions)
+    return vector.join_transitions(self._vector.call('step', actions))
+
+  def reset(
+    self, indices: Sequence[int] | np.ndarray | None = None
+  ) -> np.ndarray:
+    """Reset environments; see `BatchEnv.reset`."""
+    if indices is None:
+      indices = np.arange(len(self))
+    return self._vector.reset(indices)
+
+  def close(self) -> None:
+    """End all processes."""
+    self._vector.close()
+
+
+class _Batch(vector.Group):
+  """Environments of one process."""
+
+  def step(self, actions):
+    return batch_env.stack_transitions(
+      [env.step(action) for env, action in zip(self.envs, actions)]
     )
 
-  def reset(self, indices=None):
-    """Reset environments; see `BatchEnv.reset`."""
-    return self._batch.reset(indices)
+  def reset(self, rows):
+    return vector.stack([self.envs[row].reset() for row in rows])
 
-  def close(self):
-    """End all processes."""
-    hosts.close_hosts(self._hosts)
+
+def make_batch_env(
+  constructors: Iterable[Callable[[], Any]], isolate_envs: str
+) -> Any:
+  """Create a batch of environments where they should live.
+
+  Args:
+    constructors: Functions that build the environments.
+    isolate_envs: `none` for this thread, `thread` for a thread each, or
+      `process` for a few processes.
+
+  Raises:
+    NotImplementedError: For other values of `isolate_envs`.
+  """
+  if isolate_envs == 'none':
+    return batch_env.BatchEnv([x() for x in constructors], blocking=True)
+  if isolate_envs == 'thread':
+    envs = [process.Async(x, 'thread') for x in constructors]
+    return batch_env.BatchEnv(envs, blocking=False)
+  if isolate_envs == 'process':
+    return ExternalBatchEnv(constructors)
+  raise NotImplementedError(
+    f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or 'process'."
+  )

@@ -1,17 +1,15 @@
 """Processes and threads that host environments, free of TensorFlow.
 
 Software OpenGL and TensorFlow crash in one process, so environments that
-render live in processes started from scratch. Such a process holds one or
-more environments, serves requests over a pipe, and ends with its parent,
-however that ends.
+render live in processes started from scratch. Such a process holds one object,
+an environment or a group of them, serves requests over a pipe, and ends with
+its parent, however that ends.
 
-Messages are pairs of a type and a payload:
+Messages are pairs of a type and a payload. An index names one environment of a
+group, None the object itself:
 
   ACCESS     (index, name)                 -> RESULT value
   CALL       (index, name, args, kwargs)   -> RESULT value
-  STEP       actions of all environments   -> RESULT stacked transitions
-  ATTACH     (description, first row)      -> RESULT None
-  RUN        rows to reset, or None to step -> RESULT None, data is shared
   CLOSE      None, ends the host
   EXCEPTION  (kind, text), from the host; it ends unless an attribute was
              missing
@@ -30,13 +28,16 @@ import time
 import traceback
 import types
 import weakref
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 from agents.run import errors
 
 ACCESS, CALL, RESULT, EXCEPTION, CLOSE = 1, 2, 3, 4, 5
-STEP, ATTACH, RUN = 6, 7, 8
 _START_METHOD = 'spawn'
-_PATIENCE = 3.0
+_CLOSE_TIMEOUT = 3.0
 
 
 class WorkerError(Exception):
@@ -44,21 +45,21 @@ class WorkerError(Exception):
 
 
 class EnvHost:
-  """Environments in a thread or in a process of their own.
+  """An environment, or a group of them, in a thread or process of its own.
 
   Failures of the environments surface at the next promise that is collected.
   After a failure the host is gone, and every use says so.
 
   Args:
-    constructors: Functions without arguments, each returning an environment.
-      For processes they have to be picklable by cloudpickle.
+    constructor: Function without arguments that returns the object to host.
+      For processes it has to be picklable by cloudpickle.
     strategy: Either `thread` or `process`.
 
   Raises:
     NotImplementedError: For any other strategy.
   """
 
-  def __init__(self, constructors, strategy):
+  def __init__(self, constructor: Callable[[], Any], strategy: str):
     if strategy not in ('thread', 'process'):
       raise NotImplementedError(
         f"Unknown strategy {strategy!r}; use 'thread' or 'process'."
@@ -66,46 +67,27 @@ class EnvHost:
     self._lock = threading.Lock()
     self._sent = itertools.count()
     self._received = itertools.count()
-    self._replies = {}
-    self._failure = None
-    self._process = None
-    self._thread = None
+    self._replies: dict[int, tuple[int, Any]] = {}
+    self._failure = ''
+    self._process: Any = None
+    self._thread: threading.Thread | None = None
     if strategy == 'process':
-      self._conn, self._process = _start_process(constructors)
+      self._conn, self._process = _start_process(constructor)
     else:
-      self._conn, self._thread = _start_thread(constructors)
+      self._conn, self._thread = _start_thread(constructor)
     _hosts.add(self)
 
-  def access(self, index, name):
-    """Promise of the value of an attribute of one environment."""
+  def access(self, index: int | None, name: str) -> Callable[[], Any]:
+    """Return a promise of the value of an attribute."""
     return self._request(ACCESS, (index, name))
 
-  def call(self, index, name, *args, **kwargs):
-    """Promise of the result of a method of one environment."""
+  def call(
+    self, index: int | None, name: str, *args: Any, **kwargs: Any
+  ) -> Callable[[], Any]:
+    """Return a promise of the result of a method."""
     return self._request(CALL, (index, name, args, kwargs))
 
-  def step(self, actions):
-    """Promise of stacked transitions of all environments of this host."""
-    return self._request(STEP, actions)
-
-  def attach(self, description, first_row):
-    """Share arrays with the environments, see `agents.envs.shared_arrays`.
-
-    Args:
-      description: Description of the arrays.
-      first_row: Row of the first environment of this host.
-    """
-    return self._request(ATTACH, (description, first_row))
-
-  def step_shared(self):
-    """Promise that the shared arrays hold the next transition."""
-    return self._request(RUN, None)
-
-  def reset_shared(self, indices):
-    """Promise that the shared arrays hold first observations."""
-    return self._request(RUN, indices)
-
-  def close(self):
+  def close(self) -> None:
     """End the host; safe to call twice and after a failure."""
     close_hosts([self])
 
@@ -179,29 +161,30 @@ class EnvHost:
     )
 
 
-def close_hosts(hosts):
+def close_hosts(hosts: Iterable[EnvHost]) -> None:
   """End several hosts at once; those that are busy are given some seconds."""
-  deadline = time.time() + _PATIENCE
+  hosts = list(hosts)
+  deadline = time.time() + _CLOSE_TIMEOUT
   for host in hosts:
     host._request_close()
   for host in hosts:
     host._join(max(0, deadline - time.time()))
 
 
-_hosts = weakref.WeakSet()
-atexit.register(lambda: close_hosts(list(_hosts)))
+_hosts: weakref.WeakSet[EnvHost] = weakref.WeakSet()
+atexit.register(lambda: close_hosts(_hosts))
 
 
-def _start_thread(constructors):
+def _start_thread(constructor):
   ours, theirs = multiprocessing.Pipe()
   thread = threading.Thread(
-    target=_serve, args=(theirs, lambda: constructors), daemon=True
+    target=_serve, args=(theirs, lambda: constructor), daemon=True
   )
   thread.start()
   return ours, thread
 
 
-def _start_process(constructors):
+def _start_process(constructor):
   import cloudpickle
 
   context = multiprocessing.get_context(_START_METHOD)
@@ -209,7 +192,7 @@ def _start_process(constructors):
   process = context.Process(
     target=_process_main,
     daemon=True,
-    args=(theirs, cloudpickle.dumps(list(constructors)), dict(os.environ)),
+    args=(theirs, cloudpickle.dumps(constructor), dict(os.environ)),
   )
   with _without_main_module():
     process.start()
@@ -218,7 +201,7 @@ def _start_process(constructors):
 
 
 @contextlib.contextmanager
-def _without_main_module():
+def _without_main_module() -> Iterator[None]:
   """Keep new processes from importing the main program once more.
 
   Most main programs import TensorFlow. What a constructor needs of them is
@@ -259,17 +242,16 @@ def _end_with_parent():
 
 
 def _serve(conn, unpack):
-  """Build the environments and answer requests until told to close."""
-  envs = _Environments()
+  """Build the object and answer requests until told to close."""
+  served = None
   try:
-    for constructor in unpack():
-      envs.append(constructor())
+    served = unpack()()
     while True:
       kind, payload = conn.recv()
       if kind == CLOSE:
         break
       try:
-        result = _answer(envs, kind, payload)
+        result = _answer(served, kind, *payload)
       except _MissingAttribute as error:
         conn.send((EXCEPTION, ('attribute', str(error))))
       else:
@@ -283,62 +265,23 @@ def _serve(conn, unpack):
     with contextlib.suppress(OSError):
       conn.send((EXCEPTION, ('error', traceback.format_exc())))
   finally:
-    for env in envs:
-      with contextlib.suppress(Exception):
-        getattr(env, 'close', lambda: None)()
-    if envs.arrays:
-      envs.arrays.close()
+    with contextlib.suppress(Exception):
+      getattr(served, 'close', lambda: None)()
     conn.close()
-
-
-class _Environments(list):
-  """Environments of a host, and the arrays that they share with others."""
-
-  arrays = None
-  first_row = 0
-
-  def attach(self, description, first_row):
-    from agents.envs import shared_arrays
-
-    self.arrays = shared_arrays.Arrays.attach(description)
-    self.first_row = first_row
-
-  def run(self, indices):
-    """Reset some environments, or step all if there are no indices."""
-    arrays, first = self.arrays, self.first_row
-    if indices is not None:
-      for index in indices:
-        arrays.observ[first + index] = self[index].reset()
-      return
-    # The environment may keep the action; the row is used again.
-    for row, env in enumerate(self, first):
-      arrays.observ[row], arrays.reward[row], arrays.done[row], _ = env.step(
-        arrays.action[row].copy()
-      )
 
 
 class _MissingAttribute(AttributeError):
   pass
 
 
-def _answer(envs, kind, payload):
-  if kind == STEP:
-    from agents.tools import batch_env
-
-    transitions = [env.step(action) for env, action in zip(envs, payload)]
-    return batch_env.stack_transitions(transitions)
-  if kind == ACCESS:
-    index, name = payload
-    if not hasattr(envs[index], name):
-      raise _MissingAttribute(
-        f'{type(envs[index]).__name__!r} object has no attribute {name!r}'
-      )
-    return getattr(envs[index], name)
+def _answer(served, kind, index, name, args=(), kwargs=None):
+  target = served if index is None else served[index]
   if kind == CALL:
-    index, name, args, kwargs = payload
-    return getattr(envs[index], name)(*args, **kwargs)
-  if kind == ATTACH:
-    return envs.attach(*payload)
-  if kind == RUN:
-    return envs.run(payload)
+    return getattr(target, name)(*args, **kwargs)
+  if kind == ACCESS:
+    if not hasattr(target, name):
+      raise _MissingAttribute(
+        f'{type(target).__name__!r} object has no attribute {name!r}'
+      )
+    return getattr(target, name)
   raise KeyError(f'Received message of unknown type {kind}.')

@@ -11,8 +11,10 @@ import numpy as np
 class Arrays:
   """Actions that go to the environments, and what comes back.
 
+  Shared ones can be sent to other processes, which see the same memory.
+
   Attributes:
-    action: Array [N, size].
+    action: Array [N, size], float32 or the floats of the action space.
     observ: Array [N, ...] of the type of the environments.
     reward: Float64 array [N].
     done: Bool array [N].
@@ -29,7 +31,13 @@ class Arrays:
   _owner: bool = False
 
   @classmethod
-  def allocate(cls, count, observ, action_space, shared=False):
+  def allocate(
+    cls,
+    count: int,
+    observ: np.ndarray,
+    action_space: Any,
+    shared: bool = False,
+  ) -> 'Arrays':
     """Create arrays for a number of environments.
 
     Args:
@@ -38,16 +46,19 @@ class Arrays:
       action_space: Space of the actions.
       shared: Whether other processes should be able to attach to them.
     """
+    dtype = np.dtype(action_space.dtype)
+    floats = np.result_type(dtype if dtype.kind == 'f' else 'f4', 'f4')
     layout = [
-      ('action', (count,) + action_space.shape, np.dtype(np.float32).str),
+      ('action', (count,) + action_space.shape, floats.str),
       ('observ', (count,) + observ.shape, observ.dtype.str),
       ('reward', (count,), np.dtype(np.float64).str),
       ('done', (count,), np.dtype(bool).str),
     ]
     if not shared:
-      return cls(
-        **{name: np.zeros(shape, dtype) for name, shape, dtype in layout}
-      )
+      arrays: dict[str, Any] = {
+        name: np.zeros(shape, dtype) for name, shape, dtype in layout
+      }
+      return cls(**arrays)
     size = sum(_size(shape, dtype) for _, shape, dtype in layout)
     block = shared_memory.SharedMemory(create=True, size=size)
     description = (block.name, layout)
@@ -59,15 +70,21 @@ class Arrays:
     )
 
   @classmethod
-  def attach(cls, description):
-    """Arrays of another process by their description."""
+  def attach(cls, description: Any) -> 'Arrays':
+    """Find the arrays of another process by their description."""
     name, layout = description
     block = shared_memory.SharedMemory(name=name)
     return cls(**_views(block, layout), description=description, _block=block)
 
-  def close(self):
+  def __reduce__(self):
+    if not self.description:
+      raise TypeError('Arrays that are not shared stay in their process.')
+    return type(self).attach, (self.description,)
+
+  def close(self) -> None:
     """Detach; whoever created shared arrays removes them, too."""
-    self.action = self.observ = self.reward = self.done = None
+    # The memory can be released once nothing points to it.
+    self.action = self.observ = self.reward = self.done = np.empty(0)
     if self._block:
       self._block.close()
       if self._owner:

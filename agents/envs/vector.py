@@ -1,230 +1,253 @@
-"""Batch of environments whose wrappers work on the whole batch at once."""
+"""N environments over H hosts: what is sent is split, what comes is joined.
 
+There is one message per call and host, not per environment. Each host holds a
+group, an object that is built from the constructors of its environments and
+has methods for all of them. The batches and vectors of the project are faces
+of this: they say what a group does, and what callers see.
+"""
+
+import contextlib
+import functools
+import itertools
 import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from agents.envs import hosts
-from agents.envs import shared_arrays
-from agents.envs import spaces
+from agents.tools.wrappers import process
 
 
-class VectorEnv:
-  """Environments with limited duration, normalised ranges and 32 bits.
-
-  Gives the same numbers as a `BatchEnv` of environments that are wrapped in
-  `LimitDuration`, `RangeNormalize`, `ClipAction` and `ConvertTo32Bit`, with a
-  fraction of the work in Python.
+class Vector:
+  """Environments in groups, each in a process of its own or all of them here.
 
   Args:
-    constructors: Functions that build the environments, with boxes of
-      observations and actions.
-    duration: Number of steps of the longest episode; no limit if None.
-    num_workers: Number of processes to spread the environments over; 0 for
-      the current process. By default one per core.
-
-  Raises:
-    ValueError: If the spaces of the environments differ.
+    group: Function from a list of constructors to a group, such as a subclass
+      of `Group`; picklable by cloudpickle.
+    constructors: Functions that build the environments, picklable by
+      cloudpickle.
+    num_workers: Number of processes, no more than there are environments; 0
+      for this process, None for one per core.
   """
 
-  def __init__(self, constructors, duration=None, num_workers=0):
+  def __init__(
+    self,
+    group: Callable[[list[Callable[[], Any]]], Any],
+    constructors: Iterable[Callable[[], Any]],
+    num_workers: int | None = None,
+  ):
     constructors = list(constructors)
     if num_workers is None:
-      num_workers = min(len(constructors), os.cpu_count() or 1)
-    backend = _Workers if num_workers else _Local
-    self._envs = backend(constructors, num_workers)
-    self._duration = duration or np.inf
-    self._steps = np.full(len(constructors), np.inf)
-    self._observ_range = _finite_range(self._envs.observation_space)
-    self._action_range = _finite_range(self._envs.action_space)
-    self.observation_space = self._envs.observation_space
-    if self._observ_range:
-      self.observation_space = _box_like(self.observation_space, 1)
-    self.action_space = _box_like(self._envs.action_space, np.inf)
-
-  def __len__(self):
-    return len(self._steps)
-
-  def step(self, actions):
-    """Step all environments.
-
-    Args:
-      actions: Float array [N, size] of any values; clipped to [-1, 1] if the
-        range of the environments is finite, and then mapped to it.
-
-    Returns:
-      Tuple of observations [N, ...] of 32 bits, rewards float32 [N], done
-      flags bool [N], and a tuple of N empty dictionaries.
-
-    Raises:
-      RuntimeError: If an episode is over and was not reset.
-      ValueError: If an observation or reward is infinite or NaN.
-    """
-    if (self._steps >= self._duration).any():
-      raise RuntimeError('Must reset environment.')
-    if self._action_range:
-      low, high = self._action_range
-      actions = np.clip(actions, -1, 1)
-      actions = (actions + 1) / 2 * (high - low) + low
-    else:
-      space = self._envs.action_space
-      actions = np.clip(actions, space.low, space.high)
-    observ, reward, done = self._envs.step(actions)
-    self._steps += 1
-    done = done | (self._steps >= self._duration)
-    if not np.isfinite(reward).all():
-      raise ValueError('Infinite reward encountered.')
-    reward = reward.astype(np.float32)
-    return self._convert(observ), reward, done, ({},) * len(self)
-
-  def reset(self, indices=None):
-    """Reset environments and return their first observations.
-
-    Args:
-      indices: Which environments to reset; all by default.
-    """
-    if indices is None:
-      indices = np.arange(len(self))
-    self._steps[indices] = 0
-    return self._convert(self._envs.reset(indices))
-
-  def close(self):
-    """Close the environments and end their processes."""
-    self._envs.close()
-
-  def _convert(self, observ):
-    if observ.dtype.kind == 'f' and not np.isfinite(observ).all():
-      raise ValueError('Infinite observation encountered.')
-    if self._observ_range:
-      low, high = self._observ_range
-      observ = 2 * (observ - low) / (high - low) - 1
-    dtype = {'float64': np.float32, 'int64': np.int32}.get(observ.dtype.name)
-    # The caller may keep what it gets while the buffers are used again.
-    return observ.astype(dtype or observ.dtype)
-
-
-class _Local:
-  """Environments in this process."""
-
-  def __init__(self, constructors, num_workers):
-    del num_workers
-    self._envs = [constructor() for constructor in constructors]
-    self.observation_space, self.action_space = _common_spaces(self._envs)
-    self._arrays = None
-
-  def step(self, actions):
-    arrays = self._arrays
-    observ, reward, done = arrays.observ, arrays.reward, arrays.done
-    for index, env in enumerate(self._envs):
-      observ[index], reward[index], done[index], _ = env.step(actions[index])
-    return observ, reward, done
-
-  def reset(self, indices):
-    observs = [np.asarray(self._envs[index].reset()) for index in indices]
-    if self._arrays is None:
-      # The first observation tells the type; spaces may name another one.
-      self._arrays = shared_arrays.Arrays.allocate(
-        len(self._envs), observs[0], self.action_space
-      )
-    return np.stack(observs)
-
-  def close(self):
-    for env in self._envs:
-      getattr(env, 'close', lambda: None)()
-
-
-class _Workers:
-  """Environments in processes, with their data in shared memory."""
-
-  def __init__(self, constructors, num_workers):
-    self._chunks = np.array_split(np.arange(len(constructors)), num_workers)
-    self._worker_of = np.concatenate(
-      [np.full(len(chunk), worker) for worker, chunk in enumerate(self._chunks)]
-    )
-    self._hosts, self._arrays = [], None
+      num_workers = os.cpu_count() or 1
+    count = min(num_workers, len(constructors))
+    self._rows = _split_evenly(len(constructors), max(1, count))
+    self._hosts: list[Any] = []
     try:
-      self._hosts = [
-        hosts.EnvHost([constructors[i] for i in chunk], 'process')
-        for chunk in self._chunks
-      ]
-      self.observation_space, self.action_space = _common_spaces(
-        [
-          _Remote(host, index)
-          for host, chunk in zip(self._hosts, self._chunks)
-          for index in range(len(chunk))
-        ]
-      )
+      for rows in self._rows:
+        build = functools.partial(group, constructors[rows])
+        self._hosts.append(
+          hosts.EnvHost(build, 'process') if count else _Here(build())
+        )
     except BaseException:
       self.close()
       raise
 
-  def step(self, actions):
-    self._arrays.action[:] = actions
-    for promise in [host.step_shared() for host in self._hosts]:
-      promise()
-    return self._arrays.observ, self._arrays.reward, self._arrays.done
+  def __len__(self) -> int:
+    return self._rows[-1].stop
 
-  def reset(self, indices):
-    if self._arrays is None:
-      return self._reset_first(indices)
+  def __getitem__(self, index: int) -> Any:
+    """Return one of the environments, as if it were here."""
+    index = range(len(self))[index]
+    number = sum(index >= rows.stop for rows in self._rows)
+    row = index - self._rows[number].start
+    return process.RemoteEnv(self._hosts[number], row)
+
+  def get(self, name: str) -> list[Any]:
+    """Return an attribute of each group; close all groups if that fails."""
+    with self.closed_on_error():
+      promises = [host.access(None, name) for host in self._hosts]
+      return [promise() for promise in promises]
+
+  def common_spaces(self) -> tuple[Any, Any]:
+    """Return the observation and the action space of all environments.
+
+    Raises:
+      ValueError: If they differ; the groups are closed.
+    """
+    observ_spaces, action_spaces = zip(*join(self.get('spaces')))
+    with self.closed_on_error():
+      _check_equal('observation', observ_spaces)
+      _check_equal('action', action_spaces)
+    return observ_spaces[0], action_spaces[0]
+
+  def send(
+    self, name: str, *args: Any, **kwargs: Any
+  ) -> Callable[[], list[Any]]:
+    """Call a method of all groups, which work at the same time.
+
+    Args:
+      name: Name of the method.
+      *args: Lists, arrays, or dictionaries of them, with an entry per
+        environment. Each group gets those of its own.
+      **kwargs: What all groups get alike.
+
+    Returns:
+      Function that waits for the list of results, one per group.
+    """
+    promises = [
+      host.call(None, name, *[_part(x, rows) for x in args], **kwargs)
+      for host, rows in zip(self._hosts, self._rows)
+    ]
+    return lambda: [promise() for promise in promises]
+
+  def call(self, name: str, *args: Any, **kwargs: Any) -> list[Any]:
+    """Call a method of all groups and wait; see `send`."""
+    return self.send(name, *args, **kwargs)()
+
+  def reset(self, indices: Sequence[int] | np.ndarray) -> Any:
+    """Reset environments, by groups that have some of them.
+
+    Args:
+      indices: Numbers of the environments.
+
+    Returns:
+      Joined observations in the order of the indices; None if the groups
+      return none.
+    """
+    order = np.argsort(indices, kind='stable')
+    ordered = np.asarray(indices)[order]
     promises = []
-    for worker, host in enumerate(self._hosts):
-      own = indices[self._worker_of[indices] == worker]
-      if len(own):
-        rows = (own - self._chunks[worker][0]).tolist()
-        promises.append(host.reset_shared(rows))
-    for promise in promises:
-      promise()
-    return self._arrays.observ[indices]
+    for host, rows in zip(self._hosts, self._rows):
+      first, last = np.searchsorted(ordered, [rows.start, rows.stop])
+      if first < last:
+        own = (ordered[first:last] - rows.start).tolist()
+        promises.append(host.call(None, 'reset', own))
+    parts = [promise() for promise in promises]
+    return None if parts[0] is None else join(parts)[np.argsort(order)]
 
-  def _reset_first(self, indices):
-    """Reset, and share arrays of the type that the observations have."""
-    promises = []
-    for index in indices:
-      worker = self._worker_of[index]
-      row = int(index - self._chunks[worker][0])
-      promises.append(self._hosts[worker].call(row, 'reset'))
-    observs = [np.asarray(promise()) for promise in promises]
-    self._arrays = shared_arrays.Arrays.allocate(
-      len(self._worker_of), observs[0], self.action_space, shared=True
-    )
-    for promise in [
-      host.attach(self._arrays.description, int(chunk[0]))
-      for host, chunk in zip(self._hosts, self._chunks)
-    ]:
-      promise()
-    return np.stack(observs)
+  def close(self) -> None:
+    """Close the environments and end their processes."""
+    hosts.close_hosts(x for x in self._hosts if isinstance(x, hosts.EnvHost))
+    for host in self._hosts:
+      host.close()
 
-  def close(self):
-    hosts.close_hosts(self._hosts)
-    if self._arrays:
-      self._arrays.close()
-      self._arrays = None
+  @contextlib.contextmanager
+  def closed_on_error(self) -> Any:
+    """Close the groups if something fails within."""
+    try:
+      yield
+    except BaseException:
+      self.close()
+      raise
 
 
-class _Remote:
-  """Spaces of an environment in a host."""
+class Group:
+  """Environments that share a host.
 
-  def __init__(self, host, index):
-    self.observation_space = host.access(index, 'observation_space')()
-    self.action_space = host.access(index, 'action_space')()
+  Args:
+    constructors: Functions that build the environments.
+
+  Attributes:
+    envs: List of the environments.
+  """
+
+  def __init__(self, constructors: Iterable[Callable[[], Any]]):
+    self.envs: list[Any] = []
+    try:
+      for constructor in constructors:
+        self.envs.append(constructor())
+    except BaseException:
+      Group.close(self)
+      raise
+
+  def __getitem__(self, index: int) -> Any:
+    return self.envs[index]
+
+  @property
+  def spaces(self) -> list[tuple[Any, Any]]:
+    """Observation and action space of each environment."""
+    return [(x.observation_space, x.action_space) for x in self.envs]
+
+  def close(self) -> None:
+    """Close the environments that can be closed."""
+    for env in self.envs:
+      with contextlib.suppress(Exception):
+        getattr(env, 'close', lambda: None)()
 
 
-def _common_spaces(envs):
-  for name in ('observation', 'action'):
-    found = [getattr(env, f'{name}_space') for env in envs]
-    if not all(space == found[0] for space in found):
-      raise ValueError(f'All environments must use the same {name} space.')
-  return envs[0].observation_space, envs[0].action_space
+class _Here:
+  """Group in this process, with the interface of a host."""
+
+  def __init__(self, group):
+    self._group = group
+    self.close = group.close
+
+  def access(self, index, name):
+    value = getattr(self._find(index), name)
+    return lambda: value
+
+  def call(self, index, name, *args, **kwargs):
+    value = getattr(self._find(index), name)(*args, **kwargs)
+    return lambda: value
+
+  def _find(self, index):
+    return self._group if index is None else self._group[index]
 
 
-def _finite_range(space):
-  """Lower and upper bounds, or None if any of them is infinite."""
-  if np.isfinite(space.low).all() and np.isfinite(space.high).all():
-    return spaces.float_bounds(space)
-  return None
+def stack(
+  observations: Sequence[Any], dtypes: dict[str, Any] | None = None
+) -> Any:
+  """Stack observations of several environments, as copies.
+
+  Args:
+    observations: List of arrays, or of dictionaries of arrays.
+    dtypes: Types of the parts of dictionaries to stack, None for those that
+      they have; by default all parts as they are.
+
+  Returns:
+    Array [environments, ...], or a dictionary of such arrays.
+  """
+  if not isinstance(observations[0], dict):
+    return np.array(observations)
+  dtypes = dtypes or dict.fromkeys(observations[0])
+  return {
+    key: np.array([x[key] for x in observations], dtype)
+    for key, dtype in dtypes.items()
+  }
 
 
-def _box_like(space, bound):
-  high = np.full(space.shape, bound, np.float32)
-  return spaces.box(-high, high)
+def join(parts: Sequence[Any]) -> Any:
+  """Join what groups return: arrays, dictionaries of them, lists or tuples."""
+  first = parts[0]
+  if len(parts) == 1:
+    return first
+  if isinstance(first, dict):
+    return {key: join([x[key] for x in parts]) for key in first}
+  if isinstance(first, np.ndarray):
+    return np.concatenate(parts)
+  return type(first)(itertools.chain(*parts))
+
+
+def join_transitions(parts: Sequence[tuple]) -> tuple:
+  """Join tuples, such as of observations, rewards, done flags and infos."""
+  return tuple(join(x) for x in zip(*parts))
+
+
+def _split_evenly(count, number):
+  """List of slices whose lengths differ by at most one."""
+  bounds = [(i * count + number - 1) // number for i in range(number + 1)]
+  return [slice(*x) for x in zip(bounds[:-1], bounds[1:])]
+
+
+def _part(value, rows):
+  if isinstance(value, dict):
+    return {key: _part(x, rows) for key, x in value.items()}
+  return value[rows]
+
+
+def _check_equal(name, spaces):
+  if not all(space == spaces[0] for space in spaces):
+    raise ValueError(f'All environments must use the same {name} space.')

@@ -3,12 +3,13 @@
 Free of TensorFlow, as environments are built in processes of their own.
 """
 
-import functools
-import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from agents.envs import hosts
+from agents.envs import vector
 
 
 class EnvPool:
@@ -21,108 +22,22 @@ class EnvPool:
       for one per core.
 
   Attributes:
-    description: What the first environment looks like, see
-      `env_config.inspect`.
+    description: What the first environment looks like, see `probe.describe`.
   """
 
-  def __init__(self, constructors, processes=None):
-    constructors = list(constructors)
-    if processes is None:
-      processes = os.cpu_count() or 1
-    processes = min(processes, len(constructors))
-    bounds = np.linspace(0, len(constructors), max(1, processes) + 1).astype(
-      int
-    )
-    self._rows = [slice(*x) for x in zip(bounds[:-1], bounds[1:])]
-    groups = [
-      functools.partial(WorkerGroup, constructors[rows]) for rows in self._rows
-    ]
-    self._hosts, self._local = [], None
-    if not processes:
-      self._local = groups[0]()
-      self.description = self._local.description
-      return
-    try:
-      for group in groups:
-        self._hosts.append(hosts.EnvHost([group], 'process'))
-      self.description = self._hosts[0].access(0, 'description')()
-    except BaseException:
-      self.close()
-      raise
+  def __init__(
+    self,
+    constructors: Iterable[Callable[[], Any]],
+    processes: int | None = None,
+  ):
+    self._vector = vector.Vector(WorkerGroup, constructors, processes)
+    self.description = self._vector.get('description')[0]
 
-  def reset(self):
+  def reset(self) -> dict[str, np.ndarray]:
     """Begin episodes; dict from path to observations [workers, ...]."""
-    if self._local:
-      return self._local.reset()
-    return _join(self._call('reset', [()] * len(self._hosts)))
+    return vector.join(self._vector.call('reset'))
 
-  def step(self, actions):
-    """Step all workers; see `WorkerGroup.step`."""
-    if self._local:
-      return self._local.step(actions)
-    parts = self._call(
-      'step',
-      [({k: v[rows] for k, v in actions.items()},) for rows in self._rows],
-    )
-    observations, rewards, dones, infos = zip(*parts)
-    infos = {
-      rows.start + row: info
-      for rows, part in zip(self._rows, infos)
-      for row, info in part.items()
-    }
-    rewards, dones = np.concatenate(rewards), np.concatenate(dones)
-    return _join(observations), rewards, dones, infos
-
-  def state_dicts(self):
-    """List of the states of the workers."""
-    if self._local:
-      return self._local.state_dicts()
-    parts = self._call('state_dicts', [()] * len(self._hosts))
-    return [x for part in parts for x in part]
-
-  def load_state_dicts(self, states):
-    """Restore states; list of what `Worker.load_state_dict` returns."""
-    if self._local:
-      return self._local.load_state_dicts(states)
-    parts = self._call(
-      'load_state_dicts', [(states[rows],) for rows in self._rows]
-    )
-    return [x for part in parts for x in part]
-
-  def close(self):
-    """Close the environments and end their processes."""
-    hosts.close_hosts(self._hosts)
-    if self._local:
-      self._local.close()
-
-  def _call(self, name, args):
-    """Results of a method of all groups, which work at the same time."""
-    promises = [
-      host.call(0, name, *each) for host, each in zip(self._hosts, args)
-    ]
-    return [promise() for promise in promises]
-
-
-class WorkerGroup:
-  """Workers in one process.
-
-  Args:
-    constructors: Functions that build the workers.
-
-  Attributes:
-    description: What the first environment looks like, see
-      `env_config.inspect`.
-  """
-
-  def __init__(self, constructors):
-    self._workers = [constructor() for constructor in constructors]
-    self.description = self._workers[0].description
-
-  def reset(self):
-    """Begin episodes; dict from path to observations [workers, ...]."""
-    return _stack([x.reset() for x in self._workers])
-
-  def step(self, actions):
+  def step(self, actions: dict[str, np.ndarray]) -> tuple:
     """Step all workers.
 
     Args:
@@ -133,37 +48,46 @@ class WorkerGroup:
       float32 [workers]; ends, bool [workers]; and a dict from row to what the
       worker tells, if it does. See `Worker.step`.
     """
-    rewards = np.empty(len(self._workers), np.float32)
-    dones = np.zeros(len(self._workers), bool)
-    observations, infos = [], {}
-    for row, worker in enumerate(self._workers):
+    parts = self._vector.call('step', actions)
+    *transition, infos = vector.join_transitions(parts)
+    return *transition, {row: x for row, x in enumerate(infos) if x}
+
+  def state_dicts(self) -> list[dict]:
+    """Return the states of the workers."""
+    return vector.join(self._vector.call('state_dicts'))
+
+  def load_state_dicts(self, states: list[dict]) -> list:
+    """Restore states; list of what `Worker.load_state_dict` returns."""
+    return vector.join(self._vector.call('load_state_dicts', states))
+
+  def close(self) -> None:
+    """Close the environments and end their processes."""
+    self._vector.close()
+
+
+class WorkerGroup(vector.Group):
+  """Workers in one process; `EnvPool` tells what the methods mean."""
+
+  @property
+  def description(self) -> dict:
+    return self.envs[0].description
+
+  def reset(self) -> dict[str, np.ndarray]:
+    return vector.stack([x.reset() for x in self.envs])
+
+  def step(self, actions: dict[str, np.ndarray]) -> tuple:
+    rewards = np.empty(len(self.envs), np.float32)
+    dones = np.zeros(len(self.envs), bool)
+    observations, infos = [], []
+    for row, worker in enumerate(self.envs):
       own = {name: value[row] for name, value in actions.items()}
       observation, rewards[row], dones[row], info = worker.step(own)
       observations.append(observation)
-      if info:
-        infos[row] = info
-    return _stack(observations), rewards, dones, infos
+      infos.append(info)
+    return vector.stack(observations), rewards, dones, infos
 
-  def state_dicts(self):
-    """List of the states of the workers."""
-    return [x.state_dict() for x in self._workers]
+  def state_dicts(self) -> list[dict]:
+    return [x.state_dict() for x in self.envs]
 
-  def load_state_dicts(self, states):
-    """Restore states; list of what `Worker.load_state_dict` returns."""
-    return [x.load_state_dict(y) for x, y in zip(self._workers, states)]
-
-  def close(self):
-    """Close the environments."""
-    for worker in self._workers:
-      worker.close()
-
-
-def _stack(observations):
-  # Copies, not views: environments may write to their arrays again.
-  return {
-    path: np.array([x[path] for x in observations]) for path in observations[0]
-  }
-
-
-def _join(parts):
-  return {path: np.concatenate([x[path] for x in parts]) for path in parts[0]}
+  def load_state_dicts(self, states: list[dict]) -> list:
+    return [x.load_state_dict(y) for x, y in zip(self.envs, states)]

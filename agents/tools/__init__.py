@@ -14,7 +14,7 @@ lazy.export(
     'MockAlgorithm': 'agents.tools.mock_algorithm:MockAlgorithm',
     'MockEnvironment': 'agents.tools.mock_environment:MockEnvironment',
     'StreamingMean': 'agents.tools.streaming_mean:StreamingMean',
-    'VectorEnv': 'agents.envs.vector:VectorEnv',
+    'VectorEnv': 'agents.envs.vector_env:VectorEnv',
     'UsageError': 'agents.run.errors:UsageError',
     'count_weights': 'agents.tools.count_weights:count_weights',
     'layers': 'agents.tools.layers',

@@ -1,10 +1,8 @@
 """Play episodes from within the graph."""
 
-from agents.envs.external_batch_env import ExternalBatchEnv
+from agents.envs import external_batch_env
 from agents.run import progress
 from agents.run import stopping
-from agents.tools import wrappers
-from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.simulate import simulate as simulate_batch
 from agents.tools.tf1 import tf
@@ -162,16 +160,7 @@ def define_batch_env(env_ctor, num_agents, isolate_envs, seed=None):
     else bind(seeded_constructor, env_ctor, seed + index)
     for index in range(num_agents)
   ]
-  if isolate_envs == 'none':
-    return BatchEnv([ctor() for ctor in constructors], blocking=True)
-  if isolate_envs == 'thread':
-    envs = [wrappers.Async(ctor, 'thread') for ctor in constructors]
-    return BatchEnv(envs, blocking=False)
-  if isolate_envs == 'process':
-    return ExternalBatchEnv(constructors)
-  raise NotImplementedError(
-    f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or 'process'."
-  )
+  return external_batch_env.make_batch_env(constructors, isolate_envs)
 
 
 class _Watched:

@@ -92,7 +92,7 @@ def test_workers_are_free_of_tensorflow_and_mpi(monkeypatch):
   monkeypatch.setenv('OMPI_COMM_WORLD_RANK', '3')
   env = vec_env.SubprocVecEnv([functools.partial(Worker, 4)])
   env.reset()
-  spec = env._hosts[0].access(0, 'spec')()
+  (spec,) = env._vector.get('spec')
   assert spec.id == 'False' and spec.rank is None
   assert os.environ['OMPI_COMM_WORLD_RANK'] == '3'
   env.close()

@@ -1,5 +1,8 @@
 """Environments in a thread or process of their own."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.envs import hosts
 
 
@@ -8,48 +11,49 @@ class RemoteEnv:
 
   Args:
     host: The `EnvHost` that the environment lives in.
-    index: Number of the environment within the host.
+    index: Number of the environment within the group that the host holds, or
+      None if it holds a single environment.
   """
 
-  def __init__(self, host, index=0):
+  def __init__(self, host: hosts.EnvHost, index: int | None = None):
     self._host = host
     self._index = index
-    self._spaces = {}
+    self._spaces: dict[str, Any] = {}
 
   @property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     return self._space('observation_space')
 
   @property
-  def action_space(self):
+  def action_space(self) -> Any:
     return self._space('action_space')
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
       raise AttributeError(name)
     return self._host.access(self._index, name)()
 
-  def call(self, name, *args, **kwargs):
-    """Call a method; returns a function that waits for its result."""
+  def call(self, name: str, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+    """Call a method; return a function that waits for its result."""
     return self._host.call(self._index, name, *args, **kwargs)
 
-  def step(self, action, blocking=True):
-    """Transition, or a function that waits for it when not blocking."""
+  def step(self, action: Any, blocking: bool = True) -> Any:
+    """Return the transition, or its promise when not blocking."""
     promise = self.call('step', action)
     return promise() if blocking else promise
 
-  def reset(self, blocking=True):
-    """Observation, or a function that waits for it when not blocking."""
+  def reset(self, blocking: bool = True) -> Any:
+    """Return the observation, or its promise when not blocking."""
     promise = self.call('reset')
     return promise() if blocking else promise
 
-  def render(self, *args, **kwargs):
+  def render(self, *args: Any, **kwargs: Any) -> Any:
     return self.call('render', *args, **kwargs)()
 
-  def seed(self, seed):
+  def seed(self, seed: int) -> Any:
     return self.call('seed', seed)()
 
-  def close(self):
+  def close(self) -> None:
     """Close the host with all its environments; may be called twice."""
     self._host.close()
 
@@ -75,12 +79,12 @@ class Async(RemoteEnv):
       has died.
   """
 
-  def __init__(self, constructor, strategy='thread'):
-    super().__init__(hosts.EnvHost([constructor], strategy))
+  def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
+    super().__init__(hosts.EnvHost(constructor, strategy))
 
 
 class ExternalProcess(Async):
   """Build an environment in a process of its own; see `Async`."""
 
-  def __init__(self, constructor):
+  def __init__(self, constructor: Callable[[], Any]):
     super().__init__(constructor, 'process')

@@ -1,163 +1,63 @@
-"""Batches with wrappers for all environments at once."""
+"""Environments over hosts: what is split, and what is joined."""
 
 import functools
 import os
-import signal
 
 import numpy as np
 import pytest
 
-from agents.envs import hosts
-from agents.envs.vector import VectorEnv
-from agents.tools import wrappers
-from agents.tools.batch_env import BatchEnv
+from agents.envs import vector
 from tests import processes
 from tests import scripted_envs
 
 both = pytest.mark.parametrize('workers', [0, 2])
 
 
-@pytest.fixture
-def start():
-  """Function that starts a batch, which is closed in the end."""
-  envs = []
+class Adding(vector.Group):
+  """Adds numbers to the lengths of its environments."""
 
-  def start_batch(constructors, *args):
-    envs.append(VectorEnv(constructors, *args))
-    return envs[-1]
+  def add(self, numbers, scale):
+    return [env.length + scale * x for env, x in zip(self.envs, numbers)]
 
+  def reset(self, rows):
+    return np.array([self.envs[row].length for row in rows])
+
+
+@both
+def test_split_and_join(workers):
+  """Positional arguments are split, the others are not."""
+  lengths = (2, 3, 4, 5, 6)
+  makers = [functools.partial(scripted_envs.VectorEnv, x) for x in lengths]
   with processes.time_limit(60):
-    yield start_batch
-    for env in envs:
-      env.close()
+    envs = vector.Vector(Adding, makers, workers)
+    try:
+      parts = envs.call('add', np.arange(5), scale=10)
+      assert [len(x) for x in parts] == ([3, 2] if workers else [5])
+      assert vector.join(parts) == [2, 13, 24, 35, 46]
+      assert envs.reset([4, 0, 3]).tolist() == [6, 2, 5]
+      assert envs.reset(np.array([1])).tolist() == [3]
+      assert [envs[index].length for index in (0, 3, -1)] == [2, 5, 6]
+      assert (envs[4].pid == os.getpid()) == (not workers)
+      assert len(vector.join(envs.get('spaces'))) == 5
+    finally:
+      envs.close()
 
 
-def wrap(env):
-  env = wrappers.RangeNormalize(wrappers.LimitDuration(env, 4))
-  return wrappers.ConvertTo32Bit(wrappers.ClipAction(env))
+def test_join():
+  parts = [({'a': np.ones(2)}, (1,), [2]), ({'a': np.zeros(1)}, (3,), [])]
+  observ, infos, rows = vector.join_transitions(parts)
+  assert observ['a'].tolist() == [1, 1, 0]
+  assert infos == (1, 3) and rows == [2]
 
 
-@both
-def test_finite_ranges(start, workers):
-  """Observations and actions are mapped as by the wrappers, bit for bit."""
-  make = functools.partial(scripted_envs.EchoEnv, 6)
-  reference = BatchEnv([wrap(make()) for _ in range(3)], True)
-  env = start([make] * 3, 4, workers)
-  assert env.observation_space == reference.observation_space
-  assert env.action_space == reference.action_space
-  random = np.random.RandomState(0)
-  np.testing.assert_array_equal(env.reset(), reference.reset())
-  kept = []
-  for step in range(4):
-    action = random.uniform(-2, 2, (3, 2)).astype(np.float32)
-    one, two = env.step(action), reference.step(action)
-    for x, y in zip(one[:3], two[:3]):
-      assert x.dtype == y.dtype
-      np.testing.assert_array_equal(x, y)
-    assert one[2].all() == (step == 3)
-    kept.append((one[0], two[0]))
-  with pytest.raises(RuntimeError, match='Must reset environment'):
-    env.step(action)
-  rows = np.array([0, 2])
-  np.testing.assert_array_equal(env.reset(rows), reference.reset(rows))
-  # What was handed out is not overwritten.
-  for x, y in kept:
-    np.testing.assert_array_equal(x, y)
+def test_failing_constructor_closes_the_others():
+  closed = []
 
+  class Env:
+    def close(self):
+      closed.append(self)
+      raise OSError
 
-@both
-def test_range_of_bytes(start, workers):
-  """As by the wrappers."""
-  reference = BatchEnv([wrap(scripted_envs.BytesEnv()) for _ in range(2)], True)
-  env = start([scripted_envs.BytesEnv] * 2, 4, workers)
-  action = np.zeros((2, 1), np.float32)
-  for one, two in (
-    (env.reset(), reference.reset()),
-    (env.step(action)[0], reference.step(action)[0]),
-  ):
-    assert one.dtype == two.dtype == np.float32
-    np.testing.assert_array_equal(one, two)
-
-
-def test_steps_before_a_reset_are_refused(start):
-  env = start([scripted_envs.VectorEnv], 4)
-  with pytest.raises(RuntimeError, match='Must reset environment'):
-    env.step(np.zeros((1, 1), np.float32))
-
-
-@pytest.mark.parametrize('bad', [np.nan, np.inf])
-def test_values_have_to_be_finite(start, bad):
-  env = start([functools.partial(scripted_envs.VectorEnv, rewards=[0, bad])])
-  env.reset()
-  env.step(np.zeros((1, 1), np.float32))
-  with pytest.raises(ValueError, match='Infinite reward'):
-    env.step(np.zeros((1, 1), np.float32))
-
-
-@both
-def test_different_spaces_are_refused(start, workers):
-  makers = [scripted_envs.VectorEnv, scripted_envs.EchoEnv]
-  with pytest.raises(ValueError, match='same observation space'):
-    start(makers, None, workers)
-
-
-@both
-def test_errors_of_environments(start, workers):
-  """The traceback comes along from a process."""
-  make = functools.partial(scripted_envs.VectorEnv, crash_at=1)
-  env = start([make] * 2, None, workers)
-  env.reset()
-  kind = hosts.WorkerError if workers else RuntimeError
-  with pytest.raises(kind, match='boom in step'):
-    env.step(np.zeros((2, 1), np.float32))
-
-
-def worker_pids(env):
-  return [host._process.pid for host in env._envs._hosts]
-
-
-def test_workers_are_free_of_tensorflow(start):
-  env = start([scripted_envs.VectorEnv] * 2, None, 2)
-  hosts = env._envs._hosts
-  assert [host.access(0, 'has_tensorflow')() for host in hosts] == [False] * 2
-  assert sorted(host.access(0, 'pid')() for host in hosts) == sorted(
-    worker_pids(env)
-  )
-
-
-@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSEGV])
-def test_death_of_a_worker(start, number):
-  """It is named with its exit code, and the others end as well."""
-  env = start([scripted_envs.VectorEnv] * 2, None, 2)
-  env.reset()
-  pids, block = worker_pids(env), env._envs._arrays.description[0]
-  os.kill(pids[1], number)
-  with pytest.raises(RuntimeError) as error:
-    for _ in range(3):
-      env.step(np.zeros((2, 1), np.float32))
-  text = f'process {pids[1]} ended with exit code {-number} ({number.name})'
-  assert text in str(error.value)
-  env.close()
-  assert not processes.wait_for_end(pids)
-  assert not os.path.exists(f'/dev/shm/{block}')
-
-
-def test_no_orphans():
-  """Workers end with a parent that is killed."""
-  code = (
-    'import time\n'
-    'from agents.envs.vector import VectorEnv\n'
-    'from tests import scripted_envs\n'
-    'env = VectorEnv([scripted_envs.VectorEnv] * 2, None, 2)\n'
-    'env.reset()\n'
-    'print(*[x._process.pid for x in env._envs._hosts], flush=True)\n'
-    'time.sleep(60)'
-  )
-  process = processes.start_python('-c', code)
-  try:
-    pids = [int(x) for x in process.stdout.readline().split()]
-    assert len(pids) == 2 and all(processes.is_running(x) for x in pids)
-  finally:
-    process.kill()
-    process.communicate()
-  assert not processes.wait_for_end(pids, 10)
+  with pytest.raises(ValueError, match='broken constructor'):
+    vector.Vector(Adding, [Env, Env, scripted_envs.fail_to_construct], 0)
+  assert len(closed) == 2
