@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import weakref
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import probe
 from agents.run import errors
 from agents.run import files
 from baselines_her import envs
@@ -246,15 +248,15 @@ def log_params(params: dict[str, Any]) -> None:
 def configure_dims(params: dict[str, Any]) -> dict[str, int]:
   """Return sizes of observation `o`, action `u`, goal `g` and of `info_*`."""
   env = cached_make_env(params['make_env'])
-  env.reset()
-  obs, _, _, info = env.step(env.action_space.sample())
+  shapes = probe.measure(env, with_info=True)['shapes']
   dims = {
-    'o': obs['observation'].shape[0],
-    'u': env.action_space.shape[0],
-    'g': obs['desired_goal'].shape[0],
+    'o': shapes['observation'][0],
+    'u': shapes['action'][0],
+    'g': shapes['desired_goal'][0],
   }
-  for key, value in info.items():
-    dims[f'info_{key}'] = max(1, np.size(value))
+  for key, shape in shapes.items():
+    if key.startswith('info_'):
+      dims[key] = max(1, math.prod(shape))
   return dims
 
 

@@ -5,10 +5,11 @@ Free of TensorFlow, as environments are built in processes of their own.
 
 import functools
 import json
+from typing import Any
 
 from agents.envs import adapters
 from agents.envs import opengl
-from agents.envs import spaces
+from agents.envs import probe
 from agents.pipeline import toolbox
 from agents.run import errors
 from agents.run import references
@@ -17,7 +18,12 @@ _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
-def make(tree, render=False, trust=references.EVERYTHING, **kwargs):
+def make(
+  tree: dict,
+  render: bool = False,
+  trust: references.Trust = references.EVERYTHING,
+  **kwargs: Any,
+) -> Any:
   """Build an environment.
 
   Args:
@@ -58,24 +64,20 @@ def make(tree, render=False, trust=references.EVERYTHING, **kwargs):
   return env
 
 
-def needs_process(tree, render):
-  """Whether an environment must not be in the process of TensorFlow."""
+def needs_process(tree: dict, render: bool) -> bool:
+  """Return whether an environment must not be in the process of TensorFlow."""
   name = tree.get('name')
   return bool(render and name and adapters.renders_with_opengl(name))
 
 
-def inspect(tree):
+def inspect(tree: dict) -> dict:
   """Describe an environment, which is built in a process of its own.
 
   Args:
     tree: See `make`.
 
   Returns:
-    Dict of plain data: `env_type`, `observation_space` (dict from path to
-    description), `action_space` (dict from name of agent to description, the
-    only name being `agent` unless the space is a dictionary) and
-    `max_episode_steps` (None if there is no limit). Descriptions are those of
-    `describe_space`.
+    What `probe.describe` returns.
 
   Raises:
     UsageError: See `make`.
@@ -84,79 +86,12 @@ def inspect(tree):
   return json.loads(_inspect(json.dumps(plain, sort_keys=True)))
 
 
-def describe(env):
-  """See `inspect`, for an environment that exists."""
-  observation, action = (
-    spaces.convert(x) for x in (env.observation_space, env.action_space)
-  )
-  spec = getattr(env, 'spec', None)
-  return {
-    'env_type': type(getattr(env, 'unwrapped', env)).__name__,
-    'observation_space': describe_spaces(observation),
-    'action_space': describe_spaces(action),
-    'max_episode_steps': getattr(spec, 'max_episode_steps', None),
-  }
-
-
-def describe_spaces(space):
-  """Dict from path to description of the parts of a space.
-
-  Args:
-    space: Space of gymnasium; the path is `agent` if it is no dictionary.
-  """
-  if hasattr(space, 'spaces'):
-    parts = {k: describe_spaces(v) for k, v in dict(space.spaces).items()}
-    return {
-      key if path == 'agent' else f'{key}/{path}': part
-      for key, below in parts.items()
-      for path, part in below.items()
-    }
-  return {'agent': describe_space(space)}
-
-
-def describe_space(space):
-  """Plain data that tell a space.
-
-  Args:
-    space: Box or discrete space of gymnasium.
-
-  Returns:
-    Dict of `typ`, `Box` or `Discrete`; `dim`, the shape or the number of
-    choices; and `lim`, lists of lowest and highest values, None if discrete.
-
-  Raises:
-    UsageError: If it is any other space.
-  """
-  kind = type(space).__name__
-  if kind == 'Box':
-    lim = [space.low.tolist(), space.high.tolist()]
-    return {'typ': kind, 'dim': list(space.shape), 'lim': lim}
-  if kind == 'Discrete':
-    return {'typ': kind, 'dim': int(space.n), 'lim': None}
-  raise errors.UsageError(
-    f'Spaces of the kind {kind} ({space}) are not supported; use an '
-    'environment with boxes or discrete spaces, or dictionaries of them.'
-  )
-
-
 @functools.cache
 def _inspect(tree):
-  from agents.tools.wrappers import Async
-
-  probe = Async(functools.partial(_Probe, json.loads(tree)), 'process')
-  try:
-    return probe.description
-  finally:
-    probe.close()
-
-
-class _Probe:
-  """Stands in for an environment in a process, and tells what it looks like."""
-
-  def __init__(self, tree):
-    env = make(tree)
-    self.description = json.dumps(describe(env))
-    getattr(env, 'close', lambda: None)()
+  constructor = functools.partial(make, json.loads(tree))
+  report = probe.inspect(constructor, probe.describe)
+  del report['renderer'], report['messages']
+  return json.dumps(report)
 
 
 def _check_keys(tree, known, what):

@@ -10,6 +10,7 @@ import numpy as np
 
 from agents.envs import adapters
 from agents.envs import episode_log
+from agents.envs import probe
 from agents.envs import video
 from agents.pipeline import env_config
 from agents.run import references
@@ -42,7 +43,7 @@ class Worker:
     self._env = env_config.make(
       env, bool(video_folder), trust, **(kwargs or {})
     )
-    self.description = env_config.describe(self._env)
+    self.description = probe.describe(self._env)
     self._has_agents = hasattr(self._env.action_space, 'spaces')
     if seed is not None and hasattr(self._env, 'seed'):
       self._env.seed(seed)

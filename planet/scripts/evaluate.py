@@ -116,7 +116,7 @@ def play(config, path, episodes, overview=False):
   Yields:
     Episodes as `planet.training.playing.Player.play` returns them.
   """
-  from planet.envs import probe
+  from agents.envs import probe
   from planet.training import playing
 
   bar = progress.Progress()

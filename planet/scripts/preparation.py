@@ -31,7 +31,7 @@ def check(args):
   Raises:
     UsageError: Saying what is wrong and what to do.
   """
-  from planet.envs import probe
+  from agents.envs import probe
   from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)

@@ -85,7 +85,7 @@ def run_plan(variant, args):
 
 def run_collect(variant, args):
   """Measure decisions in a real environment, an episode at a time."""
-  from planet.envs import probe
+  from agents.envs import probe
   from planet.training import utility
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:

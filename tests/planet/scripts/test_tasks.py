@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from planet.envs import probe
+from agents.envs import probe
 from planet.scripts import configs
 from planet.scripts import tasks
 from planet.tools.attr_dict import AttrDict

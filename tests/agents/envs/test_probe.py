@@ -1,0 +1,59 @@
+"""What environments look like, found out in processes of their own."""
+
+import functools
+import logging
+import os
+
+import numpy as np
+import pytest
+
+from agents.envs import hosts
+from agents.envs import opengl
+from agents.envs import probe
+from tests import processes
+from tests import scripted_envs
+
+
+def make_env(variable):
+  logging.getLogger('agents.some').info('Using something.')
+  os.environ[variable] = 'chosen'
+  return scripted_envs.ScriptedEnv(low=[-2, -1], high=[2, 1])
+
+
+def test_measure():
+  """Shapes, messages, and what was chosen for OpenGL."""
+  with processes.time_limit(60), pytest.MonkeyPatch.context() as patch:
+    name = opengl.VARIABLES[0]
+    patch.setenv(name, 'before')
+    report = probe.inspect(functools.partial(make_env, name))
+    assert os.environ[name] == 'chosen'
+  assert report == {
+    'shapes': {'state': (2,), 'action': (2,), 'reward': ()},
+    'messages': ['Using something.'],
+    'renderer': None,
+  }
+
+
+def test_measure_with_info():
+  shapes = probe.measure(scripted_envs.ScriptedEnv(), with_info=True)['shapes']
+  assert shapes['info_t'] == () and shapes['state'] == (2,)
+
+
+def test_describe():
+  found = probe.describe(scripted_envs.ScriptedEnv())
+  assert found['env_type'] == 'ScriptedEnv'
+  assert found['max_episode_steps'] is None
+  state = found['observation_space']['state']
+  assert state == {
+    'typ': 'Box',
+    'dim': [2],
+    'lim': [[-np.inf] * 2, [np.inf] * 2],
+  }
+  action = {'typ': 'Box', 'dim': [1], 'lim': [[-1.0], [1.0]]}
+  assert found['action_space'] == {'agent': action}
+
+
+def test_failures_arrive():
+  with processes.time_limit(60):
+    with pytest.raises(hosts.WorkerError, match='broken constructor'):
+      probe.inspect(scripted_envs.fail_to_construct)
