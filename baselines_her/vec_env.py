@@ -16,6 +16,7 @@ import numpy as np
 
 from agents.envs import vector
 from agents.run import mpi
+from agents.tools.wrappers.base import Wrapper
 from baselines_her import envs
 from baselines_her import logger
 from baselines_her import monitor
@@ -267,7 +268,7 @@ def make_env(
   return ClipAndScale(monitor.Monitor(env, monitor_file), reward_scale)
 
 
-class ClipAndScale:
+class ClipAndScale(Wrapper):
   """Clip actions to their space and scale rewards.
 
   Args:
@@ -276,14 +277,9 @@ class ClipAndScale:
   """
 
   def __init__(self, env: Any, reward_scale: float = 1.0):
-    self._env = env
+    super().__init__(env)
     self._low, self._high = env.action_space.low, env.action_space.high
     self._reward_scale = reward_scale
-
-  def __getattr__(self, name: str) -> Any:
-    if name == '_env' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self._env, name)
 
   def step(self, action: np.ndarray) -> tuple:
     if np.isnan(np.vdot(action, action)):

@@ -1,10 +1,10 @@
 """Videos of what happens in a vector of environments."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
-
-from agents.envs import video
+from agents.envs import recorder
 
 
 class VecVideoRecorder:
@@ -25,67 +25,58 @@ class VecVideoRecorder:
 
   def __init__(
     self,
-    venv,
-    directory,
-    record_video_trigger,
-    video_length=200,
-    filename=None,
-    fps=25,
+    venv: Any,
+    directory: str,
+    record_video_trigger: Callable[[int], bool],
+    video_length: float = 200,
+    filename: str | None = None,
+    fps: float = 25,
   ):
     self.venv = venv
     self._directory = os.path.abspath(os.path.expanduser(directory))
     self._trigger = record_video_trigger
     self._length = video_length
     self._filename = filename
-    self._fps = fps
     self._step = 0
-    self._frames = None
-    self._path = None
+    self._recorder = recorder.Recorder(
+      lambda: self.venv.render(mode='rgb_array'), fps
+    )
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name == 'venv' or name.startswith('__'):
       raise AttributeError(name)
     return getattr(self.venv, name)
 
-  def reset(self):
+  def reset(self) -> dict:
     obs = self.venv.reset()
     # The original begins a video at every reset, whatever the trigger says.
     self._begin_if_due()
     return obs
 
-  def step(self, actions):
+  def step(self, actions: Any) -> tuple:
     self.venv.step_async(actions)
     return self.step_wait()
 
-  def step_wait(self):
+  def step_wait(self) -> tuple:
     result = self.venv.step_wait()
     self._step += 1
-    if self._frames is not None:
-      self._frames.append(self._image())
-      if len(self._frames) > self._length:
-        self.finish()
+    self._recorder.add()
+    if len(self._recorder) > self._length:
+      self.finish()
     self._begin_if_due()
     return result
 
-  def finish(self):
-    """Write the current video, if there is one; returns its path."""
-    if self._frames is None:
-      return None
-    frames, self._frames = self._frames, None
-    video.write_video(self._path, np.stack(frames), self._fps)
-    return self._path
+  def finish(self) -> str | None:
+    """Write the current video, if there is one; return its path."""
+    return self._recorder.finish()
 
-  def close(self):
+  def close(self) -> None:
     self.finish()
     self.venv.close()
 
   def _begin_if_due(self):
-    if self._frames is None and self._trigger(self._step):
+    if not self._recorder.recording and self._trigger(self._step):
       name = self._filename or (
         f'vecenv.video.{os.getpid()}.video{self._step:06d}.mp4'
       )
-      self._path = os.path.join(self._directory, name)
-      self._frames = [self._image()]
-
-  def _image(self):
-    return self.venv.render(mode='rgb_array')
+      self._recorder.begin(os.path.join(self._directory, name))

@@ -3,9 +3,11 @@
 import json
 import os
 import time
+from typing import Any
 
 from agents.run import errors
 from agents.run import files
+from agents.tools.wrappers.base import Wrapper
 
 
 class EpisodeLog:
@@ -68,6 +70,68 @@ class EpisodeLog:
     self.episodes = episodes
     if self._path:
       _write_lines(self._path, _read_lines(self._path)[: 2 + episodes])
+
+
+class Monitor(Wrapper):
+  """Write a row per finished episode, and put it in the info of its last step.
+
+  A file that exists is continued. Episodes that are reset early leave no row.
+
+  Args:
+    env: Environment.
+    filename: Path without the ending `.monitor.csv`; None for no file.
+    name: Name of the environment in the file; by default its id.
+
+  Attributes:
+    episode_return: Sum of the rewards of the current episode.
+    episode_length: Number of its steps.
+  """
+
+  EXT = '.monitor.csv'
+
+  def __init__(
+    self, env: Any, filename: str | None = None, name: str | None = None
+  ):
+    super().__init__(env)
+    self.episode_return, self.episode_length = 0.0, 0
+    path = filename and filename.removesuffix(self.EXT) + self.EXT
+    self._log = EpisodeLog(path, name or env.spec.id)
+
+  def reset(self) -> Any:
+    self.episode_return, self.episode_length = 0.0, 0
+    return self._env.reset()
+
+  def step(self, action: Any) -> tuple:
+    obs, reward, done, info = self._env.step(action)
+    self.episode_return += float(reward)
+    self.episode_length += 1
+    if done:
+      row = self._log.write(self.episode_return, self.episode_length)
+      info = dict(info, episode=row)
+    return obs, reward, done, info
+
+  def get_state(self) -> dict:
+    """Return the environment's state, and how many rows belong to it."""
+    return {'env': self._env.get_state(), 'episodes': self._log.episodes}
+
+  def set_state(self, state: dict) -> None:
+    """Undo `get_state`; rows of episodes since then are removed."""
+    if 'episodes' not in state:  # Written before rows were counted.
+      self._env.set_state(state)
+      return
+    self._env.set_state(state['env'])
+    self._log.truncate(state['episodes'])
+
+
+def begin_anew(folder: str, rank: int) -> None:
+  """Remove the files of a rank, for a training that begins anew.
+
+  Otherwise it would add to the episodes of one that ended before its first
+  checkpoint.
+  """
+  for name in os.listdir(folder):
+    if name.startswith(f'{rank}.') and name.endswith(Monitor.EXT):
+      os.remove(os.path.join(folder, name))
 
 
 def _read_lines(path):

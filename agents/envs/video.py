@@ -1,7 +1,10 @@
 """Videos, animations and contact sheets, without a system ffmpeg."""
 
+import importlib.util
 import io
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +12,7 @@ from agents.run import errors
 from agents.run import files
 
 
-def encode_gif(images, fps: float) -> bytes:
+def encode_gif(images: Any, fps: float) -> bytes:
   """Encode frames as an endless GIF animation.
 
   Args:
@@ -32,7 +35,7 @@ def encode_gif(images, fps: float) -> bytes:
   return buffer.getvalue()
 
 
-def encode_png(image) -> bytes:
+def encode_png(image: np.ndarray) -> bytes:
   """Encode a uint8 image [height, width, 1 or 3] as PNG."""
   from PIL import Image
 
@@ -41,7 +44,7 @@ def encode_png(image) -> bytes:
   return buffer.getvalue()
 
 
-def write_video(filename: str, images, fps: float, scale: int = 1) -> None:
+def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
   """Write frames to an .mp4 or .gif file, completely or not at all.
 
   Args:
@@ -69,13 +72,18 @@ def write_video(filename: str, images, fps: float, scale: int = 1) -> None:
         file_.write(encode_gif(images, fps))
 
 
-def write_png(filename: str, image) -> None:
+def preferred_ending() -> str:
+  """Return `.mp4` if that can be written, else `.gif`."""
+  return '.mp4' if importlib.util.find_spec('imageio_ffmpeg') else '.gif'
+
+
+def write_png(filename: str, image: np.ndarray) -> None:
   """Write a uint8 image [height, width, 1 or 3], completely or not at all."""
   with files.atomic_write(filename, 'wb') as file_:
     file_.write(encode_png(image))
 
 
-def caption(image, text: str, height: int = 20):
+def caption(image: np.ndarray, text: str, height: int = 20) -> np.ndarray:
   """Add a dark strip with a line of text below an image.
 
   Args:
@@ -94,7 +102,12 @@ def caption(image, text: str, height: int = 20):
   return np.concatenate([image, np.asarray(strip)], 0)
 
 
-def contact_sheet(videos, columns: int = 10, scale: int = 1, gap: int = 2):
+def contact_sheet(
+  videos: Sequence[np.ndarray],
+  columns: int = 10,
+  scale: int = 1,
+  gap: int = 2,
+) -> np.ndarray:
   """Arrange evenly spaced frames of several videos, one video per row.
 
   Args:

@@ -3,14 +3,15 @@
 Free of TensorFlow, as environments are built in processes of their own.
 """
 
-import contextlib
 import os
+from typing import Any
 
 import numpy as np
 
 from agents.envs import adapters
 from agents.envs import episode_log
 from agents.envs import probe
+from agents.envs import recorder
 from agents.envs import video
 from agents.pipeline import env_config
 from agents.run import references
@@ -33,34 +34,35 @@ class Worker:
 
   def __init__(
     self,
-    env,
-    seed=None,
-    csv_path=None,
-    video_folder=None,
-    kwargs=None,
-    trust=references.EVERYTHING,
+    env: dict,
+    seed: int | None = None,
+    csv_path: str | None = None,
+    video_folder: str | None = None,
+    kwargs: dict | None = None,
+    trust: references.Trust = references.EVERYTHING,
   ):
-    self._env = env_config.make(
-      env, bool(video_folder), trust, **(kwargs or {})
-    )
-    self.description = probe.describe(self._env)
-    self._has_agents = hasattr(self._env.action_space, 'spaces')
-    if seed is not None and hasattr(self._env, 'seed'):
-      self._env.seed(seed)
+    created = env_config.make(env, bool(video_folder), trust, **(kwargs or {}))
+    self.description = probe.describe(created)
+    self._has_agents = hasattr(created.action_space, 'spaces')
+    if seed is not None and hasattr(created, 'seed'):
+      created.seed(seed)
     name = env.get('name') or env.get('constructor')
-    self._log = episode_log.EpisodeLog(csv_path, name)
-    self._recorder = video_folder and _Recorder(self._env, video_folder)
-    self._return, self._length = 0.0, 0
+    self._env = episode_log.Monitor(created, csv_path, name)
+    self._video_folder = video_folder
+    self._recorder = recorder.Recorder(
+      lambda: created.render('rgb_array'),
+      recorder.find_fps(created),
+      _LARGEST_FRAME,
+    )
 
-  def reset(self):
-    """Begin an episode; returns a dict from path to observation."""
-    self._return, self._length = 0.0, 0
+  def reset(self) -> dict[str, np.ndarray]:
+    """Begin an episode; return a dict from path to observation."""
     observation = flatten(self._env.reset())
-    if self._recorder:
-      self._recorder.begin()
+    if self._video_folder:
+      self._begin_video()
     return observation
 
-  def step(self, actions):
+  def step(self, actions: dict[str, Any]) -> tuple:
     """Step, and begin the next episode where one has ended.
 
     Args:
@@ -75,31 +77,22 @@ class Worker:
     """
     action = actions if self._has_agents else next(iter(actions.values()))
     observation, reward, done, info = self._env.step(action)
-    reward = float(reward)
-    self._return += reward
-    self._length += 1
-    if self._recorder:
-      self._recorder.add()
-    infos = {'infos': numbers(info)} if info else {}
+    self._recorder.add()
+    infos: dict[str, Any] = {'infos': numbers(info)} if info else {}
     observation = flatten(observation)
     if not done:
-      return observation, reward, False, infos
-    row = self._log.write(self._return, self._length)
-    infos = {
-      'infos': {
-        **infos.get('infos', {}),
-        **{f'episode/{k}': np.asarray(v) for k, v in row.items()},
-      },
-      'truncated': bool(info.get('truncated')),
-      'final': observation,
-    }
-    if self._recorder:
-      self._recorder.save()
-    return self.reset(), reward, True, infos
+      return observation, float(reward), False, infos
+    infos['truncated'] = bool(info.get('truncated'))
+    infos['final'] = observation
+    self._recorder.finish()
+    return self.reset(), float(reward), True, infos
 
-  def state_dict(self):
-    """State of the random numbers and, if it is offered, the environment."""
-    state = {'return': self._return, 'length': self._length}
+  def state_dict(self) -> dict:
+    """Return the state of random numbers and, if offered, environment."""
+    state = {
+      'return': self._env.episode_return,
+      'length': self._env.episode_length,
+    }
     generator = self._find_generator()
     if generator is not None:
       state['random'] = generator.bit_generator.state
@@ -107,7 +100,7 @@ class Worker:
       state['env'] = self._env.get_env_state()
     return state
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: dict) -> dict[str, np.ndarray] | None:
     """Restore what `state_dict` has returned.
 
     Returns:
@@ -122,12 +115,21 @@ class Worker:
     if 'env' not in state:
       return self.reset()
     self._env.set_env_state(state['env'])
-    self._return, self._length = state['return'], state['length']
+    self._env.episode_return = state['return']
+    self._env.episode_length = state['length']
     return None
 
-  def close(self):
+  def close(self) -> None:
     """Close the environment."""
     getattr(self._env, 'close', lambda: None)()
+
+  def _begin_video(self):
+    os.makedirs(self._video_folder, exist_ok=True)
+    number = len(os.listdir(self._video_folder)) + 1
+    name = f'episode-{number:05d}{video.preferred_ending()}'
+    # Libraries that draw introduce themselves with the first frame.
+    with adapters.quietly():
+      self._recorder.begin(os.path.join(self._video_folder, name))
 
   def _find_generator(self):
     env = getattr(self._env, 'unwrapped', self._env)
@@ -135,8 +137,8 @@ class Worker:
     return generator if hasattr(generator, 'bit_generator') else None
 
 
-def flatten(observation, path=''):
-  """Dict from path to array; the path is `agent` if it is no dictionary."""
+def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
+  """Return a dict from path to array; the path is `agent` for an array."""
   if not isinstance(observation, dict):
     return {path or 'agent': np.asarray(observation)}
   flat = {}
@@ -145,52 +147,10 @@ def flatten(observation, path=''):
   return flat
 
 
-def numbers(info):
-  """Flat dict of the numbers and arrays of an info dictionary."""
+def numbers(info: dict) -> dict[str, np.ndarray]:
+  """Return a flat dict of the numbers and arrays of an info dictionary."""
   flat = flatten(info)
   return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf'}
-
-
-class _Recorder:
-  """Frames of the current episode, not larger than needed."""
-
-  def __init__(self, env, folder):
-    self._env = env
-    self._folder = folder
-    os.makedirs(folder, exist_ok=True)
-    self._frames = []
-
-  def begin(self):
-    # Libraries that draw introduce themselves with the first frame.
-    first = not self._frames
-    self._frames = []
-    with adapters.quietly() if first else contextlib.nullcontext():
-      self.add()
-
-  def add(self):
-    frame = np.asarray(self._env.render('rgb_array'))
-    stride = -(-max(frame.shape[:2]) // _LARGEST_FRAME)
-    self._frames.append(frame[::stride, ::stride].copy())
-
-  def save(self):
-    number = len(os.listdir(self._folder)) + 1
-    path = os.path.join(self._folder, f'episode-{number:05d}')
-    video.write_video(
-      f'{path}.{_video_format()}', self._frames, self._find_rate()
-    )
-
-  def _find_rate(self):
-    metadata = getattr(self._env, 'metadata', None) or {}
-    return metadata.get('render_fps', 30)
-
-
-def _video_format():
-  try:
-    import imageio_ffmpeg  # noqa: F401
-
-    return 'mp4'
-  except ImportError:
-    return 'gif'
 
 
 def _as_arrays(state):

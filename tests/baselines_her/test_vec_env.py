@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agents.envs import episode_log
+from agents.envs import video
 from agents.run import errors
 from baselines_her import monitor
 from baselines_her import vec_env
@@ -214,7 +215,7 @@ def test_video_schedule(tmp_path, monkeypatch):
   """Resets begin no video; each has as many frames as asked for."""
   written = []
   monkeypatch.setattr(
-    video_recorder.video,
+    video,
     'write_video',
     lambda path, images, fps: written.append((path, len(images))),
   )

@@ -2,11 +2,10 @@
 
 import json
 import os
+from typing import Any
 
-from agents.envs import video
+from agents.envs import recorder
 from agents.tools.wrappers.base import Wrapper
-
-_DEFAULT_FPS = 30
 
 
 class RecordEpisodes(Wrapper):
@@ -23,54 +22,44 @@ class RecordEpisodes(Wrapper):
     episodes: Number of episodes to record; later ones are only played.
   """
 
-  def __init__(self, env, outdir, name='episode', episodes=1):
+  def __init__(
+    self, env: Any, outdir: str, name: str = 'episode', episodes: int = 1
+  ):
     super().__init__(env)
     os.makedirs(outdir, exist_ok=True)
     self._outdir = outdir
     self._name = name
     self._episodes = episodes
     self._episode = 0
-    self._frames = []
     self._return = 0.0
+    self._recorder = recorder.Recorder(
+      lambda: env.render('rgb_array'), recorder.find_fps(env)
+    )
 
-  def reset(self):
+  def reset(self) -> Any:
     observ = self._env.reset()
     self._episode += 1
-    self._frames, self._return = [], 0.0
-    self._record()
+    self._return = 0.0
+    self._recorder.cancel()
+    if self._episode <= self._episodes:
+      filename = f'{self._name}-{self._episode}.mp4'
+      self._recorder.begin(os.path.join(self._outdir, filename))
     return observ
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     self._return += float(reward)
-    self._record()
-    if done and self._recording:
+    self._recorder.add()
+    if done and self._recorder.recording:
       self._write()
     return observ, reward, done, info
 
-  @property
-  def _recording(self):
-    return self._episode <= self._episodes
-
-  def _record(self):
-    if self._recording:
-      self._frames.append(self._env.render('rgb_array'))
-
   def _write(self):
-    filename = f'{self._name}-{self._episode}.mp4'
-    video.write_video(
-      os.path.join(self._outdir, filename), self._frames, self._fps()
-    )
+    length = len(self._recorder) - 1
     line = {
-      'video': filename,
+      'video': os.path.basename(self._recorder.finish()),
       'return': self._return,
-      'length': len(self._frames) - 1,
+      'length': length,
     }
     with open(os.path.join(self._outdir, 'episodes.jsonl'), 'a') as file_:
       file_.write(json.dumps(line) + '\n')
-    self._frames = []
-
-  def _fps(self):
-    metadata = getattr(self._env, 'metadata', None) or {}
-    fps = metadata.get('render_fps') or metadata.get('video.frames_per_second')
-    return float(fps or _DEFAULT_FPS)

@@ -1,0 +1,63 @@
+"""When videos begin and end, and what is in them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from agents.envs import recorder
+from agents.envs import video
+from agents.tools import wrappers
+from tests import scripted_envs
+
+
+@pytest.fixture
+def written(monkeypatch):
+  """List of path, frames and rate of the videos that would be written."""
+  videos = []
+  monkeypatch.setattr(video, 'write_video', lambda *args: videos.append(args))
+  return videos
+
+
+def test_recorder(written):
+  """Large frames are thinned out; memory that is drawn to again is copied."""
+  image = np.zeros((6, 8, 3), np.uint8)
+  camera = recorder.Recorder(lambda: image, 25, largest=4)
+  camera.add()
+  assert camera.finish() is None and not camera.recording
+  camera.begin('one.mp4')
+  image += 1
+  camera.add()
+  assert len(camera) == 2 and camera.finish() == 'one.mp4'
+  camera.begin('two.mp4')
+  camera.cancel()
+  assert camera.finish() is None
+  ((path, frames, fps),) = written
+  assert (path, fps, frames.shape) == ('one.mp4', 25, (2, 3, 4, 3))
+  assert frames[:, 0, 0, 0].tolist() == [0, 1]
+
+
+def test_record_episodes(written, tmp_path):
+  """Episodes that are reset early leave nothing, and later ones neither."""
+  env = wrappers.RecordEpisodes(
+    scripted_envs.ScriptedEnv(2, [1, 2]), str(tmp_path), 'name', 2
+  )
+  for steps in (1, 2, 2):
+    env.reset()
+    for _ in range(steps):
+      env.step(np.zeros(1))
+  ((path, frames, fps),) = written
+  assert path == str(tmp_path / 'name-2.mp4')
+  assert frames.shape == (3, 6, 8, 3) and fps == 30
+  assert json.loads((tmp_path / 'episodes.jsonl').read_text()) == {
+    'video': 'name-2.mp4',
+    'return': 3.0,
+    'length': 2,
+  }
+
+
+def test_find_fps():
+  env = scripted_envs.ScriptedEnv()
+  assert recorder.find_fps(env) == 30
+  env.metadata = {'video.frames_per_second': 50}
+  assert recorder.find_fps(env) == 50
