@@ -5,6 +5,7 @@ Free of TensorFlow, as environments are built in processes of their own.
 
 import functools
 import importlib
+from typing import Any
 
 from agents.envs import adapters
 from agents.envs import spaces
@@ -21,7 +22,7 @@ _OWN_GENERATORS = (
 )
 
 
-def make(env, render_mode=None):
+def make(env: Any, render_mode: str | None = None) -> Any:
   """Create an environment as it comes.
 
   Args:
@@ -41,14 +42,14 @@ def make(env, render_mode=None):
     created = adapters.make(env, render_mode)
   else:
     created = env()
-  _check(created, env)
+  spaces.check_continuous(created, env, 'PPO')
   kind = type(getattr(created, 'unwrapped', created))
   if kind.__module__.startswith(_OWN_GENERATORS):
     return created
   return wrappers.OwnRandomness(created)
 
 
-def seeded(env, seed):
+def seeded(env: Any, seed: int) -> Any:
   """Create an environment as it comes, and seed it.
 
   Args:
@@ -60,7 +61,7 @@ def seeded(env, seed):
   return created
 
 
-def wrapped(env, max_length=None):
+def wrapped(env: Any, max_length: int | None = None) -> Any:
   """Create an environment with the wrappers of the original.
 
   Args:
@@ -76,7 +77,12 @@ def wrapped(env, max_length=None):
   return wrappers.CacheSpaces(created)
 
 
-def batch(config, num_agents, seed=None, num_workers=0):
+def batch(
+  config: Any,
+  num_agents: int,
+  seed: int | None = None,
+  num_workers: int | None = 0,
+) -> vector_env.VectorEnv:
   """Create the environments of a training run.
 
   They give the numbers of `wrapped`, but are stepped as a batch.
@@ -101,7 +107,7 @@ def batch(config, num_agents, seed=None, num_workers=0):
 
 
 @references.nameable
-def minitaur_randomizer():
+def minitaur_randomizer() -> Any:
   """Create what changes masses, friction and battery in every episode."""
   return _import_minitaur('env_randomizer').MinitaurEnvRandomizer()
 
@@ -112,9 +118,9 @@ def minitaur(
   accurate_motor_model_enabled: bool = True,
   motor_overheat_protection: bool = True,
   pd_control_enabled: bool = True,
-  env_randomizer=minitaur_randomizer,
+  env_randomizer: Any = minitaur_randomizer,
   render: bool = False,
-):
+) -> adapters.GymEnv:
   """Create the quadruped of PyBullet.
 
   Args:
@@ -159,18 +165,3 @@ def _import_minitaur(name):
       f'The minitaur needs PyBullet, which cannot be imported ({error}): pip '
       f"install '{adapters.DISTRIBUTION}[pybullet]'."
     ) from None
-
-
-def _check(env, name):
-  for kind in ('observation', 'action'):
-    space = spaces.convert(getattr(env, f'{kind}_space'))
-    if type(space).__name__ != 'Box':
-      raise errors.UsageError(
-        f'The {kind}s of {name} are {space}; PPO needs a box of real '
-        'numbers. Choose an environment with continuous actions.'
-      )
-  if len(env.action_space.shape) != 1:
-    raise errors.UsageError(
-      f'The actions of {name} are shaped {env.action_space.shape}; PPO needs '
-      'vectors.'
-    )

@@ -4,12 +4,14 @@
 """
 
 import types
+from typing import Any
 
 import numpy as np
 
 from agents.envs import adapters
 from agents.envs import spaces
 from agents.run import errors
+from agents.tools.wrappers.base import Wrapper
 
 KEYS = ('observation', 'achieved_goal', 'desired_goal')
 
@@ -18,7 +20,7 @@ KEYS = ('observation', 'achieved_goal', 'desired_goal')
 _REWARD_ROW_BY_ROW = ('HandManipulatePen',)
 
 
-class GoalEnv:
+class GoalEnv(Wrapper):
   """Environment with goals, as an old four-tuple one.
 
   Args:
@@ -26,8 +28,8 @@ class GoalEnv:
     env_id: Id that the user asked for.
   """
 
-  def __init__(self, env, env_id):
-    self._env = env
+  def __init__(self, env: Any, env_id: str):
+    super().__init__(env)
     self._max_episode_steps = env.spec.max_episode_steps
     self.spec = types.SimpleNamespace(
       id=env_id, max_episode_steps=self._max_episode_steps
@@ -35,16 +37,13 @@ class GoalEnv:
     self.observation_space = _declare_float32(env.observation_space)
     self.action_space = env.action_space
     # Bound once, as the environment is stepped millions of times.
-    self.step, self.reset = env.step, env.reset
+    self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
     self._row_by_row = base_name(env_id).startswith(_REWARD_ROW_BY_ROW)
 
-  def __getattr__(self, name):
-    if name == '_env' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self._env, name)
-
-  def compute_reward(self, achieved_goal, desired_goal, info):
-    """Rewards [batch] of goals [batch, size] and a dict of arrays."""
+  def compute_reward(
+    self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict
+  ) -> Any:
+    """Return rewards [batch] of goals [batch, size] and a dict of arrays."""
     # Third parties name the second argument differently, and wrappers do not
     # forward the method.
     compute = self._env.unwrapped.compute_reward
@@ -53,8 +52,8 @@ class GoalEnv:
     rows = zip(achieved_goal, desired_goal)
     return np.array([compute(a, d, info) for a, d in rows])
 
-  def get_state(self):
-    """What decides about future episodes, to continue a run exactly.
+  def get_state(self) -> dict:
+    """Return what decides about future episodes, to continue a run exactly.
 
     Returns:
       Dict of plain data: state of the generator and, for MuJoCo, the
@@ -71,7 +70,7 @@ class GoalEnv:
       mujoco.mj_getState(inner.model, inner.data, state['simulator'], kind)
     return state
 
-  def set_state(self, state):
+  def set_state(self, state: dict) -> None:
     """Undo `get_state`, after the environment was reset."""
     inner = self._env.unwrapped
     inner.np_random.bit_generator.state = state['random']
@@ -119,8 +118,8 @@ def make(
   return GoalEnv(env, env_id)
 
 
-def resolve(env_id):
-  """Id that is used today for an id.
+def resolve(env_id: str) -> str:
+  """Return the id that is used today for an id.
 
   Raises:
     UsageError: If the id is unknown.
@@ -128,8 +127,8 @@ def resolve(env_id):
   return adapters.resolve(env_id)[1]
 
 
-def base_name(env_id):
-  """Id without version, by which settings are looked up."""
+def base_name(env_id: str) -> str:
+  """Return the id without version, by which settings are looked up."""
   return env_id.rpartition('-v')[0] or env_id
 
 

@@ -13,17 +13,20 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from agents.envs import bullet_world
 from agents.envs import spaces
 from agents.run import errors
+from agents.tools.wrappers.base import Wrapper
 
 DISTRIBUTION = 'reference-agents'
 
 
-class GymnasiumEnv:
+class GymnasiumEnv(Wrapper):
   """Environment of gymnasium.
 
   Args:
@@ -31,36 +34,33 @@ class GymnasiumEnv:
     env_id: Id that was asked for, if another one had to be used.
   """
 
-  def __init__(self, env, env_id=None):
-    self._env = env
-    self._seed = None
+  def __init__(self, env: Any, env_id: str | None = None):
+    super().__init__(env)
+    self._seed: int | None = None
     self.requested_id = env_id or env.spec.id
     self.observation_space = env.observation_space
     self.action_space = env.action_space
 
-  def __getattr__(self, name):
-    if name == '_env' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self._env, name)
-
-  def seed(self, seed):
+  def seed(self, seed: int) -> None:
     """Seed the action space now and the environment at its next reset."""
     self._seed = seed
     self.action_space.seed(seed)
 
-  def reset(self):
+  def reset(self) -> Any:
     observ, _ = self._env.reset(seed=self._seed)
     self._seed = None
     return observ
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, terminated, truncated, info = self._env.step(action)
     if truncated and not terminated:
       info = dict(info, truncated=True)
     return observ, reward, terminated or truncated, info
 
-  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
-    """What the environment shows in the mode chosen by `make`."""
+  def render(
+    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
+  ) -> Any:
+    """Return what the environment shows in the mode chosen by `make`."""
     if mode != self._env.render_mode:
       raise ValueError(
         f'Cannot render in mode {mode!r}; the environment was made for '
@@ -69,30 +69,25 @@ class GymnasiumEnv:
     return self._env.render()
 
 
-class GymEnv:
+class GymEnv(Wrapper):
   """Environment of gym 0.25 and older, such as those of PyBullet.
 
   Args:
     env: What `gym.make` returns.
   """
 
-  def __init__(self, env):
-    self._env = env
+  def __init__(self, env: Any):
+    super().__init__(env)
     self._started = False
     self.observation_space = spaces.convert(env.observation_space)
     self.action_space = spaces.convert(env.action_space)
 
-  def __getattr__(self, name):
-    if name == '_env' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self._env, name)
-
-  def seed(self, seed):
+  def seed(self, seed: int) -> None:
     """Seed the environment and its action space."""
     self._env.unwrapped.seed(seed)
     self.action_space.seed(seed)
 
-  def reset(self):
+  def reset(self) -> Any:
     if self._started:
       return self._env.reset()
     self._started = True
@@ -100,19 +95,21 @@ class GymEnv:
       # PyBullet connects to its server now, which prints `argv[0]=`.
       return self._env.reset()
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     if info.get('TimeLimit.truncated'):
       info = dict(info, truncated=True)
     return observ, reward, bool(done), info
 
-  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
+  def render(
+    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
+  ) -> Any:
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')
       return np.asarray(self._env.render(mode=mode))
 
 
-class DeepMindWrapper:
+class DeepMindWrapper(Wrapper):
   """Environment of the control suite; observations are dictionaries.
 
   Args:
@@ -124,18 +121,15 @@ class DeepMindWrapper:
   metadata = {'render.modes': ['rgb_array']}
   reward_range = (-np.inf, np.inf)
 
-  def __init__(self, env, render_size=(64, 64), camera_id=0):
-    self._env = env
+  def __init__(
+    self, env: Any, render_size: tuple[int, int] = (64, 64), camera_id: int = 0
+  ):
+    super().__init__(env)
     self._render_size = render_size
     self._camera_id = camera_id
 
-  def __getattr__(self, name):
-    if name == '_env' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self._env, name)
-
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     parts = {}
     for key, spec in self._env.observation_spec().items():
       infinity = np.full(spec.shape, np.inf, np.float32)
@@ -143,20 +137,20 @@ class DeepMindWrapper:
     return spaces.dictionary(parts)
 
   @functools.cached_property
-  def action_space(self):
+  def action_space(self) -> Any:
     spec = self._env.action_spec()
     ones = np.ones(spec.shape)
     return spaces.box(spec.minimum * ones, spec.maximum * ones)
 
-  def seed(self, seed):
+  def seed(self, seed: int) -> None:
     """Seed the environment and its action space."""
     self._env.task.random.seed(seed)
     self.action_space.seed(seed)
 
-  def reset(self):
+  def reset(self) -> Any:
     return dict(self._env.reset().observation)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     time_step = self._env.step(action)
     info = {'discount': time_step.discount}
     return (
@@ -166,8 +160,10 @@ class DeepMindWrapper:
       info,
     )
 
-  def render(self, mode='rgb_array', *unused_args, **unused_kwargs):
-    """Image uint8 [height, width, 3].
+  def render(
+    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
+  ) -> Any:
+    """Return an image uint8 [height, width, 3].
 
     Raises:
       ValueError: If the mode is not `rgb_array`.
@@ -181,7 +177,7 @@ class DeepMindWrapper:
     )
 
 
-def make(env_id: str, render_mode: str | None = None, **kwargs):
+def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
   Ids of gymnasium come first, then those of gymnasium-robotics and PyBullet.
@@ -227,7 +223,7 @@ def _make_gym(env_id, kwargs):
 
 
 def renders_with_opengl(env_id: str) -> bool:
-  """Whether images of an environment come from MuJoCo, through OpenGL."""
+  """Return whether MuJoCo draws an environment, through OpenGL."""
   library, resolved = resolve(env_id)
   if library == 'gym':
     return False
@@ -242,7 +238,7 @@ def renders_with_opengl(env_id: str) -> bool:
 
 @functools.cache
 def resolve(env_id: str) -> tuple[str, str]:
-  """Library, `gymnasium` or `gym`, and the id to use today.
+  """Return the library, `gymnasium` or `gym`, and the id to use today.
 
   Raises:
     UsageError: If the id is unknown or its library is not installed.
@@ -272,7 +268,7 @@ def resolve(env_id: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def quietly():
+def quietly() -> Iterator[None]:
   """Use old libraries without what they print and do to our modules.
 
   gym advertises its successor, PyBullet tells where it lies. PyBullet also
@@ -285,7 +281,7 @@ def quietly():
   path = list(sys.path)
   if 'pybullet_envs' in sys.modules:
     # Its modules import each other without naming the package.
-    sys.path.append(os.path.dirname(sys.modules['pybullet_envs'].__file__))
+    sys.path.extend(sys.modules['pybullet_envs'].__path__)
   with (
     contextlib.redirect_stderr(io.StringIO()),
     contextlib.redirect_stdout(io.StringIO()),

@@ -4,6 +4,8 @@ import functools
 import importlib
 import inspect
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from agents.tools.wrappers.base import Wrapper
 
@@ -32,21 +34,21 @@ class OwnWorld(Wrapper):
     constructor: Function that creates the environment.
   """
 
-  def __init__(self, constructor):
+  def __init__(self, constructor: Callable[[], Any]):
     self._world = _World()
     self._modules = [importlib.import_module(name) for name in _MODULES]
     super().__init__(self._inside(constructor))
 
-  def step(self, *args, **kwargs):
+  def step(self, *args: Any, **kwargs: Any) -> tuple:
     return self._inside(self._env.step, *args, **kwargs)
 
-  def reset(self, *args, **kwargs):
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
     return self._inside(self._env.reset, *args, **kwargs)
 
-  def render(self, *args, **kwargs):
+  def render(self, *args: Any, **kwargs: Any) -> Any:
     return self._inside(self._env.render, *args, **kwargs)
 
-  def close(self):
+  def close(self) -> None:
     """Close the environment and end its world."""
     self._inside(self._env.close)
     self._world.close()

@@ -17,7 +17,8 @@ VARIABLES = ('MUJOCO_GL', 'PYOPENGL_PLATFORM', _RESULT)
 
 _SOFTWARE = ('llvmpipe', 'softpipe', 'swrast', 'software')
 
-_selected = []
+# What this process has asked for, None if it has not.
+_selected: str | None = None
 
 _PROBE = """
 import mujoco
@@ -39,18 +40,19 @@ def select_backend() -> str:
   Raises:
     UsageError: If OpenGL cannot render.
   """
+  global _selected
   chosen = os.environ.get('MUJOCO_GL')
-  tried, _, name = os.environ.get(_RESULT, '').partition(':')
-  if name and tried == chosen:
-    _selected[:] = [name]
-    return name
+  tried, _, known = os.environ.get(_RESULT, '').partition(':')
+  if known and tried == chosen:
+    _selected = known
+    return known
   for backend in (chosen,) if chosen else ('egl', 'osmesa'):
     name = renderer(backend)
     if name:
       os.environ['MUJOCO_GL'] = backend
       os.environ.setdefault('PYOPENGL_PLATFORM', backend)
       os.environ[_RESULT] = f'{backend}:{name}'
-      _selected[:] = [name]
+      _selected = name
       return name
   if chosen:
     raise errors.UsageError(
@@ -64,17 +66,17 @@ def select_backend() -> str:
 
 
 def selected_renderer() -> str | None:
-  """Name of the renderer, if this process asked for one."""
-  return _selected[0] if _selected else None
+  """Return the name of the renderer, if this process asked for one."""
+  return _selected
 
 
 def is_software(name: str) -> bool:
-  """Whether a renderer draws on the processor, which crashes TensorFlow."""
+  """Return whether a renderer is software, which crashes TensorFlow."""
   return any(word in name.lower() for word in _SOFTWARE)
 
 
 def renderer(backend: str) -> str | None:
-  """Name of the OpenGL renderer behind a backend, None if it fails.
+  """Return the OpenGL renderer behind a backend, None if it fails.
 
   The attempt is made in a process of its own, as a failure may be a crash.
   """

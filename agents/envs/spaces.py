@@ -1,33 +1,38 @@
 """Observation and action spaces, all of them those of gymnasium."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import gymnasium
 import numpy as np
 
+from agents.run import errors
 
-def box(low, high, dtype=np.float32):
-  """Box space from arrays of bounds."""
+
+def box(low: Any, high: Any, dtype: Any = np.float32) -> gymnasium.spaces.Box:
+  """Return a box space from arrays of bounds."""
   low, high = np.asarray(low, dtype), np.asarray(high, dtype)
   return gymnasium.spaces.Box(low, high, dtype=dtype)
 
 
-def float_bounds(space):
-  """Bounds of a box for arithmetic; those of integers become float32.
+def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
+  """Return bounds of a box for arithmetic; those of integers become float32.
 
   Returns:
     Tuple of the lower and the upper bounds, float arrays.
   """
-  bounds = (space.low, space.high)
-  return tuple(
-    x if x.dtype.kind == 'f' else x.astype(np.float32) for x in bounds
-  )
+  low, high = space.low, space.high
+  if low.dtype.kind == 'f':
+    return low, high
+  return low.astype(np.float32), high.astype(np.float32)
 
 
-def dictionary(spaces):
-  """Dict space whose parts may come from gym or gymnasium."""
+def dictionary(spaces: Mapping[str, Any]) -> gymnasium.spaces.Dict:
+  """Return a dict space whose parts may come from gym or gymnasium."""
   return gymnasium.spaces.Dict({k: convert(v) for k, v in spaces.items()})
 
 
-def convert(space):
+def convert(space: Any) -> gymnasium.Space:
   """Turn a space of the older gym into the same space of gymnasium.
 
   Raises:
@@ -43,3 +48,30 @@ def convert(space):
   if kind == 'Dict':
     return dictionary(space.spaces)
   raise NotImplementedError(f'Unknown kind of space {space!r}.')
+
+
+def check_continuous(env: Any, name: Any, system: str) -> None:
+  """Make sure that actions are vectors and observations a box.
+
+  Args:
+    env: Environment with spaces of gymnasium or the older gym.
+    name: What the user calls it.
+    system: Who needs these spaces, for the message.
+
+  Raises:
+    UsageError: If they are of another kind.
+  """
+  for kind in ('action', 'observation'):
+    space = getattr(env, f'{kind}_space')
+    # Boxes of gym and of gymnasium are different classes.
+    if type(space).__name__ != 'Box':
+      raise errors.UsageError(
+        f'The {kind}s of {name} are {space}; {system} needs a box of real '
+        'numbers. Choose an environment with continuous actions, or wrap and '
+        'register it under an id of its own.'
+      )
+  if len(env.action_space.shape) != 1:
+    raise errors.UsageError(
+      f'The actions of {name} are shaped {env.action_space.shape}; {system} '
+      'needs vectors.'
+    )

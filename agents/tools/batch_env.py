@@ -1,5 +1,8 @@
 """Several environments of one kind that step together."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 
@@ -18,7 +21,7 @@ class BatchEnv:
     ValueError: If the spaces of the environments differ.
   """
 
-  def __init__(self, envs, blocking):
+  def __init__(self, envs: Sequence[Any], blocking: bool):
     self._envs = envs
     self._blocking = blocking
     self._action_space = envs[0].action_space
@@ -28,18 +31,18 @@ class BatchEnv:
     if not all(env.action_space == self._action_space for env in envs):
       raise ValueError('All environments must use the same action space.')
 
-  def __len__(self):
+  def __len__(self) -> int:
     return len(self._envs)
 
-  def __getitem__(self, index):
+  def __getitem__(self, index: Any) -> Any:
     return self._envs[index]
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
       raise AttributeError(name)
     return getattr(self._envs[0], name)
 
-  def step(self, actions):
+  def step(self, actions: np.ndarray) -> tuple:
     """Step all environments.
 
     Args:
@@ -66,7 +69,9 @@ class BatchEnv:
       transitions = [promise() for promise in promises]
     return stack_transitions(transitions)
 
-  def reset(self, indices=None):
+  def reset(
+    self, indices: Sequence[int] | np.ndarray | None = None
+  ) -> np.ndarray:
     """Reset environments and return their first observations.
 
     Args:
@@ -76,22 +81,23 @@ class BatchEnv:
       Observations of these environments, [len(indices), ...].
     """
     if indices is None:
-      indices = np.arange(len(self._envs))
+      indices = range(len(self._envs))
+    envs = [self._envs[int(index)] for index in indices]
     if self._blocking:
-      observs = [self._envs[index].reset() for index in indices]
+      observs = [env.reset() for env in envs]
     else:
-      promises = [self._envs[index].reset(blocking=False) for index in indices]
+      promises = [env.reset(blocking=False) for env in envs]
       observs = [promise() for promise in promises]
     return np.stack(observs)
 
-  def close(self):
+  def close(self) -> None:
     """Close the environments that can be closed."""
     for env in self._envs:
       if hasattr(env, 'close'):
         env.close()
 
 
-def stack_transitions(transitions):
+def stack_transitions(transitions: Sequence[tuple]) -> tuple:
   """Stack the (observation, reward, done, info) tuples of a batch."""
   observs, rewards, dones, infos = zip(*transitions)
   observ = np.stack(observs)
@@ -100,7 +106,7 @@ def stack_transitions(transitions):
   return observ, reward, done, tuple(infos)
 
 
-def check_actions(space, actions):
+def check_actions(space: Any, actions: np.ndarray) -> None:
   """Make sure that each action of a batch lies in a space.
 
   Raises:

@@ -1,5 +1,7 @@
 """Batch of environments as part of a TensorFlow graph."""
 
+from typing import Any
+
 from agents.tools import graph_errors
 from agents.tools import scopes
 from agents.tools.tf1 import tf
@@ -20,7 +22,7 @@ class InGraphBatchEnv:
     NotImplementedError: If a space is neither a box nor discrete.
   """
 
-  def __init__(self, batch_env, initial_done=True):
+  def __init__(self, batch_env: Any, initial_done: bool = True):
     self._batch_env = batch_env
     observ_shape, observ_dtype = _parse_space(batch_env.observation_space)
     action_shape, action_dtype = _parse_space(batch_env.action_space)
@@ -31,18 +33,18 @@ class InGraphBatchEnv:
       self._reward = _variable('reward', (count,), tf.float32)
       self._done = _variable('done', (count,), tf.int32, int(initial_done))
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
       raise AttributeError(name)
     return getattr(self._batch_env, name)
 
-  def __len__(self):
+  def __len__(self) -> int:
     return len(self._batch_env)
 
-  def __getitem__(self, index):
+  def __getitem__(self, index: Any) -> Any:
     return self._batch_env[index]
 
-  def simulate(self, action):
+  def simulate(self, action: tf.Tensor) -> tf.Operation:
     """Step all environments and remember what came back.
 
     Args:
@@ -70,7 +72,7 @@ class InGraphBatchEnv:
 
   step = simulate
 
-  def reset(self, indices=None):
+  def reset(self, indices: tf.Tensor | None = None) -> tf.Tensor:
     """Reset environments, zero their rewards and done flags.
 
     Args:
@@ -101,26 +103,26 @@ class InGraphBatchEnv:
         return tf.identity(observ)
 
   @property
-  def observ(self):
+  def observ(self) -> tf.Tensor:
     """Copy of the last observations, [N, ...]."""
     return tf.identity(self._observ)
 
   @property
-  def action(self):
+  def action(self) -> tf.Tensor:
     """Copy of the last actions, [N, ...]."""
     return tf.identity(self._action)
 
   @property
-  def reward(self):
+  def reward(self) -> tf.Tensor:
     """Copy of the last rewards, float32 [N]."""
     return tf.identity(self._reward)
 
   @property
-  def done(self):
+  def done(self) -> tf.Tensor:
     """Whether the current episodes are over, bool [N]."""
     return tf.cast(self._done, tf.bool)
 
-  def close(self):
+  def close(self) -> None:
     """Close the environments."""
     self._batch_env.close()
 

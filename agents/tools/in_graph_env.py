@@ -1,5 +1,7 @@
 """A single environment as part of a TensorFlow graph."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.tools import in_graph_batch_env
@@ -18,7 +20,7 @@ class InGraphEnv:
     NotImplementedError: If a space is neither a box nor discrete.
   """
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     self._env = env
     self._batch = in_graph_batch_env.InGraphBatchEnv(_Batch(env))
     with scopes.uncached_scope('env_temporary'):
@@ -26,12 +28,12 @@ class InGraphEnv:
         'step', (), tf.int32, tf.zeros_initializer(), trainable=False
       )
 
-  def __getattr__(self, name):
+  def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
       raise AttributeError(name)
     return getattr(self._env, name)
 
-  def simulate(self, action):
+  def simulate(self, action: tf.Tensor) -> tf.Operation:
     """Step the environment and remember what came back.
 
     Args:
@@ -44,7 +46,7 @@ class InGraphEnv:
     with tf.control_dependencies([self._batch.simulate(action[None])]):
       return self._step.assign_add(1).op
 
-  def reset(self):
+  def reset(self) -> tf.Tensor:
     """Reset the environment, its reward, done flag and step counter.
 
     Returns:
@@ -55,27 +57,27 @@ class InGraphEnv:
       return tf.identity(observ[0])
 
   @property
-  def observ(self):
+  def observ(self) -> tf.Tensor:
     """Copy of the last observation."""
     return self._batch.observ[0]
 
   @property
-  def action(self):
+  def action(self) -> tf.Tensor:
     """Copy of the last action."""
     return self._batch.action[0]
 
   @property
-  def reward(self):
+  def reward(self) -> tf.Tensor:
     """Copy of the last reward, float32 scalar."""
     return self._batch.reward[0]
 
   @property
-  def done(self):
+  def done(self) -> tf.Tensor:
     """Whether the episode is over, bool scalar."""
     return self._batch.done[0]
 
   @property
-  def step(self):
+  def step(self) -> tf.Tensor:
     """Number of steps since the last reset, int32 scalar."""
     return tf.identity(self._step)
 

@@ -1,5 +1,7 @@
 """Random environment of known episode lengths, for tests."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.envs import spaces
@@ -19,7 +21,13 @@ class MockEnvironment:
     durations: List of the drawn lengths of each episode.
   """
 
-  def __init__(self, observ_shape, action_shape, min_duration, max_duration):
+  def __init__(
+    self,
+    observ_shape: tuple[int, ...],
+    action_shape: tuple[int, ...],
+    min_duration: int,
+    max_duration: int,
+  ):
     self._observ_shape = observ_shape
     self._min_duration = min_duration
     self._max_duration = max_duration
@@ -30,14 +38,14 @@ class MockEnvironment:
     self.action_space = spaces.box(
       np.zeros(action_shape), np.ones(action_shape)
     )
-    self.steps = []
-    self.durations = []
+    self.steps: list[int] = []
+    self.durations: list[int] = []
 
   @property
-  def unwrapped(self):
+  def unwrapped(self) -> Any:
     return self
 
-  def step(self, action):
+  def step(self, action: np.ndarray) -> tuple:
     assert self.action_space.contains(action), action
     assert self.steps[-1] < self.durations[-1], 'episode is over'
     self.steps[-1] += 1
@@ -46,7 +54,7 @@ class MockEnvironment:
     done = self.steps[-1] >= self.durations[-1]
     return observ, reward, done, {}
 
-  def reset(self):
+  def reset(self) -> np.ndarray:
     self.steps.append(0)
     self.durations.append(
       self._random.randint(self._min_duration, self._max_duration + 1)

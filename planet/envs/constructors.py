@@ -1,11 +1,17 @@
 """Wrapped environments, built within their own process."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
 from agents.tools import wrappers
 from planet.control.collect_dataset import CollectGymDataset
 
 
-def recording_env(env_ctor, outdir, keys):
-  """Environment that keeps its episodes and shows the encoder's observation.
+def recording_env(
+  env_ctor: Callable[[], Any], outdir: str | None, keys: Sequence[str]
+) -> Any:
+  """Create an environment that keeps its episodes, for the encoder.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
@@ -16,8 +22,10 @@ def recording_env(env_ctor, outdir, keys):
   return wrappers.ConcatObservation(env, keys)
 
 
-def unified_env(env_ctor, action_spaces):
-  """Environment of one of several tasks that share a model.
+def unified_env(
+  env_ctor: Callable[[], Any], action_spaces: Sequence[Any]
+) -> Any:
+  """Create the environment of one of several tasks that share a model.
 
   Args:
     env_ctor: Function without arguments that returns an environment.

@@ -1,23 +1,24 @@
 """Environments of gymnasium and PyBullet, seen by a camera."""
 
-import gymnasium
+from typing import Any
+
 import numpy as np
 
 from agents.envs import adapters
 from agents.envs import opengl
-from agents.run import errors
+from agents.envs import spaces
 from agents.tools import wrappers
 
 
 def make(
-  env_id,
-  action_repeat,
-  max_length,
-  min_length=0,
-  image_size=64,
-  observation_is_image=False,
-  pixels=True,
-):
+  env_id: str,
+  action_repeat: int,
+  max_length: int,
+  min_length: int = 0,
+  image_size: int = 64,
+  observation_is_image: bool = False,
+  pixels: bool = True,
+) -> Any:
   """Create an environment of gymnasium or PyBullet.
 
   Args:
@@ -43,7 +44,7 @@ def make(
   if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
   env = adapters.make(env_id, render_mode)
-  _check_spaces(env, env_id)
+  spaces.check_continuous(env, env_id, 'PlaNet')
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)
   env = wrappers.MinimumDuration(env, min_length)
@@ -58,21 +59,3 @@ def make(
       env, (image_size, image_size), np.uint8, 'image'
     )
   return wrappers.ConvertTo32Bit(env)
-
-
-def _check_spaces(env, env_id):
-  for name, space in (
-    ('actions', env.action_space),
-    ('observations', env.observation_space),
-  ):
-    if not isinstance(space, gymnasium.spaces.Box):
-      raise errors.UsageError(
-        f'The {name} of {env_id} are {space}; PlaNet needs a box of real '
-        'numbers. Choose an environment with continuous actions, or wrap '
-        'and register it under an id of its own.'
-      )
-  if len(env.action_space.shape) != 1:
-    raise errors.UsageError(
-      f'The actions of {env_id} are shaped {env.action_space.shape}; '
-      'PlaNet needs vectors.'
-    )

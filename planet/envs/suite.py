@@ -1,5 +1,7 @@
 """Environments of the DeepMind Control Suite, seen by a camera."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.envs import adapters
@@ -9,15 +11,15 @@ from agents.tools import wrappers
 
 
 def make(
-  domain,
-  task,
-  action_repeat,
-  max_length,
-  image_size=64,
-  camera_id=0,
-  normalize=False,
-  pixels=True,
-):
+  domain: Any,
+  task: str | None,
+  action_repeat: int,
+  max_length: int,
+  image_size: int = 64,
+  camera_id: int = 0,
+  normalize: bool = False,
+  pixels: bool = True,
+) -> Any:
   """Create an environment of the control suite.
 
   Args:

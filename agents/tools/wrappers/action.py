@@ -1,6 +1,8 @@
 """Wrappers that change what an action means."""
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +18,13 @@ class ActionRepeat(Wrapper):
     amount: Number of steps with the same action, at least one.
   """
 
-  def __init__(self, env, amount):
+  def __init__(self, env: Any, amount: int):
     super().__init__(env)
     if amount < 1:
       raise ValueError(f'Cannot repeat actions {amount} times; use 1 or more.')
     self._amount = amount
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     total_reward = 0
     for _ in range(self._amount):
       observ, reward, done, info = self._env.step(action)
@@ -38,7 +40,7 @@ class NormalizeActions(Wrapper):
   Dimensions that lack a finite bound are passed through unchanged.
   """
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     super().__init__(env)
     space = env.action_space
     self._enabled = np.isfinite(space.low) & np.isfinite(space.high)
@@ -46,13 +48,13 @@ class NormalizeActions(Wrapper):
     self._high = np.where(self._enabled, space.high, 1)
 
   @functools.cached_property
-  def action_space(self):
+  def action_space(self) -> Any:
     space = self._env.action_space
     low = np.where(self._enabled, -np.ones_like(self._low), space.low)
     high = np.where(self._enabled, np.ones_like(self._low), space.high)
     return spaces.box(low, high)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     mapped = (action + 1) / 2 * (self._high - self._low) + self._low
     return self._env.step(np.where(self._enabled, mapped, action))
 
@@ -66,11 +68,11 @@ class ClipAction(Wrapper):
     return space.low, space.high
 
   @functools.cached_property
-  def action_space(self):
+  def action_space(self) -> Any:
     infinity = np.full(self._env.action_space.shape, np.inf, np.float32)
     return spaces.box(-infinity, infinity)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     return self._env.step(np.clip(action, *self._bounds))
 
 
@@ -84,12 +86,12 @@ class PadActions(Wrapper):
       the largest upper bound of each dimension.
   """
 
-  def __init__(self, env, action_spaces):
+  def __init__(self, env: Any, action_spaces: Sequence[Any]):
     super().__init__(env)
     assert all(len(x.shape) == 1 for x in action_spaces), action_spaces
     self.action_space = self._combine(action_spaces)
 
-  def step(self, action, *args, **kwargs):
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     size = self._env.action_space.shape[0]
     return self._env.step(action[:size], *args, **kwargs)
 

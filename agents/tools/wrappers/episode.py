@@ -1,6 +1,7 @@
 """Wrappers that change where episodes start and end."""
 
 import logging
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +14,17 @@ class AutoReset(Wrapper):
   Such a step returns the first observation, reward 0, and done False.
   """
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     super().__init__(env)
     self._done = True
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     if self._done:
       return self.reset(), 0.0, False, {}
     observ, reward, self._done, info = self._env.step(action)
     return observ, reward, self._done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     self._done = False
     return self._env.reset()
 
@@ -38,11 +39,11 @@ class RandomStart(Wrapper):
     max_steps: Exclusive upper limit of the number of actions.
   """
 
-  def __init__(self, env, max_steps):
+  def __init__(self, env: Any, max_steps: int):
     super().__init__(env)
     self._max_steps = max_steps
 
-  def reset(self):
+  def reset(self) -> Any:
     while True:
       observ = self._env.reset()
       for _ in range(np.random.randint(0, self._max_steps)):
@@ -70,12 +71,12 @@ class MaximumDuration(Wrapper):
     RuntimeError: From `step`, before the first reset and after the limit.
   """
 
-  def __init__(self, env, duration):
+  def __init__(self, env: Any, duration: int):
     super().__init__(env)
     self._duration = duration
-    self._step = None
+    self._step: int | None = None
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     if self._step is None:
       raise RuntimeError('Must reset environment.')
     observ, reward, done, info = self._env.step(action)
@@ -86,7 +87,7 @@ class MaximumDuration(Wrapper):
       self._step = None
     return observ, reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     self._step = 0
     return self._env.reset()
 
@@ -107,12 +108,12 @@ class MinimumDuration(Wrapper):
     RuntimeError: When stepped before the first reset.
   """
 
-  def __init__(self, env, duration):
+  def __init__(self, env: Any, duration: int):
     super().__init__(env)
     self._duration = duration
-    self._step = None
+    self._step: int | None = None
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     if self._step is None:
       raise RuntimeError('Must reset environment.')
     observ, reward, done, info = self._env.step(action)
@@ -121,6 +122,6 @@ class MinimumDuration(Wrapper):
       done = False
     return observ, reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     self._step = 0
     return self._env.reset()

@@ -1,6 +1,9 @@
 """Wrappers that change which observations there are."""
 
 import functools
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,19 +19,19 @@ class ObservationDict(Wrapper):
     key: Key of the observation.
   """
 
-  def __init__(self, env, key='observ'):
+  def __init__(self, env: Any, key: str = 'observ'):
     super().__init__(env)
     self._key = key
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     return spaces.dictionary({self._key: self._env.observation_space})
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     return {self._key: np.array(observ)}, reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return {self._key: np.array(self._env.reset())}
 
 
@@ -43,12 +46,12 @@ class ConcatObservation(Wrapper):
     KeyError: From `observation_space`, if the entries differ in dtype.
   """
 
-  def __init__(self, env, keys):
+  def __init__(self, env: Any, keys: Sequence[str]):
     super().__init__(env)
     self._keys = keys
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     parts = [self._env.observation_space.spaces[key] for key in self._keys]
     dtypes = {str(np.dtype(part.dtype)) for part in parts}
     if len(dtypes) > 1:
@@ -62,11 +65,11 @@ class ConcatObservation(Wrapper):
       parts[0].dtype,
     )
 
-  def step(self, action, *args, **kwargs):
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     observ, reward, done, info = self._env.step(action, *args, **kwargs)
     return self._select(observ), reward, done, info
 
-  def reset(self, *args, **kwargs):
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
     return self._select(self._env.reset(*args, **kwargs))
 
   def _select(self, observ):
@@ -81,20 +84,20 @@ class SelectObservations(Wrapper):
     keys: Entries to keep.
   """
 
-  def __init__(self, env, keys):
+  def __init__(self, env: Any, keys: Sequence[str]):
     super().__init__(env)
     self._keys = keys
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     parts = self._env.observation_space.spaces
     return spaces.dictionary({key: parts[key] for key in self._keys})
 
-  def step(self, action, *args, **kwargs):
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     observ, reward, done, info = self._env.step(action, *args, **kwargs)
     return self._select(observ), reward, done, info
 
-  def reset(self, *args, **kwargs):
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
     return self._select(self._env.reset(*args, **kwargs))
 
   def _select(self, observ):
@@ -109,21 +112,21 @@ class ProcessObservation(Wrapper):
     process_fn: Function from array to array.
   """
 
-  def __init__(self, env, process_fn):
+  def __init__(self, env: Any, process_fn: Callable[[np.ndarray], np.ndarray]):
     super().__init__(env)
     self._process_fn = process_fn
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     space = self._env.observation_space
     low, high = self._process_fn(space.low), self._process_fn(space.high)
     return spaces.box(low, high, low.dtype)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     return self._process_fn(observ), reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return self._process_fn(self._env.reset())
 
 
@@ -140,18 +143,18 @@ class FrameHistory(Wrapper):
     KeyError: If the current frame is not among the indices.
   """
 
-  def __init__(self, env, past_indices, flatten):
+  def __init__(self, env: Any, past_indices: Sequence[int], flatten: bool):
     super().__init__(env)
     if 0 not in past_indices:
       raise KeyError('Past indices should include 0 for the current frame.')
     self._past_indices = np.asarray(past_indices)
     self._flatten = flatten
     self._capacity = max(past_indices) + 1
-    self._buffer = None
+    self._buffer: Any = None
     self._step = 0
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     space = self._env.observation_space
     repeats = len(self._past_indices)
     low, high = [
@@ -159,13 +162,13 @@ class FrameHistory(Wrapper):
     ]
     return spaces.box(self._merge(low), self._merge(high), space.dtype)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     self._step += 1
     self._buffer[self._step % self._capacity] = observ
     return self._select(), reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     observ = np.asarray(self._env.reset())
     self._buffer = np.repeat(observ[None], self._capacity, 0)
     self._step = 0
@@ -184,21 +187,21 @@ class FrameHistory(Wrapper):
 class FrameDelta(Wrapper):
   """Return the change since the last observation; resets are unchanged."""
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     super().__init__(env)
-    self._last = None
+    self._last: Any = None
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     space = self._env.observation_space
     low, high = space.low - space.high, space.high - space.low
     return spaces.box(low, high, space.dtype)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     delta, self._last = observ - self._last, observ
     return delta, reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     self._last = self._env.reset()
     return self._last

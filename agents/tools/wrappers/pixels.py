@@ -1,6 +1,8 @@
 """Wrappers that turn environments into what a camera sees."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,13 @@ class PixelObservations(Wrapper):
     NotImplementedError: If the rendered dtype cannot be converted.
   """
 
-  def __init__(self, env, size=(64, 64), dtype=np.uint8, key='image'):
+  def __init__(
+    self,
+    env: Any,
+    size: tuple[int, int] = (64, 64),
+    dtype: Any = np.uint8,
+    key: str = 'image',
+  ):
     super().__init__(env)
     assert hasattr(env.observation_space, 'spaces'), env.observation_space
     assert key not in env.observation_space.spaces, (key, 'already present')
@@ -34,18 +42,18 @@ class PixelObservations(Wrapper):
     self._key = key
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     high = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1.0}[self._dtype]
     shape = self._size + (3,)
     image = spaces.box(np.zeros(shape), np.full(shape, high), self._dtype)
     parts = dict(self._env.observation_space.spaces)
     return spaces.dictionary({**parts, self._key: image})
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     return {**observ, self._key: self._render_image()}, reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return {**self._env.reset(), self._key: self._render_image()}
 
   def _render_image(self):
@@ -63,23 +71,23 @@ class ObservationToRender(Wrapper):
     key: Key of the image among the observations.
   """
 
-  def __init__(self, env, key='image'):
+  def __init__(self, env: Any, key: str = 'image'):
     super().__init__(env)
     self._key = key
     self._image = None
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     return spaces.dictionary({})
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     return self._remove(observ), reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return self._remove(self._env.reset())
 
-  def render(self, *unused_args, **unused_kwargs):
+  def render(self, *unused_args: Any, **unused_kwargs: Any) -> Any:
     return self._image
 
   def _remove(self, observ):
@@ -95,12 +103,12 @@ class OverwriteRender(Wrapper):
     render_fn: Takes the environment and the arguments of `render`.
   """
 
-  def __init__(self, env, render_fn):
+  def __init__(self, env: Any, render_fn: Callable[..., Any]):
     super().__init__(env)
     self._render_fn = render_fn
     self.render()
 
-  def render(self, *args, **kwargs):
+  def render(self, *args: Any, **kwargs: Any) -> Any:
     return self._render_fn(self._env, *args, **kwargs)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,10 @@ class OwnRandomness(Wrapper):
     env: Environment to wrap; it need not have a method `seed`.
   """
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     super().__init__(env)
-    self._python = self._numpy = None
+    self._python: Any = None
+    self._numpy: Any = None
 
   def seed(self, seed: int) -> None:
     """Seed the environment, if it can be seeded, and both generators."""
@@ -35,11 +37,11 @@ class OwnRandomness(Wrapper):
     self._python = random.Random(seed).getstate()
     self._numpy = np.random.MT19937(seed % 2**32)
 
-  def step(self, action, *args, **kwargs):
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     with self._exchanged():
       return self._env.step(action, *args, **kwargs)
 
-  def reset(self, *args, **kwargs):
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
     with self._exchanged():
       return self._env.reset(*args, **kwargs)
 

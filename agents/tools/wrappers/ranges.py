@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from typing import Any
 
 import numpy as np
 
@@ -25,29 +26,31 @@ class RangeNormalize(Wrapper):
     ValueError: If a range is infinite and should be normalised.
   """
 
-  def __init__(self, env, observ=None, action=None):
+  def __init__(
+    self, env: Any, observ: bool | None = None, action: bool | None = None
+  ):
     super().__init__(env)
     self._observ = self._bounds(env.observation_space, observ, 'observation')
     self._action = self._bounds(env.action_space, action, 'action')
 
   @functools.cached_property
-  def observation_space(self):
+  def observation_space(self) -> Any:
     space = self._env.observation_space
     return space if self._observ is None else _unit_box(space)
 
   @functools.cached_property
-  def action_space(self):
+  def action_space(self) -> Any:
     space = self._env.action_space
     return space if self._action is None else _unit_box(space)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     if self._action is not None:
       low, high = self._action
       action = (action + 1) / 2 * (high - low) + low
     observ, reward, done, info = self._env.step(action)
     return self._normalize(observ), reward, done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return self._normalize(self._env.reset())
 
   def _normalize(self, observ):
@@ -79,12 +82,12 @@ class ConvertTo32Bit(Wrapper):
     ValueError: If an observation or a reward is infinite or NaN.
   """
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     observ = nested.map(self._convert_observ, observ)
     return observ, self._convert_reward(reward), done, info
 
-  def reset(self):
+  def reset(self) -> Any:
     return nested.map(self._convert_observ, self._env.reset())
 
   def _convert_observ(self, observ):
@@ -103,7 +106,7 @@ class ConvertTo32Bit(Wrapper):
 class CacheSpaces(Wrapper):
   """Read both spaces once and return the same objects from then on."""
 
-  def __init__(self, env):
+  def __init__(self, env: Any):
     super().__init__(env)
     self.observation_space = env.observation_space
     self.action_space = env.action_space
