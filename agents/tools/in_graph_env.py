@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
+from agents.tools import batch_env
 from agents.tools import in_graph_batch_env
 from agents.tools import scopes
 from agents.tools.tf1 import tf
@@ -22,7 +21,7 @@ class InGraphEnv:
 
   def __init__(self, env: Any):
     self._env = env
-    self._batch = in_graph_batch_env.InGraphBatchEnv(_Batch(env))
+    self._batch = in_graph_batch_env.InGraphBatchEnv(_Batch([env], True))
     with scopes.uncached_scope('env_temporary'):
       self._step = tf.get_variable(
         'step', (), tf.int32, tf.zeros_initializer(), trainable=False
@@ -82,29 +81,8 @@ class InGraphEnv:
     return tf.identity(self._step)
 
 
-class _Batch:
-  """Batch of one environment."""
-
-  def __init__(self, env):
-    self._env = env
-    self.observation_space = env.observation_space
-    self.action_space = env.action_space
-
-  def __len__(self):
-    return 1
-
-  def __getitem__(self, index):
-    return [self._env][index]
+class _Batch(batch_env.BatchEnv):
+  """Batch of one environment, which judges actions itself."""
 
   def step(self, actions):
-    observ, reward, done, info = self._env.step(actions[0])
-    reward = np.array([reward], np.float32)
-    return np.asarray(observ)[None], reward, np.array([done]), (info,)
-
-  def reset(self, indices=None):
-    del indices
-    return np.asarray(self._env.reset())[None]
-
-  def close(self):
-    if hasattr(self._env, 'close'):
-      self._env.close()
+    return batch_env.stack_transitions([self._envs[0].step(actions[0])])
