@@ -11,6 +11,7 @@ file of measurements. The exit code is 1 if a check fails.
 
 import argparse
 import csv
+import functools
 import math
 import os
 import signal
@@ -31,7 +32,6 @@ from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
-from planet.tools.bind import bind
 
 POLICIES = {
   'pure_pursuit': policies.PurePursuit,
@@ -240,7 +240,7 @@ def check_side_by_side(args, report):
           port=port, tm_port=8000 + index, server_binary=args.launch
         )
       config = define_config(args, **changes)
-      envs.append(Async(bind(env_lib.CarlaEnv, config), 'process'))
+      envs.append(Async(functools.partial(env_lib.CarlaEnv, config), 'process'))
     for env in envs:
       env.reset()
     for _ in range(10):

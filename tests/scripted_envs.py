@@ -254,3 +254,15 @@ class FakeSuiteEnv:
       discount=discount,
       last=lambda: False,
     )
+
+
+class LoadedModules:
+  """Tells which modules are loaded in the process of an environment.
+
+  Args:
+    env_ctor: Function without arguments that returns an environment.
+  """
+
+  def __init__(self, env_ctor):
+    env_ctor().reset()
+    self.names = sorted(x for x in sys.modules if '.' not in x)

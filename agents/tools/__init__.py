@@ -1,6 +1,12 @@
 """Toolbox that PPO, PlaNet and HER share; names load when they are used."""
 
+from typing import TYPE_CHECKING
+
 from agents.tools import lazy
+
+if TYPE_CHECKING:
+  from agents.tools.count_weights import count_weights as count_weights
+  from agents.tools.simulate import simulate as simulate
 
 lazy.export(
   __name__,

@@ -26,7 +26,7 @@ def simulate(batch_env, algo, log=True, reset=False, collections=None):
     Tuple of done flags bool [N], scores of the episodes so far float32 [N],
     and a summary string.
   """
-  return _Simulation(batch_env, algo, log, reset, collections).define_step()
+  return _Simulation(batch_env, algo, log, reset, collections).define()
 
 
 class _Simulation:
@@ -57,7 +57,7 @@ class _Simulation:
       (), tf.float32, 'mean_length'
     )
 
-  def define_step(self):
+  def define(self):
     with tf.name_scope('simulate'):
       everything = tf.range(len(self._batch_env))
       starting = tf.cond(
@@ -67,7 +67,7 @@ class _Simulation:
         tf.size(starting) > 0, lambda: self._define_begin_episode(starting), str
       )
       with tf.control_dependencies([begin]):
-        step = self._define_transition()
+        step = self._define_step()
       with tf.control_dependencies([step]):
         ending = _where(self._batch_env.done)
         end = tf.cond(
@@ -99,7 +99,7 @@ class _Simulation:
     ):
       return self._algo.begin_episode(indices)
 
-  def _define_transition(self):
+  def _define_step(self):
     indices = tf.range(len(self._batch_env))
     observ = self._batch_env.observ
     with tf.control_dependencies([observ]):

@@ -1,20 +1,32 @@
-"""Acting in environments: planning, agents, simulation, recording."""
+"""Acting in environments: planning, agents, simulation, recording.
 
-from agents.tools import lazy
+Functions have the names of their files: `control.simulate` is the function.
+What environments themselves consist of is in `planet.envs`, which needs no
+TensorFlow.
+"""
 
-lazy.export(
-  __name__,
-  {
-    'BatchEnv': 'agents.tools.batch_env:BatchEnv',
-    'DummyEnv': 'planet.control.dummy_env:DummyEnv',
-    'InGraphBatchEnv': 'agents.tools.in_graph_batch_env:InGraphBatchEnv',
-    'MPCAgent': 'planet.control.mpc_agent:MPCAgent',
-    'discounted_return': 'planet.control.temporal_difference:discounted_return',
-    'fixed_step_return': 'planet.control.temporal_difference:fixed_step_return',
-    'lambda_return': 'planet.control.temporal_difference:lambda_return',
-    'planning': 'planet.control.planning',
-    'random_episodes': 'planet.control.random_episodes:random_episodes',
-    'simulate': 'planet.control.simulate:simulate',
-    'wrappers': 'planet.control.wrappers',
-  },
-)
+from agents.tools.batch_env import BatchEnv
+from agents.tools.in_graph_batch_env import InGraphBatchEnv
+from planet.control import planning
+from planet.control import wrappers
+from planet.control.dummy_env import DummyEnv
+from planet.control.mpc_agent import MPCAgent
+from planet.control.random_episodes import random_episodes
+from planet.control.simulate import simulate
+from planet.control.temporal_difference import discounted_return
+from planet.control.temporal_difference import fixed_step_return
+from planet.control.temporal_difference import lambda_return
+
+__all__ = [
+  'BatchEnv',
+  'DummyEnv',
+  'InGraphBatchEnv',
+  'MPCAgent',
+  'discounted_return',
+  'fixed_step_return',
+  'lambda_return',
+  'planning',
+  'random_episodes',
+  'simulate',
+  'wrappers',
+]

@@ -1,9 +1,12 @@
 """Agent that filters its observations and plans anew at every step."""
 
+from typing import Any
+
 from tensorflow_probability import distributions as tfd
 
 from agents.tools import nested
 from agents.tools import scopes
+from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 
 
@@ -34,7 +37,14 @@ class MPCAgent:
       the previous plan as `initial_mean`.
   """
 
-  def __init__(self, batch_env, step, is_training, should_log, config):
+  def __init__(
+    self,
+    batch_env: Any,
+    step: tf.Tensor,
+    is_training: Any,
+    should_log: Any,
+    config: AttrDict,
+  ) -> None:
     del is_training, should_log
     self._batch_env = batch_env
     self._step = step
@@ -55,7 +65,7 @@ class MPCAgent:
         'plan', [count, config.warm_start] + action_shape
       )
 
-  def begin_episode(self, agent_indices):
+  def begin_episode(self, agent_indices: tf.Tensor) -> tf.Tensor:
     """Forget states and actions of the given agents.
 
     (The original forgot the actions of all agents here.)
@@ -68,7 +78,9 @@ class MPCAgent:
     ):
       return tf.constant('')
 
-  def perform(self, agent_indices, observ):
+  def perform(
+    self, agent_indices: tf.Tensor, observ: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Choose actions.
 
     Args:
@@ -93,11 +105,13 @@ class MPCAgent:
     with tf.control_dependencies(remember):
       return tf.identity(action), tf.constant('')
 
-  def experience(self, unused_agent_indices, *unused_transition):
+  def experience(
+    self, unused_agent_indices: tf.Tensor, *unused_transition: tf.Tensor
+  ) -> tf.Tensor:
     """Do nothing; episodes are recorded by the environments."""
     return tf.constant('')
 
-  def end_episode(self, unused_agent_indices):
+  def end_episode(self, unused_agent_indices: tf.Tensor) -> tf.Tensor:
     """Do nothing."""
     return tf.constant('')
 
@@ -107,7 +121,7 @@ class MPCAgent:
     return self._config.encoder({key: observ[:, None]})[:, 0]
 
   def _define_plan(self, agent_indices, state, embedded):
-    """Plan [n, horizon, actions], and operations that remember it."""
+    """Return a plan [n, horizon, actions], and operations that remember it."""
     args = (
       self._cell,
       self._config.objective,

@@ -1,26 +1,30 @@
 """Choose actions by searching in the latent space of a model."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
 
 def cross_entropy_method(
-  cell,
-  objective_fn,
-  state,
-  obs_shape,
-  action_shape,
-  horizon,
-  graph,
-  amount=1000,
-  topk=100,
-  iterations=10,
-  min_action=-1,
-  max_action=1,
-  initial_mean=None,
-  bias=None,
-):
+  cell: Any,
+  objective_fn: Callable,
+  state: dict[str, tf.Tensor],
+  obs_shape: Sequence[int],
+  action_shape: Sequence[int],
+  horizon: int,
+  graph: Any,
+  amount: int = 1000,
+  topk: int = 100,
+  iterations: int = 10,
+  min_action: float = -1,
+  max_action: float = 1,
+  initial_mean: tf.Tensor | None = None,
+  bias: Sequence[float] | None = None,
+) -> tf.Tensor:
   """Plan action sequences with the cross entropy method.
 
   Repeatedly draw candidate sequences from a diagonal Gaussian, predict where
@@ -86,7 +90,7 @@ def cross_entropy_method(
 
 
 def _draw(mean, stddev, amount, min_action, max_action):
-  """Candidates [batch * amount, horizon, actions] from the Gaussian."""
+  """Draw candidates [batch * amount, horizon, actions] from the Gaussian."""
   batch, *rest = shape(mean)
   noise = tf.random_normal(tf.stack([batch, amount] + rest))
   candidates = mean[:, None] + stddev[:, None] * noise
@@ -95,7 +99,7 @@ def _draw(mean, stddev, amount, min_action, max_action):
 
 
 def _fit(candidates, returns, topk):
-  """Mean and deviation of the best candidates of each environment."""
+  """Compute mean and deviation of the best candidates per environment."""
   batch, amount = shape(returns)
   _, best = tf.nn.top_k(returns, topk, sorted=False)
   best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
@@ -104,7 +108,7 @@ def _fit(candidates, returns, topk):
 
 
 def _predict(cell, state, obs, actions):
-  """States after each action, [batch, time, ...], without observations.
+  """Predict states [batch, time, ...] after each action, without observations.
 
   The loop is written out, so that only those entries of the states are kept
   that the objective looks at.

@@ -1,10 +1,20 @@
 """Episodes of random actions."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+
 from agents.run import stopping
-from planet.control.collect_dataset import CollectGymDataset
+from planet.envs.collect_dataset import CollectGymDataset
 
 
-def random_episodes(env_ctor, num_episodes, outdir=None, first_action=None):
+def random_episodes(
+  env_ctor: Callable,
+  num_episodes: int,
+  outdir: str | None = None,
+  first_action: Sequence[float] | None = None,
+) -> list[dict[str, np.ndarray]]:
   """Play episodes of uniformly random actions.
 
   Args:
@@ -23,7 +33,7 @@ def random_episodes(env_ctor, num_episodes, outdir=None, first_action=None):
   env = env_ctor()
   try:
     env = CollectGymDataset(env, outdir)
-    episodes = []
+    episodes: list[dict[str, np.ndarray]] = []
     while len(episodes) < num_episodes:
       env.reset()
       done = False

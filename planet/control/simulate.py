@@ -1,29 +1,35 @@
 """Play episodes from within the graph."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from agents.envs import external_batch_env
 from agents.run import progress
 from agents.run import stopping
+from agents.tools import simulate as simulate_batch
+from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
-from agents.tools.simulate import simulate as simulate_batch
 from agents.tools.tf1 import tf
 from planet.control.mpc_agent import MPCAgent
-from planet.control.seeding import seeded_constructor
-from planet.tools.bind import bind
-from planet.tools.image_summaries import gif_summary as define_gif_summary
-from planet.tools.image_summaries import image_strip_summary
+from planet.envs.seeding import seeded_constructor
+from planet.tools.gif_summary import gif_summary as define_gif_summary
+from planet.tools.image_strip_summary import image_strip_summary
 
 
 def simulate(
-  step,
-  env_ctor,
-  duration,
-  num_agents,
-  agent_config,
-  isolate_envs='none',
-  expensive_summaries=False,
-  gif_summary=True,
-  name='simulate',
-):
+  step: tf.Tensor,
+  env_ctor: Callable,
+  duration: int,
+  num_agents: int,
+  agent_config: AttrDict,
+  isolate_envs: str = 'none',
+  expensive_summaries: bool = False,
+  gif_summary: bool = True,
+  name: str = 'simulate',
+) -> tuple[tf.Tensor, tf.Tensor, Callable]:
   """Play episodes and summarise them.
 
   Args:
@@ -68,14 +74,14 @@ def simulate(
 
 
 def collect_rollouts(
-  step,
-  env_ctor,
-  duration,
-  num_agents,
-  agent_config,
-  isolate_envs='none',
-  name='episodes',
-):
+  step: tf.Tensor,
+  env_ctor: Callable,
+  duration: int,
+  num_agents: int,
+  agent_config: AttrDict,
+  isolate_envs: str = 'none',
+  name: str = 'episodes',
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor, Callable]:
   """Play for a number of steps, beginning with a reset.
 
   Args:
@@ -97,11 +103,11 @@ def collect_rollouts(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
   batch_env = InGraphBatchEnv(
-    _Watched(batch_env, duration, name), initial_done=False
+    ProgressEnv(batch_env, duration, name), initial_done=False
   )
   agent = MPCAgent(batch_env, step, False, False, agent_config)
 
-  def body(unused_last, index):
+  def simulate_fn(unused_last, index):
     done, score, _ = simulate_step(
       batch_env, agent, log=False, reset=tf.equal(index, 0)
     )
@@ -115,10 +121,14 @@ def collect_rollouts(
     tf.zeros_like(batch_env.action),
     tf.zeros_like(batch_env.reward),
   )
-  # The body does not depend on the carried values, so nothing but the limit
+  # The function does not depend on the carried values, so nothing but the limit
   # of one iteration at a time keeps the environment steps in order.
   done, score, image, action, reward = tf.scan(
-    body, tf.range(duration), initial, parallel_iterations=1, back_prop=False
+    simulate_fn,
+    tf.range(duration),
+    initial,
+    parallel_iterations=1,
+    back_prop=False,
   )
   score = tf.boolean_mask(score, done)
   image, action, reward = [
@@ -127,7 +137,12 @@ def collect_rollouts(
   return score, image, action, reward, batch_env.close
 
 
-def simulate_step(batch_env, algo, log=True, reset=False):
+def simulate_step(
+  batch_env: Any,
+  algo: Any,
+  log: bool | tf.Tensor = True,
+  reset: bool | tf.Tensor = False,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   """Step environments and algorithm; see `agents.tools.simulate`.
 
   Scores and lengths of the current episodes are local variables, as in the
@@ -138,7 +153,12 @@ def simulate_step(batch_env, algo, log=True, reset=False):
   )
 
 
-def define_batch_env(env_ctor, num_agents, isolate_envs, seed=None):
+def define_batch_env(
+  env_ctor: Callable,
+  num_agents: int,
+  isolate_envs: str,
+  seed: int | None = None,
+) -> Any:
   """Create the environments of a simulation.
 
   Args:
@@ -157,16 +177,16 @@ def define_batch_env(env_ctor, num_agents, isolate_envs, seed=None):
   constructors = [
     env_ctor
     if seed is None
-    else bind(seeded_constructor, env_ctor, seed + index)
+    else functools.partial(seeded_constructor, env_ctor, seed + index)
     for index in range(num_agents)
   ]
   return external_batch_env.make_batch_env(constructors, isolate_envs)
 
 
-class _Watched:
+class ProgressEnv:
   """Batch environment that tells the progress and heeds requests to stop."""
 
-  def __init__(self, batch_env, duration, name):
+  def __init__(self, batch_env: Any, duration: int, name: str) -> None:
     self._batch_env = batch_env
     self._duration = duration
     self._name = name
@@ -183,7 +203,7 @@ class _Watched:
   def __getitem__(self, index):
     return self._batch_env[index]
 
-  def step(self, action):
+  def step(self, action: np.ndarray) -> tuple:
     stopping.check()
     self._steps = self._steps % self._duration + 1
     last = self._steps == self._duration

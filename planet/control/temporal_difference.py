@@ -3,8 +3,14 @@
 from agents.tools.tf1 import tf
 
 
-def discounted_return(reward, discount, bootstrap, axis, stop_gradient=True):
-  """Discounted sum of future rewards.
+def discounted_return(
+  reward: tf.Tensor,
+  discount: float,
+  bootstrap: tf.Tensor,
+  axis: int,
+  stop_gradient: bool = True,
+) -> tf.Tensor:
+  """Compute the discounted sum of future rewards.
 
     R_t = r_t + discount * R_{t+1}, R_T = bootstrap
 
@@ -37,9 +43,15 @@ def discounted_return(reward, discount, bootstrap, axis, stop_gradient=True):
 
 
 def lambda_return(
-  reward, value, bootstrap, discount, lambda_, axis, stop_gradient=True
-):
-  """Exponentially weighted mean of returns over all numbers of steps.
+  reward: tf.Tensor,
+  value: tf.Tensor,
+  bootstrap: tf.Tensor,
+  discount: float,
+  lambda_: float,
+  axis: int,
+  stop_gradient: bool = True,
+) -> tf.Tensor:
+  """Compute the exponentially weighted mean of returns over all step counts.
 
     R_t = r_t + discount * ((1 - lambda) v_{t+1} + lambda R_{t+1})
 
@@ -70,8 +82,15 @@ def lambda_return(
   return tf.stop_gradient(return_) if stop_gradient else return_
 
 
-def fixed_step_return(reward, value, discount, steps, axis, stop_gradient=True):
-  """Discounted sum of a fixed number of rewards, then the value.
+def fixed_step_return(
+  reward: tf.Tensor,
+  value: tf.Tensor | None,
+  discount: float,
+  steps: int,
+  axis: int,
+  stop_gradient: bool = True,
+) -> tf.Tensor:
+  """Compute the discounted sum of some rewards, then the value.
 
     R_t = sum_{i < steps} discount^i r_{t+i} + discount^steps v_{t+steps}
 

@@ -16,7 +16,7 @@ from agents.tools.wrappers import PadActions
 from agents.tools.wrappers import PixelObservations
 from agents.tools.wrappers import ProcessObservation
 from agents.tools.wrappers import SelectObservations
-from planet.control.collect_dataset import CollectGymDataset
+from planet.envs.collect_dataset import CollectGymDataset
 
 __all__ = [
   'ActionRepeat',

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.tools import wrappers
-from planet.control.collect_dataset import CollectGymDataset
+from planet.envs.collect_dataset import CollectGymDataset
 
 
 def recording_env(

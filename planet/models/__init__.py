@@ -1,13 +1,8 @@
 """Latent dynamics models."""
 
-from agents.tools import lazy
+from planet.models.base import Base
+from planet.models.drnn import DRNN
+from planet.models.rssm import RSSM
+from planet.models.ssm import SSM
 
-lazy.export(
-  __name__,
-  {
-    'Base': 'planet.models.base:Base',
-    'DRNN': 'planet.models.drnn:DRNN',
-    'RSSM': 'planet.models.rssm:RSSM',
-    'SSM': 'planet.models.ssm:SSM',
-  },
-)
+__all__ = ['Base', 'DRNN', 'RSSM', 'SSM']

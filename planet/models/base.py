@@ -1,5 +1,8 @@
 """Interface of latent dynamics models, which are recurrent cells."""
 
+from collections.abc import Callable
+from typing import Any
+
 from tensorflow_probability import distributions as tfd
 
 from agents.tools import layers
@@ -28,36 +31,45 @@ class Base:
     reuse: Unused; templates share their weights.
   """
 
-  def __init__(self, transition_tpl, posterior_tpl, reuse=None):
+  def __init__(
+    self, transition_tpl: Callable, posterior_tpl: Callable, reuse: Any = None
+  ) -> None:
     del reuse
     self._transition_tpl = transition_tpl
     self._posterior_tpl = posterior_tpl
     self._complete = False
 
   @property
-  def state_size(self):
+  def state_size(self) -> dict[str, int]:
     raise NotImplementedError
 
   @property
-  def output_size(self):
+  def output_size(self) -> tuple[dict[str, int], dict[str, int]]:
     return (self.state_size, self.state_size)
 
   @property
-  def updates(self):
+  def updates(self) -> list:
     return []
 
   @property
-  def losses(self):
+  def losses(self) -> list:
     return []
 
-  def zero_state(self, batch_size, dtype):
-    """State of zeros, dict of tensors [batch, size]."""
+  def zero_state(
+    self, batch_size: int | tf.Tensor, dtype: tf.DType
+  ) -> dict[str, tf.Tensor]:
+    """Return a state of zeros, dict of tensors [batch, size]."""
     return nested.map(
       lambda size: tf.zeros(tf.stack([batch_size, size]), dtype),
       self.state_size,
     )
 
-  def __call__(self, inputs, prev_state, scope=None):
+  def __call__(
+    self,
+    inputs: tuple[Any, Any, tf.Tensor],
+    prev_state: dict[str, tf.Tensor],
+    scope: str | None = None,
+  ) -> tuple[Any, dict[str, tf.Tensor]]:
     """Advance by one step, as recurrent cells do.
 
     Args:
@@ -75,7 +87,13 @@ class Base:
     obs, prev_action, use_obs = inputs
     return self.step(obs, prev_action, use_obs[0, 0], prev_state)
 
-  def step(self, obs, prev_action, use_obs, prev_state):
+  def step(
+    self,
+    obs: Any,
+    prev_action: Any,
+    use_obs: bool | tf.Tensor,
+    prev_state: dict[str, tf.Tensor],
+  ) -> tuple[Any, dict[str, tf.Tensor]]:
     """Advance by one step.
 
     Args:
@@ -112,16 +130,18 @@ class Base:
     return (prior, posterior), posterior
 
   def _define_posterior(self, prev_state, prev_action, obs, prior):
-    """Posterior; subclasses may start from the prior that exists already."""
+    """Define the posterior; subclasses may start from the existing prior."""
     del prior
     return self._posterior_tpl(prev_state, prev_action, obs)
 
-  def features_from_state(self, state):
-    """Tensor [..., features] of what the heads see of a state."""
+  def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Return what the heads see of a state, tensor [..., features]."""
     return state['sample']
 
-  def dist_from_state(self, state, mask=None):
-    """Distribution of the stochastic part of a state.
+  def dist_from_state(
+    self, state: dict[str, tf.Tensor], mask: tf.Tensor | None = None
+  ) -> tfd.Distribution:
+    """Return the distribution of the stochastic part of a state.
 
     Args:
       state: Dict of tensors [..., size].
@@ -136,8 +156,13 @@ class Base:
       stddev = mask_tensor(stddev, mask, value=1)
     return tfd.MultivariateNormalDiag(state['mean'], stddev)
 
-  def divergence_from_states(self, lhs, rhs, mask=None):
-    """Kullback-Leibler divergence from one state to another.
+  def divergence_from_states(
+    self,
+    lhs: dict[str, tf.Tensor],
+    rhs: dict[str, tf.Tensor],
+    mask: tf.Tensor | None = None,
+  ) -> tf.Tensor:
+    """Compute the Kullback-Leibler divergence from one state to another.
 
     Args:
       lhs: Dict of tensors [..., size].
@@ -156,8 +181,10 @@ class Base:
     return divergence
 
 
-def gaussian_state(hidden, size, min_stddev, mean_only):
-  """Normal distribution from the last hidden layer, and a draw from it.
+def gaussian_state(
+  hidden: tf.Tensor, size: int, min_stddev: float, mean_only: bool
+) -> dict[str, tf.Tensor]:
+  """Define a normal distribution from the last hidden layer, and draw from it.
 
   Args:
     hidden: Tensor [batch, features].

@@ -1,5 +1,7 @@
 """Two recurrent networks around a stochastic state."""
 
+from collections.abc import Callable
+
 from agents.tools import layers
 from agents.tools.tf1 import tf
 from planet.models import base
@@ -29,19 +31,19 @@ class DRNN(base.Base):
 
   def __init__(
     self,
-    state_size,
-    belief_size,
-    embed_size,
-    mean_only=False,
-    min_stddev=0.1,
-    activation=None,
-    encoder_to_decoder=False,
-    sample_to_sample=True,
-    sample_to_encoder=True,
-    decoder_to_encoder=False,
-    decoder_to_sample=True,
-    action_to_decoder=False,
-  ):
+    state_size: int,
+    belief_size: int,
+    embed_size: int,
+    mean_only: bool = False,
+    min_stddev: float = 0.1,
+    activation: Callable | None = None,
+    encoder_to_decoder: bool = False,
+    sample_to_sample: bool = True,
+    sample_to_encoder: bool = True,
+    decoder_to_encoder: bool = False,
+    decoder_to_sample: bool = True,
+    action_to_decoder: bool = False,
+  ) -> None:
     del activation
     self._state_size = state_size
     self._belief_size = belief_size
@@ -58,7 +60,7 @@ class DRNN(base.Base):
     super().__init__(posterior, posterior)
 
   @property
-  def state_size(self):
+  def state_size(self) -> dict[str, int]:
     return {
       'encoder_state': self._belief_size,
       'decoder_state': self._belief_size,
@@ -67,8 +69,8 @@ class DRNN(base.Base):
       'sample': self._state_size,
     }
 
-  def features_from_state(self, state):
-    """State of the decoder, [..., belief]."""
+  def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Return the state of the decoder, [..., belief]."""
     return state['decoder_state']
 
   def _posterior(self, prev_state, prev_action, obs):

@@ -1,5 +1,7 @@
 """Recurrent state space model, with a deterministic and a stochastic path."""
 
+from collections.abc import Callable
+
 from agents.tools import layers
 from agents.tools.tf1 import tf
 from planet.models import base
@@ -30,15 +32,15 @@ class RSSM(base.Base):
 
   def __init__(
     self,
-    state_size,
-    belief_size,
-    embed_size,
-    future_rnn=True,
-    mean_only=False,
-    min_stddev=0.1,
-    activation=None,
-    num_layers=1,
-  ):
+    state_size: int,
+    belief_size: int,
+    embed_size: int,
+    future_rnn: bool = True,
+    mean_only: bool = False,
+    min_stddev: float = 0.1,
+    activation: Callable | None = None,
+    num_layers: int = 1,
+  ) -> None:
     self._state_size = state_size
     self._belief_size = belief_size
     self._embed_size = embed_size
@@ -53,7 +55,7 @@ class RSSM(base.Base):
     )
 
   @property
-  def state_size(self):
+  def state_size(self) -> dict[str, int]:
     return {
       'mean': self._state_size,
       'stddev': self._state_size,
@@ -62,8 +64,8 @@ class RSSM(base.Base):
       'rnn_state': self._belief_size,
     }
 
-  def features_from_state(self, state):
-    """Stochastic and deterministic state, [..., state + belief]."""
+  def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Join stochastic and deterministic state, [..., state + belief]."""
     return tf.concat([state['sample'], state['belief']], -1)
 
   def _define_posterior(self, prev_state, prev_action, obs, prior):

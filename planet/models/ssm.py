@@ -1,5 +1,7 @@
 """State space model whose whole state is stochastic."""
 
+from collections.abc import Callable
+
 from agents.tools import layers
 from agents.tools.tf1 import tf
 from planet.models import base
@@ -21,12 +23,12 @@ class SSM(base.Base):
 
   def __init__(
     self,
-    state_size,
-    embed_size,
-    mean_only=False,
-    activation=None,
-    min_stddev=1e-5,
-  ):
+    state_size: int,
+    embed_size: int,
+    mean_only: bool = False,
+    activation: Callable | None = None,
+    min_stddev: float = 1e-5,
+  ) -> None:
     self._state_size = state_size
     self._embed_size = embed_size
     self._mean_only = mean_only
@@ -38,7 +40,7 @@ class SSM(base.Base):
     )
 
   @property
-  def state_size(self):
+  def state_size(self) -> dict[str, int]:
     return {
       'mean': self._state_size,
       'stddev': self._state_size,

@@ -1,16 +1,19 @@
 """Encoders of observations, and heads that predict from features."""
 
-from agents.tools import lazy
+from planet.networks import conv_ha
+from planet.networks import vector
+from planet.networks.basic import feed_forward
+from planet.networks.conv_sizes import conv_32
+from planet.networks.conv_sizes import conv_96
+from planet.networks.conv_sizes import conv_128
+from planet.networks.conv_sizes import conv_small
 
-lazy.export(
-  __name__,
-  {
-    'conv_32': 'planet.networks.conv_sizes:conv_32',
-    'conv_96': 'planet.networks.conv_sizes:conv_96',
-    'conv_128': 'planet.networks.conv_sizes:conv_128',
-    'conv_small': 'planet.networks.conv_sizes:conv_small',
-    'conv_ha': 'planet.networks.conv_ha',
-    'feed_forward': 'planet.networks.basic:feed_forward',
-    'vector': 'planet.networks.vector',
-  },
-)
+__all__ = [
+  'conv_32',
+  'conv_96',
+  'conv_128',
+  'conv_ha',
+  'conv_small',
+  'feed_forward',
+  'vector',
+]

@@ -1,6 +1,8 @@
 """Distribution over vectors, predicted by dense layers."""
 
 import math
+from collections.abc import Callable
+from collections.abc import Sequence
 
 from tensorflow_probability import distributions as tfd
 
@@ -10,19 +12,19 @@ from planet.tools.shape import shape
 
 
 def feed_forward(
-  state,
-  data_shape,
-  num_layers=2,
-  activation=None,
-  mean_activation=None,
-  stop_gradient=False,
-  trainable=True,
-  units=100,
-  std=1.0,
-  low=-1.0,
-  high=1.0,
-  dist='normal',
-):
+  state: tf.Tensor,
+  data_shape: Sequence[int],
+  num_layers: int = 2,
+  activation: Callable | None = None,
+  mean_activation: Callable | None = None,
+  stop_gradient: bool = False,
+  trainable: bool = True,
+  units: int = 100,
+  std: float | str = 1.0,
+  low: float = -1.0,
+  high: float = 1.0,
+  dist: str = 'normal',
+) -> tfd.Distribution:
   """Predict a distribution from features.
 
   Args:

@@ -3,6 +3,10 @@
 Source: Ha and Schmidhuber (2018), World Models, arXiv:1803.10122.
 """
 
+from collections.abc import Sequence
+
+from tensorflow_probability import distributions as tfd
+
 from agents.tools.tf1 import tf
 from planet.networks import convolutions
 
@@ -13,8 +17,8 @@ _ENCODER = ((32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2))
 _DECODER = ((128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2))
 
 
-def encoder(obs):
-  """Features of the observed images.
+def encoder(obs: dict[str, tf.Tensor]) -> tf.Tensor:
+  """Encode the observed images.
 
   Args:
     obs: Dict whose entry `image` is float32 [batch, time, 64, 64, 3].
@@ -26,8 +30,8 @@ def encoder(obs):
   return convolutions.encode(obs['image'], _ENCODER, tf.nn.relu)
 
 
-def decoder(state, data_shape):
-  """Distribution of images given features.
+def decoder(state: tf.Tensor, data_shape: Sequence[int]) -> tfd.Distribution:
+  """Predict a distribution of images from features.
 
   Args:
     state: Features float32 [..., features].

@@ -10,7 +10,7 @@ from planet.tools.attr_dict import AttrDict
 def _define_network(
   image_size, encoder, decoder, activation, last_activation=True
 ):
-  """Pair of functions like those of `conv_ha`.
+  """Define a pair of functions like those of `conv_ha`.
 
   Args:
     image_size: Height and width of its images.

@@ -1,6 +1,8 @@
 """Stacks of convolutions to and from a vector of 1024 features."""
 
 import math
+from collections.abc import Callable
+from collections.abc import Sequence
 
 from tensorflow_probability import distributions as tfd
 
@@ -9,9 +11,16 @@ from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
 EMBED_SIZE = 1024
+# Filters, kernel size and stride of each convolution.
+Spec = Sequence[tuple[int, int, int]]
 
 
-def encode(image, spec, activation, last_activation=True):
+def encode(
+  image: tf.Tensor,
+  spec: Spec,
+  activation: Callable,
+  last_activation: bool = True,
+) -> tf.Tensor:
   """Convolve images down to one vector each.
 
   Args:
@@ -36,7 +45,9 @@ def encode(image, spec, activation, last_activation=True):
   return embedded
 
 
-def decode(state, data_shape, spec, activation):
+def decode(
+  state: tf.Tensor, data_shape: Sequence[int], spec: Spec, activation: Callable
+) -> tfd.Distribution:
   """Grow images from features, starting with one pixel of 1024 channels.
 
   Args:

@@ -1,11 +1,18 @@
 """Encoder of low-dimensional observations, for training without images."""
 
+from collections.abc import Callable
+
 from agents.tools import layers
 from agents.tools.tf1 import tf
 
 
-def encoder(obs, num_layers=2, units=100, activation=None):
-  """Features of the observed vectors.
+def encoder(
+  obs: dict[str, tf.Tensor],
+  num_layers: int = 2,
+  units: int = 100,
+  activation: Callable | None = None,
+) -> tf.Tensor:
+  """Encode the observed vectors.
 
   Args:
     obs: Dict whose entry `vector` is float32 [batch, time, size].

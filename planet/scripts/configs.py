@@ -5,12 +5,13 @@ by the user, and returns the configuration. It fills `params` with its own
 choices first, then everything comes from `default`.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.run import errors
 from agents.tools.tf1 import tf
 from planet import models
 from planet import networks
-from planet.control import wrappers
-from planet.envs import constructors
 from planet.scripts import driving
 from planet.scripts import parameters
 from planet.scripts import simulations
@@ -33,6 +34,7 @@ ACTIVATIONS = {
 # Keys that a configuration may leave unset; they are None then. Every other
 # name that is not set raises an error.
 OPTIONAL = (
+  'carla_allow_backend_change',
   'carla_backend',
   'checkpoint_to_load',
   'first_step',
@@ -42,8 +44,8 @@ OPTIONAL = (
 )
 
 
-def default(config, params):
-  """The setting of the paper."""
+def default(config: AttrDict, params: AttrDict) -> AttrDict:
+  """Define the setting of the paper."""
   for name in OPTIONAL:
     config.setdefault(name, None)
   config.debug = False
@@ -55,22 +57,22 @@ def default(config, params):
   return config
 
 
-def debug(config, params):
-  """Tiny networks and short phases, to see whether a change runs at all."""
+def debug(config: AttrDict, params: AttrDict) -> AttrDict:
+  """Define tiny networks and short phases, to see whether a change runs."""
   _fill(params, choose('debug', params))
   config = default(config, params)
   config.debug = True
   return config
 
 
-def cpu(config, params):
-  """Small enough to learn cartpole_balance on two cores; not the reference."""
+def cpu(config: AttrDict, params: AttrDict) -> AttrDict:
+  """Define what learns cartpole_balance on two cores; not the reference."""
   _fill(params, choose('cpu', params))
   return default(config, params)
 
 
-def choose(name, params):
-  """Parameters that a configuration chooses where the user gives none.
+def choose(name: str, params: AttrDict) -> dict[str, Any]:
+  """Return what a configuration chooses where the user gives nothing.
 
   Args:
     name: Name of the configuration.
@@ -132,8 +134,8 @@ def _choose_cpu(params):
   )
 
 
-def find(name):
-  """Public configuration function by its name.
+def find(name: str) -> Callable[[AttrDict, AttrDict], AttrDict]:
+  """Return a public configuration function by its name.
 
   Raises:
     UsageError: If there is no such configuration.
@@ -272,7 +274,7 @@ def _tasks(config, params):
   names = get('tasks')
   if len(set(names)) < len(names):
     raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
-  tasks = [tasks_lib.find(name)(config, params) for name in names]
+  tasks = [tasks_lib.define(name, config, params) for name in names]
   config.isolate_envs = get('isolate_envs') or (
     'thread' if names == ['dummy'] else 'process'
   )
@@ -282,7 +284,8 @@ def _tasks(config, params):
   else:
     config.observation_keys = ['image']
   if len(tasks) > 1:
-    tasks = _unify(tasks)
+    # Those of `tasks.prepare` show nothing but images.
+    tasks = [x._replace(state_components=['reward']) for x in tasks]
   config.tasks = tasks
   diagnostics = get('state_diagnostics')
   components = tasks[0].state_components
@@ -330,24 +333,6 @@ def _vector_keys(tasks):
       f'{[x.name for x in tasks]} do not fit. Use observations: image.'
     )
   return keys
-
-
-def _unify(tasks):
-  """Give several tasks common observations and actions."""
-  spaces = []
-  for task in tasks:
-    env = wrappers.Async(task.env_ctor, 'process')
-    try:
-      spaces.append(env.action_space)
-    finally:
-      env.close()
-  return [
-    task._replace(
-      env_ctor=bind(constructors.unified_env, task.env_ctor, spaces),
-      state_components=['reward'],
-    )
-    for task in tasks
-  ]
 
 
 def _loss_functions(config, params):

@@ -12,6 +12,7 @@ Example:
 import argparse
 import os
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,14 @@ from agents.run import entry
 from agents.run import errors
 
 
-def main(args):
+def main(args: Any) -> None:
   """Convert one file.
 
   Args:
     args: Namespace of `parse_args`.
 
   Raises:
-    UsageError: If the input is no strip of such tiles.
+    UsageError: If the input is not a strip of such tiles.
   """
   outfile = os.path.expanduser(args.output)
   if os.path.exists(outfile) and not args.force:
@@ -39,11 +40,11 @@ def main(args):
   print(f'Wrote {len(frames)} frames to {outfile}.')
 
 
-def read_image(filename):
-  """Image uint8 [height, width, 3] from a file.
+def read_image(filename: str) -> np.ndarray:
+  """Read an image uint8 [height, width, 3] from a file.
 
   Raises:
-    UsageError: If the file is missing or no image.
+    UsageError: If the file is missing or not an image.
   """
   from PIL import Image
 
@@ -56,7 +57,7 @@ def read_image(filename):
     ) from None
 
 
-def split_strip(image, tile_x, tile_y):
+def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
   """Frames of a strip.
 
   Args:
@@ -68,7 +69,7 @@ def split_strip(image, tile_x, tile_y):
     uint8 array [time, tile_y, batch * tile_x, 3].
 
   Raises:
-    UsageError: If the size of the image is no multiple of that of a tile.
+    UsageError: If the size of the image is not a multiple of that of a tile.
   """
   height, width, channels = image.shape
   if height % tile_y or width % tile_x:
@@ -82,7 +83,7 @@ def split_strip(image, tile_x, tile_y):
   return tiles.reshape(time, tile_y, batch * tile_x, channels)
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.create_video',
@@ -100,8 +101,8 @@ def parse_args(argv=None):
   return parser.parse_args(argv)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 
 

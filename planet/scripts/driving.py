@@ -32,13 +32,13 @@ PARAMETERS = {
 
 
 def choose_image_size(params: AttrDict) -> int:
-  """Size of the images of all tasks.
+  """Return the size of the images of all tasks.
 
   The carla task has a parameter and a default of its own, which hold for
   tasks that are trained together with it, too.
 
   Args:
-    params: Given parameters; `image_size` is filled in if it was left out.
+    params: Given parameters.
 
   Returns:
     Height and width in pixels.
@@ -46,91 +46,100 @@ def choose_image_size(params: AttrDict) -> int:
   Raises:
     UsageError: If two different sizes are given.
   """
+  image_size = parameters.read(params, 'image_size')
   if 'carla' not in parameters.read(params, 'tasks'):
-    return parameters.read(params, 'image_size')
-  size = parameters.read(params, 'carla_size')
-  if 'image_size' in params:
-    image_size = parameters.read(params, 'image_size')
-    if 'carla_size' in params and size != image_size:
-      raise errors.UsageError(
-        f'Parameters image_size and carla_size are {image_size} and {size}; '
-        'give one of them.'
-      )
     return image_size
-  with params.unlocked:
-    params.image_size = size
-  return size
+  carla_size = parameters.read(params, 'carla_size')
+  if 'image_size' not in params:
+    return carla_size
+  if 'carla_size' in params and carla_size != image_size:
+    raise errors.UsageError(
+      f'Parameters image_size and carla_size are {image_size} and '
+      f'{carla_size}; give one of them.'
+    )
+  return image_size
 
 
-def define_settings(config: AttrDict, params: AttrDict) -> dict[str, Any]:
-  """Settings of the environment from the parameters.
+def define_settings(params: AttrDict) -> dict[str, Any]:
+  """Translate parameters to settings of the environment.
 
   Args:
-    config: Configuration so far; the backend is noted in `carla_backend`.
     params: Given parameters.
 
   Returns:
-    Dict of keys of `env_config.ENV_CONFIG`.
+    Dict of keys of `env_config.ENV_CONFIG`. The entry `backend` may be
+    `auto`; see `choose_backend`.
 
   Raises:
-    UsageError: If a value is not allowed, or the run has begun with another
-      backend.
+    UsageError: If a value is not allowed.
   """
   settings = {
     key: parameters.read(params, name) for key, name in PARAMETERS.items()
   }
   given_map = parameters.read(params, 'carla_map')
   settings['map'] = _offline_map(given_map)
-  complete = env_config.complete(settings)
-  backend = _choose_backend(params, complete)
-  settings['backend'] = config.carla_backend = backend
-  if backend == 'server':
-    settings['server_map'] = given_map
-    settings['server_map'] = env_config.complete(settings)['server_map']
-    logdir = params.get('logdir')
-    if logdir:
-      logdir = os.path.expanduser(logdir)
-      settings['server_log'] = os.path.join(logdir, 'carla_server.log')
-  return settings
+  settings['server_map'] = given_map
+  env_config.complete(settings)
+  return {**settings, 'backend': parameters.read(params, 'carla_backend')}
 
 
-def _offline_map(name):
-  """Towns are replaced by a map that suits the scenario."""
-  if name is None or re.fullmatch(r'(.*/)?Town\d+\w*', name):
-    return None
-  return name
+def choose_backend(
+  settings: dict[str, Any], logdir: str, may_change: bool = False
+) -> dict[str, Any]:
+  """Decide in which world to drive, for which servers may be asked.
 
+  A run keeps the world that it has begun with.
 
-def _choose_backend(params, complete):
-  wanted = parameters.read(params, 'carla_backend')
-  before = _recorded_backend(params)
-  change = parameters.read(params, 'carla_allow_backend_change')
-  if before and wanted == 'auto' and not change:
-    return before
-  backend = choice.choose(
-    wanted,
-    complete['host'],
-    complete['port'],
-    complete['timeout'],
-    complete['allow_version_mismatch'],
-    complete['map'],
-  )
-  if before and before != backend and not change:
+  Args:
+    settings: Settings of the environment.
+    logdir: Folder of the run, which may exist.
+    may_change: Whether a run may go on in another world.
+
+  Returns:
+    The settings, in which `backend` is `server` or `offline`.
+
+  Raises:
+    UsageError: If the run has begun with another backend.
+  """
+  before = _recorded_backend(logdir)
+  wanted = backend = settings['backend']
+  if before and wanted == 'auto' and not may_change:
+    backend = before
+  elif wanted == 'auto':
+    complete = env_config.complete({**settings, 'backend': 'offline'})
+    backend = choice.choose(
+      wanted,
+      complete['host'],
+      complete['port'],
+      complete['timeout'],
+      complete['allow_version_mismatch'],
+      complete['map'],
+    )
+  if before and before != backend and not may_change:
     raise errors.UsageError(
       f'This run has begun with carla_backend {before}, now it is {backend}. '
       'Episodes of two worlds must not mix; use another logdir, or give '
       'carla_allow_backend_change: true.'
     )
-  return backend
+  settings = {**settings, 'backend': backend}
+  if backend == 'server':
+    settings['server_map'] = env_config.complete(settings)['server_map']
+    logdir = os.path.expanduser(logdir)
+    settings['server_log'] = os.path.join(logdir, 'carla_server.log')
+  return settings
 
 
-def _recorded_backend(params):
-  """Backend that an existing run has begun with, or None."""
-  logdir = params.get('logdir')
-  if not logdir:
+def _offline_map(name):
+  """Return None for towns, so that a map is chosen that suits the scenario."""
+  if name is None or re.fullmatch(r'(.*/)?Town\d+\w*', name):
     return None
+  return name
+
+
+def _recorded_backend(logdir):
+  """Return the backend that an existing run has begun with, or None."""
+  path = os.path.join(os.path.expanduser(logdir), 'config.yaml')
   try:
-    path = os.path.join(os.path.expanduser(logdir), 'config.yaml')
     stored = files.read_yaml(path)
   except (OSError, ValueError):
     return None

@@ -12,6 +12,8 @@ video comes a contact sheet, a PNG of the same name.
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +23,13 @@ from agents.run import errors
 from agents.run import progress
 from agents.run import references
 from agents.run import stopping
+from agents.tools.attr_dict import AttrDict
 
 _SHEET_ROWS = 10
 _VIDEO_SIZE = 256
 
 
-def main(args):
+def main(args: Any) -> None:
   """Play the episodes, print the scores, write video and contact sheet.
 
   Args:
@@ -61,8 +64,8 @@ def main(args):
       write_pictures(args.video, videos, args.fps)
 
 
-def prepare(args):
-  """Configuration of the run and path of the checkpoint.
+def prepare(args: Any) -> tuple[AttrDict, str]:
+  """Return the configuration of the run and the path of the checkpoint.
 
   Args:
     args: Object with `logdir`, `checkpoint`, `params`, `seed` and `trust`.
@@ -104,7 +107,9 @@ def prepare(args):
   return config, path
 
 
-def play(config, path, episodes, overview=False):
+def play(
+  config: AttrDict, path: str, episodes: int, overview: bool = False
+) -> Iterator[AttrDict]:
   """Play episodes of all tasks of a run.
 
   Args:
@@ -136,8 +141,8 @@ def play(config, path, episodes, overview=False):
     bar.close()
 
 
-def find_run(logdir):
-  """Folder of the run within a folder that may be that of an experiment.
+def find_run(logdir: str) -> str:
+  """Find the run in a folder that may be that of an experiment.
 
   Raises:
     UsageError: If there is none, or more than one.
@@ -163,8 +168,8 @@ def find_run(logdir):
   return found[0]
 
 
-def annotate(episode):
-  """Enlarged frames of an episode with time and return below.
+def annotate(episode: AttrDict) -> np.ndarray:
+  """Enlarge frames of an episode, with time and return below.
 
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, 3],
@@ -191,7 +196,7 @@ def annotate(episode):
 
 
 def _annotate_drive(episode, frames):
-  """Frames with the map beside them, and two lines of numbers below."""
+  """Show the map beside the frames, and two lines of numbers below."""
   height = max(frames.shape[1], episode.maps.shape[1])
   results, total = [], 0.0
   for step in range(len(frames)):
@@ -213,7 +218,7 @@ def _annotate_drive(episode, frames):
   return np.stack(results)
 
 
-def write_pictures(filename, videos, fps):
+def write_pictures(filename: str, videos: list[np.ndarray], fps: float) -> None:
   """Write all episodes to one video, and a contact sheet beside it."""
   video.write_video(filename, np.concatenate(videos), fps)
   sheet = os.path.splitext(filename)[0] + '.png'
@@ -224,7 +229,7 @@ def write_pictures(filename, videos, fps):
   print(f'Wrote {filename} and {sheet}.')
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   from planet.scripts import train
 
@@ -251,8 +256,8 @@ def parse_args(argv=None):
   return args
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
 
   def work():
     args = parse_args(argv)

@@ -17,13 +17,14 @@ import glob
 import os
 import re
 import sys
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
 
 
-def main(args):
+def main(args: Any) -> None:
   """Fetch the events of all folders that match.
 
   Args:
@@ -48,7 +49,9 @@ def main(args):
       print(f'{logdir}: {"skipped" if filenames is None else len(filenames)}')
 
 
-def fetch_logdir(logdir, tags, outdir, force=False):
+def fetch_logdir(
+  logdir: str, tags: str, outdir: str, force: bool = False
+) -> list[str] | None:
   """Write the scalars of one folder of event files.
 
   Args:
@@ -74,8 +77,10 @@ def fetch_logdir(logdir, tags, outdir, force=False):
   return filenames
 
 
-def read_scalars(logdir, tags='*'):
-  """Scalars of all event files of a folder, in the order of writing.
+def read_scalars(
+  logdir: str, tags: str = '*'
+) -> dict[str, list[tuple[float, int, float]]]:
+  """Read scalars of all event files of a folder, in the order of writing.
 
   Args:
     logdir: Folder of event files.
@@ -86,7 +91,7 @@ def read_scalars(logdir, tags='*'):
   """
   from agents.tools.tf1 import tf
 
-  scalars = {}
+  scalars: dict[str, list] = {}
   pattern = os.path.join(glob.escape(logdir), '*tfevents*')
   for filename in sorted(glob.glob(pattern)):
     try:
@@ -103,8 +108,8 @@ def read_scalars(logdir, tags='*'):
   return scalars
 
 
-def sanitize(text):
-  """Text with everything but letters and digits replaced by `_`."""
+def sanitize(text: str) -> str:
+  """Replace everything but letters and digits by `_`."""
   return re.sub(r'[^a-zA-Z0-9]', '_', text)
 
 
@@ -113,7 +118,7 @@ def boolean(text: str) -> bool:
   return bool(('False', 'True').index(text))
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.fetch_events',
@@ -134,8 +139,8 @@ def parse_args(argv=None):
   return parser.parse_args(argv)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 
 

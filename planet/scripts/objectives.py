@@ -1,10 +1,13 @@
 """What the planner maximises."""
 
+from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 
 
-def reward(state, graph, params):
-  """Sum of the predicted rewards over the horizon.
+def reward(
+  state: dict[str, tf.Tensor], graph: AttrDict, params: AttrDict
+) -> tf.Tensor:
+  """Sum the predicted rewards over the horizon.
 
   Args:
     state: Dict of tensors [batch, horizon, ...].

@@ -8,7 +8,7 @@ import re
 from agents.run import errors
 from agents.run import files
 from agents.run import references
-from planet.control.seeding import derive_seed
+from planet.envs.seeding import derive_seed
 from planet.scripts import continuing
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
@@ -190,6 +190,7 @@ def _load_source(logdir):
 
 def _build(logdir, source):
   from planet.scripts import configs
+  from planet.scripts import tasks
 
   params = AttrDict(source.params, logdir=logdir)
   config = AttrDict()
@@ -199,6 +200,7 @@ def _build(logdir, source):
   config.unused = parameters.find_unused(params)
   config.source = source
   config.lock()
+  tasks.prepare(config, logdir)
   return config
 
 

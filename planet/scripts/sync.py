@@ -15,13 +15,14 @@ Example:
 import argparse
 import os
 import sys
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
 
 
-def main(args):
+def main(args: Any) -> None:
   """Copy all files whose text differs, and delete those that are stale.
 
   Args:
@@ -59,8 +60,8 @@ def main(args):
     print(f'Deleted {name}')
 
 
-def list_files(folder):
-  """Sorted paths of all Python files, relative to a folder."""
+def list_files(folder: str) -> list[str]:
+  """List all Python files, sorted and relative to a folder."""
   found = []
   for place, folders, names in os.walk(folder):
     folders[:] = [x for x in folders if not x.startswith('.')]
@@ -72,8 +73,8 @@ def list_files(folder):
   return sorted(found)
 
 
-def read_header(filename):
-  """Comments at the beginning of a file, with the empty lines after them."""
+def read_header(filename: str) -> str:
+  """Read the comments that a file begins with, and empty lines after them."""
   lines = read(filename).splitlines(keepends=True)
   count = 0
   while count < len(lines) and lines[count].startswith('#'):
@@ -83,19 +84,19 @@ def read_header(filename):
   return ''.join(lines[:count])
 
 
-def exchange_header(text, old, new):
-  """Text with one header in place of another one, or of none."""
+def exchange_header(text: str, old: str, new: str) -> str:
+  """Put one header in place of another one, or of none."""
   text = text[len(old) :] if old and text.startswith(old) else text
   return text if text.startswith(new) else new + text
 
 
-def read(filename):
-  """Text of a file."""
+def read(filename: str) -> str:
+  """Read the text of a file."""
   with open(filename) as file_:
     return file_.read()
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.sync',
@@ -107,8 +108,8 @@ def parse_args(argv=None):
   return parser.parse_args(argv)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 
 

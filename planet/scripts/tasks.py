@@ -1,142 +1,194 @@
 """Tasks: environments with their observations and time limits.
 
-Every function takes the configuration so far and the parameters. Constructors
-of environments are picklable and import no TensorFlow, because they run in
-processes of their own.
+A task is a row of `TABLE`. Constructors of environments are picklable and
+import no TensorFlow, because they run in processes of their own.
 """
 
-import collections
+import functools
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from agents.run import errors
-from planet.control import dummy_env
+from agents.tools.attr_dict import AttrDict
+from planet.control import wrappers
+from planet.envs import constructors
+from planet.envs import dummy_env
 from planet.envs import gym_pixels
 from planet.envs import suite
 from planet.envs.carla import task_env
 from planet.scripts import driving
 from planet.scripts import parameters
-from planet.tools.bind import bind
-
-# A decision lasts `action_repeat` steps of the environment.
-Task = collections.namedtuple(
-  'Task',
-  'name, env_ctor, max_length, state_components, action_repeat',
-  defaults=[1],
-)
 
 _EPISODE_STEPS = 1000
 
 
-def dummy(config, params):
-  """Random images and rewards, without a simulator."""
-  action_repeat = parameters.read(params, 'action_repeat') or 1
+class Task(NamedTuple):
+  """Environment to train in.
+
+  Attributes:
+    name: Name in summaries and of collections.
+    env_ctor: Function without arguments that returns the environment.
+    max_length: Number of decisions of the longest episode.
+    state_components: Names of what a model can predict besides images.
+    action_repeat: Steps of the environment that a decision lasts.
+  """
+
+  name: str
+  env_ctor: Callable
+  max_length: int
+  state_components: list[str]
+  action_repeat: int = 1
+
+
+class Row(NamedTuple):
+  """Declaration of a task.
+
+  Attributes:
+    domain: Domain of the control suite, or `gym`.
+    task: Task of the domain, or the id of an environment of gymnasium or
+      PyBullet.
+    action_repeat: Steps of the environment that a decision lasts.
+    components: Names of the observations besides images; none if the
+      environment of gymnasium or PyBullet observes images itself.
+    name: Name in summaries where it differs from that of the row.
+  """
+
+  domain: str
+  task: str
+  action_repeat: int
+  components: tuple[str, ...]
+  name: str | None = None
+
+
+TABLE = {
+  'cartpole_balance': Row('cartpole', 'balance', 8, ('position', 'velocity')),
+  'cartpole_swingup': Row('cartpole', 'swingup', 8, ('position', 'velocity')),
+  'finger_spin': Row('finger', 'spin', 2, ('position', 'velocity', 'touch')),
+  'cheetah_run': Row('cheetah', 'run', 4, ('position', 'velocity')),
+  'cup_catch': Row('ball_in_cup', 'catch', 4, ('position', 'velocity')),
+  'walker_walk': Row(
+    'walker', 'walk', 2, ('height', 'orientations', 'velocity')
+  ),
+  'reacher_easy': Row(
+    'reacher', 'easy', 4, ('position', 'velocity', 'to_target')
+  ),
+  'gym_cheetah': Row('gym', 'HalfCheetah-v3', 1, ('state',)),
+  'gym_racecar': Row('gym', 'CarRacing-v0', 1, (), 'gym_racing'),
+}
+
+
+def define(name: str, config: AttrDict, params: AttrDict) -> Task:
+  """Define a task.
+
+  Besides `dummy`, `carla` and the rows of the table, `gym_<id>` is the
+  environment of this id in gymnasium or PyBullet, rendered to images.
+
+  Args:
+    name: Name of the task.
+    config: Configuration so far, with `batch_shape`, `num_chunks`,
+      `image_size` and `observation`.
+    params: Given parameters.
+
+  Raises:
+    UsageError: If there is no such task.
+  """
+  if name == 'dummy':
+    return _define_dummy(config, params)
+  if name == 'carla':
+    return _define_carla(config, params)
+  row = TABLE.get(name)
+  match = re.fullmatch(r'gym_(.*-v\d+)', name)
+  if not row and match:
+    row = Row('gym', match.group(1), 1, ('state',))
+  if not row:
+    known = ['dummy', 'carla', *TABLE]
+    raise errors.UsageError(
+      f'Task {name!r} is unknown. {errors.suggest(name, known)} Any '
+      'environment of gymnasium or PyBullet is available as gym_<id>, such '
+      'as gym_Pendulum-v1.'
+    )
+  action_repeat = parameters.read(params, 'action_repeat') or row.action_repeat
   max_length = _EPISODE_STEPS // action_repeat
-  env_ctor = bind(
-    dummy_env.make,
+  define_env = _define_gym_env if row.domain == 'gym' else _define_suite_env
+  return Task(
+    # The name becomes part of scopes in the graph.
+    re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name),
+    define_env(row, action_repeat, max_length, config, params),
+    max_length,
+    ['reward', *row.components],
+    action_repeat,
+  )
+
+
+def prepare(config: AttrDict, logdir: str) -> None:
+  """Ask environments and servers what a configuration cannot know.
+
+  The `carla` task gets the world that it drives in, and several tasks get
+  common observations and actions.
+
+  Args:
+    config: Locked configuration, whose tasks are completed in place.
+    logdir: Folder of the run.
+
+  Raises:
+    UsageError: If the run has begun with another world.
+  """
+  tasks = {x.name: x for x in config.tasks}
+  with config.unlocked:
+    if 'carla' in tasks:
+      tasks['carla'] = _choose_world(tasks['carla'], config, logdir)
+    if len(tasks) > 1:
+      tasks = _unify(tasks)
+    config.tasks = list(tasks.values())
+    for kind in ('random', 'train', 'test'):
+      for collect in config[f'{kind}_collects'].values():
+        collect.task = tasks[collect.task.name]
+
+
+def required_length(config: AttrDict) -> int:
+  """Return the number of observations that an episode needs for training."""
+  return config.batch_shape[1] * config.num_chunks
+
+
+def _define_suite_env(row, action_repeat, max_length, config, params):
+  return functools.partial(
+    suite.make,
+    row.domain,
+    row.task,
     action_repeat,
     max_length,
-    image_size=parameters.read(params, 'image_size'),
+    image_size=config.image_size,
+    camera_id=parameters.read(params, 'camera_id'),
+    pixels=config.observation == 'image',
+  )
+
+
+def _define_gym_env(row, action_repeat, max_length, config, unused_params):
+  return functools.partial(
+    gym_pixels.make,
+    row.task,
+    action_repeat,
+    max_length,
+    min_length=required_length(config),
+    image_size=config.image_size,
+    observation_is_image=not row.components,
+    pixels=config.observation == 'image',
+  )
+
+
+def _define_dummy(config, params):
+  """Define random images and rewards, without a simulator."""
+  action_repeat = parameters.read(params, 'action_repeat') or 1
+  max_length = _EPISODE_STEPS // action_repeat
+  env_ctor = functools.partial(
+    dummy_env.make, action_repeat, max_length, image_size=config.image_size
   )
   return Task('dummy', env_ctor, max_length, ['reward'], action_repeat)
 
 
-def cartpole_balance(config, params):
-  return _suite_task(
-    'cartpole_balance',
-    'cartpole',
-    'balance',
-    8,
-    ['position', 'velocity'],
-    config,
-    params,
-  )
-
-
-def cartpole_swingup(config, params):
-  return _suite_task(
-    'cartpole_swingup',
-    'cartpole',
-    'swingup',
-    8,
-    ['position', 'velocity'],
-    config,
-    params,
-  )
-
-
-def finger_spin(config, params):
-  return _suite_task(
-    'finger_spin',
-    'finger',
-    'spin',
-    2,
-    ['position', 'velocity', 'touch'],
-    config,
-    params,
-  )
-
-
-def cheetah_run(config, params):
-  return _suite_task(
-    'cheetah_run', 'cheetah', 'run', 4, ['position', 'velocity'], config, params
-  )
-
-
-def cup_catch(config, params):
-  return _suite_task(
-    'cup_catch',
-    'ball_in_cup',
-    'catch',
-    4,
-    ['position', 'velocity'],
-    config,
-    params,
-  )
-
-
-def walker_walk(config, params):
-  return _suite_task(
-    'walker_walk',
-    'walker',
-    'walk',
-    2,
-    ['height', 'orientations', 'velocity'],
-    config,
-    params,
-  )
-
-
-def reacher_easy(config, params):
-  return _suite_task(
-    'reacher_easy',
-    'reacher',
-    'easy',
-    4,
-    ['position', 'velocity', 'to_target'],
-    config,
-    params,
-  )
-
-
-def gym_cheetah(config, params):
-  return _gym_task(
-    'gym_cheetah', 'HalfCheetah-v3', config, params, ['reward', 'state']
-  )
-
-
-def gym_racecar(config, params):
-  return _gym_task(
-    'gym_racing',
-    'CarRacing-v0',
-    config,
-    params,
-    ['reward'],
-    observation_is_image=True,
-  )
-
-
-def carla(config, params):
-  """Driving, on a CARLA server or in the world that needs none."""
+def _define_carla(config, params):
+  """Define driving, on a CARLA server or in the world that needs none."""
   action_repeat = parameters.read(params, 'action_repeat') or 1
   max_length = parameters.read(params, 'max_length') // action_repeat
   if not max_length:
@@ -144,107 +196,50 @@ def carla(config, params):
       f'Parameter action_repeat is {action_repeat}, more than the steps of an '
       'episode; lower it or raise max_length.'
     )
-  env_ctor = bind(
+  settings = driving.define_settings(params)
+  config.carla_backend = settings['backend']
+  config.carla_allow_backend_change = parameters.read(
+    params, 'carla_allow_backend_change'
+  )
+  env_ctor = functools.partial(
     task_env.make,
     action_repeat,
     max_length,
     'carla',
-    parameters.read(params, 'image_size'),
+    config.image_size,
     min_length=required_length(config),
     pixels=config.observation == 'image',
-    settings=driving.define_settings(config, params),
+    settings=settings,
   )
   components = ['reward', 'state']
   return Task('carla', env_ctor, max_length, components, action_repeat)
 
 
-_FUNCTIONS = {
-  function.__name__: function
-  for function in (
-    dummy,
-    cartpole_balance,
-    cartpole_swingup,
-    finger_spin,
-    cheetah_run,
-    cup_catch,
-    walker_walk,
-    reacher_easy,
-    gym_cheetah,
-    gym_racecar,
-    carla,
+def _choose_world(task, config, logdir):
+  settings = driving.choose_backend(
+    task.env_ctor.keywords['settings'],
+    logdir,
+    config.carla_allow_backend_change,
   )
-}
+  config.carla_backend = settings['backend']
+  env_ctor = functools.partial(task.env_ctor, settings=settings)
+  return task._replace(env_ctor=env_ctor)
 
 
-def required_length(config):
-  """Return the number of observations that an episode needs for training."""
-  return config.batch_shape[1] * config.num_chunks
-
-
-def find(name):
-  """Function that defines a task.
-
-  Besides the names of this module, `gym_<id>` is the environment of this id
-  in gymnasium or PyBullet, rendered to images.
-
-  Args:
-    name: Name of the task.
-
-  Returns:
-    Function from configuration and parameters to a `Task`.
-
-  Raises:
-    UsageError: If there is no such task.
-  """
-  if name in _FUNCTIONS:
-    return _FUNCTIONS[name]
-  match = re.fullmatch(r'gym_(.*-v\d+)', name)
-  if match:
-    return bind(_any_gym_task, name, match.group(1))
-  raise errors.UsageError(
-    f'Task {name!r} is unknown. {errors.suggest(name, _FUNCTIONS)} Any '
-    'environment of gymnasium or PyBullet is available as gym_<id>, such '
-    'as gym_Pendulum-v1.'
-  )
-
-
-def _suite_task(name, domain, task, action_repeat, components, config, params):
-  given = parameters.read(params, 'action_repeat')
-  action_repeat = given or action_repeat
-  max_length = _EPISODE_STEPS // action_repeat
-  env_ctor = bind(
-    suite.make,
-    domain,
-    task,
-    action_repeat,
-    max_length,
-    image_size=parameters.read(params, 'image_size'),
-    camera_id=parameters.read(params, 'camera_id'),
-    pixels=config.observation == 'image',
-  )
-  components = ['reward'] + components
-  return Task(name, env_ctor, max_length, components, action_repeat)
-
-
-def _any_gym_task(name, env_id, config, params):
-  # The name becomes part of scopes in the graph.
-  name = re.sub(r'[^A-Za-z0-9_.-]', '_', name)
-  return _gym_task(name, env_id, config, params, ['reward', 'state'])
-
-
-def _gym_task(
-  name, env_id, config, params, components, observation_is_image=False
-):
-  action_repeat = parameters.read(params, 'action_repeat') or 1
-  max_length = _EPISODE_STEPS // action_repeat
-  env_ctor = bind(
-    gym_pixels.make,
-    env_id,
-    action_repeat,
-    max_length,
-    min_length=required_length(config),
-    image_size=parameters.read(params, 'image_size'),
-    observation_is_image=observation_is_image,
-    pixels=config.observation == 'image',
-  )
-  return Task(name, env_ctor, max_length, components, action_repeat)
+def _unify(tasks):
+  """Give several tasks common observations and actions."""
+  spaces = []
+  for task in tasks.values():
+    env = wrappers.Async(task.env_ctor, 'process')
+    try:
+      spaces.append(env.action_space)
+    finally:
+      env.close()
+  return {
+    name: task._replace(
+      env_ctor=functools.partial(
+        constructors.unified_env, task.env_ctor, spaces
+      )
+    )
+    for name, task in tasks.items()
+  }

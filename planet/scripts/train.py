@@ -13,16 +13,20 @@ import functools
 import glob
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
 from agents.run import references
 from agents.run import stopping
-from planet.tools.attr_dict import AttrDict
+from agents.tools.attr_dict import AttrDict
 
 
-def process(logdir, args, shapes=None):
+def process(
+  logdir: str, args: Any, shapes: dict[str, tuple[int, ...]] | None = None
+) -> Iterator[float]:
   """Do the work of one run, which has to belong to this worker.
 
   Args:
@@ -72,7 +76,7 @@ def process(logdir, args, shapes=None):
   stopping.check()
 
 
-def main(args):
+def main(args: Any) -> None:
   """Work on the runs of an experiment.
 
   Args:
@@ -110,7 +114,7 @@ def main(args):
     _explain_idleness(args)
 
 
-def parse_args(argv=None):
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line.
 
   Args:
@@ -120,7 +124,7 @@ def parse_args(argv=None):
     Namespace for `main`.
 
   Raises:
-    UsageError: If `--params` is no YAML mapping.
+    UsageError: If `--params` is not a YAML mapping.
   """
   from planet.scripts import parameters
 
@@ -172,17 +176,17 @@ def parse_args(argv=None):
   return args
 
 
-def parse_params(text):
-  """AttrDict from the text of `--params`.
+def parse_params(text: str) -> AttrDict:
+  """Parse the text of `--params`.
 
   Raises:
-    UsageError: If the text is no YAML mapping.
+    UsageError: If the text is not a YAML mapping.
   """
   try:
     params = files.parse_yaml(text.replace('#', ','))
   except ValueError as error:
     raise errors.UsageError(
-      f'Flag --params is no YAML: {error}. Give a mapping such as '
+      f'Flag --params is not valid YAML: {error}. Give a mapping such as '
       "'{tasks: [cheetah_run], batch_shape: [50, 50]}'."
     ) from None
   params = {} if params is None else params
@@ -191,11 +195,11 @@ def parse_params(text):
       f'Flag --params is {params!r}; give a mapping such as '
       "'{tasks: [cheetah_run]}'."
     )
-  return AttrDict(params)
+  return AttrDict(params, _strict=True)
 
 
-def run(argv=None):
-  """Entry point; returns the exit code."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
 
   def work():
     args = parse_args(argv)

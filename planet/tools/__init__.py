@@ -1,31 +1,53 @@
-"""What only PlaNet needs, and the shared tools under their old names."""
+"""What only PlaNet needs, and the shared tools under their old names.
 
-from agents.tools import lazy
+Functions have the names of their files: `tools.mask` is the function. All of
+it needs TensorFlow, so processes of environments do not import this package.
+"""
 
-lazy.export(
-  __name__,
-  {
-    'AttrDict': 'planet.tools.attr_dict:AttrDict',
-    'CustomOptimizer': 'planet.tools.custom_optimizer:CustomOptimizer',
-    'StreamingMean': 'agents.tools.streaming_mean:StreamingMean',
-    'bind': 'planet.tools.bind:bind',
-    'bound_action': 'planet.tools.bound_action:bound_action',
-    'count_dataset': 'planet.tools.count_dataset:count_dataset',
-    'count_weights': 'agents.tools.count_weights:count_weights',
-    'filter_variables': 'planet.tools.filter_variables:filter_variables',
-    'gif_summary': 'planet.tools.image_summaries:gif_summary',
-    'image_strip_summary': 'planet.tools.image_summaries:image_strip_summary',
-    'mask': 'planet.tools.mask:mask',
-    'nested': 'agents.tools.nested',
-    'numpy_episodes': 'planet.tools.numpy_episodes',
-    'overshooting': 'planet.tools.overshooting:overshooting',
-    'preprocess': 'planet.tools.preprocess',
-    'reshape_as': 'planet.tools.reshape_as:reshape_as',
-    'schedule': 'planet.tools.schedule',
-    'shape': 'planet.tools.shape:shape',
-    'soft_copy_weights': 'planet.tools.target_network:soft_copy_weights',
-    'summary': 'planet.tools.summary',
-    'track_network': 'planet.tools.target_network:track_network',
-    'unroll': 'planet.tools.unroll',
-  },
-)
+from agents.tools import count_weights
+from agents.tools import nested
+from agents.tools.streaming_mean import StreamingMean
+from planet.tools import numpy_episodes
+from planet.tools import preprocess
+from planet.tools import schedule
+from planet.tools import summary
+from planet.tools import unroll
+from planet.tools.attr_dict import AttrDict
+from planet.tools.bind import bind
+from planet.tools.bound_action import bound_action
+from planet.tools.copy_weights import soft_copy_weights
+from planet.tools.count_dataset import count_dataset
+from planet.tools.custom_optimizer import CustomOptimizer
+from planet.tools.filter_variables import filter_variables
+from planet.tools.gif_summary import gif_summary
+from planet.tools.image_strip_summary import image_strip_summary
+from planet.tools.mask import mask
+from planet.tools.overshooting import overshooting
+from planet.tools.reshape_as import reshape_as
+from planet.tools.shape import shape
+from planet.tools.target_network import track_network
+
+__all__ = [
+  'AttrDict',
+  'CustomOptimizer',
+  'StreamingMean',
+  'bind',
+  'bound_action',
+  'count_dataset',
+  'count_weights',
+  'filter_variables',
+  'gif_summary',
+  'image_strip_summary',
+  'mask',
+  'nested',
+  'numpy_episodes',
+  'overshooting',
+  'preprocess',
+  'reshape_as',
+  'schedule',
+  'shape',
+  'soft_copy_weights',
+  'summary',
+  'track_network',
+  'unroll',
+]

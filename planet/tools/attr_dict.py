@@ -19,7 +19,7 @@ class AttrDict(attr_dict.AttrDict):
     _unlocked: bool | None = None,
     _strict: bool = True,
     **kwargs: Any,
-  ):
+  ) -> None:
     if _unlocked is None:
       _unlocked = not (args or kwargs)
     super().__init__(*args, _unlocked=_unlocked, _strict=_strict, **kwargs)

@@ -3,7 +3,7 @@
 from agents.tools.tf1 import tf
 
 
-def bound_action(action, strategy):
+def bound_action(action: tf.Tensor, strategy: str) -> tf.Tensor:
   """Bound actions by one of several strategies.
 
   Args:

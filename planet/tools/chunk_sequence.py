@@ -1,10 +1,17 @@
 """Cut sequences into chunks of equal length."""
 
+from collections.abc import Mapping
+
 from agents.tools import nested
 from agents.tools.tf1 import tf
 
 
-def chunk_sequence(sequence, chunk_length, randomize=True, num_chunks=None):
+def chunk_sequence(
+  sequence: Mapping[str, tf.Tensor],
+  chunk_length: int,
+  randomize: bool = True,
+  num_chunks: int | None = None,
+) -> dict[str, tf.Tensor]:
   """Cut a sequence into consecutive chunks.
 
   Args:

@@ -6,8 +6,8 @@ import os
 from agents.tools.tf1 import tf
 
 
-def count_dataset(directory, key='reward'):
-  """Number of episodes in a directory at the time of execution.
+def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
+  """Count the episodes in a directory at the time of execution.
 
   Args:
     directory: Folder of .npz files.

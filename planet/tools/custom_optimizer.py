@@ -1,5 +1,8 @@
 """Optimiser with clipping, a schedule, a filter, and summaries."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables
 
@@ -22,17 +25,17 @@ class CustomOptimizer:
 
   def __init__(
     self,
-    optimizer_cls,
-    step,
-    log,
-    learning_rate,
-    include=None,
-    exclude=None,
-    clipping=None,
-    schedule=None,
-    debug=False,
-    name='custom_optimizer',
-  ):
+    optimizer_cls: Callable,
+    step: tf.Tensor,
+    log: tf.Tensor,
+    learning_rate: float,
+    include: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    clipping: float | None = None,
+    schedule: Callable[[tf.Tensor], tf.Tensor] | None = None,
+    debug: bool = False,
+    name: str = 'custom_optimizer',
+  ) -> None:
     if schedule:
       learning_rate = learning_rate * schedule(step)
     self._step = step
@@ -47,7 +50,9 @@ class CustomOptimizer:
     self._name = name
     self._optimizer = optimizer_cls(self._learning_rate, name=name)
 
-  def maybe_minimize(self, condition, loss):
+  def maybe_minimize(
+    self, condition: tf.Tensor, loss: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     """Apply one update if a condition holds.
 
     Args:
@@ -65,7 +70,7 @@ class CustomOptimizer:
         lambda: (tf.constant(''), tf.constant(0.0)),
       )
 
-  def minimize(self, loss):
+  def minimize(self, loss: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Apply one update.
 
     Args:

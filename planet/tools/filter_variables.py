@@ -1,12 +1,16 @@
 """Select variables by their names."""
 
 import re
+from collections.abc import Sequence
 
 from agents.tools.tf1 import tf
 
 
-def filter_variables(include=None, exclude=None):
-  """Global variables whose names match, from their start.
+def filter_variables(
+  include: str | Sequence[str] | None = None,
+  exclude: str | Sequence[str] | None = None,
+) -> list[tf.Variable]:
+  """Select global variables whose names match, from their start.
 
   Args:
     include: Regular expression or list of them; everything by default.
@@ -19,12 +23,12 @@ def filter_variables(include=None, exclude=None):
     RuntimeError: If there are no variables, an expression to include matches
       nothing, or nothing is left.
   """
-  include = _as_patterns(['.*'] if include is None else include)
-  exclude = _as_patterns([] if exclude is None else exclude)
+  included = _as_patterns(['.*'] if include is None else include)
+  excluded = _as_patterns([] if exclude is None else exclude)
   variables = tf.global_variables()
   if not variables:
     raise RuntimeError('There are no variables to filter.')
-  for pattern in include:
+  for pattern in included:
     if not any(pattern.match(x.name) for x in variables):
       raise RuntimeError(
         f'Variable filter {pattern.pattern!r} matches none '
@@ -33,8 +37,8 @@ def filter_variables(include=None, exclude=None):
   chosen = [
     x
     for x in variables
-    if any(pattern.match(x.name) for pattern in include)
-    and not any(pattern.match(x.name) for pattern in exclude)
+    if any(pattern.match(x.name) for pattern in included)
+    and not any(pattern.match(x.name) for pattern in excluded)
   ]
   if not chosen:
     raise RuntimeError('No variables are left after filtering.')

@@ -12,18 +12,28 @@ import random
 import sys
 import time
 import zipfile
+from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
 from agents.run import memory_limit
 from agents.tools import nested
 
-_PATIENCE = 30.0
+Episode = dict[str, np.ndarray]
+
+# Seconds to wait for the first episode.
+_TIMEOUT = 30.0
 
 
 def cache_loader(
-  reader, directory, batch_size, every, seed=None, max_bytes=None
-):
+  reader: Callable[[str], Episode],
+  directory: str,
+  batch_size: int,
+  every: int,
+  seed: int | None = None,
+  max_bytes: int | None = None,
+) -> Iterator[Episode]:
   """Draw from all episodes, and look for new ones now and then.
 
   Yields episodes in fresh permutations of a random sample of all.
@@ -46,18 +56,24 @@ def cache_loader(
   """
   del batch_size
   draws = _generators(seed)
-  memory, known = _Memory(reader, directory, max_bytes), []
-  waiting = _Waiting(directory)
+  memory = _Memory(reader, directory, max_bytes)
+  known: list[str] = []
+  deadline = _Deadline(directory)
   while True:
     selected = _sample(known, every, draws[0])
     yield from memory.read(_permuted(selected, every, draws[1]))
     known += memory.scan()
-    waiting.check(known)
+    deadline.check(known)
 
 
 def recent_loader(
-  reader, directory, batch_size, every, seed=None, max_bytes=None
-):
+  reader: Callable[[str], Episode],
+  directory: str,
+  batch_size: int,
+  every: int,
+  seed: int | None = None,
+  max_bytes: int | None = None,
+) -> Iterator[Episode]:
   """Draw half of the episodes from those that are new since the last scan.
 
   Args:
@@ -81,18 +97,18 @@ def recent_loader(
 
 
 def scan_loader(
-  reader,
-  directory,
-  batch_size,
-  every,
-  seed=None,
-  max_bytes=None,
-  max_episodes=None,
-):
+  reader: Callable[[str], Episode],
+  directory: str,
+  batch_size: int,
+  every: int,
+  seed: int | None = None,
+  max_bytes: int | None = None,
+  max_episodes: int | None = None,
+) -> Iterator[Episode]:
   """Draw like `recent_loader`, but from the newest episodes only.
 
-  Older episodes are forgotten. (The fork for driving, where this comes from,
-  took in no new ones once it had as many as it wanted.)
+  Called `_read_episodes_scan` in the fork for driving, which read no new
+  episodes once it had as many as it wanted; here, older ones are forgotten.
 
   Args:
     reader: Function from filename to episode.
@@ -114,7 +130,12 @@ def scan_loader(
   yield from _half_recent(memory, every, seed, max_episodes)
 
 
-def reload_loader(reader, directory, batch_size, seed=None):
+def reload_loader(
+  reader: Callable[[str], Episode],
+  directory: str,
+  batch_size: int,
+  seed: int | None = None,
+) -> Iterator[Episode]:
   """Read every episode from disk each time, in random order.
 
   Args:
@@ -131,7 +152,7 @@ def reload_loader(reader, directory, batch_size, seed=None):
   """
   del batch_size
   generator = random if seed is None else random.Random(seed)
-  waiting = _Waiting(directory)
+  deadline = _Deadline(directory)
   while True:
     filenames = _list(directory)
     generator.shuffle(filenames)
@@ -141,10 +162,15 @@ def reload_loader(reader, directory, batch_size, seed=None):
       if episode is not None:
         found = True
         yield episode
-    waiting.check(found)
+    deadline.check(found)
 
 
-def dummy_loader(reader, directory, batch_size, seed=None):
+def dummy_loader(
+  reader: Callable[[str], Episode],
+  directory: str,
+  batch_size: int,
+  seed: int | None = None,
+) -> Iterator[Episode]:
   """Yield random data shaped like one real episode.
 
   Args:
@@ -184,7 +210,7 @@ def _half_recent(memory, every, seed, newest):
   draws = _generators(seed)
   recent, known = [], []
   half = max(1, every // 2)
-  waiting = _Waiting(memory.directory)
+  deadline = _Deadline(memory.directory)
   while True:
     selected = _sample(recent, half, draws[0])
     selected += _sample(known, half, draws[0])
@@ -195,18 +221,18 @@ def _half_recent(memory, every, seed, newest):
       recent = recent[-newest:]
       known = known[max(0, len(known) + len(recent) - newest) :]
       memory.forget_all_but(known + recent)
-    waiting.check(known or recent)
+    deadline.check(known or recent)
 
 
 def _generators(seed):
-  """Generators for `_sample` and `_permuted`."""
+  """Return generators for `_sample` and `_permuted`."""
   if seed is None:
     return random, np.random
   return random.Random(seed), np.random.RandomState(seed)
 
 
 def _sample(sequence, amount, generator=random):
-  """Random elements without repetition, as many as there are at most."""
+  """Draw elements without repetition, as many as there are at most."""
   sequence = list(sequence)
   return generator.sample(sequence, min(amount, len(sequence)))
 
@@ -225,16 +251,16 @@ def _permuted(sequence, amount, generator=np.random):
       count += 1
 
 
-class _Waiting:
-  """Waits for the first episode, but not forever."""
+class _Deadline:
+  """Wait for the first episode, but not forever."""
 
   def __init__(self, directory):
     self._directory = directory
-    self._limit = time.time() + _PATIENCE
+    self._limit = time.time() + _TIMEOUT
 
   def check(self, found):
     if found:
-      self._limit = time.time() + _PATIENCE
+      self._limit = time.time() + _TIMEOUT
       return
     if time.time() > self._limit:
       raise RuntimeError(
@@ -268,7 +294,7 @@ class _Memory:
     self._kept = collections.OrderedDict()
 
   def scan(self):
-    """Names of the files that are new and can be read."""
+    """Return the names of files that are new and can be read."""
     return [
       filename
       for filename in _list(self.directory)
@@ -323,18 +349,18 @@ def _count_bytes(episode):
 
 
 def _read(reader, filename):
-  """Episode, or None after setting a damaged file aside."""
+  """Return an episode, or None after setting a damaged file aside."""
   try:
     return reader(filename)
   except FileNotFoundError:
     return None
   except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as e:
-    set_aside(filename, e)
+    quarantine(filename, e)
     return None
 
 
-def set_aside(filename, reason):
-  """Rename a file that is no usable episode, and say so."""
+def quarantine(filename: str, reason: object) -> None:
+  """Rename a file that cannot be used as an episode, and say so."""
   aside = filename + '.damaged'
   logging.getLogger(__name__).warning(
     'Episode %s cannot be used (%s); it is now named %s.',

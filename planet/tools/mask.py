@@ -3,7 +3,13 @@
 from agents.tools.tf1 import tf
 
 
-def mask(tensor, mask=None, length=None, value=0, debug=False):
+def mask(
+  tensor: tf.Tensor,
+  mask: tf.Tensor | None = None,
+  length: tf.Tensor | None = None,
+  value: float = 0,
+  debug: bool = False,
+) -> tf.Tensor:
   """Set entries outside of a mask to a constant.
 
   Args:

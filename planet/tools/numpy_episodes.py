@@ -1,5 +1,8 @@
 """Recorded episodes as datasets of chunks for training."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
+
 import numpy as np
 
 from agents.tools import nested
@@ -27,15 +30,15 @@ __all__ = [
 
 
 def numpy_episodes(
-  train_dir,
-  test_dir,
-  shape,
-  reader=None,
-  loader=None,
-  num_chunks=None,
-  preprocess_fn=None,
-  seed=None,
-):
+  train_dir: str,
+  test_dir: str,
+  shape: Sequence[int],
+  reader: Callable[[str], loaders.Episode] | None = None,
+  loader: Callable | None = None,
+  num_chunks: int | None = None,
+  preprocess_fn: Callable | None = None,
+  seed: int | None = None,
+) -> AttrDict:
   """Read episodes from two folders as batches of chunks.
 
   Episodes that are damaged or differ in keys, types or sizes from the first
@@ -82,7 +85,12 @@ def numpy_episodes(
   )
 
 
-def episode_reader(filename, resize=None, max_length=None, action_noise=None):
+def episode_reader(
+  filename: str,
+  resize: float | None = None,
+  max_length: int | None = None,
+  action_noise: float | None = None,
+) -> loaders.Episode:
   """Read one episode and convert its numbers to 32 bits.
 
   Args:
@@ -129,7 +137,7 @@ def _first_episode(reader, directory):
 
 
 def _define_dataset(episodes, example, shape, num_chunks, preprocess_fn):
-  """Dataset of batches of chunks of the episodes that a function generates."""
+  """Define a dataset of batches of chunks of generated episodes."""
   dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
   shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
   dataset = tf.data.Dataset.from_generator(episodes, dtypes, shapes)

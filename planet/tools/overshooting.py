@@ -1,5 +1,7 @@
 """Predictions over all distances from all steps of a sequence."""
 
+from typing import Any
+
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools import unroll
@@ -8,15 +10,15 @@ from planet.tools.shape import shape
 
 
 def overshooting(
-  cell,
-  target,
-  embedded,
-  prev_action,
-  length,
-  amount,
-  posterior=None,
-  ignore_input=False,
-):
+  cell: Any,
+  target: Any,
+  embedded: Any,
+  prev_action: Any,
+  length: tf.Tensor,
+  amount: int,
+  posterior: Any = None,
+  ignore_input: bool = False,
+) -> tuple[Any, Any, Any, tf.Tensor]:
   """Predict the next steps from every step of a sequence.
 
   Entry (t, d) of the results concerns time t + d, predicted from the

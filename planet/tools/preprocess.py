@@ -3,7 +3,7 @@
 from agents.tools.tf1 import tf
 
 
-def preprocess(image, bits):
+def preprocess(image: tf.Tensor, bits: int) -> tf.Tensor:
   """Quantise an image, scale it to [-0.5, 0.5), and add uniform noise.
 
   The noise fills the width of one quantisation step, so that densities of
@@ -25,7 +25,9 @@ def preprocess(image, bits):
   return image + noise - 0.5
 
 
-def postprocess(image, bits, dtype=tf.float32):
+def postprocess(
+  image: tf.Tensor, bits: int, dtype: tf.DType = tf.float32
+) -> tf.Tensor:
   """Undo `preprocess`, up to the noise and the bits that were dropped.
 
   Args:

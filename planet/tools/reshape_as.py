@@ -1,11 +1,13 @@
 """Reshape tensors like other tensors."""
 
+from typing import Any
+
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
 
-def reshape_as(tensor, reference):
+def reshape_as(tensor: Any, reference: tf.Tensor) -> Any:
   """Reshape a tensor, or each tensor of a structure, like a reference.
 
   Args:

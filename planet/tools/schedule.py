@@ -3,8 +3,10 @@
 from agents.tools.tf1 import tf
 
 
-def binary(step, batch_size, after, every, until=-1):
-  """Whether an event is due within the batch that begins at a step.
+def binary(
+  step: tf.Tensor, batch_size: int, after: int, every: int, until: int = -1
+) -> tf.Tensor:
+  """Return whether an event is due within the batch that begins at a step.
 
   Args:
     step: Integer tensor.
@@ -24,7 +26,9 @@ def binary(step, batch_size, after, every, until=-1):
   return due
 
 
-def linear(step, ramp, min=None, max=None):
+def linear(
+  step: tf.Tensor, ramp: int, min: float | None = None, max: float | None = None
+) -> tf.Tensor:
   """Ramp from 0 to 1, or from 1 to 0 if the ramp is negative.
 
   Args:
@@ -57,7 +61,9 @@ def linear(step, ramp, min=None, max=None):
   return value
 
 
-def linear_reset(step, ramp, after, every):
+def linear_reset(
+  step: tf.Tensor, ramp: int, after: int, every: int
+) -> tf.Tensor:
   """Ramp from 0 to 1 that starts anew every so many steps.
 
   Args:

@@ -3,8 +3,8 @@
 from agents.tools.tf1 import tf
 
 
-def shape(tensor):
-  """List of static dimensions as ints, with scalars where unknown."""
+def shape(tensor: tf.Tensor) -> list[int | tf.Tensor]:
+  """List static dimensions as ints, and unknown ones as scalar tensors."""
   static = tensor.shape.as_list()
   dynamic = tf.unstack(tf.shape(tensor))
   return [y if x is None else x for x, y in zip(static, dynamic)]

@@ -1,19 +1,23 @@
 """Summaries of data, states and predictions for TensorBoard."""
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from agents.envs import video
 from agents.tools.tf1 import tf
-from planet.tools.image_summaries import gif_summary
-from planet.tools.image_summaries import image_strip_summary
+from planet.tools.gif_summary import gif_summary
+from planet.tools.image_strip_summary import image_strip_summary
 
 _MAX_BATCH = 10
 
 
-def timing_summaries(step, global_step):
-  """Where the program is, and how fast since the last summary.
+def timing_summaries(
+  step: tf.Tensor, global_step: tf.Tensor
+) -> list[tf.Tensor]:
+  """Summarise where the program is, and how fast since the last summary.
 
   Args:
     step: Integer tensor that counts examples within the phase.
@@ -23,7 +27,7 @@ def timing_summaries(step, global_step):
   Returns:
     List of serialised summaries.
   """
-  last = []
+  last: list[float] = []
 
   def measure(step):
     now = time.time()
@@ -45,26 +49,28 @@ def timing_summaries(step, global_step):
   ]
 
 
-def dataset_summaries(episodes):
-  """How many episodes there are for training."""
+def dataset_summaries(episodes: tf.Tensor) -> list[tf.Tensor]:
+  """Summarise how many episodes there are for training."""
   with tf.variable_scope('dataset'):
     return [tf.summary.scalar('episodes', episodes)]
 
 
-def objective_summaries(objectives):
-  """Values of the objectives, a dict from name to scalar."""
+def objective_summaries(objectives: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+  """Summarise the objectives, a dict from name to scalar."""
   with tf.variable_scope('objectives'):
     return [tf.summary.scalar(k, v) for k, v in objectives.items()]
 
 
-def data_summary(images):
-  """Strip of training data [batch, time, height, width, 3] in [0, 1]."""
+def data_summary(images: tf.Tensor) -> tf.Tensor:
+  """Show training data [batch, time, height, width, 3] in [0, 1] as a strip."""
   with tf.variable_scope('data'):
     return image_strip_summary('image', images)
 
 
-def state_summaries(cell, prior, posterior):
-  """Entropy and spread of latent states, and their divergence.
+def state_summaries(
+  cell: Any, prior: dict[str, tf.Tensor], posterior: dict[str, tf.Tensor]
+) -> list[tf.Tensor]:
+  """Summarise entropy and spread of latent states, and their divergence.
 
   Args:
     cell: Model, see `planet.models.Base`.
@@ -89,8 +95,10 @@ def state_summaries(cell, prior, posterior):
   return summaries
 
 
-def prediction_summaries(dists, target):
-  """How good predictions are; pictures of predicted images.
+def prediction_summaries(
+  dists: Mapping[str, Any], target: Mapping[str, tf.Tensor]
+) -> list[tf.Tensor]:
+  """Summarise how good predictions are, with pictures of predicted images.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
@@ -137,7 +145,7 @@ def _image_summaries(dist, target):
 
 
 def _side_by_side(target, image):
-  """One video: target above prediction, sequences from left to right."""
+  """Join videos: target above prediction, sequences from left to right."""
   both = tf.concat([target, image], 2)
   _, _, height, width, channels = both.shape.as_list()
   sizes = tf.shape(both)
@@ -149,8 +157,10 @@ def _side_by_side(target, image):
   return row
 
 
-def trajectory_summaries(dists, target, context):
-  """Plots over time: predictions and truth, and log-probabilities.
+def trajectory_summaries(
+  dists: Mapping[str, Any], target: Mapping[str, tf.Tensor], context: int
+) -> list[tf.Tensor]:
+  """Plot predictions, truth and log-probabilities over time.
 
   All of them show the first sequence of the batch, and no images.
 
@@ -187,7 +197,7 @@ def _lines(*sequences):
 
 
 def _plot_summary(name, lines, labels, context, titles):
-  """Image summary of panels of lines [panels, lines, time]."""
+  """Summarise panels of lines [panels, lines, time] as an image."""
   with tf.name_scope(name) as scope:
     tag = scope.rstrip('/')
     summary = tf.py_func(

@@ -4,12 +4,17 @@ Observations and actions may be nested structures of tensors, if the model
 takes them.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
 
-def closed_loop(cell, embedded, prev_action, debug=False):
+def closed_loop(
+  cell: Any, embedded: Any, prev_action: Any, debug: bool = False
+) -> tuple[Any, Any]:
   """Filter a sequence: at every step the model sees the observation.
 
   Args:
@@ -29,7 +34,13 @@ def closed_loop(cell, embedded, prev_action, debug=False):
   return prior, posterior
 
 
-def open_loop(cell, embedded, prev_action, context=1, debug=False):
+def open_loop(
+  cell: Any,
+  embedded: Any,
+  prev_action: Any,
+  context: int = 1,
+  debug: bool = False,
+) -> Any:
   """Filter the beginning of a sequence, then predict the rest.
 
   Args:
@@ -58,7 +69,13 @@ def open_loop(cell, embedded, prev_action, context=1, debug=False):
   return _check(state) if debug else state
 
 
-def predict(cell, prev_state, prev_action, embedded, length=None):
+def predict(
+  cell: Any,
+  prev_state: Any,
+  prev_action: Any,
+  embedded: Any,
+  length: tf.Tensor | None = None,
+) -> Any:
   """Predict along given actions without observations.
 
   Args:
@@ -83,15 +100,15 @@ def predict(cell, prev_state, prev_action, embedded, length=None):
 
 
 def planned(
-  cell,
-  objective_fn,
-  embedded,
-  prev_action,
-  planner,
-  context=1,
-  length=20,
-  debug=False,
-):
+  cell: Any,
+  objective_fn: Callable,
+  embedded: Any,
+  prev_action: Any,
+  planner: Callable,
+  context: int = 1,
+  length: int = 20,
+  debug: bool = False,
+) -> tuple[Any, tf.Tensor]:
   """Filter the beginning of a sequence, then follow a plan.
 
   Kept from the original, where nothing uses it.
@@ -157,7 +174,7 @@ class _Unrolled:
 
 
 def _define_blank(embedded):
-  """Function from a batch size to encoded observations of zeros."""
+  """Return a function from a batch size to encoded observations of zeros."""
   sizes = shape(embedded)[2:]
 
   def blank(batch_size):

@@ -1,16 +1,19 @@
 """Training: phases, models, objectives, and runs on disk."""
 
-from agents.tools import lazy
+from planet.training import running
+from planet.training import trainer
+from planet.training import utility
+from planet.training.define_model import define_model
+from planet.training.define_summaries import define_summaries
+from planet.training.running import Experiment
+from planet.training.trainer import Trainer
 
-lazy.export(
-  __name__,
-  {
-    'Experiment': 'planet.training.running:Experiment',
-    'Trainer': 'planet.training.trainer:Trainer',
-    'define_model': 'planet.training.define_model:define_model',
-    'define_summaries': 'planet.training.define_summaries:define_summaries',
-    'running': 'planet.training.running',
-    'trainer': 'planet.training.trainer',
-    'utility': 'planet.training.utility',
-  },
-)
+__all__ = [
+  'Experiment',
+  'Trainer',
+  'define_model',
+  'define_summaries',
+  'running',
+  'trainer',
+  'utility',
+]

@@ -1,19 +1,22 @@
 """Episodes of a run: random ones before training, planned ones during it."""
 
+import functools
 import glob
 import os
+from collections.abc import Callable
 
 from agents.run import errors
 from agents.tools import wrappers
+from agents.tools.tf1 import tf
 from planet import control
-from planet.control.seeding import derive_seed
-from planet.control.seeding import seeded_constructor
 from planet.envs import constructors
+from planet.envs.seeding import derive_seed
+from planet.envs.seeding import seeded_constructor
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
 
-def collect_initial_episodes(config):
+def collect_initial_episodes(config: AttrDict) -> None:
   """Play random episodes until every task has as many as it should.
 
   Episodes that exist already are counted, first for the first collection of
@@ -38,7 +41,7 @@ def collect_initial_episodes(config):
     if missing:
       print(f'Collecting {missing} initial episodes ({name}).')
       seed = derive_seed(config.get('seed'), name, reused)
-      env_ctor = bind(
+      env_ctor = functools.partial(
         _isolated_env, params.task.env_ctor, config.isolate_envs, seed
       )
       control.random_episodes(
@@ -52,8 +55,14 @@ def collect_initial_episodes(config):
 
 
 def simulate_episodes(
-  config, params, graph, cleanups, expensive_summaries, gif_summary, name
-):
+  config: AttrDict,
+  params: AttrDict,
+  graph: AttrDict,
+  cleanups: list[Callable],
+  expensive_summaries: bool,
+  gif_summary: bool,
+  name: str,
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Play an episode with the planner, from within the graph.
 
   Args:
@@ -83,8 +92,10 @@ def simulate_episodes(
   return summary, return_
 
 
-def agent_config(config, params, graph, name):
-  """Configuration of `MPCAgent` for a simulation."""
+def agent_config(
+  config: AttrDict, params: AttrDict, graph: AttrDict, name: str
+) -> AttrDict:
+  """Define the configuration of `MPCAgent` for a simulation."""
   image = config.observation == 'image'
   return AttrDict(
     cell=graph.cell,
@@ -100,9 +111,9 @@ def agent_config(config, params, graph, name):
   )
 
 
-def recording_constructor(config, params):
-  """Constructor of the environments of a simulation."""
-  return bind(
+def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
+  """Return the constructor of the environments of a simulation."""
+  return functools.partial(
     constructors.recording_env,
     params.task.env_ctor,
     params.save_episode_dir,
@@ -110,14 +121,14 @@ def recording_constructor(config, params):
   )
 
 
-def count_episodes(directory):
-  """Number of episodes in a folder, 0 if there is no folder."""
+def count_episodes(directory: str) -> int:
+  """Count the episodes in a folder, 0 if there is no folder."""
   return len(glob.glob(os.path.join(glob.escape(directory), '*.npz')))
 
 
 def _isolated_env(env_ctor, isolate_envs, seed):
   if seed is not None:
-    env_ctor = bind(seeded_constructor, env_ctor, seed)
+    env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
   if isolate_envs == 'none':
     env = env_ctor()
   else:

@@ -1,14 +1,20 @@
 """Graph of the model, its updates, and the collection of episodes."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.tools.tf1 import tf
 from planet.tools import schedule
+from planet.tools.attr_dict import AttrDict
 from planet.training import objectives as objectives_lib
 from planet.training import utility
 from planet.training.define_networks import define_networks
 from planet.training.define_summaries import define_summaries
 
 
-def define_model(data, trainer, config):
+def define_model(
+  data: dict[str, tf.Tensor], trainer: Any, config: AttrDict
+) -> tuple[tf.Tensor, tf.Tensor, list[Callable]]:
   """Define everything that happens in one training or test step.
 
   An update comes first; episodes that are due are then played with the new
@@ -23,7 +29,7 @@ def define_model(data, trainer, config):
     Tuple of a score [0 or 1], a summary, and a list of functions to call at
     the end.
   """
-  cleanups = []
+  cleanups: list[Callable] = []
   try:
     graph = define_networks(data, config)
     objectives = objectives_lib.compute_objectives(
@@ -66,7 +72,7 @@ def define_model(data, trainer, config):
 
 
 def _define_collection(graph, config, cleanups):
-  """Episodes for training that are due in this step."""
+  """Play episodes for training that are due in this step."""
   summaries = []
   training = tf.equal(graph.trainer.phase, 'train')
   with tf.variable_scope('collection'):

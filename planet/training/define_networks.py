@@ -5,8 +5,8 @@ from planet.tools import unroll
 from planet.tools.attr_dict import AttrDict
 
 
-def define_networks(data, config):
-  """Model, encoder and heads, applied to a batch of data.
+def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
+  """Define model, encoder and heads, and apply them to a batch of data.
 
   Args:
     data: Dict of tensors [batch, time, ...].
@@ -38,7 +38,7 @@ def define_networks(data, config):
 
 
 def _define_heads(data, cell, config):
-  """Templates of all heads, whose weights exist after this call."""
+  """Return templates of all heads, and create their weights."""
   heads = AttrDict(_unlocked=True)
   features = cell.features_from_state(cell.zero_state(1, tf.float32))
   for key, head in config.heads.items():

@@ -1,16 +1,21 @@
 """Summaries of a step that is logged, and the score of the test phase."""
 
+from collections.abc import Callable
+
 from tensorflow_probability import distributions as tfd
 
 from agents.tools.tf1 import tf
 from planet.tools import summary as summary_lib
 from planet.tools import unroll
+from planet.tools.attr_dict import AttrDict
 from planet.tools.count_dataset import count_dataset
 from planet.training import objectives as objectives_lib
 from planet.training import utility
 
 
-def define_summaries(graph, config, cleanups):
+def define_summaries(
+  graph: AttrDict, config: AttrDict, cleanups: list[Callable]
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Describe the model on a batch, and play the test episodes.
 
   Args:
@@ -75,7 +80,7 @@ def _define_open_loop(graph, config, target):
 
 
 def _define_simulation(graph, config, cleanups):
-  """Test episodes, played in the test phase only."""
+  """Play test episodes, in the test phase only."""
   summaries, scores = [], []
   testing = tf.equal(graph.trainer.phase, 'test')
   with tf.variable_scope('simulation'):
@@ -100,7 +105,7 @@ def _define_simulation(graph, config, cleanups):
 
 
 def _predict(graph, config, state):
-  """Distributions of all heads; images as they are displayed."""
+  """Predict distributions of all heads; images as they are displayed."""
   features = graph.cell.features_from_state(state)
   dists = {}
   for name, head in graph.heads.items():
@@ -113,7 +118,7 @@ def _predict(graph, config, state):
 
 
 def _define_targets(graph, config):
-  """Data that the heads predict; images as they are displayed.
+  """Select what the heads predict; images as they are displayed.
 
   (The original compared displayed images with data in [-0.5, 0.5].)
   """

@@ -1,8 +1,11 @@
 """What users see of a run: progress, one line per epoch, metrics on disk."""
 
+from typing import TextIO
+
 from agents.run import metrics
 from agents.run import progress
 from agents.tools import phases
+from agents.tools.attr_dict import AttrDict
 from planet.training import episode_folder
 
 
@@ -15,7 +18,9 @@ class Display(phases.Observer):
     stream: Text stream for the progress, standard error by default.
   """
 
-  def __init__(self, logdir, config, stream=None):
+  def __init__(
+    self, logdir: str, config: AttrDict, stream: TextIO | None = None
+  ) -> None:
     self._train = episode_folder.EpisodeLog(config.train_dir, config.tasks)
     self._test = episode_folder.EpisodeLog(config.test_dir, config.tasks)
     self._train.update()
@@ -24,22 +29,34 @@ class Display(phases.Observer):
     self._metrics = metrics.MetricsWriter(logdir)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
-  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+  def start_phase(
+    self,
+    phase: phases.Phase,
+    epoch: int,
+    steps_in: int,
+    phase_step: int,
+    global_step: int,
+  ) -> None:
     self._progress.start_phase(
       f'Epoch {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
     )
 
-  def step(self, phase, amount, global_step):
+  def step(self, phase: phases.Phase, amount: int, global_step: int) -> None:
     self._progress.update(amount, global_step)
 
-  def score(self, phase, epoch, global_step, score):
+  def score(
+    self, phase: phases.Phase, epoch: int, global_step: int, score: float
+  ) -> None:
     self._train.update()
     self._test.update()
     # The progress counts on in a thread of its own.
     episodes = len(self._train.returns)
     new = self._train.returns[self._seen : episodes]
     self._seen = episodes
-    values = {'episodes': episodes, 'environment_steps': self._train.steps}
+    values: dict[str, float] = {
+      'episodes': episodes,
+      'environment_steps': self._train.steps,
+    }
     train = 'no new episode'
     if new:
       values['train_return'] = sum(new) / len(new)
@@ -54,13 +71,15 @@ class Display(phases.Observer):
     )
     self._metrics.write('epoch', epoch + 1, global_step, values)
 
-  def summary(self, phase, step, global_step, summary):
+  def summary(
+    self, phase: phases.Phase, step: int, global_step: int, summary: bytes
+  ) -> None:
     self._metrics.write_summary(phase.name, step, global_step, summary)
 
-  def checkpoint(self, path):
+  def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
 
-  def close(self):
+  def close(self) -> None:
     self._progress.close()
 
   def _status(self):

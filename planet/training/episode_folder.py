@@ -5,6 +5,9 @@ import os
 import threading
 import time
 import zipfile
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +15,9 @@ from agents.run import errors
 from planet.tools import loaders
 
 
-def check(directory, shapes, min_length=1):
+def check(
+  directory: str, shapes: Mapping[str, Sequence[int]], min_length: int = 1
+) -> None:
   """Make sure that a folder holds episodes of the right kind.
 
   Files that do not fit are set aside, unless none of them fits.
@@ -32,7 +37,7 @@ def check(directory, shapes, min_length=1):
     try:
       found, length = _read_shapes(filename)
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
-      loaders.set_aside(filename, error)
+      loaders.quarantine(filename, error)
       continue
     if found == expected:
       lengths[filename] = length
@@ -53,11 +58,11 @@ def check(directory, shapes, min_length=1):
       'the file away.'
     )
   for filename, found in foreign.items():
-    loaders.set_aside(filename, f'it has {_describe(found)}')
+    loaders.quarantine(filename, f'it has {_describe(found)}')
 
 
-def list_episodes(directory):
-  """Sorted paths of the episodes in a folder."""
+def list_episodes(directory: str) -> list[str]:
+  """List the paths of the episodes in a folder, sorted."""
   pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
   return sorted(glob.glob(pattern))
 
@@ -77,17 +82,17 @@ class EpisodeLog:
     bytes: Size of all files.
   """
 
-  def __init__(self, directory, tasks):
+  def __init__(self, directory: str, tasks: Sequence[Any]) -> None:
     self._directory = directory
     self._tasks = tasks
-    self._known = set()
+    self._known: set[str] = set()
     self._last_look = 0.0
     self._lock = threading.Lock()
-    self.returns = []
+    self.returns: list[float] = []
     self.steps = 0
     self.bytes = 0
 
-  def update(self, min_age=0.0):
+  def update(self, min_age: float = 0.0) -> None:
     """Look for new episodes, unless that was done some seconds ago."""
     with self._lock:
       if time.time() - self._last_look >= min_age:
@@ -111,7 +116,7 @@ class EpisodeLog:
 
 
 def _find_repeat(decisions, tasks):
-  """Action repeat of the task that an episode is of.
+  """Return the action repeat of the task that an episode is of.
 
   Files do not name the task, but their length tells where repeats differ: it
   is that of the task, or less if the episode ended early.
@@ -121,7 +126,7 @@ def _find_repeat(decisions, tasks):
 
 
 def _read_shapes(filename):
-  """Shapes of one step and number of steps, read without the arrays."""
+  """Read the shapes of one step and the number of steps, without the arrays."""
   shapes, lengths = {}, []
   with zipfile.ZipFile(filename) as archive:
     for name in archive.namelist():

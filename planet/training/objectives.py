@@ -1,6 +1,9 @@
 """What the model is trained for, and the updates that follow from it."""
 
-import collections
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+from typing import NamedTuple
 
 from agents.tools import nested
 from agents.tools.tf1 import tf
@@ -8,13 +11,33 @@ from planet.tools.attr_dict import AttrDict
 from planet.tools.custom_optimizer import CustomOptimizer
 from planet.tools.overshooting import overshooting
 
-Objective = collections.namedtuple(
-  'Objective', 'name, value, goal, include, exclude'
-)
+
+class Objective(NamedTuple):
+  """Something to minimise or maximise.
+
+  Attributes:
+    name: Name of its loss scale.
+    value: Scalar.
+    goal: One of the functions `min` and `max`.
+    include: Regular expression of the names of the variables to train.
+    exclude: Regular expression of those to leave alone, or None.
+  """
+
+  name: str
+  value: tf.Tensor
+  goal: Callable
+  include: str
+  exclude: str | None
 
 
-def compute_objectives(posterior, prior, target, graph, config):
-  """Losses of the latent dynamics model, averaged over batch and time.
+def compute_objectives(
+  posterior: dict[str, tf.Tensor],
+  prior: dict[str, tf.Tensor],
+  target: Mapping[str, tf.Tensor],
+  graph: AttrDict,
+  config: AttrDict,
+) -> list[Objective]:
+  """Compute losses of the latent dynamics model, means over batch and time.
 
   Source: Hafner et al. (2019), arXiv:1811.04551, equations 3 and 7.
 
@@ -56,7 +79,9 @@ def compute_objectives(posterior, prior, target, graph, config):
   return objectives
 
 
-def apply_optimizers(objectives, trainer, config):
+def apply_optimizers(
+  objectives: list[Objective], trainer: Any, config: AttrDict
+) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
   """Update the model during the training phase.
 
   The losses of the whole model are added up for the optimiser `main`. Heads
@@ -73,7 +98,7 @@ def apply_optimizers(objectives, trainer, config):
     the norm of the gradient before clipping.
   """
   values = [objective.value for objective in objectives]
-  groups = collections.OrderedDict()
+  groups: dict[str, list[Objective]] = {}
   for objective in objectives:
     whole_model = objective.include == r'.*' and objective.exclude is None
     name = 'main' if whole_model else objective.name
@@ -107,22 +132,24 @@ def _sign(objective):
 
 
 def _divergence(posterior, prior, graph, config):
-  """KL(posterior || prior) beyond the free nats, [batch, time]."""
-  return _charge(graph.cell.divergence_from_states(posterior, prior), config)
+  """Compute KL(posterior || prior) beyond the free nats, [batch, time]."""
+  return _free_nats(graph.cell.divergence_from_states(posterior, prior), config)
 
 
 def _global_divergence(posterior, graph, config):
-  """KL(posterior || standard normal) beyond the free nats."""
+  """Compute KL(posterior || standard normal) beyond the free nats."""
   standard = {
     **posterior,
     'mean': tf.zeros_like(posterior['mean']),
     'stddev': tf.ones_like(posterior['stddev']),
   }
-  return _charge(graph.cell.divergence_from_states(posterior, standard), config)
+  return _free_nats(
+    graph.cell.divergence_from_states(posterior, standard), config
+  )
 
 
 def _overshooting(posterior, graph, config):
-  """KL(posterior || prediction over several steps) beyond the free nats."""
+  """Compute KL(posterior || prediction of several steps) less free nats."""
   distance = config.overshooting_distance
   batch, time = tf.unstack(tf.shape(graph.data['action'])[:2])
   length = graph.data.get('length', tf.fill([batch], time))
@@ -142,26 +169,26 @@ def _overshooting(posterior, graph, config):
   )
   if config.os_stop_posterior_grad:
     posteriors = nested.map(tf.stop_gradient, posteriors)
-  return _charge(
+  return _free_nats(
     graph.cell.divergence_from_states(posteriors, priors, mask), config
   )
 
 
-def _charge(divergence, config):
-  """Charge only what exceeds the free nats, element by element."""
+def _free_nats(divergence, config):
+  """Return what exceeds the free nats, element by element."""
   if config.free_nats is None:
     return divergence
   return tf.maximum(0.0, divergence - float(config.free_nats))
 
 
 def _log_prob(name, features, target, graph, config):
-  """Log-probability of the data under a head, [batch, time]."""
+  """Compute the log-probability of data under a head, [batch, time]."""
   assert name in config.heads, (name, list(config.heads))
   if name not in config.gradient_heads:
     features = tf.stop_gradient(features)
   return graph.heads[name](features).log_prob(target[name])
 
 
-def as_dict(objectives):
-  """AttrDict from the names of objectives to their values."""
+def as_dict(objectives: list[Objective]) -> AttrDict:
+  """Map the names of objectives to their values."""
   return AttrDict((x.name, x.value) for x in objectives)

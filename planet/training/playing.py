@@ -1,9 +1,14 @@
 """Play episodes with a trained model, apart from training."""
 
 import logging
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from agents.tools import attr_dict
 from agents.tools import graph_errors
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
@@ -28,12 +33,18 @@ class Player:
     shapes: Dict from the names of recorded data to the shape of one step.
   """
 
-  def __init__(self, checkpoint, config, name, shapes):
+  def __init__(
+    self,
+    checkpoint: str,
+    config: attr_dict.AttrDict,
+    name: str,
+    shapes: Mapping[str, Sequence[int]],
+  ) -> None:
     self._config = config
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
-    self._batch_env = None
-    self._sess = None
+    self._batch_env: Any = None
+    self._sess: Any = None
     self._episodes = 0
     with tf.Graph().as_default() as graph:
       if config.seed is not None:
@@ -59,7 +70,11 @@ class Player:
   def __exit__(self, *unused):
     self.close()
 
-  def play(self, callback=None, overview=False):
+  def play(
+    self,
+    callback: Callable[[int, float], None] | None = None,
+    overview: bool = False,
+  ) -> AttrDict:
     """Play one episode.
 
     Args:
@@ -74,7 +89,9 @@ class Player:
       and `maps`, uint8 [time, height, width, 3] or None.
     """
     self._episodes += 1
-    steps, score, done, maps = [], 0.0, False, []
+    steps: list[list[np.ndarray]] = []
+    maps: list[Any] = []
+    score, done = 0.0, False
     while not done:
       with graph_errors.unwrapped():
         done, score, *step = self._sess.run(
@@ -97,7 +114,7 @@ class Player:
       maps=np.stack(maps) if overview else None,
     )
 
-  def close(self):
+  def close(self) -> None:
     """End the session and the environment."""
     if self._sess:
       self._sess.close()
@@ -105,7 +122,7 @@ class Player:
       self._batch_env.close()
 
   def _define(self, name, shapes):
-    """Graph of one step; returns the weights of the model."""
+    """Define the graph of one step; return the weights of the model."""
     config, simulation = self._config, self._simulation
     with tf.variable_scope('graph', use_resource=True):
       graph = define_networks(_blank_data(shapes), config)
@@ -141,5 +158,5 @@ class Player:
 
 
 def _blank_data(shapes):
-  """Data of one step that gives the networks their shapes."""
+  """Return data of one step that gives the networks their shapes."""
   return {key: tf.zeros([1, 1] + list(shape)) for key, shape in shapes.items()}

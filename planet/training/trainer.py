@@ -2,15 +2,21 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 from agents import utility
 from agents.tools import graph_errors
 from agents.tools import phases
 from agents.tools import streaming_mean
+from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables
 
 _logger = logging.getLogger(__name__)
+
+Patterns = str | Sequence[str]
 
 
 class Trainer(phases.PhaseMachine):
@@ -25,7 +31,9 @@ class Trainer(phases.PhaseMachine):
       `checkpoint_at_end`, one is written when iterating stops.
   """
 
-  def __init__(self, logdir, config=None):
+  def __init__(
+    self, logdir: str | None, config: AttrDict | None = None
+  ) -> None:
     super().__init__(logdir)
     self._config = config if config is not None else {}
     self._global_step = tf.train.get_or_create_global_step()
@@ -34,43 +42,43 @@ class Trainer(phases.PhaseMachine):
     self._log = tf.placeholder(tf.bool, (), name='log')
     self._report = tf.placeholder(tf.bool, (), name='report')
     self._reset = tf.placeholder(tf.bool, (), name='reset')
-    self._loaders = []
-    self._savers = []
+    self._loaders: list[tuple] = []
+    self._savers: list[tuple] = []
 
   @property
-  def global_step(self):
+  def global_step(self) -> tf.Variable:
     """Number of examples over all phases, int64 variable."""
     return self._global_step
 
   @property
-  def step(self):
+  def step(self) -> tf.Tensor:
     """Number of examples within the current phase, int32 placeholder."""
     return self._step
 
   @property
-  def phase(self):
+  def phase(self) -> tf.Tensor:
     """Name of the current phase, string placeholder."""
     return self._phase
 
   @property
-  def log(self):
+  def log(self) -> tf.Tensor:
     """Whether to compute summaries, bool placeholder."""
     return self._log
 
   @property
-  def reset(self):
+  def reset(self) -> tf.Tensor:
     """Whether the phase has just begun, bool placeholder."""
     return self._reset
 
   def add_saver(
     self,
-    include='.*',
-    exclude='.^',
-    logdir=None,
-    load=True,
-    save=True,
-    checkpoint=None,
-  ):
+    include: Patterns = '.*',
+    exclude: Patterns = '.^',
+    logdir: str | None = None,
+    load: bool = True,
+    save: bool = True,
+    checkpoint: str | None = None,
+  ) -> None:
     """Save and restore some of the variables.
 
     Args:
@@ -100,17 +108,17 @@ class Trainer(phases.PhaseMachine):
 
   def add_phase(
     self,
-    name,
-    steps,
-    score,
-    summary,
-    batch_size=1,
-    report_every=None,
-    log_every=None,
-    checkpoint_every=None,
-    restore_every=None,
-    feed=None,
-  ):
+    name: str,
+    steps: int,
+    score: tf.Tensor,
+    summary: tf.Tensor,
+    batch_size: int = 1,
+    report_every: int | None = None,
+    log_every: int | None = None,
+    checkpoint_every: int | None = None,
+    restore_every: int | None = None,
+    feed: dict[tf.Tensor, Any] | None = None,
+  ) -> None:
     """Add a phase to the end of an epoch.
 
     Args:
@@ -148,12 +156,16 @@ class Trainer(phases.PhaseMachine):
       )
     )
 
-  def run(self, max_step=None, sess=None):
+  def run(
+    self, max_step: int | None = None, sess: tf.Session | None = None
+  ) -> None:
     """Iterate without anyone looking at the scores."""
     for _ in self.iterate(max_step, sess):
       pass
 
-  def iterate(self, max_step=None, sess=None):
+  def iterate(
+    self, max_step: int | None = None, sess: tf.Session | None = None
+  ) -> Iterator[float]:
     """Execute the phases, beginning where the newest checkpoint left off.
 
     Args:
@@ -163,19 +175,18 @@ class Trainer(phases.PhaseMachine):
     Yields:
       Mean scores as floats, when they are due.
     """
-    created = sess is None
-    sess = self._create_session() if created else sess
+    session = self._create_session() if sess is None else sess
     try:
-      global_step = self._initialize(sess)
-      yield from self._iterate(sess, global_step, max_step)
+      global_step = self._initialize(session)
+      yield from self._iterate(session, global_step, max_step)
       if self._config.get('checkpoint_at_end'):
-        self._checkpoint(sess, int(sess.run(self._global_step)))
+        self._checkpoint(session, int(session.run(self._global_step)))
     finally:
       for phase in self._phases:
         if phase.writer:
           phase.writer.flush()
-      if created:
-        sess.close()
+      if sess is None:
+        session.close()
 
   def _execute(self, sess, phase, phase_step, reset, log, report):
     if reset:
@@ -213,7 +224,7 @@ class Trainer(phases.PhaseMachine):
     return path
 
   def _define_step(self, name, batch_size, score, summary):
-    """Tensors for the summary, the mean score, and the new global step."""
+    """Define summary, mean score and the new global step of an execution."""
     with tf.variable_scope(f'phase_{name}', use_resource=True):
       mean = streaming_mean.StreamingMean((), tf.float32, 'score_mean')
       with tf.control_dependencies([score, summary]):
@@ -240,7 +251,7 @@ class Trainer(phases.PhaseMachine):
         )
 
   def _initialize(self, sess):
-    """Initialise or restore all variables; returns the global step."""
+    """Initialise or restore all variables; return the global step."""
     with sess.graph.as_default():
       sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
@@ -274,7 +285,7 @@ class Trainer(phases.PhaseMachine):
 
 
 def _choose_restorer(sess, saver, variables, path):
-  """Saver of what a checkpoint has, where only bookkeeping is missing in it.
+  """Return a saver of what a checkpoint has, if it lacks only bookkeeping.
 
   Running means and the slots of optimisers come and go with losses and
   collections, which may change when a run is continued. They begin anew.

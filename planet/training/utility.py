@@ -2,10 +2,15 @@
 
 import logging
 import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
 
 from agents.run import files
 from agents.run import plain_data
-from agents.tools.count_weights import count_weights
+from agents.tools import count_weights
+from agents.tools import phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
 from agents.utility import set_up_logging
@@ -32,7 +37,7 @@ __all__ = [
 ]
 
 
-def save_config(config, logdir=None):
+def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
   """Store how a configuration came about in `<logdir>/config.yaml`.
 
   The file holds the name of the configuration, the parameters given by the
@@ -57,8 +62,8 @@ def save_config(config, logdir=None):
   return config
 
 
-def load_config(logdir):
-  """What `save_config` has stored, as an AttrDict.
+def load_config(logdir: str | None) -> AttrDict:
+  """Read what `save_config` has stored, as an AttrDict.
 
   Raises:
     IOError: If there is no file.
@@ -69,12 +74,18 @@ def load_config(logdir):
     raise OSError(f'There is no configuration in {logdir!r}.')
   stored = files.read_yaml(filename)
   if not isinstance(stored, dict):
-    raise ValueError(f'{filename} holds no mapping.')
+    raise ValueError(f'{filename} does not hold a mapping.')
   # Files of earlier versions may lack entries.
   return AttrDict(stored, _strict=False)
 
 
-def train(model_fn, datasets, logdir, config, observers=()):
+def train(
+  model_fn: Callable,
+  datasets: AttrDict,
+  logdir: str | None,
+  config: AttrDict,
+  observers: Iterable[phases.Observer] = (),
+) -> Iterator[float]:
   """Train a model until the configured number of steps.
 
   Args:
@@ -133,8 +144,10 @@ def train(model_fn, datasets, logdir, config, observers=()):
       cleanup()
 
 
-def get_batch(datasets, phase, reset):
-  """Next batch of the dataset that belongs to a phase.
+def get_batch(
+  datasets: AttrDict, phase: tf.Tensor, reset: tf.Tensor
+) -> dict[str, tf.Tensor]:
+  """Return the next batch of the dataset that belongs to a phase.
 
   Args:
     datasets: AttrDict of the datasets `train` and `test`.
@@ -165,7 +178,12 @@ def get_batch(datasets, phase, reset):
     return data
 
 
-def print_metrics(metrics, step, every, name='metrics'):
+def print_metrics(
+  metrics: Mapping[str, tf.Tensor],
+  step: tf.Tensor,
+  every: int,
+  name: str = 'metrics',
+) -> tf.Operation:
   """Print the means of metrics now and then.
 
   Args:

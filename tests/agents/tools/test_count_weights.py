@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.tools.count_weights import count_weights
+from agents.tools import count_weights
 from agents.tools.tf1 import tf
 
 

@@ -8,7 +8,7 @@ import pytest
 from agents.run import errors
 from agents.run import files
 from planet import control
-from planet.control import dummy_env
+from planet.envs import dummy_env
 from planet.scripts import evaluate
 from planet.scripts import train
 from planet.tools.bind import bind

@@ -22,8 +22,13 @@ SUITE = [
 
 
 def define(name, **params):
-  config = AttrDict(batch_shape=[5, 10], num_chunks=1, observation='image')
-  return tasks.find(name)(config, AttrDict(params))
+  config = AttrDict(
+    batch_shape=[5, 10],
+    num_chunks=1,
+    observation='image',
+    image_size=params.get('image_size', 64),
+  )
+  return tasks.define(name, config, AttrDict(params))
 
 
 @pytest.mark.parametrize('name, repeat, components, actions', SUITE)
@@ -89,6 +94,7 @@ def test_two_tasks_share_actions_and_images():
     AttrDict(tasks=['cartpole_balance', 'reacher_easy'], logdir='unused'),
   )
   config = configs.debug(config, params)
+  tasks.prepare(config, 'unused')
   assert [x.state_components for x in config.tasks] == [['reward']] * 2
   for task in config.tasks:
     shapes = probe.inspect(task.env_ctor)['shapes']
@@ -125,8 +131,8 @@ def test_episodes_of_gym_environments_have_a_minimum_length():
 
 
 def test_equal_seeds_give_equal_episodes():
-  from planet.control.seeding import seeded_constructor
   from planet.envs import gym_pixels
+  from planet.envs.seeding import seeded_constructor
 
   make = bind(gym_pixels.make, 'Pendulum-v1', 1, 20, pixels=False)
   first, second, third = [

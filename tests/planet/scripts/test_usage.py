@@ -46,7 +46,7 @@ PARAMS = [
   ('{tasks: [dummy], batch_shape: [5, 2000]}', 'too few'),
   ('{tasks: [dummy], observations: vector}', 'Vector observations need'),
   ('{tasks: [dummy], planner_bias: [0, 0, 0, 0]}', 'give one for each'),
-  ('{a: [', 'is no YAML'),
+  ('{a: [', 'is not valid YAML'),
   ('[1, 2]', 'give a mapping'),
 ]
 
@@ -130,7 +130,7 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   (folder / 'config.yaml').write_text('config: [')
   assert 'Cannot read the configuration' in fail(capsys, *base)
   (folder / 'config.yaml').write_text('- 1')
-  assert 'holds no mapping' in fail(capsys, *base)
+  assert 'does not hold a mapping' in fail(capsys, *base)
 
 
 def test_episodes_of_another_task(tmp_path):

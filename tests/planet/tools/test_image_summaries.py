@@ -8,7 +8,8 @@ from PIL import Image
 
 from agents.envs import video
 from agents.tools.tf1 import tf
-from planet.tools import image_summaries
+from planet.tools.gif_summary import gif_summary
+from planet.tools.image_strip_summary import image_strip_summary
 from tests import golden
 from tests import graphs
 
@@ -33,7 +34,7 @@ recorded_strips = pytest.mark.parametrize(
 
 def define_strip(key, name, sizes):
   images = tf.constant(golden.load('planet/image_strip')['in/' + key])
-  return image_summaries.image_strip_summary(name, images, **sizes)
+  return image_strip_summary(name, images, **sizes)
 
 
 @recorded_strips
@@ -57,9 +58,7 @@ def test_strip_of_unknown_sizes():
   images = tf.placeholder_with_default(
     tf.fill([2, 3, 4, 5, 3], 7.0), [None, None, 4, 5, 3]
   )
-  ((_, _, picture),) = evaluate(
-    image_summaries.image_strip_summary('x', images)
-  )
+  ((_, _, picture),) = evaluate(image_strip_summary('x', images))
   assert np.asarray(picture).shape == (8, 15, 3)
   assert (np.asarray(picture) == 255).all()
 
@@ -70,7 +69,7 @@ def test_animation(as_floats):
   videos = np.zeros((2, 3, 4, 6, 3), np.uint8)
   videos[0, 1, :, 3:] = 255
   tensor = tf.constant(videos / np.float32(255) if as_floats else videos)
-  summary = image_summaries.gif_summary('animation', tensor, 1, fps=20)
+  summary = gif_summary('animation', tensor, 1, fps=20)
   ((tag, image, picture),) = evaluate(summary)
   assert tag == 'animation/gif'
   assert (image.height, image.width, image.colorspace) == (4, 6, 3)
@@ -85,7 +84,7 @@ def test_several_animations():
   """Each has its number in its tag, and scopes come first."""
   videos = tf.zeros([3, 2, 4, 4, 3])
   with tf.name_scope('scope'):
-    summary = image_summaries.gif_summary('a', videos, 2, 20, family='family')
+    summary = gif_summary('a', videos, 2, 20, family='family')
   tags = [tag for tag, _, _ in evaluate(summary)]
   assert tags == ['scope/family/a/gif/0', 'scope/family/a/gif/1']
   assert summary in tf.get_collection(tf.GraphKeys.SUMMARIES)
@@ -99,7 +98,7 @@ def test_picture_if_encoding_fails(monkeypatch):
 
   monkeypatch.setattr(video, 'encode_gif', fail)
   videos = np.random.RandomState(0).randint(0, 255, (1, 2, 4, 6, 3), np.uint8)
-  summary = image_summaries.gif_summary('a', tf.constant(videos), 1, 20)
+  summary = gif_summary('a', tf.constant(videos), 1, 20)
   ((_, _, picture),) = evaluate(summary)
   assert picture.format == 'PNG'
   np.testing.assert_array_equal(np.asarray(picture), videos[0, 0])

@@ -79,7 +79,7 @@ def test_recorded_samples():
 @all_loaders
 def test_empty_folder(loader, kwargs, tmp_path, monkeypatch):
   """An error after the patience (the original waited for ever)."""
-  monkeypatch.setattr(loaders, '_PATIENCE', 0.3)
+  monkeypatch.setattr(loaders, '_TIMEOUT', 0.3)
   with pytest.raises(RuntimeError, match=f'no episodes in {tmp_path}'):
     next(loader(read_name, str(tmp_path), 4, **kwargs))
 
@@ -87,7 +87,7 @@ def test_empty_folder(loader, kwargs, tmp_path, monkeypatch):
 @all_loaders
 def test_episodes_that_come_late(loader, kwargs, tmp_path, monkeypatch):
   """Episodes may appear within the patience."""
-  monkeypatch.setattr(loaders, '_PATIENCE', 5.0)
+  monkeypatch.setattr(loaders, '_TIMEOUT', 5.0)
   monkeypatch.setattr(
     loaders.time, 'sleep', lambda unused: write(tmp_path / 'a.npz')
   )

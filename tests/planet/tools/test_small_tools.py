@@ -8,10 +8,10 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.tools.bind import bind
+from planet.tools.copy_weights import soft_copy_weights
 from planet.tools.count_dataset import count_dataset
 from planet.tools.reshape_as import reshape_as
 from planet.tools.shape import shape
-from planet.tools.target_network import soft_copy_weights
 from planet.tools.target_network import track_network
 from tests import graphs
 

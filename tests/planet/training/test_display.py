@@ -21,9 +21,10 @@ def write(folder, decisions, reward=1.0):
 
 def define_tasks(*names, **params):
   config = AttrDict(_unlocked=True)
-  config.update(batch_shape=[5, 10], num_chunks=1, observation='image')
+  config.update(batch_shape=[5, 10], num_chunks=1)
+  config.update(observation='image', image_size=64)
   params = AttrDict(params, carla_backend='offline')
-  return [tasks.find(name)(config, params) for name in names]
+  return [tasks.define(name, config, params) for name in names]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The carla task: parameters, wrappers, processes, and training runs."""
 
+import functools
 import glob
 import os
 
@@ -14,10 +15,10 @@ from planet.envs.carla import task_env
 from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
-from planet.tools.bind import bind
 from tests.planet.envs.carla.recorded_world import RecordedBackend
 from tests.planet.envs.carla.recorded_world import frame
 from tests.planet.scripts import training_runs
+from tests.scripted_envs import LoadedModules
 
 pytest.importorskip('carla')
 
@@ -26,11 +27,13 @@ OFFLINE = {'tasks': ['carla'], 'carla_backend': 'offline'}
 
 def define(config='debug', logdir='unused', **params):
   from planet.scripts import configs
+  from planet.scripts import tasks
 
   params = AttrDict({**OFFLINE, **params}, logdir=logdir)
   result = AttrDict()
   result = configs.find(config)(result, params)
   assert not parameters.find_unused(params)
+  tasks.prepare(result, logdir)
   return result
 
 
@@ -157,14 +160,21 @@ def test_servers_have_one_town(monkeypatch):
   assert settings['server_map'] == 'Town02'
 
 
-def make(**kwargs):
-  settings = {'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 0}
-  return task_env.make(1, 60, 'carla', 32, 50, settings=settings, **kwargs)
+# Constructor of which nothing is in this file, which imports TensorFlow.
+MAKE = functools.partial(
+  task_env.make,
+  1,
+  60,
+  'carla',
+  32,
+  50,
+  settings={'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 0},
+)
 
 
 def test_in_a_process_of_its_own():
   """Spawned, without TensorFlow, the same episode as here."""
-  remote, local = Async(bind(make), 'process'), make()
+  remote, local = Async(MAKE, 'process'), MAKE()
   try:
     assert remote.action_space == local.action_space
     remote.seed(5)
@@ -179,19 +189,8 @@ def test_in_a_process_of_its_own():
     remote.close()
 
 
-class Modules:
-  """Tells which modules the process of an environment has loaded."""
-
-  def __init__(self):
-    import sys
-
-    env = make()
-    env.reset()
-    self.names = sorted(x for x in sys.modules if '.' not in x)
-
-
 def test_process_is_free_of_tensorflow():
-  probe = Async(Modules, 'process')
+  probe = Async(functools.partial(LoadedModules, MAKE), 'process')
   try:
     assert 'carla' in probe.names and 'tensorflow' not in probe.names
   finally:
@@ -233,14 +232,14 @@ def test_throttle_of_random_episodes(tmp_path):
 
 
 def make_seeded():
-  env = make()
+  env = MAKE()
   env.action_space.seed(0)
   return env
 
 
 def test_failed_random_episodes_are_played_again():
   class Failing:
-    action_space = make().action_space
+    action_space = MAKE().action_space
     episodes = 0
 
     def reset(self):
@@ -338,7 +337,7 @@ def test_no_leak_over_200_episodes():
   import resource
   import time
 
-  env = make()
+  env = MAKE()
   memory, times = [], []
   for number in range(200):
     began = time.process_time()

@@ -6,12 +6,12 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.control.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.envs.carla import roads  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
 from planet.envs.carla.server import sensors  # noqa: E402
+from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
 CONFIG = {

@@ -1,4 +1,4 @@
-"""Pictures and animations for TensorBoard."""
+"""Animations for TensorBoard."""
 
 import logging
 
@@ -6,32 +6,15 @@ from agents.envs import video
 from agents.tools.tf1 import tf
 
 
-def image_strip_summary(name, images, max_length=100, max_batch=10):
-  """Image summary of sequences: time from left to right, batch downwards.
-
-  Args:
-    name: Name of the summary.
-    images: Tensor [batch, time, height, width, 3], uint8 or in [0, 1].
-    max_length: Number of steps to show.
-    max_batch: Number of sequences to show.
-
-  Returns:
-    Serialised summary.
-  """
-  if images.dtype == tf.uint8:
-    images = tf.cast(images, tf.float32) / 255.0
-  images = tf.clip_by_value(images[:max_batch, :max_length], 0.0, 1.0)
-  _, _, _, width, channels = images.shape.as_list()
-  sizes = tf.shape(images)
-  rows = tf.transpose(images, [0, 2, 1, 3, 4])
-  strip = tf.reshape(
-    rows, tf.stack([1, sizes[0] * sizes[2], sizes[1] * width, channels])
-  )
-  return tf.summary.image(name, strip)
-
-
-def gif_summary(name, tensor, max_outputs, fps, collections=None, family=None):
-  """Summary of animations, encoded in this process.
+def gif_summary(
+  name: str,
+  tensor: tf.Tensor,
+  max_outputs: int,
+  fps: float,
+  collections: list[str] | None = None,
+  family: str | None = None,
+) -> tf.Tensor:
+  """Summarise videos as animations, encoded in this process.
 
   Args:
     name: Name of the summary; `/gif` is added to its tag, and a number if

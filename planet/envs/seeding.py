@@ -24,7 +24,7 @@ def seeded_constructor(env_ctor, seed):
 
 
 def derive_seed(seed, *names):
-  """Different seed for each purpose, None without a seed.
+  """Derive a different seed for each purpose, None without a seed.
 
   Args:
     seed: Integer or None.

@@ -21,13 +21,13 @@ class CollectGymDataset(Wrapper):
   last step says `step_error` in its info are not written.
 
   Args:
-    env: Environment. Observations that are no dictionaries are recorded
+    env: Environment. Observations that are not dictionaries are recorded
       under the key `observ`. Its `step` and `reset` may take
       `blocking=False`.
     outdir: Folder to write to, created if needed; None writes nothing.
 
   Raises:
-    RuntimeError: At the end of an episode with values that are no numbers.
+    RuntimeError: At the end of an episode with values that are not numbers.
   """
 
   def __init__(self, env, outdir):
@@ -99,7 +99,8 @@ def _stack(transitions):
     sequence = np.array([x[key] for x in transitions])
     if sequence.dtype == object:
       raise RuntimeError(
-        f'Entry {key!r} of the episode holds no numbers: {sequence.flat[0]!r}.'
+        f'Entry {key!r} of the episode holds values that are not numbers: '
+        f'{sequence.flat[0]!r}.'
       )
     episode[key] = sequence
   return episode

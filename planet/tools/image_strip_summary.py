@@ -1,0 +1,29 @@
+"""Pictures of sequences for TensorBoard."""
+
+from agents.tools.tf1 import tf
+
+
+def image_strip_summary(
+  name: str, images: tf.Tensor, max_length: int = 100, max_batch: int = 10
+) -> tf.Tensor:
+  """Summarise sequences as an image: time to the right, batch downwards.
+
+  Args:
+    name: Name of the summary.
+    images: Tensor [batch, time, height, width, 3], uint8 or in [0, 1].
+    max_length: Number of steps to show.
+    max_batch: Number of sequences to show.
+
+  Returns:
+    Serialised summary.
+  """
+  if images.dtype == tf.uint8:
+    images = tf.cast(images, tf.float32) / 255.0
+  images = tf.clip_by_value(images[:max_batch, :max_length], 0.0, 1.0)
+  _, _, _, width, channels = images.shape.as_list()
+  sizes = tf.shape(images)
+  rows = tf.transpose(images, [0, 2, 1, 3, 4])
+  strip = tf.reshape(
+    rows, tf.stack([1, sizes[0] * sizes[2], sizes[1] * width, channels])
+  )
+  return tf.summary.image(name, strip)
