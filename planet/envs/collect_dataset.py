@@ -3,6 +3,7 @@
 import datetime
 import os
 import uuid
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +31,12 @@ class CollectGymDataset(Wrapper):
     RuntimeError: At the end of an episode with values that are not numbers.
   """
 
-  def __init__(self, env, outdir):
+  def __init__(self, env: Any, outdir: str | None) -> None:
     super().__init__(env)
     self._outdir = outdir and os.path.expanduser(outdir)
-    self._episode = None
+    self._episode: list[dict[str, Any]] = []
 
-  def step(self, action, *args, **kwargs):
+  def step(self, action: np.ndarray, *args: Any, **kwargs: Any) -> Any:
     if kwargs.get('blocking', True):
       return self._process_step(
         action, *self._env.step(action, *args, **kwargs)
@@ -43,7 +44,7 @@ class CollectGymDataset(Wrapper):
     promise = self._env.step(action, *args, **kwargs)
     return lambda: self._process_step(action, *promise())
 
-  def reset(self, *args, **kwargs):
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
     if kwargs.get('blocking', True):
       return self._process_reset(self._env.reset(*args, **kwargs))
     promise = self._env.reset(*args, **kwargs)
@@ -70,7 +71,7 @@ class CollectGymDataset(Wrapper):
     return observ
 
 
-def write_episode(episode, outdir):
+def write_episode(episode: dict[str, Any], outdir: str) -> str:
   """Write an episode to a new file of a folder.
 
   Args:

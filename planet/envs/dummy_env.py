@@ -1,5 +1,7 @@
 """Environment of random images, to try the program without a simulator."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.envs import spaces
@@ -17,10 +19,12 @@ class DummyEnv:
     size: Height and width of the images.
   """
 
-  def __init__(self, length=1000, size=(64, 64)):
+  def __init__(
+    self, length: int = 1000, size: tuple[int, int] = (64, 64)
+  ) -> None:
     self._random = np.random.RandomState(seed=0)
     self._length = length
-    self._step = None
+    self._step = 0
     shape = tuple(size) + (3,)
     self.observation_space = spaces.dictionary(
       {'image': spaces.box(np.zeros(shape), np.full(shape, 255), np.uint8)}
@@ -28,22 +32,24 @@ class DummyEnv:
     low = -np.ones(5, np.float32)
     self.action_space = spaces.box(low, -low)
 
-  def seed(self, seed):
+  def seed(self, seed: int) -> None:
     self._random.seed(seed)
 
-  def reset(self):
+  def reset(self) -> dict[str, np.ndarray]:
     self._step = 0
     return self._observe()
 
-  def step(self, unused_action):
+  def step(
+    self, unused_action: np.ndarray
+  ) -> tuple[dict[str, np.ndarray], float, bool, dict]:
     self._step += 1
     reward = self._random.uniform(0, 1)
     return self._observe(), reward, self._step >= self._length, {}
 
-  def render(self, *unused_args, **unused_kwargs):
+  def render(self, *unused_args: Any, **unused_kwargs: Any) -> np.ndarray:
     return self._observe()['image']
 
-  def close(self):
+  def close(self) -> None:
     pass
 
   def _observe(self):
@@ -52,7 +58,9 @@ class DummyEnv:
     return {'image': image}
 
 
-def make(action_repeat, max_length, image_size=64):
+def make(
+  action_repeat: int, max_length: int, image_size: int = 64
+) -> wrappers.ConvertTo32Bit:
   """Create the environment with the wrappers of a task.
 
   Args:
@@ -60,7 +68,7 @@ def make(action_repeat, max_length, image_size=64):
     max_length: Number of decisions per episode.
     image_size: Height and width of the images.
   """
-  env = DummyEnv(size=(image_size, image_size))
+  env: Any = DummyEnv(size=(image_size, image_size))
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.MaximumDuration(env, max_length)
   return wrappers.ConvertTo32Bit(env)

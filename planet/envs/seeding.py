@@ -1,9 +1,11 @@
 """Environments whose random numbers are known."""
 
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 
-def seeded_constructor(env_ctor, seed):
+def seeded_constructor(env_ctor: Callable, seed: int) -> Any:
   """Build an environment and seed it, its actions included.
 
   Args:
@@ -23,7 +25,7 @@ def seeded_constructor(env_ctor, seed):
   return env
 
 
-def derive_seed(seed, *names):
+def derive_seed(seed: int | None, *names: object) -> int | None:
   """Derive a different seed for each purpose, None without a seed.
 
   Args:

@@ -86,6 +86,26 @@ def test_gym_environments(name, state, actions, message):
   assert len(report['messages']) == len(lines)
 
 
+@pytest.mark.parametrize('names', [['carla'], ['dummy', 'cheetah_run']])
+def test_configurations_are_built_without_effects(names, monkeypatch):
+  """Neither servers nor environments are asked before `prepare`."""
+  asked = []
+  monkeypatch.setattr(tasks.wrappers, 'Async', lambda *x: asked.append(x))
+  monkeypatch.setattr(
+    tasks.driving.choice, 'choose', lambda *x: asked.append(x) or 'offline'
+  )
+  params = AttrDict(tasks=names, logdir='unused')
+  config = configs.default(AttrDict(), params)
+  assert not asked
+  if names == ['carla']:
+    tasks.prepare(config, 'unused')
+    assert asked and config.carla_backend == 'offline'
+    (collect,) = config.test_collects.values()
+    assert collect.task is config.tasks[0]
+    settings = collect.task.env_ctor.keywords['settings']
+    assert settings['backend'] == 'offline'
+
+
 @pytest.mark.render
 def test_two_tasks_share_actions_and_images():
   """Padded to the longer action, and nothing but images is left."""
