@@ -153,7 +153,7 @@ def _fill(params, values):
   chosen = {key: value for key, value in values.items() if key not in params}
   params.unlock()
   params.update(chosen)
-  # Choices that a task or model does not ask for are no mistake of the user.
+  # Choices that a task or model does not ask for are not mistakes of the user.
   params.touched.update(chosen)
 
 
@@ -214,7 +214,7 @@ def _model_components(config, params):
 def _find_network(name, image_size):
   if name is None:
     name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
-  known = [x for x in dir(networks) if x.startswith('conv_')]
+  known = [x for x in networks.__all__ if x.startswith('conv_')]
   network = getattr(networks, name, None)
   if not (hasattr(network, 'encoder') and hasattr(network, 'decoder')):
     raise errors.UsageError(

@@ -1,9 +1,11 @@
 """Count recorded episodes."""
 
-import glob
 import os
 
+import numpy as np
+
 from agents.tools.tf1 import tf
+from planet.tools import loaders
 
 
 def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
@@ -25,8 +27,7 @@ def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
     raise ValueError(f'Directory of episodes {directory!r} does not exist.')
 
   def count():
-    pattern = os.path.join(glob.escape(directory), '*.npz')
-    return tf.int32.as_numpy_dtype(len(glob.glob(pattern)))
+    return np.int32(len(loaders.list_episodes(directory)))
 
   amount = tf.py_func(count, [], tf.int32)
   amount.set_shape(())

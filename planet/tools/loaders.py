@@ -154,7 +154,7 @@ def reload_loader(
   generator = random if seed is None else random.Random(seed)
   deadline = _Deadline(directory)
   while True:
-    filenames = _list(directory)
+    filenames = list_episodes(directory)
     generator.shuffle(filenames)
     found = False
     for filename in filenames:
@@ -269,7 +269,8 @@ class _Deadline:
     time.sleep(0.1)
 
 
-def _list(directory):
+def list_episodes(directory: str) -> list[str]:
+  """List the paths of the episodes in a folder, sorted."""
   pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
   return sorted(glob.glob(pattern))
 
@@ -297,7 +298,7 @@ class _Memory:
     """Return the names of files that are new and can be read."""
     return [
       filename
-      for filename in _list(self.directory)
+      for filename in list_episodes(self.directory)
       if filename not in self._known and self._load(filename) is not None
     ]
 

@@ -127,7 +127,7 @@ def _to_32_bits(array):
 
 def _first_episode(reader, directory):
   episode = None
-  for filename in loaders._list(directory):
+  for filename in loaders.list_episodes(directory):
     episode = loaders._read(reader, filename)
     if episode is not None:
       return episode

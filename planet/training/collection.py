@@ -1,8 +1,6 @@
 """Episodes of a run: random ones before training, planned ones during it."""
 
 import functools
-import glob
-import os
 from collections.abc import Callable
 
 from agents.run import errors
@@ -12,6 +10,7 @@ from planet import control
 from planet.envs import constructors
 from planet.envs.seeding import derive_seed
 from planet.envs.seeding import seeded_constructor
+from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
@@ -30,7 +29,7 @@ def collect_initial_episodes(config: AttrDict) -> None:
   """
   items = sorted(config.random_collects.items())
   existing = {
-    params.save_episode_dir: count_episodes(params.save_episode_dir)
+    params.save_episode_dir: len(loaders.list_episodes(params.save_episode_dir))
     for _, params in items
   }
   for name, params in items:
@@ -47,7 +46,7 @@ def collect_initial_episodes(config: AttrDict) -> None:
       control.random_episodes(
         env_ctor, missing, folder, params.get('first_action')
       )
-    elif not params.num_episodes and not count_episodes(folder):
+    elif not params.num_episodes and not loaders.list_episodes(folder):
       raise errors.UsageError(
         f'There are no episodes in {folder}, and num_seed_episodes is 0; put '
         'some there, or let some be played.'
@@ -119,11 +118,6 @@ def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
     params.save_episode_dir,
     tuple(config.observation_keys),
   )
-
-
-def count_episodes(directory: str) -> int:
-  """Count the episodes in a folder, 0 if there is no folder."""
-  return len(glob.glob(os.path.join(glob.escape(directory), '*.npz')))
 
 
 def _isolated_env(env_ctor, isolate_envs, seed):

@@ -1,6 +1,5 @@
 """Recorded episodes on disk: what they hold, how many, how well they went."""
 
-import glob
 import os
 import threading
 import time
@@ -33,7 +32,7 @@ def check(
   """
   expected = {key: tuple(value) for key, value in shapes.items()}
   foreign, lengths = {}, {}
-  for filename in list_episodes(directory):
+  for filename in loaders.list_episodes(directory):
     try:
       found, length = _read_shapes(filename)
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
@@ -59,12 +58,6 @@ def check(
     )
   for filename, found in foreign.items():
     loaders.quarantine(filename, f'it has {_describe(found)}')
-
-
-def list_episodes(directory: str) -> list[str]:
-  """List the paths of the episodes in a folder, sorted."""
-  pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
-  return sorted(glob.glob(pattern))
 
 
 class EpisodeLog:
@@ -100,7 +93,7 @@ class EpisodeLog:
         self._look()
 
   def _look(self):
-    for filename in list_episodes(self._directory):
+    for filename in loaders.list_episodes(self._directory):
       if filename in self._known:
         continue
       self._known.add(filename)

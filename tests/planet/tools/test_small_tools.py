@@ -27,6 +27,11 @@ def test_bind():
   assert bound() == ((1,), dict(a=2, b=3))
 
 
+def test_bound_functions_reach_processes_of_environments():
+  """Where importing `planet.tools` would load TensorFlow."""
+  assert b'planet' not in pickle.dumps(bind(bind(len), [1]))
+
+
 def test_bind_has_a_name():
   """Also if it binds what is bound already (the original failed)."""
   bound = bind(bind(collect, 1), b='x')
