@@ -9,6 +9,7 @@ lazy.export(
     'algorithm': 'agents.ppo.algorithm',
     'memory': 'agents.ppo.memory',
     'normalize': 'agents.ppo.normalize',
+    'policy': 'agents.ppo.policy',
     'utility': 'agents.ppo.utility',
   },
 )

@@ -1,33 +1,47 @@
 """Summaries of single steps; those of updates are in `update`."""
 
+from typing import Any
+
+from agents.ppo import normalize
+from agents.ppo import utility
 from agents.tools.tf1 import tf
 
 
-def summarize_actions(output, action):
+def summarize_actions(decision: Any) -> tf.Tensor:
   """Summarise what the policy proposes and what is done.
 
   Args:
-    output: `NetworkOutput` of tensors [rows, 1, ...].
-    action: Actions float32 [rows, 1, size].
+    decision: `agents.ppo.policy.Decision`.
 
   Returns:
     Serialised summary.
   """
+  action, mean, logstd, _ = decision
   return tf.summary.merge(
     [
-      tf.summary.histogram('mean', output.mean[:, 0]),
-      tf.summary.histogram('std', tf.exp(output.logstd[:, 0])),
-      tf.summary.histogram('action', action[:, 0]),
-      tf.summary.histogram('logprob', output.policy.log_prob(action)[:, 0]),
+      tf.summary.histogram('mean', mean),
+      tf.summary.histogram('std', tf.exp(logstd)),
+      tf.summary.histogram('action', action),
+      tf.summary.histogram(
+        'logprob', utility.diag_normal_logpdf(mean, logstd, action)
+      ),
     ]
   )
 
 
-def summarize_experience(filters, memory_size, observ, action, reward):
+def summarize_experience(
+  observ_filter: normalize.StreamingNormalize,
+  reward_filter: normalize.StreamingNormalize,
+  memory_size: tf.Tensor,
+  observ: tf.Tensor,
+  action: tf.Tensor,
+  reward: tf.Tensor,
+) -> tf.Tensor:
   """Summarise transitions and the statistics that normalise them.
 
   Args:
-    filters: `StreamingNormalize` of observations and of rewards.
+    observ_filter: Statistics of observations.
+    reward_filter: Statistics of rewards.
     memory_size: Number of episodes in the memory, int32 scalar.
     observ: Observations [rows, ...].
     action: Actions [rows, size].
@@ -36,7 +50,6 @@ def summarize_experience(filters, memory_size, observ, action, reward):
   Returns:
     Serialised summary.
   """
-  observ_filter, reward_filter = filters
   normalized_observ = observ_filter.transform(observ)
   normalized_reward = tf.reduce_mean(reward_filter.transform(reward))
   return tf.summary.merge(

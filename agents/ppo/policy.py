@@ -1,0 +1,166 @@
+"""What PPO learns, without the environments: act, remember, update."""
+
+import collections
+import functools
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from agents.ppo import normalize
+from agents.ppo import update
+from agents.ppo import utility
+from agents.run import references
+from agents.run import saver
+from agents.tools import attr_dict
+from agents.tools import scopes
+from agents.tools.tf1 import tf
+
+Decision = collections.namedtuple('Decision', 'action, mean, logstd, state')
+
+
+@references.nameable
+class Policy:
+  """Network, statistics, penalty and optimiser of PPO.
+
+  `PPOAlgorithm` uses it within the graph of a simulation, the pipeline from
+  outside. Whoever collects the episodes calls, in this order, `act` and then
+  `remember` for every step, and `update` when there are enough episodes.
+
+  Observations and rewards are normalised by what was remembered so far.
+  Episodes are passed to `update` as they were recorded, and are normalised by
+  the statistics of that time.
+
+  Source: Schulman et al. (2017), arXiv:1707.06347, the variant with an
+  adaptive penalty on the divergence from the old policy.
+
+  Args:
+    observ_shape: Shape of an observation.
+    action_size: Number of dimensions of an action.
+    is_training: Bool tensor, whether to sample actions.
+    config: AttrDict or dict, see `agents.configs`.
+    comm: MPI communicator. With several processes, gradients and statistics
+      are those of all of them together.
+
+  Attributes:
+    config: The configuration as AttrDict.
+    observ_filter: `StreamingNormalize` of observations.
+    reward_filter: `StreamingNormalize` of rewards.
+    state_size: Number of units of a recurrent network, None for others.
+    training_variables: Variables that only training reads.
+  """
+
+  def __init__(
+    self,
+    observ_shape: Sequence[int],
+    action_size: int,
+    is_training: tf.Tensor,
+    config: Mapping[str, Any],
+    comm: Any = None,
+  ) -> None:
+    if not isinstance(config, attr_dict.AttrDict):
+      config = attr_dict.AttrDict(config)
+    self.config = config
+    self._is_training = is_training
+    self._comm = comm if comm and comm.Get_size() > 1 else None
+    self.observ_filter = normalize.StreamingNormalize(
+      tf.zeros(observ_shape), True, True, 5, 'normalize_observ', self._comm
+    )
+    self.reward_filter = normalize.StreamingNormalize(
+      tf.zeros(()), False, True, 10, 'normalize_reward', self._comm
+    )
+    gpus = config.use_gpu and utility.available_gpus()
+    self._device = '/gpu:0' if gpus else '/cpu:0'
+    self._network = tf.make_template(
+      'network', functools.partial(config.network, config, action_size)
+    )
+    with tf.device(self._device):
+      output = self._network(tf.zeros([1, 1, *observ_shape]), tf.ones([1]))
+    self.state_size = None
+    if output.state is not None:
+      self.state_size = output.state.shape.as_list()[1]
+    with scopes.uncached_scope('penalty'):
+      self._penalty = tf.get_variable(
+        'penalty',
+        (),
+        tf.float32,
+        tf.constant_initializer(float(config.kl_init_penalty)),
+        trainable=False,
+      )
+    self._optimizer = config.optimizer(config.learning_rate)
+    outer = tf.get_variable_scope().name
+    self._optimizer_scope = f'{outer}/{saver.OPTIMIZER}/'.lstrip('/')
+
+  @property
+  def training_variables(self) -> list:
+    return [self._penalty, *self._optimizer.variables()]
+
+  def act(self, observ: tf.Tensor, state: tf.Tensor | None = None) -> Decision:
+    """Choose actions: samples in training, means otherwise.
+
+    Args:
+      observ: Observations [rows, ...].
+      state: State of a recurrent network [rows, units]; zero if None.
+
+    Returns:
+      `Decision` of the actions, means and logstds float32 [rows, size], and
+      the next state, None if the network has none.
+    """
+    with tf.name_scope('act'):
+      observ = self.observ_filter.transform(observ)
+      with tf.device(self._device):
+        length = tf.ones([tf.shape(observ)[0]])
+        output = self._network(observ[:, None], length, state)
+      action = tf.cond(
+        self._is_training, output.policy.sample, lambda: output.mean
+      )
+      return Decision(
+        action[:, 0], output.mean[:, 0], output.logstd[:, 0], output.state
+      )
+
+  def remember(self, observ: tf.Tensor, reward: tf.Tensor) -> tf.Tensor:
+    """Count the statistics of a step.
+
+    Args:
+      observ: Observations that were acted on [rows, ...].
+      reward: Rewards float32 [rows].
+
+    Returns:
+      Serialised summary.
+    """
+    with tf.name_scope('remember'):
+      observ_summary = self.observ_filter.update(observ)
+      # Messages between processes need an order.
+      with tf.control_dependencies([observ_summary] if self._comm else []):
+        reward_summary = self.reward_filter.update(reward)
+      return tf.summary.merge([observ_summary, reward_summary])
+
+  def update(self, episodes: Sequence[tf.Tensor], length: tf.Tensor) -> Any:
+    """Improve network and penalty by some episodes.
+
+    Args:
+      episodes: Observations [episodes, time, ...], actions, means, logstds
+        [episodes, time, size], and rewards [episodes, time], as they were
+        recorded.
+      length: Lengths of the episodes int32 [episodes].
+
+    Returns:
+      Serialised summary.
+    """
+    observ, action, mean, logstd, reward = episodes
+    with tf.device(self._device), tf.name_scope('training'):
+      return update.define_update(
+        update.Episodes(
+          self.observ_filter.transform(observ),
+          action,
+          mean,
+          logstd,
+          self.reward_filter.transform(reward),
+          length,
+        ),
+        self._network,
+        self._optimizer,
+        self._penalty,
+        self.config,
+        self._comm,
+        self._optimizer_scope,
+      )
