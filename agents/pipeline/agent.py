@@ -1,5 +1,8 @@
 """What every agent of the pipeline offers to explorers and the runner."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from agents.run import errors
@@ -7,6 +10,12 @@ from agents.run import errors
 
 class AgentBase:
   """Chooses actions and learns from memories.
+
+  It consists of a policy, which acts and learns, and of a sampler, which takes
+  from memories what the policy learns from. The tree of parameters names both;
+  the runner passes them as the arguments `policy`, a function that makes the
+  policy, and `sampler`, a function from the memories to a batch, or to None
+  while there are too few data.
 
   Random numbers come from NumPy's global generator, which the runner seeds
   and keeps in checkpoints.
@@ -16,13 +25,18 @@ class AgentBase:
     memory: Dict from mode to memory, usually only `train`.
     name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`.
     action_space: Plain description of the actions, see `describe_space` of
-      `agents.pipeline.gym_explorer`; needed by `random_action_generator`.
+      `agents.pipeline.env_config`; needed by `random_action_generator`.
     hidden_size: Size of the state that is carried from step to step.
   """
 
   def __init__(
-    self, session, memory, name='agent', action_space=None, hidden_size=1
-  ):
+    self,
+    session: Any,
+    memory: Mapping[str, Any],
+    name: str = 'agent',
+    action_space: Mapping[str, Any] | None = None,
+    hidden_size: int = 1,
+  ) -> None:
     self.session = session
     self.memory = memory
     self.name = name
@@ -30,8 +44,12 @@ class AgentBase:
     self.hidden_size = hidden_size
 
   def action_generator(
-    self, observations, hidden_state, masks, deterministic=False
-  ):
+    self,
+    observations: Mapping[str, np.ndarray],
+    hidden_state: np.ndarray,
+    masks: np.ndarray,
+    deterministic: bool = False,
+  ) -> dict[str, Any]:
     """Choose actions.
 
     Args:
@@ -47,7 +65,7 @@ class AgentBase:
     """
     raise NotImplementedError
 
-  def random_action_generator(self, num_workers):
+  def random_action_generator(self, num_workers: int) -> dict[str, Any]:
     """Choose actions uniformly; the result is that of `action_generator`.
 
     Args:
@@ -62,11 +80,24 @@ class AgentBase:
       'artifacts': {},
     }
 
-  def reset_hidden_state(self, num_workers):
-    """Hidden states of workers that begin, zeros [workers, hidden size]."""
+  def reset_hidden_state(self, num_workers: int) -> np.ndarray:
+    """Return the states of workers that begin, [workers, hidden size]."""
     return np.zeros((num_workers, self.hidden_size), np.float32)
 
-  def step(self):
+  def remember(
+    self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
+  ) -> None:
+    """Count a step; explorers call it after each step of the training.
+
+    What the agent learns from comes by the memory. This is for statistics
+    that the next action depends on already.
+
+    Args:
+      observations: Dict from path to array [workers, ...] that was acted on.
+      rewards: Float32 array [workers].
+    """
+
+  def step(self) -> dict[str, float]:
     """Do one step of optimisation.
 
     Returns:
@@ -74,18 +105,18 @@ class AgentBase:
     """
     raise NotImplementedError
 
-  def update(self):
-    """Learn, once per cycle; feeds the monitor and writer of the session."""
+  def update(self) -> None:
+    """Learn, once per cycle; feed the monitor and writer of the session."""
     raise NotImplementedError
 
-  def epoch_done(self):
-    """Called once per epoch, after the test and before the checkpoint."""
+  def epoch_done(self) -> None:
+    """End an epoch, after the test and before the checkpoint."""
 
-  def state_dict(self):
-    """State that no global variable of TensorFlow holds: plain data, arrays."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return what no variable of TensorFlow holds: plain data, arrays."""
     return {}
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore what `state_dict` has returned."""
 
 

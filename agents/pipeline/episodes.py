@@ -1,12 +1,17 @@
-"""Cutter for algorithms that learn from whole episodes."""
+"""Memory for algorithms that learn from whole episodes."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from agents.pipeline import memory
 from agents.run import errors
 
 
-class EpisodeCutter:
-  """Cuts the rows of chunks into episodes, which may reach over chunks.
+class EpisodeMemory(memory.MemoryBase):
+  """Cuts chunks into episodes, and keeps these until they are taken.
 
   An episode ends where the mask of the next index is zero. What a worker has
   begun is kept until the chunk in which it ends; if the worker is reset in
@@ -17,58 +22,112 @@ class EpisodeCutter:
   would give other numbers than `agents.train_ppo`.
 
   Args:
+    session: Session that the memory belongs to.
+    mode: Mode of the explorer that fills it.
     keys: Keys of the chunks to keep.
     max_length: Number of steps of the longest episode.
   """
 
-  def __init__(self, keys, max_length):
+  def __init__(
+    self,
+    session: Any,
+    mode: str = 'train',
+    *,
+    keys: Sequence[str],
+    max_length: int,
+  ) -> None:
+    super().__init__(session, mode)
     self._keys = tuple(keys)
     self._max_length = max_length
-    self._rows = {}
-    self._lengths = None
+    self.clear()
 
-  def cut(self, chunk):
-    """Episodes that end in a chunk.
+  def clear(self) -> None:
+    """Forget all episodes, finished or not."""
+    self._rows: dict[str, np.ndarray] = {}
+    self._lengths: np.ndarray | None = None
+    self._finished: list[tuple[dict[str, np.ndarray], int]] = []
+
+  @property
+  def length(self) -> int:
+    """Number of finished episodes."""
+    return len(self._finished)
+
+  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
+    """Add the steps of a chunk to episodes.
+
+    Episodes are kept in the order in which they have ended, and of workers
+    where this is the same.
 
     Args:
       chunk: Dict from key to array [workers, T + 1, ...], with `/masks`
         [workers, T + 1, 1].
-
-    Returns:
-      List of pairs of a dict from key to array [max_length, ...] and the
-      length, in the order in which the episodes have ended, and of workers
-      where this is the same.
 
     Raises:
       UsageError: If an episode is too long, or the number of workers changes.
     """
     masks = chunk['/masks'][..., 0]
     workers, steps = masks.shape[0], masks.shape[1] - 1
-    self._prepare(chunk, workers)
-    self._lengths[masks[:, 0] == 0] = 0
-    begins, finished = np.zeros(workers, int), []
+    lengths = self._prepare(chunk, workers)
+    lengths[masks[:, 0] == 0] = 0
+    begins = np.zeros(workers, int)
     for last, worker in np.argwhere(masks[:, 1:].T == 0):
       self._append(chunk, worker, begins[worker], last + 1)
       episode = {key: rows[worker].copy() for key, rows in self._rows.items()}
-      finished.append((episode, int(self._lengths[worker])))
-      self._lengths[worker] = 0
+      self._finished.append((episode, int(lengths[worker])))
+      lengths[worker] = 0
       begins[worker] = last + 1
     for worker, begin in enumerate(begins):
       self._append(chunk, worker, begin, steps)
-    return finished
 
-  def state_dict(self):
-    """The unfinished episodes, an array per key and the lengths."""
+  def take(self, count: int) -> dict[str, np.ndarray] | None:
+    """Remove all finished episodes, and return the oldest ones.
+
+    Args:
+      count: Number of episodes to return.
+
+    Returns:
+      Dict from key to array [count, max_length, ...], and `/lengths` [count];
+      None while there are too few, which are kept then.
+    """
+    if len(self._finished) < count:
+      return None
+    taken, self._finished = self._finished[:count], []
+    return self._stack(taken)
+
+  def get_snapshot(self) -> dict[str, np.ndarray]:
+    """Dict of arrays with all episodes."""
+    if self._lengths is None:
+      return {}
+    parts = {
+      'unfinished': {**self._rows, '/lengths': self._lengths},
+      'finished': self._stack(self._finished),
+    }
     return {
-      'rows': {k: v.copy() for k, v in self._rows.items()},
-      'lengths': None if self._lengths is None else self._lengths.copy(),
+      part + key: value.copy()
+      for part, arrays in parts.items()
+      for key, value in arrays.items()
     }
 
-  def load_state_dict(self, state):
-    """Undo `state_dict`."""
-    self._rows = {k: np.array(v) for k, v in state['rows'].items()}
-    lengths = state['lengths']
-    self._lengths = None if lengths is None else np.array(lengths)
+  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
+    """Replace the contents by those that `get_snapshot` has returned."""
+    self.clear()
+    if not snapshot:
+      return
+    self._rows = {x: np.array(snapshot[f'unfinished{x}']) for x in self._keys}
+    self._lengths = np.array(snapshot['unfinished/lengths'])
+    for row, length in enumerate(snapshot['finished/lengths']):
+      episode = {x: np.array(snapshot[f'finished{x}'][row]) for x in self._keys}
+      self._finished.append((episode, int(length)))
+
+  def _stack(self, episodes):
+    """Arrays [episodes, max_length, ...] and lengths of some episodes."""
+    arrays = {
+      key: np.array([x[key] for x, _ in episodes], rows.dtype).reshape(
+        (len(episodes), *rows.shape[1:])
+      )
+      for key, rows in self._rows.items()
+    }
+    return {**arrays, '/lengths': np.array([x for _, x in episodes], int)}
 
   def _prepare(self, chunk, workers):
     if self._lengths is None:
@@ -81,6 +140,7 @@ class EpisodeCutter:
         f'There are unfinished episodes of {len(self._lengths)} workers, but a '
         f'chunk of {workers}; continue with as many workers as before.'
       )
+    return self._lengths
 
   def _append(self, chunk, worker, begin, end):
     """Add steps to the unfinished episode of a worker."""

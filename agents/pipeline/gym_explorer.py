@@ -332,6 +332,9 @@ class GymExplorer(explorer.ExplorerBase):
       if self.mode == 'train':
         self._normalize_rewards.update(rewards, dones)
       rewards = self._normalize_rewards.transform(rewards)
+    if self.mode == 'train':
+      for agent in self.agents.values():
+        agent.remember(self._observations, rewards)
     chunk.put(time, '/rewards', rewards[:, None])
     chunk.put(time, '/terminals', ends[0])
     chunk.put(time, '/truncations', ends[1])

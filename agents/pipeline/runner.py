@@ -6,6 +6,7 @@ import signal
 import time
 
 from agents.pipeline import checkpoints
+from agents.pipeline import old_trees
 from agents.pipeline import settings as settings_lib
 from agents.pipeline import toolbox
 from agents.pipeline.agent import AgentBase
@@ -74,7 +75,7 @@ class Runner:
     }
     self.agents = {
       name: find(x['name'], base=AgentBase)(
-        session, self.memory, name=name, **x.get('args', {})
+        session, self.memory, name=name, **x.get('args', {}), **self._parts(x)
       )
       for name, x in self.params['agents'].items()
     }
@@ -199,6 +200,7 @@ class Runner:
     """
     self._initialize()
     states, snapshots = self.session.load_states()
+    snapshots = snapshots or old_trees.find_snapshots(states['agents'])
     self.load_state_dict(self.session.runner_state)
     for name, agent in self.agents.items():
       agent.load_state_dict(states['agents'][name])
@@ -223,6 +225,17 @@ class Runner:
     """Undo `state_dict`."""
     self.state.update(state)
     self._began = time.time()
+
+  def _parts(self, node):
+    """Policy and sampler of an agent, as far as its node names them."""
+    parts = {
+      x: toolbox.get_part(node[x], self.session.trust)
+      for x in ('policy', 'sampler')
+      if x in node
+    }
+    if 'sampler' in parts:
+      parts['sampler'] = parts['sampler']()
+    return parts
 
   def _train_epoch(self):
     """Rest of an epoch; returns whether to go on."""

@@ -7,11 +7,13 @@ one of several.
 import numpy as np
 
 from agents.run import errors
+from agents.run import references
 
 # Drawing again ends soon unless nearly all transitions are lost.
 _MOST_DRAWS = 1000
 
 
+@references.nameable
 class Compose:
   """Apply functions one after another.
 
@@ -35,6 +37,7 @@ class Compose:
     return data
 
 
+@references.nameable
 def pick_memory(memories, info):
   """Choose the memory `info['mode']`, that of training by default.
 
@@ -50,11 +53,28 @@ def pick_memory(memories, info):
   return memories[mode]
 
 
+@references.nameable
 def get_last_chunk(memory, unused_info):
   """The newest chunk of a memory, None if there is none yet."""
   return memory.get_last_chunk() or None
 
 
+@references.nameable
+def take_episodes(memory, info):
+  """Take whole episodes out of a memory.
+
+  Args:
+    memory: `agents.pipeline.episodes.EpisodeMemory`.
+    info: Facts; `count` is the number of episodes.
+
+  Returns:
+    Dict from key to array [count, max_length, ...], and `/lengths` [count];
+    None while there are too few.
+  """
+  return memory.take(info['count'])
+
+
+@references.nameable
 def sample_replay(memory, info):
   """Draw transitions uniformly, with replacement.
 
@@ -97,6 +117,7 @@ def sample_replay(memory, info):
   return batch
 
 
+@references.nameable
 def compute_advantages(chunk, info):
   """Returns and normalised advantages of a chunk.
 

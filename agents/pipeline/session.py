@@ -6,6 +6,7 @@ import shlex
 import sys
 
 from agents.pipeline import folders
+from agents.pipeline import old_trees
 from agents.pipeline import settings
 from agents.pipeline import toolbox
 from agents.pipeline.checkpoints import Checkpoints
@@ -211,6 +212,7 @@ class Session:
       loaded = self._on_first_rank(self._load)
       self._source, self._checkpoint, self.cpanel, runner = loaded
       self.params, self.runner_state = runner['params'], runner['state']
+      old_trees.upgrade(self.params)
     else:
       self.cpanel, self.params = self._on_first_rank(self._generate)
     settings.repeal(self.params, self.args.repeal)

@@ -1,15 +1,21 @@
 """Classes by their names, and the random numbers of a whole process."""
 
+import functools
 import importlib
 import random
+import types
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from agents.run import errors
+from agents.run import plain_data
 from agents.run import references
 
 
-def get_module(name, trust):
+def get_module(name: str, trust: references.Trust) -> types.ModuleType:
   """Import a module by its dotted name.
 
   Args:
@@ -34,8 +40,10 @@ def get_module(name, trust):
     ) from None
 
 
-def get_class(name, trust, base=None):
-  """What a dotted name such as `package.module.Class` refers to.
+def get_class(
+  name: str, trust: references.Trust, base: type | None = None
+) -> Any:
+  """Return what a dotted name such as `package.module.Class` refers to.
 
   Args:
     name: Dotted name.
@@ -66,7 +74,32 @@ def get_class(name, trust, base=None):
   return value
 
 
-def set_seeds(seed):
+def get_part(
+  node: Mapping[str, Any], trust: references.Trust
+) -> Callable[..., Any]:
+  """Return what a node of a tree names, with the arguments that it has.
+
+  Args:
+    node: Dict of `name`, a dotted name, and optional `args`, plain data that
+      may refer to functions; see `agents.run.plain_data`.
+    trust: `references.Trust` in what the node names.
+
+  Raises:
+    NotTrusted: If a stored session may not name it.
+    UsageError: If it does not exist.
+  """
+  try:
+    args = plain_data.from_plain(node.get('args', {}), trust)
+  except errors.UsageError:
+    raise
+  except ValueError as error:
+    raise errors.UsageError(
+      f'The arguments of {node["name"]} refer to something unknown: {error}'
+    ) from None
+  return functools.partial(get_class(node['name'], trust), **args)
+
+
+def set_seeds(seed: int | None) -> None:
   """Seed Python, NumPy's global generator and the default graph.
 
   Args:
@@ -81,8 +114,8 @@ def set_seeds(seed):
   random.seed(seed)
 
 
-def get_random_state():
-  """State of the generators of Python and NumPy, as lists and arrays."""
+def get_random_state() -> dict[str, Any]:
+  """Return the state of the generators of Python and NumPy."""
   version, words, gauss = random.getstate()
   name, keys, position, has_gauss, cached = np.random.get_state()
   return {
@@ -97,7 +130,7 @@ def get_random_state():
   }
 
 
-def set_random_state(state):
+def set_random_state(state: Mapping[str, Any]) -> None:
   """Undo `get_random_state`."""
   python, numpy = state['python'], state['numpy']
   random.setstate((python['version'], tuple(python['words']), python['gauss']))

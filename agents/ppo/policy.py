@@ -9,6 +9,7 @@ from typing import Any
 from agents.ppo import normalize
 from agents.ppo import update
 from agents.ppo import utility
+from agents.run import errors
 from agents.run import references
 from agents.run import saver
 from agents.tools import attr_dict
@@ -41,6 +42,9 @@ class Policy:
     comm: MPI communicator. With several processes, gradients and statistics
       are those of all of them together.
 
+  Raises:
+    UsageError: If the configuration is not complete.
+
   Attributes:
     config: The configuration as AttrDict.
     observ_filter: `StreamingNormalize` of observations.
@@ -59,6 +63,12 @@ class Policy:
   ) -> None:
     if not isinstance(config, attr_dict.AttrDict):
       config = attr_dict.AttrDict(config)
+    for key in ('network', 'optimizer', 'update_every', 'max_length'):
+      if not config.get(key):
+        raise errors.UsageError(
+          f'The configuration of PPO has no {key!r}; give it one of '
+          'agents.configs.'
+        )
     self.config = config
     self._is_training = is_training
     self._comm = comm if comm and comm.Get_size() > 1 else None

@@ -5,6 +5,8 @@ The constants are those of the original, but for `number_epochs`, which was
 """
 
 import collections
+from collections.abc import Mapping
+from typing import Any
 
 from agents.pipeline.params import common
 from agents.run import errors
@@ -48,8 +50,8 @@ cpanel = collections.OrderedDict(
 )
 
 
-def gen_params(cpanel):
-  """Tree of parameters.
+def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
+  """Generate the tree of parameters.
 
   Args:
     cpanel: Dict with the keys of the one above.
@@ -87,6 +89,12 @@ def _define_memory(cpanel):
 
 
 def _define_agent(cpanel, config):
+  policy = {
+    'gamma': cpanel['gamma'],
+    'actor_rate': cpanel['lr_actor'],
+    'critic_rate': cpanel['lr_critic'],
+    'polyak': cpanel['polyak_factor'],
+  }
   return {
     'name': cpanel['agent_type'],
     'args': {
@@ -95,16 +103,10 @@ def _define_agent(cpanel, config):
         cpanel['observation_key']
       ),
       'observation_key': cpanel['observation_key'],
-      'gamma': cpanel['gamma'],
-      'batch_size': cpanel['batch_size'],
       'n_update': cpanel['n_update'],
-      'actor_rate': cpanel['lr_actor'],
-      'critic_rate': cpanel['lr_critic'],
-      'polyak': cpanel['polyak_factor'],
-      'noise_mu': cpanel['noise_mu'],
-      'noise_theta': cpanel['noise_theta'],
-      'noise_sigma': cpanel['noise_sigma'],
+      'noise': {x: cpanel[f'noise_{x}'] for x in ('mu', 'theta', 'sigma')},
     },
+    **common.define_ddpg_parts(policy, cpanel['batch_size']),
   }
 
 

@@ -6,6 +6,8 @@ lengths of the episodes. Here it is given.
 """
 
 import collections
+from collections.abc import Mapping
+from typing import Any
 
 from agents.pipeline.params import common
 from agents.run import errors
@@ -45,8 +47,8 @@ _NAMES = {
 }
 
 
-def gen_params(cpanel):
-  """Tree of parameters.
+def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
+  """Generate the tree of parameters.
 
   Args:
     cpanel: Dict with the keys of the one above.
@@ -70,32 +72,19 @@ def gen_params(cpanel):
   # The wrappers would make boxes of whatever there is.
   ppo.find_shapes(**_find_spaces(env_config.inspect({'name': config.env})))
   env['config'] = env_config.inspect(env)
+  plain = plain_data.to_plain(config)
   return {
-    # An update forgets what was collected for it.
-    'runner': common.define_runner(cpanel, memory_save='never'),
+    # Episodes go on where they were.
+    'runner': common.define_runner(cpanel, memory_save='every'),
     # Most operations are tiny, as in `agents.train_ppo`.
     'tf': {'intra_op': 1, 'inter_op': 1},
     'env': env,
-    'memory': {
-      'train': {
-        'name': 'agents.pipeline.memory.RollMemory',
-        'args': {
-          'exclude_keys': [
-            '/infos/*',
-            '/final_observations/*',
-            '*/hidden_state',
-          ]
-        },
-      }
-    },
+    'memory': {'train': common.define_episode_memory('agent', plain)},
     'agents': {
       'agent': {
         'name': 'agents.pipeline.ppo.PPOAgent',
-        'args': {
-          'config': plain_data.to_plain(config),
-          'num_workers': config.num_agents,
-          **_find_spaces(env['config']),
-        },
+        'args': _find_spaces(env['config']),
+        **common.define_ppo_parts(plain),
       }
     },
     'explorer': _define_explorers(cpanel, config, env),
@@ -129,7 +118,7 @@ def _define_env(config):
 
 def _define_explorers(cpanel, config, env):
   seed = cpanel['seed']
-  common = {
+  shared = {
     'env': env,
     'num_workers': config.num_agents,
     'processes': cpanel['env_processes'],
@@ -151,7 +140,7 @@ def _define_explorers(cpanel, config, env):
   for index, (mode, values) in enumerate(settings.items()):
     # The seeds of `agents.train_ppo` for training, and others beyond them.
     first = None if seed is None else 1000 * seed + 100 * index
-    args = {**common, 'seed': first, **values}
+    args = {**shared, 'seed': first, **values}
     explorers[mode] = {
       'name': 'agents.pipeline.gym_explorer.GymExplorer',
       'args': args,

@@ -1,5 +1,7 @@
 """DDPG: values of a known chain, copies, noise, and what is kept."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,7 @@ def make_chain(session, **args):
     ring,
     action_space=config['action_space']['agent'],
     observation_space=config['observation_space']['agent'],
-    polyak=0.05,
-    gamma=0.9,
+    policy=functools.partial(ddpg.DDPGPolicy, polyak=0.05, gamma=0.9),
     **args,
   )
   explorer = gym_explorer.GymExplorer(
@@ -61,7 +62,7 @@ def read_values(agent):
   states = np.eye(3, dtype=np.float32)[:2]
   masks = np.ones((2, 1), np.float32)
   result = agent.action_generator({'agent': states}, None, masks, True)
-  return agent.evaluate(states, result['actions'])
+  return agent.policy.evaluate(states, result['actions'])
 
 
 def test_chain(session):
@@ -106,8 +107,8 @@ def test_step_is_one_run(session):
     copy = before[name.replace('/', '/target_', 1)]
     np.testing.assert_array_equal(before[name], copy)
   calls = []
-  train = agent._train
-  agent._train = lambda *args: calls.append(args) or train(*args)
+  train = agent.policy._train
+  agent.policy._train = lambda *args: calls.append(args) or train(*args)
   agent.step()
   assert len(calls) == 1
   after = {x.op.name: sess.run(x) for x in tf.global_variables()}
@@ -157,7 +158,7 @@ def test_networks(session):
 
 def test_noise(session):
   """Starts anew where an episode begins; scaled by the range; correlated."""
-  agent = make_agent(session, noise_sigma=0.05)
+  agent = make_agent(session, noise={'sigma': 0.05})
   observ = {'agent': np.zeros((2, 3), np.float32)}
   masks = np.zeros((2, 1), np.float32)
   np.random.seed(1)
@@ -171,7 +172,7 @@ def test_noise(session):
     expected = np.clip([1, 0.5] + noise * [2, 0.5], [-1, 0], [3, 1])
     np.testing.assert_allclose(actions, expected, 1e-5)
   state = agent.state_dict()
-  other = make_agent(session, name='other', noise_sigma=0.05)
+  other = make_agent(session, name='other', noise={'sigma': 0.05})
   other.load_state_dict(state)
   np.testing.assert_array_equal(other.state_dict()['noise'], noise)
 

@@ -1,6 +1,7 @@
 """PPO in the pipeline does what it does within its own graph."""
 
 import contextlib
+import functools
 import re
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 
 from agents import configs
 from agents import networks
-from agents.pipeline import memory as memory_lib
+from agents.pipeline import episodes
 from agents.pipeline import ppo
+from agents.pipeline import samplers
+from agents.pipeline.params import common
+from agents.ppo import policy as policy_lib
 from agents.run import errors
-from agents.run import plain_data
 from agents.tools import attr_dict
 from agents.tools.tf1 import tf
 from tests.agents.pipeline import sessions
@@ -38,20 +41,23 @@ def box(*shape):
 
 
 @contextlib.contextmanager
-def make_agent(config, session=None, **settings):
+def make_agent(config, session=None):
   """Agent with its memory, in a session with initialised variables."""
   session = session or sessions.SmallSession()
-  memory = {'train': memory_lib.RollMemory(session)}
+  args = common.define_episode_memory('agent', config)['args']
+  memory = {'train': episodes.EpisodeMemory(session, **args)}
   with session.graph.as_default(), session.tf_session().as_default():
     tf.set_random_seed(0)
     agent = ppo.PPOAgent(
       session,
       memory,
-      config=plain_data.to_plain(config),
       observation_space=box(OBSERV),
       action_space=box(ACTION),
-      num_workers=WORKERS,
-      **settings,
+      policy=functools.partial(policy_lib.Policy, config=config),
+      sampler=samplers.Compose(
+        [samplers.pick_memory, samplers.take_episodes],
+        count=config['update_every'],
+      ),
     )
     session.tf_session().run(tf.global_variables_initializer())
     yield agent
@@ -103,6 +109,7 @@ class Explorer:
       )
       self._hidden = result['hidden_state']
       reward, done = stream.step()
+      self._agent.remember({'agent': before['/observations/agent']}, reward)
       n_episodes -= done.sum()
       row = {
         **before,
@@ -122,13 +129,25 @@ class Explorer:
     return {k: np.stack([row[k] for row in rows], 1) for k in rows[0]}
 
 
+class TemplateBatch:
+  """What the algorithm needs to know of environments."""
+
+  def __init__(self):
+    self.observ = tf.zeros([WORKERS, OBSERV])
+    self.action = tf.zeros([WORKERS, ACTION])
+    self.reward = tf.zeros([WORKERS])
+
+  def __len__(self):
+    return WORKERS
+
+
 class Reference:
   """The algorithm by its own callbacks and with its own memory."""
 
   def __init__(self, config):
     self._graph = tf.Graph()
     with self._graph.as_default():
-      batch = ppo.TemplateBatch(WORKERS, [OBSERV], [ACTION])
+      batch = TemplateBatch()
       self._observ = tf.placeholder(tf.float32, (WORKERS, OBSERV))
       self._action = tf.placeholder(tf.float32, (WORKERS, ACTION))
       self._reward = tf.placeholder(tf.float32, (WORKERS,))
@@ -225,9 +244,7 @@ def test_evaluation_takes_means_and_counts_nothing():
     sampled = agent.action_generator(*arguments, np.ones((5, 1)))
     assert (sampled['actions'] != sampled['artifacts']['mean']).all()
     np.testing.assert_array_equal(sampled['artifacts']['mean'], mean)
-    assert sess.run(find_variables()['normalize_observ/count']) == (
-      before['normalize_observ/count'] + 5
-    )
+    np.testing.assert_equal(before, sess.run(find_variables()))
 
 
 def test_memory_of_network_begins_with_the_episode():
@@ -257,8 +274,8 @@ def test_waits_for_enough_episodes():
     agent.update()
     assert not session.monitor.pack()
     assert agent.step() == {}
-    state = agent.state_dict()
-    agent.load_state_dict(state)
+    memory = agent.memory['train']
+    memory.set_snapshot(memory.get_snapshot())
     agent.memory['train'].store(explorer.explore(2))
     agent.update()
     values = session.monitor.pack()
@@ -277,7 +294,6 @@ def test_configuration_has_to_be_complete(key):
 
 def test_refuses_other_spaces():
   discrete = {'typ': 'Discrete', 'dim': 3, 'lim': None}
-  config = plain_data.to_plain(make_config())
   arguments = [
     ('observations', {'observation_space': None, 'action_space': box(2)}),
     ('actions', {'observation_space': box(4), 'action_space': discrete}),
@@ -285,4 +301,6 @@ def test_refuses_other_spaces():
   ]
   for words, spaces in arguments:
     with pytest.raises(errors.UsageError, match=words):
-      ppo.PPOAgent(sessions.SmallSession(), {}, config=config, **spaces)
+      ppo.PPOAgent(
+        sessions.SmallSession(), {}, policy=None, sampler=None, **spaces
+      )

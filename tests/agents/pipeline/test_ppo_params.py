@@ -24,13 +24,14 @@ def test_values_are_those_of_the_configuration(name, tmp_path):
   """Nothing is copied; the tree is plain data and survives YAML."""
   module, config = MODULES[name], getattr(configs, name)()
   tree = module.gen_params(module.cpanel)
-  agent = tree['agents']['agent']['args']
-  assert agent['config'] == {**plain_data.to_plain(config), 'logdir': None}
+  policy = tree['agents']['agent']['policy']['args']
+  assert policy['config'] == {**plain_data.to_plain(config), 'logdir': None}
   path = str(tmp_path / 'params.yaml')
   files.write_yaml(path, tree)
   assert files.read_yaml(path) == tree
   assert tree['env']['name'] == config['env']
-  assert agent['num_workers'] == config['num_agents']
+  sampler = tree['agents']['agent']['sampler']['args']
+  assert sampler['count'] == config['update_every']
   train, test = (tree['explorer'][x]['args'] for x in ('train', 'test'))
   assert train['n_episodes'] == config['update_every']
   assert test['n_episodes'] == config['eval_episodes']
@@ -65,7 +66,7 @@ def test_overrides():
     },
   )
   tree = ppo_pendulum.gen_params(cpanel)
-  config = tree['agents']['agent']['args']['config']
+  config = tree['agents']['agent']['policy']['args']['config']
   assert config['discount'] == 0.9
   assert config['network'] == {
     'reference': 'agents.networks:recurrent_gaussian'
