@@ -76,6 +76,7 @@ setuptools.setup(
   package_data={'planet.envs.carla': ['maps/*']},
   python_requires='>=3.10,<3.12',
   install_requires=[
+    'pydantic>=2.7,<3',
     'tensorflow>=2.21,<2.22',
     # TensorFlow Probability needs it, but does not say so.
     'tf-keras>=2.21,<2.22',

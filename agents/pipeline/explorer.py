@@ -1,5 +1,10 @@
 """What every explorer of the pipeline offers, and how it counts."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 
 class ExplorerBase:
   """Lets agents act in environments and returns what happened.
@@ -17,7 +22,13 @@ class ExplorerBase:
     n_episode: Number of finished episodes.
   """
 
-  def __init__(self, session, agents, mode='train', win_size=10):
+  def __init__(
+    self,
+    session: Any,
+    agents: Mapping[str, Any],
+    mode: str = 'train',
+    win_size: int = 10,
+  ) -> None:
     self.session = session
     self.agents = agents
     self.mode = mode
@@ -26,7 +37,7 @@ class ExplorerBase:
     self.timesteps = 0
     self.n_episode = 0
 
-  def update(self):
+  def update(self) -> dict[str, np.ndarray]:
     """Explore.
 
     Returns:
@@ -36,28 +47,28 @@ class ExplorerBase:
     """
     raise NotImplementedError
 
-  def reset(self):
+  def reset(self) -> None:
     """Begin new episodes."""
 
-  def close(self):
+  def close(self) -> None:
     """End the environments."""
 
-  def export_normalizers(self):
-    """Statistics that another explorer needs to see what this one sees."""
+  def export_normalizers(self) -> dict[str, Any]:
+    """Return statistics that let another explorer see what this one sees."""
     return {}
 
-  def import_normalizers(self, state):
+  def import_normalizers(self, state: Mapping[str, Any]) -> None:
     """Take over what another explorer has exported."""
 
-  def state_dict(self):
-    """Nested dict of plain data, bytes and arrays for a checkpoint."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return a nested dict of plain data, bytes and arrays for a checkpoint."""
     return {
       'steps': self.steps,
       'timesteps': self.timesteps,
       'n_episode': self.n_episode,
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore what `state_dict` has returned."""
     self.steps = int(state['steps'])
     self.timesteps = int(state['timesteps'])

@@ -2,6 +2,8 @@
 
 import functools
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,9 @@ from agents.pipeline import chunks
 from agents.pipeline import env_config
 from agents.pipeline import env_pool
 from agents.pipeline import explorer
+from agents.pipeline import gym_settings
 from agents.pipeline import normalizers
+from agents.pipeline import toolbox
 from agents.pipeline import worker
 from agents.run import errors
 from agents.run import references
@@ -43,99 +47,54 @@ class GymExplorer(explorer.ExplorerBase):
     agents: Dict from name to agent. Several agents need an environment with
       a dictionary of actions, one for each name.
     mode: One of `train`, `test` and `eval`.
-    env: Description of the environment, see `env_config.make`.
-    num_workers: Number of environments.
-    n_steps: Steps per update.
-    n_episodes: Episodes per update, rounded up to the same number for each
-      worker, as counting the first to finish prefers short ones.
-    quota: Whether that is so; otherwise the update ends with the step in which
-      the last of that many episodes has ended, no matter whose. The others go
-      on in the next chunk.
-    final_action: Whether agents act in the half-step, too.
-    warm_start: Number of frames with actions at random.
-    deterministic: Act without exploration; by default except in training.
-    do_reset: Begin new episodes with each update; by default except in
-      training.
-    win_size: Episodes per line of the monitor; -1 for one line per epoch. By
-      default 10 in training, and else the episodes of an update.
-    seed: Seed of the first environment; the others count on. None for none.
-    processes: Number of processes; 0 for the current one, None for one per
-      core. By default the current one suffices a single environment that
-      does not render with OpenGL.
-    record: Make a video of each episode; by default in `eval`.
-    normalize_observations: See `normalizers`.
-    normalize_rewards: See `normalizers`.
-    clip: Largest magnitude of what is normalised.
-    gamma: Discount factor for the normalisation of rewards.
-    extra_env_kwargs: Further arguments of the environment.
+    **settings: Values of `gym_settings.GymSettings`.
 
   Raises:
-    UsageError: If the arguments do not fit together or to the environment.
+    UsageError: If the settings do not fit together or to the environment.
   """
 
   def __init__(
     self,
-    session,
-    agents,
-    mode='train',
-    env=None,
-    num_workers=1,
-    n_steps=None,
-    n_episodes=None,
-    quota=True,
-    final_action=False,
-    warm_start=0,
-    deterministic=None,
-    do_reset=None,
-    win_size=None,
-    seed=0,
-    processes='auto',
-    record=None,
-    normalize_observations=False,
-    normalize_rewards=False,
-    clip=10.0,
-    gamma=0.99,
-    extra_env_kwargs=None,
-  ):
-    if not (n_steps or n_episodes):
+    session: Any,
+    agents: Mapping[str, Any],
+    mode: str = 'train',
+    **settings: Any,
+  ) -> None:
+    checked = toolbox.check_settings(
+      gym_settings.GymSettings, settings, f'{mode} explorer'
+    )
+    self._settings = checked.in_mode(mode)
+    if not (checked.n_steps or checked.n_episodes):
       raise errors.UsageError(
         f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
         'number of steps or episodes per update.'
       )
-    is_train = mode == 'train'
-    self._n_episodes = n_episodes or 0
-    self._quota = -(-self._n_episodes // num_workers) if quota else 0
-    if win_size is None:
-      win_size = 10 if is_train else self._quota * num_workers or -1
-    super().__init__(session, agents, mode, win_size)
-    self._num_workers = num_workers
-    self._n_steps = n_steps or 0
-    self._final_action = final_action
-    self._warm_start = warm_start
-    self._deterministic = (
-      not is_train if deterministic is None else deterministic
-    )
-    self._do_reset = not is_train if do_reset is None else do_reset
+    super().__init__(session, agents, mode, checked.find_window(mode))
+    self._num_workers = checked.num_workers
+    self._n_steps = checked.n_steps or 0
+    self._n_episodes = checked.n_episodes or 0
+    self._quota = checked.episodes_per_worker()
     self._normalize_observations = self._normalize_rewards = None
-    if normalize_observations:
-      self._normalize_observations = normalizers.ObservationNormalizer(clip)
-    if normalize_rewards:
-      self._normalize_rewards = normalizers.RewardNormalizer(gamma, clip)
-    self._observations = self._masks = self._hidden = None
-    self._zeros, self._ones = _constant_masks(num_workers)
+    if checked.normalize_observations:
+      self._normalize_observations = normalizers.ObservationNormalizer(
+        checked.clip
+      )
+    if checked.normalize_rewards:
+      self._normalize_rewards = normalizers.RewardNormalizer(
+        checked.gamma, checked.clip
+      )
+    self._observations: Any = None
+    self._masks: Any = None
+    self._hidden: Any = None
+    self._zeros, self._ones = _constant_masks(checked.num_workers)
     self._was_reset = False
-    record = mode == 'eval' if record is None else record
-    references.check_env_id(env.get('name'), session.trust)
-    if processes == 'auto':
-      local = num_workers == 1 and not env_config.needs_process(env, record)
-      processes = 0 if local else None
     self._envs = env_pool.EnvPool(
-      self._define_workers(env, seed, record, extra_env_kwargs), processes
+      self._define_workers(), self._count_processes()
     )
     self._check_agents()
 
-  def update(self):
-    if self._masks is None or (self._do_reset and not self._was_reset):
+  def update(self) -> dict[str, np.ndarray]:
+    if self._masks is None or (self._settings.do_reset and not self._was_reset):
       self.reset()
     self._was_reset = False
     profiler = self.session.profiler
@@ -159,7 +118,7 @@ class GymExplorer(explorer.ExplorerBase):
       self.session.monitor.discard_key(f'/reward/{self.mode}/episodic')
     return chunk.finish(time)
 
-  def reset(self):
+  def reset(self) -> None:
     if self._was_reset:
       return
     self._set_observations(self._envs.reset())
@@ -172,17 +131,17 @@ class GymExplorer(explorer.ExplorerBase):
       self._normalize_rewards.reset()
     self._was_reset = True
 
-  def close(self):
+  def close(self) -> None:
     self._envs.close()
 
-  def export_normalizers(self):
+  def export_normalizers(self) -> dict[str, Any]:
     found = {
       'observations': self._normalize_observations,
       'rewards': self._normalize_rewards,
     }
     return {k: v.state_dict() for k, v in found.items() if v}
 
-  def import_normalizers(self, state):
+  def import_normalizers(self, state: Mapping[str, Any]) -> None:
     if self._normalize_observations and 'observations' in state:
       self._normalize_observations.load_state_dict(state['observations'])
     if self._normalize_rewards and 'rewards' in state:
@@ -190,7 +149,7 @@ class GymExplorer(explorer.ExplorerBase):
     # What was observed already is scaled by what was known before.
     self._was_reset = False
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     state = {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
@@ -205,7 +164,7 @@ class GymExplorer(explorer.ExplorerBase):
       }
     return state
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the state; episodes go on where environments can do that.
 
     Raises:
@@ -233,25 +192,35 @@ class GymExplorer(explorer.ExplorerBase):
       if observation is not None:
         self._restart(row, observation)
 
-  def _define_workers(self, env, seed, record, kwargs):
+  def _count_processes(self):
+    """Number of processes, None for one per core."""
+    settings = self._settings
+    if settings.processes != 'auto':
+      return settings.processes
+    isolated = env_config.needs_process(settings.env, settings.record)
+    return 0 if settings.num_workers == 1 and not isolated else None
+
+  def _define_workers(self):
+    settings, session = self._settings, self.session
+    references.check_env_id(settings.env.get('name'), session.trust)
     # As the runner seeds the ranks of MPI, each has episodes of its own.
-    first_seed = (seed or 0) + 1000000 * self.session.comm.Get_rank()
-    csv_folder = self.session.folder('monitor')
-    video_folder = self.session.folder('videos') if record else None
+    first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
+    csv_folder = session.folder('monitor')
+    video_folder = session.folder('videos') if settings.record else None
     if csv_folder:
       csv_folder = os.path.join(csv_folder, self.mode)
       os.makedirs(csv_folder, exist_ok=True)
     return [
       functools.partial(
         worker.Worker,
-        env,
-        None if seed is None else first_seed + rank,
+        settings.env,
+        None if settings.seed is None else first_seed + rank,
         csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
         video_folder and os.path.join(video_folder, str(rank)),
-        kwargs,
-        self.session.trust,
+        settings.extra_env_kwargs,
+        session.trust,
       )
-      for rank in range(self._num_workers)
+      for rank in range(settings.num_workers)
     ]
 
   def _check_agents(self):
@@ -276,14 +245,14 @@ class GymExplorer(explorer.ExplorerBase):
     self._observe(chunk, time)
     actions = {}
     for name, agent in self.agents.items():
-      if self.timesteps < self._warm_start:
+      if self.timesteps < self._settings.warm_start:
         result = agent.random_action_generator(self._num_workers)
       else:
         result = agent.action_generator(
           self._observations,
           self._hidden[name],
           self._masks,
-          self._deterministic,
+          self._settings.deterministic,
         )
       actions[name] = np.asarray(result['actions'])
       chunk.put(time, f'/agents/{name}/actions', actions[name])
@@ -301,7 +270,7 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _end_with_half_step(self, chunk, time):
     """Note what the next update will begin with."""
-    if self._final_action:
+    if self._settings.final_action:
       hidden = dict(self._hidden)
       self._act(chunk, time)
       # The next update acts on the same observation.

@@ -18,8 +18,6 @@ from agents.run import plain_data
 from agents.run import references
 
 _DEFAULT_FOLDER = '~/logdir/sessions'
-# Keys of trees whose values name functions or classes.
-_NAMING = ('name', 'constructor', 'reference', 'partial')
 
 
 class _Parser(argparse.ArgumentParser):
@@ -158,7 +156,7 @@ def _find_names(node):
   for key, value in node.items():
     if key == 'demo_file' and value:
       yield value
-    elif key in _NAMING and isinstance(value, str):
+    elif key in ('name', 'constructor') and isinstance(value, str):
       module = value.partition(':') if ':' in value else value.rpartition('.')
       yield from module[:1] if module[1] else ()
     elif key == 'from_module' and value:

@@ -11,7 +11,7 @@ from typing import Any
 from agents.pipeline.params import common
 from agents.run import errors
 
-cpanel = collections.OrderedDict(
+cpanel: dict[str, Any] = collections.OrderedDict(
   number_epochs=40,
   epoch_size=1000,
   test_activate=True,

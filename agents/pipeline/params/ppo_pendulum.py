@@ -13,7 +13,7 @@ from agents.pipeline.params import common
 from agents.run import errors
 
 # None stands for the value of `agents.configs`.
-cpanel = collections.OrderedDict(
+cpanel: dict[str, Any] = collections.OrderedDict(
   number_epochs=100,
   epoch_size=5,
   test_activate=True,

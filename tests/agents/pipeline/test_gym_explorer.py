@@ -320,6 +320,13 @@ def test_mistakes(session):
   """What does not fit together is told."""
   with pytest.raises(errors.UsageError, match='neither n_steps nor n_episodes'):
     make(session, n_steps=None)
+  for settings, message in (
+    ({'n_stps': 3}, 'train explorer is unknown.*n_steps'),
+    ({'num_workers': 0}, "'num_workers' of the train explorer is 0"),
+    ({'env': None}, "'env' of the train explorer is None"),
+  ):
+    with pytest.raises(errors.UsageError, match=message):
+      make(session, **settings)
   for env, message in (
     ({}, 'neither a name nor'),
     ({'name': 'Pendulm-v1'}, 'Pendulum-v1'),
