@@ -29,7 +29,7 @@ EXTRAS = {
   'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9'],
   # Has only a source distribution, which imports pkg_resources: it needs
   # `pip install --no-build-isolation` beside this setuptools, so that no other
-  # extra contains it. Its pages: python -m agents.pipeline.visdom_assets.
+  # extra contains it.
   'visdom': ['visdom==0.2.4', 'setuptools>=70.1,<81'],
 }
 EXTRAS['test'] = (

@@ -4,8 +4,8 @@ import contextlib
 import glob
 import json
 import os
-import random
 import re
+import secrets
 import shutil
 import time
 
@@ -19,17 +19,6 @@ COMPLETE = 'COMPLETE'
 _STARTING = '.starting'
 _PARTS = ('checkpoints', 'modules', '__init__.py', 'params.yaml', 'cpanel.json')
 _PARTS += ('saam.py',)
-_ADJECTIVES = (
-  'able bold brisk calm clear deep eager fair fine fond glad grand keen kind '
-  'lucid merry mild neat noble plain proud quick quiet sharp sleek sober '
-  'solid spry stable sunny swift tidy vivid warm wise witty'
-).split()
-_SURNAMES = (
-  'adams barto bellman blackwell borel cantor cauchy cramer curry erdos euler '
-  'fermat fisher gauss germain goodman hamilton hilbert hopper howard kalman '
-  'kantor kolmogorov lovelace markov minsky newell noether pearl poisson '
-  'ramsey robbins samuel shannon sutton turing ulam wald watkins wiener'
-).split()
 
 _SAAM = '''"""Parameters, paths and logs of this session."""
 
@@ -49,12 +38,10 @@ class SessionFinished(Exception):
   """The training to continue has done all its epochs."""
 
 
-def make_name():
-  """Name that sorts by time and can be told apart by people."""
-  # Generators of our own: names must not depend on the seed of a run.
-  draw = random.SystemRandom()
-  stamp = time.strftime('%Y%m%d%H%M%S')
-  return f'session_{stamp}_{draw.choice(_ADJECTIVES)}_{draw.choice(_SURNAMES)}'
+def make_name() -> str:
+  """Return a name that sorts by time; its end tells apart what is as old."""
+  # No generator with a seed: names must not depend on that of a run.
+  return f'session_{time.strftime("%Y%m%d%H%M%S")}_{secrets.token_hex(2)}'
 
 
 def create(base, name=''):

@@ -343,9 +343,7 @@ class Session:
       if self.args.tensorboard:
         from agents.pipeline import tensorboard
 
-        stop, address = tensorboard.start(folder)
-        self.logger.info(f'TensorBoard at {address}.')
-        self._extras.append(stop)
+        self.logger.info(f'TensorBoard at {tensorboard.start(folder)}.')
     self._extras.append(writer.close)
     return writer
 
@@ -357,17 +355,14 @@ class Session:
 
   def _check_extras(self):
     """Refuse early what needs packages that are not installed."""
-    from importlib import util
-
     if self.args.visdom:
-      from agents.pipeline import visdom_assets
+      from agents.pipeline import visdom_mirror
 
-      visdom_assets.folder()
-    if self.args.tensorboard and not util.find_spec('tensorboard'):
-      raise errors.UsageError(
-        'Flag --tensorboard needs a package that is not installed: pip install '
-        "'reference-agents[viz]', or leave the flag away."
-      )
+      visdom_mirror.find_pages()
+    if self.args.tensorboard:
+      from agents.pipeline import tensorboard
+
+      tensorboard.check_installed()
 
   def _get_checkpoints(self, path):
     if self._checkpoints is None:

@@ -1,64 +1,43 @@
 """A TensorBoard server beside a run."""
 
-import socket
-import subprocess
-import sys
+import logging
+from importlib import util
 
-_PORT = 6006
-# The end of its standard input tells the server that the run has ended, even
-# if that was killed.
-_SERVER = """
-import os, runpy, threading
-
-def wait():
-  while os.read(0, 1024):
-    pass
-  os._exit(0)
-
-threading.Thread(target=wait, daemon=True).start()
-runpy.run_module('tensorboard.main', run_name='__main__', alter_sys=True)
-"""
+from agents.run import errors
 
 
-def start(folder):
-  """Start a server in a process of its own, which ends with this one.
+def check_installed() -> None:
+  """Raise a `UsageError` if TensorBoard is missing."""
+  if util.find_spec('tensorboard') is None:
+    raise errors.UsageError(
+      'Flag --tensorboard needs a package that is not installed: pip install '
+      "'reference-agents[viz]', or leave the flag away."
+    )
+
+
+def start(folder: str) -> str:
+  """Start a server in a thread, which ends with this process.
+
+  It takes the usual port, or one of the next if that is taken.
 
   Args:
     folder: Folder of event files.
 
   Returns:
-    Tuple of a function that ends the server, and its address.
+    Address of the server.
+
+  Raises:
+    UsageError: If it does not start.
   """
-  port = _find_port()
-  # Quiet: the server warns on every start that it runs without TensorFlow.
-  process = subprocess.Popen(
-    [sys.executable, '-c', _SERVER, '--logdir', folder, '--port', str(port)],
-    stdin=subprocess.PIPE,
-    stdout=subprocess.DEVNULL,
-    stderr=subprocess.DEVNULL,
-    start_new_session=True,
-  )
+  from tensorboard import program
 
-  def stop():
-    process.stdin.close()
-    process.terminate()
-    try:
-      process.wait(10)
-    except subprocess.TimeoutExpired:
-      process.kill()
-      process.wait()
-
-  return stop, f'http://localhost:{port}'
-
-
-def _find_port():
-  """The usual port, or any other one if that is taken."""
-  for port in (_PORT, 0):
-    with socket.socket() as probe:
-      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-      try:
-        probe.bind(('localhost', port))
-      except OSError:
-        continue
-      return probe.getsockname()[1]
-  raise RuntimeError('no free port for TensorBoard')
+  # It writes a line for every request, and warns that it lacks TensorFlow.
+  logging.getLogger('werkzeug').setLevel(logging.ERROR)
+  server = program.TensorBoard()
+  server.configure(argv=['tensorboard', '--logdir', folder])
+  try:
+    return server.launch().rstrip('/')
+  except program.TensorBoardServerException as error:
+    raise errors.UsageError(
+      f'TensorBoard does not start: {error.msg}; leave --tensorboard away.'
+    ) from None

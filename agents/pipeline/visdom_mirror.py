@@ -10,19 +10,38 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from importlib import util
+from typing import Any
 
 import numpy as np
 
 from agents.pipeline import logs
-from agents.pipeline import visdom_assets
 from agents.run import errors
 
 # Addresses are numeric: the server that is started listens for this machine
 # only, and proxies of the environment do not concern it.
 _HOST = 'http://127.0.0.1'
 _SERVER = 'agents.pipeline.visdom_server'
+# The largest of the files that the program of visdom downloads.
+_PAGE = 'js/plotly-plotly.min.js'
 _START_SECONDS = 60.0
 _SEND_SECONDS = 1.0
+
+
+def find_pages() -> str:
+  """Return the folder of the pages of visdom.
+
+  Raises:
+    UsageError: If visdom is not installed.
+  """
+  spec = util.find_spec('visdom')
+  if spec is None or spec.origin is None:
+    raise errors.UsageError(
+      "Package visdom is not installed: pip install 'setuptools>=70.1,<81', "
+      'then pip install --no-build-isolation visdom==0.2.4, or leave --visdom '
+      'away.'
+    )
+  return os.path.join(os.path.dirname(spec.origin), 'static')
 
 
 class VisdomMirror:
@@ -46,8 +65,14 @@ class VisdomMirror:
       answers on the port, or the server does not start.
   """
 
-  def __init__(self, port, session_name, log_path=None, logger=None):
-    visdom_assets.folder()
+  def __init__(
+    self,
+    port: int,
+    session_name: str,
+    log_path: str | None = None,
+    logger: Any = None,
+  ) -> None:
+    find_pages()
     if not 0 < port < 65536:
       raise errors.UsageError(
         f'Port {port} does not exist; choose one from 1 to 65535 with '
@@ -55,8 +80,8 @@ class VisdomMirror:
       )
     self._port = port
     self._logger = logger or logs.Logger()
-    self._server = None
-    self._points = {}
+    self._server: subprocess.Popen | None = None
+    self._points: dict[str, list] = {}
     self._lock = threading.Lock()
     self._closed = threading.Event()
     if not self._find_server():
@@ -71,24 +96,24 @@ class VisdomMirror:
     self._logger.info(f'Live curves at {self.address}/env/{session_name}.')
 
   @property
-  def address(self):
-    """Where a browser on this machine finds the page."""
+  def address(self) -> str:
+    """Address of the page for a browser on this machine."""
     return f'http://localhost:{self._port}'
 
-  def add_scalar(self, tag, value, step):
+  def add_scalar(self, tag: str, value: float, step: float) -> None:
     """Draw a point soon; what is not finite is left out."""
     if math.isfinite(value):
       with self._lock:
         self._points.setdefault(tag, []).append((step, value))
 
-  def flush(self):
+  def flush(self) -> None:
     """Send what was added so far."""
     with self._lock:
       points, self._points = self._points, {}
     for tag, pairs in points.items():
       self._send(tag, *np.array(pairs, float).T)
 
-  def close(self):
+  def close(self) -> None:
     """Send the rest, and end the server if it was started here."""
     if not self._closed.is_set():
       self._closed.set()
@@ -162,18 +187,17 @@ class VisdomMirror:
     )
 
   def _start_server(self, log_path):
-    if visdom_assets.find_missing():
+    if not os.path.exists(os.path.join(find_pages(), _PAGE)):
       raise errors.UsageError(
-        'The pages of visdom are not complete. Run python -m '
-        'agents.pipeline.visdom_assets once, which fetches what they need, or '
-        'leave --visdom away.'
+        'The pages of visdom are not complete. Run the program visdom once, '
+        'which downloads what they need, or leave --visdom away.'
       )
     with open(log_path, 'ab+') if log_path else _nameless() as output:
       self._server = subprocess.Popen(
         [
           sys.executable,
           '-m',
-          'agents.pipeline.visdom_server',
+          _SERVER,
           str(self._port),
         ],
         stdin=subprocess.PIPE,

@@ -11,7 +11,7 @@ import tempfile
 import threading
 
 
-def serve(port):
+def serve(port: int) -> None:
   """Serve until the standard input ends.
 
   Args:

@@ -15,10 +15,10 @@ import time
 
 import pytest
 
-from agents.pipeline import visdom_assets
 from agents.pipeline import visdom_mirror
 from agents.run import errors
 from tests import processes
+from tests import visdom_assets
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def installed():
   """Only where visdom can be tried at all."""
   pytest.importorskip('visdom')
   if visdom_assets.find_missing():
-    pytest.skip('pages of visdom: python -m agents.pipeline.visdom_assets')
+    pytest.skip('pages of visdom: python -m tests.visdom_assets')
 
 
 @pytest.fixture
@@ -212,8 +212,8 @@ def test_not_installed(package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, 'visdom', None)
     words = 'pip install.*visdom.*, or leave --visdom away'
   else:
-    monkeypatch.setattr(visdom_assets, 'folder', lambda: str(tmp_path))
-    words = 'python -m agents.pipeline.visdom_assets'
+    monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(tmp_path))
+    words = 'Run the program visdom once'
   with pytest.raises(errors.UsageError, match=words):
     visdom_mirror.VisdomMirror(8097, 'a')
 
@@ -222,7 +222,7 @@ def test_fetching_pages(tmp_path, monkeypatch, capsys):
   """Every file goes to its place, from what npm has packed."""
   static, programs = tmp_path / 'static', tmp_path / 'bin'
   programs.mkdir()
-  monkeypatch.setattr(visdom_assets, 'folder', lambda: str(static))
+  monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(static))
   monkeypatch.setenv('PATH', f'{programs}{os.pathsep}{os.environ["PATH"]}')
   npm = programs / 'npm'
   npm.write_text('#!/bin/sh\necho no network\nexit 1\n')
@@ -250,7 +250,7 @@ def test_fetching_pages(tmp_path, monkeypatch, capsys):
 
 
 def test_no_npm(tmp_path, monkeypatch, capsys):
-  monkeypatch.setattr(visdom_assets, 'folder', lambda: str(tmp_path))
+  monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(tmp_path))
   monkeypatch.setenv('PATH', str(tmp_path))
   assert visdom_assets.run([]) == 2
   assert 'install Node.js' in capsys.readouterr().err

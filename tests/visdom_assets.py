@@ -1,8 +1,9 @@
 """What the pages of visdom need, fetched once from the npm registry.
 
-Run this after installing visdom:
+For machines that reach a registry but not the hosts that visdom downloads
+from:
 
-  python -m agents.pipeline.visdom_assets
+  python -m tests.visdom_assets
 
 The distribution of visdom lacks the libraries that its pages load. Its own
 program downloads them from several hosts on its first start; this fetches the
@@ -18,6 +19,7 @@ import sys
 import tarfile
 import tempfile
 
+from agents.pipeline import visdom_mirror
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
@@ -66,27 +68,9 @@ ASSETS = (
 _SECONDS = 300
 
 
-def folder():
-  """Folder `static` of the visdom that is installed.
-
-  Raises:
-    UsageError: If it is not.
-  """
-  from importlib import util
-
-  spec = util.find_spec('visdom')
-  if spec is None:
-    raise errors.UsageError(
-      "Package visdom is not installed: pip install 'setuptools>=70.1,<81', "
-      'then pip install --no-build-isolation visdom==0.2.4, or leave --visdom '
-      'away.'
-    )
-  return os.path.join(os.path.dirname(spec.origin), 'static')
-
-
 def find_missing():
   """Files of `ASSETS` that are not there, as paths below `folder`."""
-  root = folder()
+  root = visdom_mirror.find_pages()
   return [x for *_, x in ASSETS if not os.path.exists(os.path.join(root, x))]
 
 
@@ -103,7 +87,7 @@ def fetch():
       'npm; install Node.js, or run the program visdom once, which downloads '
       'them itself.'
     )
-  root = folder()
+  root = visdom_mirror.find_pages()
   specs = list(dict.fromkeys(spec for spec, *_ in ASSETS))
   with tempfile.TemporaryDirectory() as temporary:
     _pack(npm, specs, temporary)
@@ -124,7 +108,7 @@ def fetch():
 def run(argv=None):
   """Entry point; returns the exit code."""
   parser = argparse.ArgumentParser(
-    prog='python -m agents.pipeline.visdom_assets',
+    prog='python -m tests.visdom_assets',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
@@ -135,7 +119,7 @@ def run(argv=None):
 def _main():
   if find_missing():
     fetch()
-  print(f'The pages of visdom are complete in {folder()}.')
+  print(f'The pages of visdom are complete in {visdom_mirror.find_pages()}.')
 
 
 def _pack(npm, specs, target):
