@@ -1,9 +1,10 @@
 """Configurations of training runs; every function returns a plain dict."""
 
 import functools
+from typing import Any
 
 
-def default():
+def default() -> dict[str, Any]:
   """What all configurations have in common; it names no environment."""
   from agents import networks
   from agents.ppo.algorithm import PPOAlgorithm
@@ -42,13 +43,13 @@ def default():
   )
 
 
-def pybullet_pendulum():
+def pybullet_pendulum() -> dict[str, Any]:
   return dict(
     default(), env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
   )
 
 
-def pybullet_doublependulum():
+def pybullet_doublependulum() -> dict[str, Any]:
   return dict(
     default(),
     env='InvertedDoublePendulumBulletEnv-v0',
@@ -57,7 +58,7 @@ def pybullet_doublependulum():
   )
 
 
-def pybullet_pendulumswingup():
+def pybullet_pendulumswingup() -> dict[str, Any]:
   return dict(
     default(),
     env='InvertedPendulumSwingupBulletEnv-v0',
@@ -66,25 +67,25 @@ def pybullet_pendulumswingup():
   )
 
 
-def pybullet_cheetah():
+def pybullet_cheetah() -> dict[str, Any]:
   return dict(
     default(), env='HalfCheetahBulletEnv-v0', max_length=1000, steps=1e8
   )
 
 
-def pybullet_ant():
+def pybullet_ant() -> dict[str, Any]:
   return dict(default(), env='AntBulletEnv-v0', max_length=1000, steps=5e7)
 
 
-def pybullet_kuka_grasping():
+def pybullet_kuka_grasping() -> dict[str, Any]:
   return dict(default(), env='KukaBulletEnv-v0', max_length=1000, steps=1e7)
 
 
-def pybullet_racecar():
+def pybullet_racecar() -> dict[str, Any]:
   return dict(default(), env='RacecarBulletEnv-v0', max_length=10, steps=1e7)
 
 
-def pybullet_humanoid():
+def pybullet_humanoid() -> dict[str, Any]:
   from agents import environments
 
   return dict(
@@ -97,11 +98,11 @@ def pybullet_humanoid():
   )
 
 
-def pybullet_minitaur():
+def pybullet_minitaur() -> dict[str, Any]:
   return _minitaur(duck=False)
 
 
-def pybullet_duck_minitaur():
+def pybullet_duck_minitaur() -> dict[str, Any]:
   return _minitaur(duck=True)
 
 

@@ -3,6 +3,7 @@
 import csv
 import os
 import time
+from typing import Any
 
 from agents.run import files
 from agents.run import metrics
@@ -32,8 +33,15 @@ class Display(phases.Observer):
     stream: Text stream for the progress, standard error by default.
   """
 
-  def __init__(self, config, first_step=0, max_step=None, stream=None):
-    self._values = {'score': None, 'kl': None, 'penalty': None}
+  def __init__(
+    self,
+    config: Any,
+    first_step: int = 0,
+    max_step: int | None = None,
+    stream: Any = None,
+  ) -> None:
+    names = ('score', 'kl', 'penalty')
+    self._values: dict[str, str | None] = dict.fromkeys(names)
     self._epoch = 0
     self._metrics = self._scores = None
     if config.logdir:
@@ -45,16 +53,25 @@ class Display(phases.Observer):
       self._status, max_step, stream, unit='steps'
     )
 
-  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+  def start_phase(
+    self,
+    phase: Any,
+    epoch: int,
+    steps_in: int,
+    phase_step: int,
+    global_step: int,
+  ) -> None:
     self._epoch = epoch
     self._progress.start_phase(
       f'Update {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
     )
 
-  def step(self, phase, amount, global_step):
+  def step(self, phase: Any, amount: int, global_step: int) -> None:
     self._progress.update(amount, global_step)
 
-  def score(self, phase, epoch, global_step, score):
+  def score(
+    self, phase: Any, epoch: int, global_step: int, score: float
+  ) -> None:
     self._values['score'] = f'{phase.name} {score:.1f}'
     self._progress.write(
       f'Score {score:.2f}. Update {epoch + 1} {phase.name}, step {global_step}.'
@@ -69,7 +86,9 @@ class Display(phases.Observer):
         None if phase.name == 'train' else self._values['penalty'],
       )
 
-  def summary(self, phase, step, global_step, summary):
+  def summary(
+    self, phase: Any, step: int, global_step: int, summary: Any
+  ) -> None:
     if b'kl_change' in summary:
       scalars = metrics.read_scalars(summary)
       for name, key in (('kl_change', 'kl'), ('penalty', 'penalty')):
@@ -83,10 +102,10 @@ class Display(phases.Observer):
     if self._metrics:
       self._metrics.write_summary(phase.name, step, global_step, summary)
 
-  def checkpoint(self, path):
+  def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
 
-  def close(self):
+  def close(self) -> None:
     self._progress.close()
 
   def _status(self):
@@ -114,9 +133,8 @@ def describe_update(scalars: dict) -> str:
     )
     if key in values
   ]
-  new = values.get('penalty')
-  old = values.get('current_penalty', new)
-  if old != new:
+  new, old = values.get('penalty'), values.get('current_penalty')
+  if old is not None and new is not None and old != new:
     word = 'increase' if new > old else 'decrease'
     parts.append(f'{word} penalty to {new:.3g}')
   episodes = values.get('kl_cutoff_episodes', 0)
@@ -134,7 +152,7 @@ class ScoreTable:
       was lost with the process and happens again.
   """
 
-  def __init__(self, filename, first_step=0):
+  def __init__(self, filename: str, first_step: int = 0) -> None:
     self._filename = filename
     lines = []
     if os.path.exists(filename):
@@ -147,7 +165,14 @@ class ScoreTable:
     with files.atomic_write(filename) as file_:
       csv.writer(file_).writerows([_COLUMNS, *lines])
 
-  def append(self, phase, global_step, score, kl_change, penalty):
+  def append(
+    self,
+    phase: Any,
+    global_step: int,
+    score: float,
+    kl_change: str | None,
+    penalty: str | None,
+  ) -> None:
     """Add a line; values that are None stay empty."""
     line = [phase, global_step, score, kl_change, penalty]
     line.append(f'{time.time():.3f}')

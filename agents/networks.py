@@ -3,6 +3,7 @@
 import collections
 import functools
 import math
+from typing import Any
 
 from agents.run import references
 from agents.tools import layers
@@ -17,8 +18,12 @@ NetworkOutput = collections.namedtuple(
 
 @references.nameable
 def feed_forward_gaussian(
-  config, action_size, observations, unused_length, state=None
-):
+  config: Any,
+  action_size: int,
+  observations: tf.Tensor,
+  unused_length: tf.Tensor,
+  state: tf.Tensor | None = None,
+) -> NetworkOutput:
   """Independent networks for the policy and for the value.
 
   The policy is a normal distribution whose mean is squashed by tanh and whose
@@ -46,7 +51,13 @@ def feed_forward_gaussian(
 
 
 @references.nameable
-def recurrent_gaussian(config, action_size, observations, length, state=None):
+def recurrent_gaussian(
+  config: Any,
+  action_size: int,
+  observations: tf.Tensor,
+  length: tf.Tensor,
+  state: tf.Tensor | None = None,
+) -> NetworkOutput:
   """Policy whose last hidden layer is a gated recurrent unit over time.
 
   Args:

@@ -13,6 +13,10 @@ import contextlib
 import logging
 import os
 import sys
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
 
 from agents import runs
 from agents.run import entry
@@ -55,13 +59,13 @@ _FLAGS = {
 
 
 def train(
-  config,
-  env_processes,
-  comm=None,
-  observers=None,
-  batch_env=None,
-  threads=None,
-):
+  config: Any,
+  env_processes: bool,
+  comm: Any = None,
+  observers: Callable[[int, int], list] | None = None,
+  batch_env: Any = None,
+  threads: int | None = None,
+) -> Iterator[float]:
   """Train, and evaluate after each update.
 
   Args:
@@ -127,7 +131,7 @@ def train(
     batch_env.close()
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Train as the command line says.
 
   Args:
@@ -164,7 +168,7 @@ def main(argv=None):
     stopping.check()
 
 
-def parse_params(text):
+def parse_params(text: str) -> dict[str, Any]:
   """Dict from the text of `--params`.
 
   Raises:
@@ -184,7 +188,7 @@ def parse_params(text):
   return params
 
 
-def run(argv=None):
+def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
   mpi.abort_on_errors()
   return entry.run(lambda: main(argv))

@@ -13,6 +13,8 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from agents import runs
 from agents.envs import adapters
@@ -121,7 +123,7 @@ def play(
       batch_env.close()
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Play as the command line says.
 
   Args:
@@ -177,7 +179,7 @@ def main(argv=None):
     stopping.check()
 
 
-def run(argv=None):
+def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
   return entry.run(lambda: main(argv))
 
@@ -222,7 +224,7 @@ def _define_loop(graph, eval_steps):
   return loop
 
 
-def find_variables(graph) -> list:
+def find_variables(graph: Any) -> list:
   """Find the variables to restore for playing.
 
   The others may have other names or shapes, such as the slots of an optimiser.

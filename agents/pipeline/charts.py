@@ -1,6 +1,9 @@
 """Figures of `agents.pipeline.plot`."""
 
 import os
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +17,7 @@ _OWN, _INNER = '#2b6ca3', '#b9d3e8'
 _MOST_RUNS = 12
 
 
-def make_labels(groups):
+def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
   """Short names of groups of sessions.
 
   Args:
@@ -33,7 +36,9 @@ def make_labels(groups):
   return labels
 
 
-def draw_curves(name, series, keyx):
+def draw_curves(
+  name: str, series: Sequence[Mapping[str, Any]], keyx: str
+) -> Any:
   """Draw one variable.
 
   Args:
@@ -67,7 +72,7 @@ def draw_curves(name, series, keyx):
   return figure
 
 
-def draw_profile(label, totals):
+def draw_profile(label: str, totals: Mapping[str, Mapping[str, float]]) -> Any:
   """Draw where the time went, a bar per scope.
 
   Args:
@@ -102,7 +107,9 @@ def draw_profile(label, totals):
   return figure
 
 
-def list_scopes(totals):
+def list_scopes(
+  totals: Mapping[str, Mapping[str, float]],
+) -> list[dict[str, Any]]:
   """Tree of scopes in the order in which it is drawn.
 
   Args:
@@ -137,12 +144,12 @@ def list_scopes(totals):
       )
       visit(path, depth + 1)
 
-  rows = []
+  rows: list[dict[str, Any]] = []
   visit(None, 0)
   return rows
 
 
-def draw_resources(label, tables):
+def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
   """Draw the load of the machine over time, a line per run.
 
   Args:
@@ -183,7 +190,7 @@ def draw_resources(label, tables):
   return figure
 
 
-def choose_unit(seconds):
+def choose_unit(seconds: float) -> tuple[int, str]:
   """Factor and name of the unit for times up to some seconds."""
   if seconds < 600:
     return 1, 'Time [s]'
@@ -192,20 +199,20 @@ def choose_unit(seconds):
   return 3600, 'Time [h]'
 
 
-def format_seconds(seconds):
-  """Time with three digits, for people."""
+def format_seconds(seconds: float) -> str:
+  """Return a time with three digits, for people."""
   for limit, factor, unit in (
     (1e-3, 1e6, 'us'),
     (1, 1e3, 'ms'),
     (600, 1, 's'),
     (4 * 3600, 1 / 60, 'min'),
-    (np.inf, 1 / 3600, 'h'),
   ):
     if seconds < limit:
       return f'{seconds * factor:.3g} {unit}'
+  return f'{seconds / 3600:.3g} h'
 
 
-def close(figure):
+def close(figure: Any) -> None:
   """Free the memory of a figure."""
   from matplotlib import pyplot as plt
 

@@ -1,5 +1,7 @@
 """Builds the chunks of explorers step by step."""
 
+from typing import Any
+
 import numpy as np
 
 from agents.run import errors
@@ -19,13 +21,13 @@ class Chunk:
     steps: Number of steps if it is known; otherwise the arrays grow.
   """
 
-  def __init__(self, workers, steps=None):
+  def __init__(self, workers: int, steps: int | None = None) -> None:
     self._workers = workers
     self._capacity = steps + 1 if steps else _FIRST_CAPACITY
-    self._arrays = {}
-    self._valid = {}
+    self._arrays: dict[str, np.ndarray] = {}
+    self._valid: dict[str, np.ndarray] = {}
 
-  def put(self, time, key, values):
+  def put(self, time: int, key: str, values: np.ndarray) -> None:
     """Set the values [workers, ...] of a time index."""
     if time >= self._capacity:
       self._grow(time)
@@ -33,7 +35,7 @@ class Chunk:
       self._allocate(key, values.shape[1:], values.dtype)
     self._arrays[key][:, time] = values
 
-  def put_row(self, time, key, worker, value):
+  def put_row(self, time: int, key: str, worker: int, value: Any) -> None:
     """Set the value of a single worker.
 
     Raises:
@@ -56,8 +58,8 @@ class Chunk:
     if key in self._valid:
       self._valid[key][worker, time] = True
 
-  def finish(self, steps):
-    """Dict of the arrays, after some steps and the half-step."""
+  def finish(self, steps: int) -> dict[str, np.ndarray]:
+    """Return the arrays, after some steps and the half-step."""
     for key, valid in self._valid.items():
       if not valid[:, :steps].all():
         self._arrays[f'{key}/valid'] = valid

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from importlib import machinery
+from typing import Any
 
 from agents.pipeline import folders
 from agents.pipeline import logs
@@ -26,30 +27,30 @@ class Loader:
     params: Tree of parameters, dict.
   """
 
-  def __init__(self, path):
+  def __init__(self, path: Any) -> None:
     self.path = path
     with open(os.path.join(path, 'cpanel.json')) as file_:
       self.cpanel = json.load(file_)
     self.params = files.read_yaml(os.path.join(path, 'params.yaml'))
 
   @property
-  def checkpoints(self):
+  def checkpoints(self) -> dict[int, str]:
     """Dict from epoch to path of all complete checkpoints."""
     return dict(folders.list_checkpoints(self.path))
 
-  def getVarlogLoader(self):
+  def getVarlogLoader(self) -> dict[str, Any]:
     """Dict of name to arrays of the Monitor; see `logs.read`."""
     return logs.read(os.path.join(self.path, 'varlog.json'))
 
-  def getPrologLoader(self):
+  def getPrologLoader(self) -> dict[str, Any]:
     """The same of the Profiler."""
     return logs.read(os.path.join(self.path, 'prolog.json'))
 
-  def getMonlogLoader(self):
+  def getMonlogLoader(self) -> dict[str, Any]:
     """The same of CPU, memory and GPUs."""
     return logs.read(os.path.join(self.path, 'monlog.json'))
 
-  def activate_modules(self, *names):
+  def activate_modules(self, *names: str) -> None:
     """Import copied code of the session from now on.
 
     The code is that of whoever wrote the session, so that packages have to be

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections.abc import Sequence
 
 from agents.pipeline import folders
 from agents.pipeline.session import Session
@@ -9,7 +10,7 @@ from agents.run import entry
 from agents.run import mpi
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Run a session as the command line says.
 
   Args:
@@ -47,7 +48,7 @@ def _start(session, stack):
     raise
 
 
-def entrypoint(argv=None):
+def entrypoint(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code, which is 3 for finished sessions."""
   mpi.abort_on_errors()
   codes = []

@@ -1,6 +1,9 @@
 """Memories that keep the chunks of explorers as plain arrays."""
 
 import fnmatch
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +18,11 @@ class MemoryBase:
     mode: Mode of the explorer that fills it.
   """
 
-  def __init__(self, session, mode='train'):
+  def __init__(self, session: Any, mode: str = 'train') -> None:
     self.session = session
     self.mode = mode
 
-  def store(self, chunk):
+  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     """Append a chunk, which is a dict from key to array [workers, T + 1, ...].
 
     Raises:
@@ -27,33 +30,33 @@ class MemoryBase:
     """
     raise NotImplementedError
 
-  def get_buffer(self):
+  def get_buffer(self) -> dict[str, np.ndarray]:
     """Dict from key to read-only array [workers, capacity, ...]."""
     raise NotImplementedError
 
   @property
-  def length(self):
+  def length(self) -> int:
     """Number of entries per worker, the overrun included."""
     raise NotImplementedError
 
   @property
-  def full(self):
+  def full(self) -> bool:
     """Whether further chunks replace old ones."""
     raise NotImplementedError
 
-  def get_index_valid_elements(self):
+  def get_index_valid_elements(self) -> np.ndarray:
     """Indices of the entries that have a successor, oldest first."""
     raise NotImplementedError
 
-  def get_index_move_n_steps(self, index, n):
+  def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
     """Indices `n` steps later than others."""
     raise NotImplementedError
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     """Small description, in plain data, of what is stored."""
     return {}
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Check that the contents described would fit in here.
 
     The memory stays empty until `set_snapshot`, so that a run that has no
@@ -63,11 +66,11 @@ class MemoryBase:
       UsageError: If they would not.
     """
 
-  def get_snapshot(self):
+  def get_snapshot(self) -> dict[str, np.ndarray]:
     """Dict from key to array with the contents, oldest entry first."""
     raise NotImplementedError
 
-  def set_snapshot(self, snapshot):
+  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
     """Replace the contents by those that `get_snapshot` has returned."""
     raise NotImplementedError
 
@@ -93,14 +96,14 @@ class RingMemory(MemoryBase):
 
   def __init__(
     self,
-    session,
-    mode='train',
-    chunk_sample_len=1,
-    buffer_chunk_len=1000,
-    overrun=1,
-    include_keys=(),
-    exclude_keys=('/infos/*',),
-  ):
+    session: Any,
+    mode: str = 'train',
+    chunk_sample_len: int = 1,
+    buffer_chunk_len: int = 1000,
+    overrun: int = 1,
+    include_keys: Sequence[str] = (),
+    exclude_keys: Sequence[str] = ('/infos/*',),
+  ) -> None:
     super().__init__(session, mode)
     self._steps = chunk_sample_len
     self._chunks = buffer_chunk_len
@@ -113,66 +116,68 @@ class RingMemory(MemoryBase):
         f'A memory of {buffer_chunk_len} chunks of {chunk_sample_len} steps '
         f'has no room for the overrun of {overrun}; raise buffer_chunk_len.'
       )
-    self._arrays, self._views, self._kept = {}, {}, {}
+    self._arrays: dict[str, np.ndarray] = {}
+    self._views: dict[str, np.ndarray] = {}
+    self._kept: dict[str, bool] = {}
     self.clear()
 
-  def clear(self):
+  def clear(self) -> None:
     """Forget all entries."""
     self._length = 0
     self._end = self._overrun - 1
 
   @property
-  def length(self):
+  def length(self) -> int:
     return self._length
 
   @property
-  def capacity(self):
+  def capacity(self) -> int:
     """Largest number of entries per worker."""
     return self._capacity
 
   @property
-  def full(self):
+  def full(self) -> bool:
     return self._length == self._capacity
 
   @property
-  def start(self):
+  def start(self) -> int:
     """Index of the oldest entry."""
     return (self._end - self._length + 1) % self._capacity
 
   @property
-  def end(self):
+  def end(self) -> int:
     """Index of the newest entry."""
     return self._end
 
   @property
-  def num_workers(self):
+  def num_workers(self) -> int | None:
     """Number of workers, None before the first chunk."""
     return next((len(x) for x in self._arrays.values()), None)
 
   @property
-  def num_valid(self):
+  def num_valid(self) -> int:
     """Number of entries per worker that have a successor."""
     return max(0, self._length - self._overrun)
 
-  def get_index(self, order):
+  def get_index(self, order: Any) -> Any:
     """Indices of entries by their order, 0 being the oldest one."""
     return (self.start + order) % self._capacity
 
-  def get_index_valid_elements(self):
+  def get_index_valid_elements(self) -> np.ndarray:
     return self.get_index(np.arange(self.num_valid))
 
-  def get_index_move_n_steps(self, index, n):
+  def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
     return (index + n) % self._capacity
 
-  def get_buffer(self):
+  def get_buffer(self) -> dict[str, np.ndarray]:
     return dict(self._views)
 
-  def get_last_chunk(self):
+  def get_last_chunk(self) -> dict[str, np.ndarray]:
     """Dict from key to array [workers, T + overrun, ...], in order of time."""
     first = self._length - self._steps - self._overrun
     return self._read(first, self._length) if first >= 0 else {}
 
-  def store(self, chunk):
+  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
     self._check(chunk)
     self._make_room()
@@ -192,7 +197,7 @@ class RingMemory(MemoryBase):
       self._reported = True
       self._report()
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     return {
       'length': self._length,
       'capacity': self._capacity,
@@ -202,7 +207,7 @@ class RingMemory(MemoryBase):
       },
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     if state['length'] > self._capacity:
       raise errors.UsageError(
         f'The stored memory has {state["length"]} entries, this one has room '
@@ -211,10 +216,10 @@ class RingMemory(MemoryBase):
     self.clear()
     self._arrays, self._views = {}, {}
 
-  def get_snapshot(self):
+  def get_snapshot(self) -> dict[str, np.ndarray]:
     return {k: np.array(v) for k, v in self._read(0, self._length).items()}
 
-  def set_snapshot(self, snapshot):
+  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
     """Replace the contents; the oldest entry gets the index 0.
 
     Args:
@@ -323,12 +328,12 @@ class RollMemory(RingMemory):
 
   def __init__(
     self,
-    session,
-    mode='train',
-    chunk_sample_len=None,
-    buffer_chunk_len=1,
-    **kwargs,
-  ):
+    session: Any,
+    mode: str = 'train',
+    chunk_sample_len: int | None = None,
+    buffer_chunk_len: int = 1,
+    **kwargs: Any,
+  ) -> None:
     self._any_length = chunk_sample_len is None
     if self._any_length and buffer_chunk_len != 1:
       raise errors.UsageError(
@@ -338,17 +343,17 @@ class RollMemory(RingMemory):
     steps = chunk_sample_len or 1
     super().__init__(session, mode, steps, buffer_chunk_len, **kwargs)
 
-  def store(self, chunk):
+  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     if self._any_length and chunk:
       self._resize(np.shape(next(iter(chunk.values())))[1] - self._overrun)
     super().store(chunk)
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     if self._any_length:
       self._resize(max(1, state['length'] - self._overrun))
     super().load_state_dict(state)
 
-  def set_snapshot(self, snapshot):
+  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
     if self._any_length and snapshot:
       self._resize(np.shape(next(iter(snapshot.values())))[1] - self._overrun)
     super().set_snapshot(snapshot)

@@ -14,6 +14,8 @@ import argparse
 import fnmatch
 import os
 import sys
+from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,7 +30,7 @@ KEYS = (*logs.META, 'step')
 _GRID = 300
 
 
-def load_curves(session, keyx):
+def load_curves(session: str, keyx: str) -> dict[str, tuple]:
   """Curves of one session.
 
   Args:
@@ -55,19 +57,22 @@ def load_curves(session, keyx):
   curves = {}
   for name, columns in table.items():
     if keyx == 'step':
-      x, y = list(columns), list(columns.values())
+      x = np.array(list(columns), float)
+      y = np.array(list(columns.values()), float)
     elif keyx in columns:
-      x, y = columns[keyx], columns['sum'] / columns['num']
+      x = np.array(columns[keyx], float)
+      y = np.array(columns['sum'] / columns['num'], float)
     else:
       continue
-    x, y = np.array(x, float), np.array(y, float)
     valid = np.isfinite(x) & np.isfinite(y)
     if valid.any():
       curves[name] = _join_ties(x[valid], y[valid])
   return curves
 
 
-def merge(runs):
+def merge(
+  runs: Sequence[tuple[np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """Mean and deviation over runs, over the range that all of them cover.
 
   Runs with the same abscissas, such as epochs, are cut to the shortest;
@@ -91,7 +96,7 @@ def merge(runs):
   return grid, values.mean(0), std
 
 
-def smooth(values, window):
+def smooth(values: np.ndarray, window: int) -> np.ndarray:
   """Moving average over `window` neighbours; fewer at the ends."""
   if window <= 1:
     return values
@@ -103,7 +108,9 @@ def smooth(values, window):
   return (sums[last] - sums[first]) / (last - first)
 
 
-def choose_names(known, patterns):
+def choose_names(
+  known: Iterable[str], patterns: Sequence[str] | None
+) -> list[str]:
   """Names that match any of the patterns, sorted.
 
   Raises:
@@ -120,7 +127,7 @@ def choose_names(known, patterns):
   return sorted(chosen)
 
 
-def main(args):
+def main(args: argparse.Namespace) -> None:
   """Write the figures and print their paths."""
   groups = [x for x in [args.sessions, *args.group] if x]
   if not groups:
@@ -140,7 +147,7 @@ def main(args):
     print(f'Wrote {path}.')
 
 
-def parse_args(argv=None):
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m agents.pipeline.plot',
@@ -169,7 +176,7 @@ def parse_args(argv=None):
   return parser.parse_args(argv)
 
 
-def run(argv=None):
+def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from agents.pipeline import logs
 
@@ -18,7 +20,7 @@ class Profiler:
     level: How deep scopes are recorded: 0 for the root only, -1 for all.
   """
 
-  def __init__(self, path=None, level=-1):
+  def __init__(self, path: str | None = None, level: int = -1) -> None:
     self._path = path
     self._level = level
     self._skipped = contextlib.nullcontext()
@@ -28,14 +30,14 @@ class Profiler:
     self._top.children[''] = self._root
     self._current = self._top
 
-  def __call__(self, name):
+  def __call__(self, name: str) -> contextlib.AbstractContextManager:
     """Context manager of a scope within the current one."""
     scope = self._current.children.get(name)
     return scope if scope is not None else self._add(name)
 
-  def totals(self):
+  def totals(self) -> dict[str, tuple[int, float]]:
     """Dict from path to number of occurrences and seconds since `pack`."""
-    totals = {}
+    totals: dict[str, tuple[int, float]] = {}
     for scope in self._list():
       if scope.occurs:
         occurs, seconds = totals.get(scope.path, (0, 0.0))
@@ -43,7 +45,9 @@ class Profiler:
         totals[scope.path] = occurs, seconds
     return totals
 
-  def pack(self, meta=None):
+  def pack(
+    self, meta: Mapping[str, Any] | None = None
+  ) -> dict[str, dict[str, float]]:
     """Write a line with all scopes that have ended, and start again.
 
     Args:
@@ -66,7 +70,7 @@ class Profiler:
       scope.occurs, scope.seconds = 0, 0.0
     return data
 
-  def table(self):
+  def table(self) -> str:
     """Text with a line for each path since `pack`, for people."""
     totals = self.totals()
     whole = totals.get('/', (0, 0))[1]

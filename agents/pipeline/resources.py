@@ -3,6 +3,9 @@
 import os
 import subprocess
 import threading
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 from agents.pipeline import logs
 
@@ -37,14 +40,14 @@ class ResourceThread:
 
   def __init__(
     self,
-    path,
-    cpu=True,
-    gpu=True,
-    period=2.0,
-    window=10,
-    logger=None,
-    meta=None,
-  ):
+    path: str | None,
+    cpu: bool = True,
+    gpu: bool = True,
+    period: float = 2.0,
+    window: int = 10,
+    logger: Any = None,
+    meta: Callable[[], dict] | None = None,
+  ) -> None:
     self._path = path
     self._period = period
     self._window = window
@@ -52,20 +55,20 @@ class ResourceThread:
     self._meta = meta
     self._sources = []
     self._stopped = threading.Event()
-    self._thread = None
+    self._thread: threading.Thread | None = None
     if path and cpu:
       self._add_processors()
     if path and gpu:
       cards = visible_cards()
       self._sources += [lambda: sample_cards(cards)] if cards else []
 
-  def start(self):
+  def start(self) -> None:
     """Begin to sample, if there is anything to sample."""
     if self._sources and self._thread is None:
       self._thread = threading.Thread(target=self._loop, daemon=True)
       self._thread.start()
 
-  def stop(self):
+  def stop(self) -> None:
     """Write what was sampled so far and end the thread."""
     self._stopped.set()
     if self._thread:
@@ -109,7 +112,7 @@ class ResourceThread:
     monitor.pack()
 
 
-def visible_cards():
+def visible_cards() -> list[str]:
   """Indices or names in CUDA_VISIBLE_DEVICES, up to the first invalid one."""
   cards = []
   for name in os.environ.get('CUDA_VISIBLE_DEVICES', '').split(','):
@@ -120,7 +123,7 @@ def visible_cards():
   return cards
 
 
-def sample_cards(cards):
+def sample_cards(cards: Sequence[str]) -> dict[str, float]:
   """Load and memory of graphics cards, by nvidia-smi.
 
   Args:

@@ -4,6 +4,8 @@ import functools
 import os
 import signal
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from agents.pipeline import checkpoints
 from agents.pipeline import old_trees
@@ -29,7 +31,7 @@ class Runner:
       `i_frame`, of the best score and its epoch, and of the seconds so far.
   """
 
-  def __init__(self, params):
+  def __init__(self, params: dict[str, Any]) -> None:
     self.params = params
     settings = {
       'max_time': None,
@@ -43,7 +45,7 @@ class Runner:
       **params['runner'],
     }
     self._settings = settings
-    self.state = {
+    self.state: dict[str, Any] = {
       'i_epoch': 0,
       'i_cycle': 0,
       'i_frame': 0,
@@ -54,10 +56,10 @@ class Runner:
     self._began = time.time()
     self._epochs_here = 0
     self._saved = None
-    self._progress = None
-    self._statistics = {}
+    self._progress: progress_lib.Progress | None = None
+    self._statistics: dict[str, dict] = {}
 
-  def start(self, session):
+  def start(self, session: Any) -> None:
     """Build everything and restore what there is to restore.
 
     A fresh session gets checkpoint 0, with the initial weights.
@@ -94,7 +96,7 @@ class Runner:
     if not session.is_playing:
       self.save(forced=True)
 
-  def train(self):
+  def train(self) -> None:
     """Run until all epochs are done, or the user or a limit ends it.
 
     Ends with a checkpoint and a report in any case but an error.
@@ -118,7 +120,7 @@ class Runner:
       for explorer in self.explorer.values():
         explorer.close()
 
-  def train_cycle(self):
+  def train_cycle(self) -> None:
     """Explore, store and learn once."""
     profiler = self.session.profiler
     with profiler(''):
@@ -131,7 +133,7 @@ class Runner:
           agent.update()
     self.state['i_frame'] = self.explorer['train'].timesteps
 
-  def test(self):
+  def test(self) -> None:
     """Measure the agents with what the training explorer has normalised."""
     with self.session.profiler('test'):
       explorer = self.explorer['test']
@@ -139,7 +141,7 @@ class Runner:
       explorer.reset()
       explorer.update()
 
-  def enjoy(self):
+  def enjoy(self) -> None:
     """Show the agents, as many episodes as the user asked for."""
     explorer, count = self.explorer['eval'], self.session.args.play_episodes
     try:
@@ -156,7 +158,7 @@ class Runner:
     if videos and os.listdir(videos):
       self.session.logger.info(f'Videos are in {videos}.')
 
-  def custom(self):
+  def custom(self) -> None:
     """For classes derived from this one: what --custom does."""
     from agents.run import errors
 
@@ -165,7 +167,7 @@ class Runner:
       'or name a runner that has one.'
     )
 
-  def log(self):
+  def log(self) -> None:
     """Write the statistics of an epoch and tell about them."""
     statistics = self._pack().get(self._settings['score'])
     if statistics:
@@ -174,7 +176,7 @@ class Runner:
       if best is None or score >= best:
         self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
 
-  def save(self, forced=False):
+  def save(self, forced: bool = False) -> None:
     """Write a checkpoint.
 
     Args:
@@ -192,7 +194,7 @@ class Runner:
       snapshots,
     )
 
-  def load(self):
+  def load(self) -> None:
     """Restore the checkpoint of the session.
 
     Raises:
@@ -216,12 +218,12 @@ class Runner:
       self.session.monitor.load_state_dict(states['monitor'])
     toolbox.set_random_state(states['random'])
 
-  def state_dict(self):
+  def state_dict(self) -> dict[str, Any]:
     """Counters of the run, plain data."""
     seconds = self.state['seconds'] + time.time() - self._began
     return {**self.state, 'seconds': seconds}
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Undo `state_dict`."""
     self.state.update(state)
     self._began = time.time()

@@ -4,6 +4,11 @@ A sampler is a function of data and a dict of facts, `info`. `Compose` makes
 one of several.
 """
 
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from agents.run import errors
@@ -23,11 +28,13 @@ class Compose:
     info: Facts for the first function; copied for each call.
   """
 
-  def __init__(self, functions, **info):
+  def __init__(
+    self, functions: Sequence[Callable[[Any, dict], Any]], **info: Any
+  ) -> None:
     self._functions = tuple(functions)
     self._info = info
 
-  def __call__(self, data):
+  def __call__(self, data: Any) -> Any:
     """Result of the last function, None if there are too few data."""
     info = dict(self._info)
     for function in self._functions:
@@ -38,7 +45,7 @@ class Compose:
 
 
 @references.nameable
-def pick_memory(memories, info):
+def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
   """Choose the memory `info['mode']`, that of training by default.
 
   Args:
@@ -54,13 +61,17 @@ def pick_memory(memories, info):
 
 
 @references.nameable
-def get_last_chunk(memory, unused_info):
+def get_last_chunk(
+  memory: Any, unused_info: Mapping[str, Any]
+) -> dict[str, np.ndarray] | None:
   """The newest chunk of a memory, None if there is none yet."""
   return memory.get_last_chunk() or None
 
 
 @references.nameable
-def take_episodes(memory, info):
+def take_episodes(
+  memory: Any, info: dict[str, Any]
+) -> dict[str, np.ndarray] | None:
   """Take whole episodes out of a memory.
 
   Args:
@@ -75,7 +86,9 @@ def take_episodes(memory, info):
 
 
 @references.nameable
-def sample_replay(memory, info):
+def sample_replay(
+  memory: Any, info: dict[str, Any]
+) -> dict[str, np.ndarray] | None:
   """Draw transitions uniformly, with replacement.
 
   What follows a step that has ended an episode is its final observation, not
@@ -118,7 +131,9 @@ def sample_replay(memory, info):
 
 
 @references.nameable
-def compute_advantages(chunk, info):
+def compute_advantages(
+  chunk: Mapping[str, np.ndarray], info: dict[str, Any]
+) -> dict[str, np.ndarray]:
   """Returns and normalised advantages of a chunk.
 
   With value V, reward r, discount gamma and m = 0 where an episode begins:
@@ -156,7 +171,13 @@ def compute_advantages(chunk, info):
   return {**chunk, **padded}
 
 
-def discount(rewards, masks, values, gamma, tau):
+def discount(
+  rewards: np.ndarray,
+  masks: np.ndarray,
+  values: np.ndarray,
+  gamma: float,
+  tau: float | None,
+) -> np.ndarray:
   """Returns [workers, T, 1]; see `compute_advantages`."""
   if tau is None:
     tau, baseline = 1.0, np.zeros_like(values)

@@ -4,6 +4,10 @@ import contextlib
 import os
 import shlex
 import sys
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 from agents.pipeline import folders
 from agents.pipeline import old_trees
@@ -50,27 +54,27 @@ class Session:
     SessionFinished: If the training to continue is finished.
   """
 
-  def __init__(self, argv=None):
+  def __init__(self, argv: Sequence[str] | None = None) -> None:
     self.args = settings.parse_args(argv)
     words = sys.argv[1:] if argv is None else argv
     self._command = f'python -m scripts.main {shlex.join(words)}'
     self.comm = mpi.world()
-    self.state = {}
-    self.shared = {}
+    self.state: dict[str, Any] = {}
+    self.shared: dict[str, Any] = {}
     self.is_dry_run = self.args.dry_run
     self.is_loading = bool(self.args.load_checkpoint)
     self.is_playing = self.args.play
     self.is_resumed = self.args.resume
     self.is_custom = self.args.custom
     self.is_session_only = self.args.create_session_only
-    self.runner_state = {}
+    self.runner_state: dict[str, Any] = {}
     self._source = self._checkpoint = self._lock = None
     self._graph = self._tf_session = self._checkpoints = None
     self.trust = references.EVERYTHING
     if self.is_loading:
       self.trust = settings.find_trust(self.args)
     self._created = None
-    self._extras = []
+    self._extras: list[Callable[[], None]] = []
     self._check_extras()
     try:
       self._open()
@@ -79,7 +83,7 @@ class Session:
       self.finalize()
       raise
 
-  def folder(self, name):
+  def folder(self, name: str) -> str | None:
     """Path of a folder within the session, created; None without a session."""
     if not self.path:
       return None
@@ -88,7 +92,7 @@ class Session:
     return path
 
   @property
-  def graph(self):
+  def graph(self) -> Any:
     """Graph of the run, made when it is first asked for."""
     if self._graph is None:
       from agents.tools.tf1 import tf
@@ -96,7 +100,7 @@ class Session:
       self._graph = tf.Graph()
     return self._graph
 
-  def tf_session(self):
+  def tf_session(self) -> Any:
     """Session of TensorFlow with this graph, made when first asked for."""
     if self._tf_session is None:
       from agents.tools.tf1 import tf
@@ -113,7 +117,7 @@ class Session:
       self._tf_session = tf.Session(graph=self.graph, config=options)
     return self._tf_session
 
-  def make_runner(self):
+  def make_runner(self) -> Any:
     """Runner that the parameters name, not started yet.
 
     Raises:
@@ -124,7 +128,13 @@ class Session:
     name = self.params['runner']['name']
     return toolbox.get_class(name, self.trust, Runner)(self.params)
 
-  def save_states(self, states, index, runner_state, snapshots=None):
+  def save_states(
+    self,
+    states: Mapping[str, Any],
+    index: int,
+    runner_state: Mapping[str, Any],
+    snapshots: Mapping[str, Any] | None = None,
+  ) -> str | None:
     """Write a checkpoint; all ranks have to call it.
 
     Args:
@@ -147,7 +157,7 @@ class Session:
       snapshots,
     )
 
-  def load_states(self):
+  def load_states(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Restore variables from the checkpoint that the user gave.
 
     Returns:
@@ -158,12 +168,12 @@ class Session:
     self.state.update(states.pop('session'))
     return states, snapshots
 
-  def mark_as_done(self):
+  def mark_as_done(self) -> None:
     """Remember that all epochs are done."""
     if self.path:
       folders.mark_as_done(self.path)
 
-  def mark_as_started(self):
+  def mark_as_started(self) -> None:
     """Remember that everything could be built, so that the session stays.
 
     One that goes on from an older checkpoint puts the newer ones aside.
@@ -180,7 +190,7 @@ class Session:
           f'{folder}.'
         )
 
-  def discard(self):
+  def discard(self) -> None:
     """Leave nothing of a session that is new, but could not start."""
     if self._created:
       # First what writes to it.
@@ -191,7 +201,7 @@ class Session:
       self.trust = settings.find_trust(self.args)
     self._created = None
 
-  def finalize(self):
+  def finalize(self) -> None:
     """Close everything, also if a part of it fails.
 
     Checkpoints are not written. The first failure is raised at the end,

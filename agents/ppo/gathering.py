@@ -1,6 +1,8 @@
 """Checkpoints of several processes that hold the episodes of all of them."""
 
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ class Gathering:
     comm: MPI communicator.
   """
 
-  def __init__(self, memory, index, comm):
+  def __init__(self, memory: Any, index: Any, comm: Any) -> None:
     self._comm = comm
     data, length = memory.data(tf.range(index))
     self._own = [*data, length]
@@ -35,7 +37,7 @@ class Gathering:
       self._load = index.assign(tf.size(length)).op
 
   @contextlib.contextmanager
-  def gathered(self, sess):
+  def gathered(self, sess: Any) -> Iterator[None]:
     """Let the memory of the first process hold the episodes of all.
 
     Args:
@@ -52,7 +54,7 @@ class Gathering:
     finally:
       self._store(sess, own)
 
-  def keep_once(self, sess):
+  def keep_once(self, sess: Any) -> None:
     """Forget the episodes of all processes but the first one.
 
     To be called when all have restored the same checkpoint.

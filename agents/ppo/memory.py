@@ -1,5 +1,7 @@
 """Episodes of various lengths in variables of the graph."""
 
+from collections.abc import Sequence
+
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -16,7 +18,13 @@ class EpisodeMemory:
     scope: Scope of the variables.
   """
 
-  def __init__(self, template, capacity, max_length, scope):
+  def __init__(
+    self,
+    template: Sequence[tf.Tensor],
+    capacity: int,
+    max_length: int,
+    scope: str,
+  ) -> None:
     self._capacity = capacity
     self._max_length = max_length
     with scopes.uncached_scope(scope):
@@ -39,15 +47,17 @@ class EpisodeMemory:
       ]
 
   @property
-  def variables(self):
+  def variables(self) -> list:
     """List of the lengths and the buffers."""
     return [self._length, *self._buffers]
 
-  def length(self, rows=None):
+  def length(self, rows: tf.Tensor | None = None) -> tf.Tensor:
     """Lengths of the episodes in some rows int32 [rows], all by default."""
     return tf.gather(self._length, self._rows(rows))
 
-  def append(self, transitions, rows=None):
+  def append(
+    self, transitions: Sequence[tf.Tensor], rows: tf.Tensor | None = None
+  ) -> tf.Operation:
     """Add one step to the end of some episodes.
 
     Args:
@@ -76,7 +86,12 @@ class EpisodeMemory:
     with tf.control_dependencies(append):
       return tf.group(tf.scatter_update(self._length, rows, step + 1))
 
-  def replace(self, episodes, length, rows=None):
+  def replace(
+    self,
+    episodes: Sequence[tf.Tensor],
+    length: tf.Tensor,
+    rows: tf.Tensor | None = None,
+  ) -> tf.Operation:
     """Overwrite whole episodes, padding included.
 
     Args:
@@ -103,7 +118,7 @@ class EpisodeMemory:
     with tf.control_dependencies(replace):
       return tf.group(tf.scatter_update(self._length, rows, length))
 
-  def data(self, rows=None):
+  def data(self, rows: tf.Tensor | None = None) -> tuple[list, tf.Tensor]:
     """Whole episodes and their lengths.
 
     Args:
@@ -116,7 +131,7 @@ class EpisodeMemory:
     rows = self._rows(rows)
     return [tf.gather(x, rows) for x in self._buffers], self.length(rows)
 
-  def clear(self, rows=None):
+  def clear(self, rows: tf.Tensor | None = None) -> tf.Operation:
     """Set the lengths of some episodes to zero, all by default."""
     rows = self._rows(rows)
     return tf.group(tf.scatter_update(self._length, rows, tf.zeros_like(rows)))

@@ -1,5 +1,7 @@
 """Running mean and deviation of a stream of values."""
 
+from typing import Any
+
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -18,13 +20,13 @@ class StreamingNormalize:
 
   def __init__(
     self,
-    template,
-    center=True,
-    scale=True,
-    clip=10,
-    name='normalize',
-    comm=None,
-  ):
+    template: tf.Tensor,
+    center: bool = True,
+    scale: bool = True,
+    clip: float | None = 10,
+    name: str = 'normalize',
+    comm: Any = None,
+  ) -> None:
     self._center = center
     self._scale = scale
     self._clip = clip
@@ -36,7 +38,7 @@ class StreamingNormalize:
       self._mean = _variable('mean', shape, tf.float32)
       self._var_sum = _variable('var_sum', shape, tf.float32)
 
-  def transform(self, value):
+  def transform(self, value: tf.Tensor) -> tf.Tensor:
     """Normalise a value or a batch of them.
 
     Before the second value there is no deviation to divide by.
@@ -61,7 +63,7 @@ class StreamingNormalize:
       value = value[0] if single else value
       return tf.check_numerics(value, 'value')
 
-  def update(self, value):
+  def update(self, value: tf.Tensor) -> tf.Tensor:
     """Count a value, or a batch of them.
 
     Exact for batches; with n new values the deviation uses the old and the
@@ -95,7 +97,7 @@ class StreamingNormalize:
       with tf.control_dependencies([update]):
         return tf.summary.scalar('value', tf.reduce_mean(value))
 
-  def reset(self):
+  def reset(self) -> tf.Operation:
     """Forget all values."""
     with tf.name_scope(f'{self._name}/reset'):
       return tf.group(
@@ -105,7 +107,7 @@ class StreamingNormalize:
         ]
       )
 
-  def summary(self):
+  def summary(self) -> tf.Tensor:
     """Serialised summary of `mean` and `stddev`, as far as they exist."""
     with tf.name_scope(f'{self._name}/summary'):
       summarize = (

@@ -1,6 +1,8 @@
 """The update of PPO: advantage, losses, epochs, and the penalty."""
 
 import collections
+from collections.abc import Callable
+from typing import Any
 
 from agents.ppo import utility
 from agents.run import mpi_ops
@@ -13,14 +15,14 @@ Episodes = collections.namedtuple(
 
 
 def define_update(
-  episodes,
-  network,
-  optimizer,
-  penalty,
-  config,
-  comm=None,
-  scope=f'{saver.OPTIMIZER}/',
-):
+  episodes: Episodes,
+  network: Callable[..., Any],
+  optimizer: Any,
+  penalty: Any,
+  config: Any,
+  comm: Any = None,
+  scope: str = f'{saver.OPTIMIZER}/',
+) -> tf.Tensor:
   """Improve policy and value by full-batch epochs, then adapt the penalty.
 
   Source: Schulman et al. (2017), arXiv:1707.06347, section 4.
@@ -45,7 +47,7 @@ def define_update(
   ).define()
 
 
-def penalty_factor(change, target):
+def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
   """Factor of the penalty after an update.
 
   Args:

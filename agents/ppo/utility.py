@@ -2,6 +2,9 @@
 
 import logging
 import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 from agents.tools.diag_normal import diag_normal_entropy
 from agents.tools.diag_normal import diag_normal_kl
@@ -25,7 +28,9 @@ __all__ = [
 ]
 
 
-def discounted_return(reward, length, discount):
+def discounted_return(
+  reward: tf.Tensor, length: tf.Tensor, discount: float
+) -> tf.Tensor:
   """Discounted sum of the rewards until the end of the episode.
 
     R_t = m_t r_t + discount R_{t+1}, R_T = 0
@@ -45,7 +50,13 @@ def discounted_return(reward, length, discount):
   return _constant(return_, 'return')
 
 
-def fixed_step_return(reward, value, length, discount, window):
+def fixed_step_return(
+  reward: tf.Tensor,
+  value: tf.Tensor,
+  length: tf.Tensor,
+  discount: float,
+  window: int,
+) -> tf.Tensor:
   """Discounted sum of a fixed number of rewards, then the value.
 
     G_t = m_t (sum_{k < window} discount^k r_{t+k}
@@ -73,7 +84,13 @@ def fixed_step_return(reward, value, length, discount, window):
   return _constant(sequence_mask(reward, length) * return_, 'return')
 
 
-def lambda_return(reward, value, length, discount, lambda_):
+def lambda_return(
+  reward: tf.Tensor,
+  value: tf.Tensor,
+  length: tf.Tensor,
+  discount: float,
+  lambda_: float,
+) -> tf.Tensor:
   """Exponentially weighted mean of returns over all numbers of steps.
 
     G_t = m_t r_t + discount (1 - lambda) V_t + m_t discount lambda G_{t+1}
@@ -97,7 +114,13 @@ def lambda_return(reward, value, length, discount, lambda_):
   return _constant(return_, 'return')
 
 
-def lambda_advantage(reward, value, length, discount, gae_lambda=1.0):
+def lambda_advantage(
+  reward: tf.Tensor,
+  value: tf.Tensor,
+  length: tf.Tensor,
+  discount: float,
+  gae_lambda: float = 1.0,
+) -> tf.Tensor:
   """Generalised advantage estimation.
 
     d_t = r_t + discount V_{t+1} - V_t, V_T = 0
@@ -123,13 +146,15 @@ def lambda_advantage(reward, value, length, discount, gae_lambda=1.0):
   return _constant(advantage, 'advantage')
 
 
-def sequence_mask(sequence, length):
+def sequence_mask(sequence: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
   """Float mask [batch, time] of the steps before the end."""
   steps = tf.range(tf.shape(sequence)[1])
   return tf.cast(steps[None, :] < length[:, None], tf.float32)
 
 
-def reinit_nested_vars(variables, indices=None):
+def reinit_nested_vars(
+  variables: Any, indices: tf.Tensor | None = None
+) -> tf.Operation:
   """Set rows of variables to zero.
 
   Args:
@@ -148,7 +173,9 @@ def reinit_nested_vars(variables, indices=None):
   return tf.scatter_update(variables, indices, tf.cast(zeros, variables.dtype))
 
 
-def assign_nested_vars(variables, tensors, indices=None):
+def assign_nested_vars(
+  variables: Any, tensors: Any, indices: tf.Tensor | None = None
+) -> tf.Operation:
   """Assign tensors to variables, or to some of their rows.
 
   Args:
@@ -171,13 +198,17 @@ def assign_nested_vars(variables, tensors, indices=None):
   return tf.scatter_update(variables, indices, tensors)
 
 
-def available_gpus():
+def available_gpus() -> list[str]:
   """Names of the graphics processors that TensorFlow can use."""
   count = len(tf.config.list_physical_devices('GPU'))
   return [f'/device:GPU:{index}' for index in range(count)]
 
 
-def gradient_summaries(grad_vars, groups=None, scope='gradients'):
+def gradient_summaries(
+  grad_vars: Sequence[tuple],
+  groups: Mapping[str, str] | None = None,
+  scope: str = 'gradients',
+) -> tf.Tensor:
   """Histograms of gradients, one per group of variables.
 
   Args:
@@ -193,7 +224,11 @@ def gradient_summaries(grad_vars, groups=None, scope='gradients'):
   return _histograms(pairs, groups, scope)
 
 
-def variable_summaries(vars_, groups=None, scope='weights'):
+def variable_summaries(
+  vars_: Sequence,
+  groups: Mapping[str, str] | None = None,
+  scope: str = 'weights',
+) -> tf.Tensor:
   """Histograms of variables, one per group.
 
   Args:
