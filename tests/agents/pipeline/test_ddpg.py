@@ -10,7 +10,9 @@ from agents.pipeline import env_config
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.pipeline import samplers
+from agents.pipeline import toolbox
 from agents.run import errors
+from agents.run import references
 from agents.tools.tf1 import tf
 from tests.agents.pipeline import sessions
 
@@ -154,6 +156,28 @@ def test_networks(session):
     {'agent': 0 * observ}, None, np.ones((50, 1), np.float32), True
   )['actions']
   np.testing.assert_allclose(middle, [[1, 0.5]] * 50, atol=1e-6)
+
+
+def small_actor(observ, low, high):
+  return ddpg.actor_network(observ, low, high, [7])
+
+
+def test_network_of_the_tree(session):
+  """Its name is all that it takes; stored names need to be trusted."""
+  node = {
+    'name': 'agents.pipeline.ddpg.DDPGPolicy',
+    'args': {'actor': {'reference': f'{__name__}:small_actor'}},
+  }
+  policy = toolbox.get_part(node, references.EVERYTHING)
+  agent = make_agent(session, policy=policy)
+  shapes = [x.shape.as_list() for x in tf.trainable_variables('agent/actor')]
+  assert shapes == [[3, 7], [7], [7, 2], [2]]
+  assert agent.policy.act(np.zeros((5, 3), np.float32)).shape == (5, 2)
+  with pytest.raises(references.NotTrusted):
+    toolbox.get_part(node, references.NOTHING)
+  node['args'] = {'actor': {'reference': f'{__name__}:smal_actor'}}
+  with pytest.raises(errors.UsageError, match='DDPGPolicy refer.*smal_actor'):
+    toolbox.get_part(node, references.EVERYTHING)
 
 
 def test_noise(session):

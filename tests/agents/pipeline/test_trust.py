@@ -53,6 +53,20 @@ def attacks(marker):
     'wrapper': explore(name='Pendulum-v1', wrappers=[{'name': 'hostile.any'}]),
     'recorder': explore(name='Pendulum-v1', wrappers=[recorder]),
     'reference': {'agents': {'mean': {**ppo, 'args': {'config': env[-2]}}}},
+    'policy': {
+      'agents': {'mean': {**ppo, 'policy': {'name': 'hostile.anything'}}}
+    },
+    'sampler': {
+      'agents': {
+        'mean': {
+          **ppo,
+          'sampler': {
+            'name': 'agents.pipeline.samplers.Compose',
+            'args': {'functions': [{'reference': 'os:system'}]},
+          },
+        }
+      }
+    },
     'partial': {
       'agents': {'mean': {**ppo, 'args': {'config': {'network': env[0]}}}}
     },
