@@ -1,15 +1,18 @@
 """Runs that go on with other parameters than they began with.
 
 What changes neither the variables nor the meaning of the recorded episodes may
-change; `Parameter.fixed` says what may not, and why.
+change; `fixed` of the parameters says what may not, and why.
 """
 
 from agents.run import errors
 from planet.scripts import parameters
+from planet.scripts.parameters import Parameters
 from planet.tools.attr_dict import AttrDict
 
 
-def merge(logdir, stored, given, step):
+def merge(
+  logdir: str, stored: AttrDict, given: AttrDict, step: int
+) -> tuple[AttrDict, list[str]]:
   """Combine an existing run with the command line that continues it.
 
   What is given takes effect. What is not given stays as it was.
@@ -76,14 +79,14 @@ def _complete(stored):
 
   params = AttrDict(stored.params, _unlocked=True)
   chosen = AttrDict({**configs.choose(stored.config, params), **stored.params})
-  return {name: parameters.read(chosen, name) for name in parameters.KNOWN}
+  return {name: parameters.read(chosen, name) for name in Parameters.names()}
 
 
 def _refuse_fixed(logdir, changed):
   refused = [
-    f'{_format(name, *values)} ({parameters.KNOWN[name].fixed})'
+    f'{_format(name, *values)} ({Parameters.fixed(name)})'
     for name, values in changed.items()
-    if parameters.KNOWN[name].fixed
+    if Parameters.fixed(name)
   ]
   if refused:
     raise errors.UsageError(

@@ -11,25 +11,6 @@ from planet.envs.carla import env_config
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
 
-PARAMETERS = {
-  'host': 'carla_host',
-  'port': 'carla_port',
-  'tm_port': 'carla_tm_port',
-  'timeout': 'carla_timeout',
-  'scenarios': 'carla_scenario',
-  'reward_function': 'carla_reward',
-  'reward_scale': 'carla_reward_scale',
-  'termination': 'carla_termination',
-  'vehicles': 'carla_vehicles',
-  'pedestrians': 'carla_pedestrians',
-  'weather': 'carla_weather',
-  'seed': 'carla_seed',
-  'dt': 'carla_dt',
-  'state': 'carla_state',
-  'fov': 'carla_fov',
-  'allow_version_mismatch': 'carla_allow_version_mismatch',
-}
-
 
 def choose_image_size(params: AttrDict) -> int:
   """Return the size of the images of all tasks.
@@ -74,7 +55,8 @@ def define_settings(params: AttrDict) -> dict[str, Any]:
     UsageError: If a value is not allowed.
   """
   settings = {
-    key: parameters.read(params, name) for key, name in PARAMETERS.items()
+    key: parameters.read(params, name)
+    for key, name in parameters.DRIVING.items()
   }
   given_map = parameters.read(params, 'carla_map')
   settings['map'] = _offline_map(given_map)

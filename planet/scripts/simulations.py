@@ -1,34 +1,45 @@
 """Which episodes a run collects: random ones first, then planned ones."""
 
 import os
+from typing import Any
 
 from agents.run import errors
+from agents.run import schema
+from agents.run.schema import Amount
+from agents.run.schema import Fraction
+from agents.run.schema import Name
+from agents.run.schema import Positive
+from agents.run.schema import Whole
+from agents.run.schema import setting
 from planet.control import planning
-from planet.scripts import checks
 from planet.scripts import objectives as objectives_lib
 from planet.scripts import parameters
 from planet.tools import schedule
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
-# Checks of the entries of `train_collects` and `test_collects`.
-_ENTRIES = {
-  'name': checks.text,
-  'batch_size': checks.integer(1),
-  'after': checks.integer(),
-  'every': parameters.PARAMETERS['collect_every'].check,
-  'until': checks.integer(),
-  'horizon': parameters.PARAMETERS['planner_horizon'].check,
-  'objective': parameters.PARAMETERS['collect_objective'].check,
-  'action_noise': parameters.PARAMETERS['train_action_noise'].check,
-  'action_noise_ramp': parameters.PARAMETERS['action_noise_ramp'].check,
-  'action_noise_min': parameters.PARAMETERS['action_noise_min'].check,
-  'prefix': checks.text,
-  'save_episode_dir': checks.text,
-}
+
+class Collect(schema.Settings):
+  """Declaration of the entries of `train_collects` and `test_collects`.
+
+  Where there is no default, the parameters have one.
+  """
+
+  name: Name = setting('main')
+  batch_size: Positive = setting(1)
+  after: Whole = setting(None)
+  every: Positive = setting(None)
+  until: Whole = setting(-1)
+  horizon: Positive = setting(None)
+  objective: Name = setting(None)
+  action_noise: Amount = setting(None)
+  action_noise_ramp: Whole = setting(None)
+  action_noise_min: Fraction = setting(None)
+  prefix: Name = setting(None)
+  save_episode_dir: Name = setting(None)
 
 
-def define_all(config, params):
+def define_all(config: AttrDict, params: AttrDict) -> AttrDict:
   """Add folders and collections of episodes to a configuration.
 
   Args:
@@ -88,11 +99,8 @@ def _limit_first_action(task, params):
 
 def _define_collects(config, params, prefix, folder, action_noise):
   defaults = dict(
-    name='main',
-    batch_size=1,
     after=parameters.read(params, 'collect_every'),
     every=parameters.read(params, 'collect_every'),
-    until=-1,
     horizon=parameters.read(params, 'planner_horizon'),
     objective=parameters.read(params, 'collect_objective'),
     action_noise=action_noise,
@@ -103,9 +111,9 @@ def _define_collects(config, params, prefix, folder, action_noise):
   )
   collects = AttrDict(_unlocked=True)
   for overrides in parameters.read(params, f'{prefix}_collects'):
-    checked = _check_overrides(overrides, f'{prefix}_collects')
+    checked = Collect.check(overrides, f'Entry {{!r}} of {prefix}_collects')
+    item = Collect.model_construct(**{**defaults, **checked})
     for task in config.tasks:
-      item = AttrDict({**defaults, **checked})
       name = f'{item.prefix}_{item.name}_{task.name}'
       if name in collects:
         raise errors.UsageError(
@@ -113,29 +121,11 @@ def _define_collects(config, params, prefix, folder, action_noise):
           'give each a name of its own.'
         )
       collects[name] = _define_simulation(task, item, params)
-      assert not item.untouched, item.untouched
   collects.lock()
   return collects
 
 
-def _check_overrides(overrides, where):
-  """Entries of a collection, converted like the parameters."""
-  checked = {}
-  for key, value in overrides.items():
-    if key not in _ENTRIES:
-      raise errors.UsageError(
-        f'Entry {key!r} of {where} is unknown. {errors.suggest(key, _ENTRIES)}'
-      )
-    try:
-      checked[key] = _ENTRIES[key](value)
-    except ValueError as error:
-      raise errors.UsageError(
-        f'Entry {key!r} of {where} is {value!r}; give {error}.'
-      ) from None
-  return checked
-
-
-def _define_simulation(task, item, params):
+def _define_simulation(task: Any, item: Collect, params: AttrDict) -> AttrDict:
   return AttrDict(
     task=task,
     num_agents=item.batch_size,
@@ -196,15 +186,12 @@ def _find_objective(name):
   return function
 
 
-def _define_exploration(item):
-  # Reading all of them marks them as used.
-  scale, ramp, low = (
-    item.action_noise,
-    item.action_noise_ramp,
-    item.action_noise_min,
-  )
-  if not scale:
+def _define_exploration(item: Collect) -> AttrDict | None:
+  if not item.action_noise:
     return None
   return AttrDict(
-    scale=scale, schedule=bind(schedule.linear, ramp=ramp, min=low)
+    scale=item.action_noise,
+    schedule=bind(
+      schedule.linear, ramp=item.action_noise_ramp, min=item.action_noise_min
+    ),
   )

@@ -18,8 +18,8 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
-from agents.run import files
 from agents.run import references
+from agents.run import schema
 from agents.run import stopping
 from agents.tools.attr_dict import AttrDict
 
@@ -182,19 +182,8 @@ def parse_params(text: str) -> AttrDict:
   Raises:
     UsageError: If the text is not a YAML mapping.
   """
-  try:
-    params = files.parse_yaml(text.replace('#', ','))
-  except ValueError as error:
-    raise errors.UsageError(
-      f'Flag --params is not valid YAML: {error}. Give a mapping such as '
-      "'{tasks: [cheetah_run], batch_shape: [50, 50]}'."
-    ) from None
-  params = {} if params is None else params
-  if not isinstance(params, dict):
-    raise errors.UsageError(
-      f'Flag --params is {params!r}; give a mapping such as '
-      "'{tasks: [cheetah_run]}'."
-    )
+  example = '{tasks: [cheetah_run], batch_shape: [50, 50]}'
+  params = schema.parse_mapping(text.replace('#', ','), 'params', example)
   return AttrDict(params, _strict=True)
 
 

@@ -1,86 +1,103 @@
 """Settings of the environment: names, defaults and checks."""
 
 import copy
-import numbers
+from collections.abc import Mapping
+from typing import Annotated
 from typing import Any
+from typing import ClassVar
+from typing import Literal
+
+from annotated_types import Ge
+from annotated_types import Interval
 
 from agents.run import errors
+from agents.run import schema
+from agents.run.schema import Count
+from agents.run.schema import Flag
+from agents.run.schema import Name
+from agents.run.schema import Number
+from agents.run.schema import Path
+from agents.run.schema import Whole
+from agents.run.schema import setting
 from planet.envs.carla import rewards
-from planet.envs.carla import scenarios
+from planet.envs.carla import scenarios as scenarios_lib
 
-ENV_CONFIG = {
+Pixels = Annotated[Whole, Ge(8)]
+
+
+class EnvConfig(schema.Settings):
+  """Declaration of the settings; PlaNet has parameters for some of them."""
+
+  called: ClassVar[str] = 'Setting {!r} of the carla environment'
+
   # World.
-  'backend': 'offline',
-  'host': '127.0.0.1',
-  'port': 2000,
-  'tm_port': 8000,
-  'timeout': 10.0,
-  'map_timeout': 60.0,
-  'retries': 5,
-  'retry_pause': 2.0,
-  'server_binary': None,
-  'server_log': None,
-  'allow_version_mismatch': False,
-  'ego_filter': 'vehicle.lincoln.mkz_2020',
-  # Town that a server loads, by scenario if None.
-  'server_map': None,
-  # Name or file for the offline world, by scenario if None.
-  'map': None,
-  'dt': 0.1,
-  'seed': None,
+  backend: Literal['offline', 'server'] = setting('offline')
+  host: Name = setting('127.0.0.1', 'address of the server')
+  # A server uses the two ports after its own, too.
+  port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
+    2000, 'port of the server'
+  )
+  tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
+    8000, 'port of its traffic manager'
+  )
+  timeout: Annotated[Number, Ge(0.1)] = setting(
+    10.0, 'seconds to wait for the server'
+  )
+  map_timeout: Number = setting(60.0, 'seconds to wait for a map')
+  retries: Count = setting(5, 'times to connect again')
+  retry_pause: Number = setting(2.0, 'seconds between them')
+  server_binary: Path | None = setting(None, 'program to start')
+  server_log: Path | None = setting(None, 'file for what it prints')
+  allow_version_mismatch: Flag = setting(False, 'use other servers')
+  ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'car to drive')
+  server_map: Name | None = setting(None, 'town; by scenario if null')
+  map: Path | None = setting(None, 'offline world; by scenario if null')
+  dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
+    0.1, 'seconds per step'
+  )
+  seed: Count | None = setting(None, 'where --seed is missing')
   # Episodes; None leaves the choice to the scenario.
-  'scenarios': 'TOWN2_ONE_CURVE_0',
-  'vehicles': None,
-  'pedestrians': None,
-  'weather': None,
-  'enable_planner': False,
-  'reward_function': 'custom3',
-  'reward_scale': 1.0,
-  'termination': 'fork',
-  'early_terminate_on_collision': True,
+  scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic and routes')
+  vehicles: Count | None = setting(None, 'other vehicles')
+  pedestrians: Count | None = setting(None, 'pedestrians')
+  weather: Name | Whole | None = setting(None, 'name or number of a weather')
+  enable_planner: Flag = setting(False, 'routes; some rewards need them')
+  reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
+    'custom3', 'name of the reward'
+  )
+  reward_scale: Annotated[Number, Ge(0)] = setting(1.0, 'factor of rewards')
+  termination: Literal['fork', 'rllib', 'time'] = setting(
+    'fork', 'fork, rllib or time'
+  )
+  early_terminate_on_collision: Flag = setting(True, 'for rllib')
   # Observations and actions.
-  'render_x_res': 400,
-  'render_y_res': 175,
-  'x_res': 128,
-  'y_res': 128,
-  'fov': 120.0,
-  'camera': (2.0, 0.0, 1.4),
-  'offline_direct_render': True,
-  'framestack': 1,
-  'state': 'full',
-  'discrete_actions': False,
-  'squash_action_logits': False,
-  'use_sensor': 'use_rgb',
+  render_x_res: Pixels = setting(400, 'width that the camera renders')
+  render_y_res: Pixels = setting(175, 'height that the camera renders')
+  x_res: Pixels = setting(128, 'width of the images')
+  y_res: Pixels = setting(128, 'height of the images')
+  fov: Annotated[Number, Interval(ge=10, le=170)] = setting(
+    120.0, 'degrees of the camera'
+  )
+  camera: tuple[Number, Number, Number] = setting(
+    (2.0, 0.0, 1.4), 'metres before, beside and above the car'
+  )
+  offline_direct_render: Flag = setting(True, 'render small images at once')
+  framestack: Literal[1, 2] = setting(1, 'images per observation')
+  state: Literal['full', 'zero'] = setting('full', 'what state holds')
+  discrete_actions: Flag = setting(False, 'numbers of actions')
+  squash_action_logits: Flag = setting(False, 'tanh of actions')
+  use_sensor: Literal['use_rgb'] = setting('use_rgb', 'the camera')
   # Reports. Images go to $CARLA_OUT or ~/carla_out if there is no folder.
-  'verbose': False,
-  'log_images': False,
-  'convert_images_to_video': False,
-  'image_folder': None,
-}
-# Smallest and largest numbers, the latter None if there is no limit. A server
-# uses the two ports after its own, too.
-LIMITS = {
-  'port': (1, 65533),
-  'tm_port': (1, 65535),
-  'timeout': (0.1, None),
-  'dt': (0.005, 0.5),
-  'fov': (10, 170),
-  'vehicles': (0, None),
-  'pedestrians': (0, None),
-  'reward_scale': (0, None),
-}
-_WHOLE = ('port', 'tm_port', 'vehicles', 'pedestrians')
-_CHOICES = {
-  'backend': ('offline', 'server'),
-  'reward_function': tuple(rewards.REWARDS),
-  'termination': ('fork', 'rllib', 'time'),
-  'framestack': (1, 2),
-  'state': ('full', 'zero'),
-  'use_sensor': ('use_rgb',),
-}
+  verbose: Flag = setting(False, 'print each step')
+  log_images: Flag = setting(False, 'write images')
+  convert_images_to_video: Flag = setting(False, 'write videos')
+  image_folder: Path | None = setting(None, 'folder of images and videos')
 
 
-def complete(given: dict[str, Any]) -> dict[str, Any]:
+ENV_CONFIG = EnvConfig.defaults()
+
+
+def complete(given: Mapping[str, Any]) -> dict[str, Any]:
   """Fill in defaults and check what was given.
 
   Args:
@@ -92,67 +109,23 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
   Raises:
     UsageError: If a key is unknown, or a value is not allowed.
   """
-  for key in given:
-    if key not in ENV_CONFIG:
+  checked = EnvConfig.check(copy.deepcopy(dict(given)))
+  config = {**EnvConfig.defaults(), **checked}
+  for width in ('x', 'y'):
+    small, large = config[f'{width}_res'], config[f'render_{width}_res']
+    if small > large:
       raise errors.UsageError(
-        f'Setting {key!r} of the carla environment is unknown. '
-        f'{errors.suggest(key, ENV_CONFIG)}'
+        f'Images of {small} pixels cannot be made of {large} rendered ones; '
+        f'give {width}_res from 8 to render_{width}_res.'
       )
-  config = {**copy.deepcopy(ENV_CONFIG), **copy.deepcopy(dict(given))}
-  for key, options in _CHOICES.items():
-    if config[key] not in options:
-      raise errors.UsageError(
-        f'Setting {key!r} of the carla environment is {config[key]!r}; give '
-        f'one of {", ".join(map(str, options))}.'
-      )
-  _check_flags(config)
-  _check_numbers(config)
-  found = config['scenarios'] = scenarios.find(config['scenarios'])
+  found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
   if config['weather'] is not None:
-    config['weather'] = scenarios.find_weather(config['weather'])
+    config['weather'] = scenarios_lib.find_weather(config['weather'])
   if config['reward_function'] in rewards.PLANNED:
     config['enable_planner'] = True
   if config['map'] is None:
     turns = {'one_curve', 'nav'} & {x for y in found for x in y.kinds}
     config['map'] = 'grid' if turns else 'loop'
   if config['server_map'] is None and config['backend'] == 'server':
-    config['server_map'] = scenarios.find_town(found)
+    config['server_map'] = scenarios_lib.find_town(found)
   return config
-
-
-def _check_flags(config):
-  for key, default in ENV_CONFIG.items():
-    if isinstance(default, bool) and not isinstance(config[key], bool):
-      raise errors.UsageError(
-        f'Setting {key!r} of the carla environment is {config[key]!r}; give '
-        'true or false.'
-      )
-
-
-def _check_numbers(config):
-  for width in ('x', 'y'):
-    small, large = config[f'{width}_res'], config[f'render_{width}_res']
-    if not 8 <= small <= large:
-      raise errors.UsageError(
-        f'Images of {small} pixels cannot be made of {large} rendered ones; '
-        f'give {width}_res from 8 to render_{width}_res.'
-      )
-  for key, (low, high) in LIMITS.items():
-    value = config[key]
-    if value is None and ENV_CONFIG[key] is None:
-      continue
-    if not _is_between(value, low, high, key in _WHOLE):
-      kind = 'a whole number' if key in _WHOLE else 'a number'
-      limits = f'of at least {low}' if high is None else f'from {low} to {high}'
-      raise errors.UsageError(
-        f'Setting {key!r} of the carla environment is {value!r}; give {kind} '
-        f'{limits}.'
-      )
-
-
-def _is_between(value, low, high, whole):
-  if not isinstance(value, numbers.Real) or isinstance(value, bool):
-    return False
-  if whole and not float(value).is_integer():
-    return False
-  return low <= value and (high is None or value <= high)

@@ -28,7 +28,7 @@ PARAMS = [
   ('{tasks: [dummy, dummy]}', 'name each of them once'),
   ('{batch_shape: [5]}', 'a list of 2 values'),
   ('{batch_shape: [5, 0]}', 'a whole number of at least 1'),
-  ('{image_bits: 9}', 'one of 1, 2'),
+  ('{image_bits: 9}', 'a whole number from 1 to 8'),
   ('{image_size: 65}', 'one of 32, 64, 96, 128'),
   ('{future_rnn: 1}', 'true or false'),
   ('{min_stddev: -1}', 'at least 0'),

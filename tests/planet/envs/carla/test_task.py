@@ -12,7 +12,6 @@ from agents.tools.wrappers import Async
 from planet.control import random_episodes
 from planet.envs.carla import env_config
 from planet.envs.carla import task_env
-from planet.scripts import driving
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
 from tests.planet.envs.carla.recorded_world import RecordedBackend
@@ -61,14 +60,14 @@ def test_lengths_and_sizes():
     ({'carla_size': 64, 'image_size': 32}, 'give one of them'),
     ({'carla_backend': 'online'}, 'one of auto, server, offline'),
     ({'carla_scenario': 'TOWN3'}, 'Scenario .TOWN3. is unknown'),
-    ({'carla_scenario': 3}, 'a name, a mapping, or a list of these'),
+    ({'carla_scenario': 3}, 'neither a name nor a mapping, nor a list of'),
     ({'carla_scenario': {'town': 3}}, 'Key .town. of a scenario is unknown'),
     ({'carla_weather': 1.5}, 'a name, a whole number or null'),
     ({'carla_weather': 'Snow'}, 'Weather .Snow. is unknown'),
     ({'carla_termination': 'never'}, 'give one of fork'),
     ({'carla_vehicles': -1}, 'at least 0'),
-    ({'carla_port': 70000}, 'at least 1 and at most 65533'),
-    ({'carla_dt': 1}, 'at most 0.5'),
+    ({'carla_port': 70000}, 'from 1 to 65533'),
+    ({'carla_dt': 1}, 'from 0.005 to 0.5'),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'list of 2 values'),
     ({'action_repeat': 200}, 'lower it or raise max_length'),
@@ -111,23 +110,33 @@ def test_parameters_reach_the_environment():
   assert env.dt == 0.05
 
 
-@pytest.mark.parametrize('key', env_config.LIMITS)
+LIMITS = {
+  'port': (1, 65533),
+  'tm_port': (1, 65535),
+  'timeout': (0.1, None),
+  'dt': (0.005, 0.5),
+  'fov': (10, 170),
+  'vehicles': (0, None),
+  'pedestrians': (0, None),
+  'reward_scale': (0, None),
+}
+
+
+@pytest.mark.parametrize('key', LIMITS)
 def test_limits_have_one_home(key):
   """Parameters and settings accept the same numbers."""
-  name = driving.PARAMETERS.get(key)
-  low, high = env_config.LIMITS[key]
+  name = parameters.DRIVING[key]
+  low, high = LIMITS[key]
   for value in (low, high):
     if value is not None:
       assert env_config.complete({key: value})[key] == value
-      if name:
-        assert parameters.read(AttrDict({name: value}), name) == value
+      assert parameters.read(AttrDict({name: value}), name) == value
   for value in (low - 1, None if high is None else high + 1, 'x', True):
     if value is not None:
       with pytest.raises(errors.UsageError):
         env_config.complete({key: value})
-      if name:
-        with pytest.raises(errors.UsageError):
-          parameters.read(AttrDict({name: value}), name)
+      with pytest.raises(errors.UsageError):
+        parameters.read(AttrDict({name: value}), name)
 
 
 def test_own_scenarios_reach_the_environment():

@@ -1,0 +1,353 @@
+"""Declared settings: type, default, bounds and meaning in one place.
+
+A system derives a class from `Settings`, with a field for each setting. From
+it come checked values, defaults, tables for `--help`, and errors of one
+sentence. Overrides are YAML, see `parse_mapping`.
+"""
+
+import dataclasses
+import math
+import numbers
+import pathlib
+import types
+import typing
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Annotated
+from typing import Any
+from typing import ClassVar
+
+import annotated_types
+import pydantic
+
+from agents.run import errors
+from agents.run import files
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+  """What a type allows in words, where these do not follow from the type."""
+
+  text: str
+
+
+def _to_whole(value: Any) -> Any:
+  """Whole numbers, among them `5e7`, as int; booleans are not numbers."""
+  value = _to_number(value)
+  if not (math.isfinite(value) and float(value).is_integer()):
+    raise ValueError(value)
+  return int(value)
+
+
+def _to_number(value: Any) -> Any:
+  if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    raise ValueError(value)
+  return value if isinstance(value, (int, float)) else float(value)
+
+
+WHOLE = pydantic.BeforeValidator(_to_whole)
+Whole = Annotated[int, WHOLE]
+Count = Annotated[Whole, annotated_types.Ge(0)]
+Positive = Annotated[Whole, annotated_types.Ge(1)]
+Number = Annotated[float, pydantic.BeforeValidator(_to_number)]
+Amount = Annotated[Number, annotated_types.Ge(0)]
+Fraction = Annotated[Number, annotated_types.Interval(ge=0, le=1)]
+Finite = Annotated[Number, pydantic.AllowInfNan(False)]
+Flag = Annotated[bool, pydantic.Strict()]
+Name = Annotated[str, annotated_types.MinLen(1)]
+Path = Annotated[str | pathlib.Path, Words('a path')]
+
+
+def setting(
+  default: Any, meaning: str = '', fixed: str | None = None, **more: Any
+) -> Any:
+  """Declare a setting; to be assigned to a field of `Settings`.
+
+  Args:
+    default: Value where none is given.
+    meaning: Few words for `--help`.
+    fixed: Why a run keeps the value that it began with; None if the value may
+      change when the run is continued.
+    **more: Further arguments of `pydantic.Field`.
+  """
+  return pydantic.Field(
+    default,
+    description=meaning,
+    json_schema_extra={'fixed': fixed},
+    validate_default=False,
+    **more,
+  )
+
+
+class Settings(pydantic.BaseModel):
+  """Base class of declarations.
+
+  Attributes:
+    called: How errors name a setting.
+  """
+
+  model_config = pydantic.ConfigDict(
+    extra='forbid', validate_assignment=True, protected_namespaces=()
+  )
+  called: ClassVar[str] = 'Setting {!r}'
+
+  @classmethod
+  def names(cls) -> list[str]:
+    """Return the names of all settings, in the order of declaration."""
+    return list(cls.model_fields)
+
+  @classmethod
+  def default(cls, name: str) -> Any:
+    """Return a copy of the default of a setting."""
+    return cls.model_fields[name].get_default()
+
+  @classmethod
+  def defaults(cls) -> dict[str, Any]:
+    """Return copies of all defaults by name."""
+    return {name: cls.default(name) for name in cls.model_fields}
+
+  @classmethod
+  def meaning(cls, name: str) -> str:
+    """Return what a setting means in few words."""
+    return cls.model_fields[name].description or ''
+
+  @classmethod
+  def fixed(cls, name: str) -> str | None:
+    """Return why a run keeps its value of a setting; None if it may change."""
+    extra = cls.model_fields[name].json_schema_extra
+    assert isinstance(extra, dict), name
+    return typing.cast(str | None, extra['fixed'])
+
+  @classmethod
+  def borrow(cls, name: str, fixed: str | None = None) -> tuple[Any, Any]:
+    """Return type and declaration of a setting for another class.
+
+    Args:
+      name: Name of the setting.
+      fixed: See `setting`.
+    """
+    kind = cls._kind(name)
+    return kind, setting(cls.default(name), cls.meaning(name), fixed)
+
+  @classmethod
+  def check(
+    cls, given: Mapping[str, Any], called: str | None = None
+  ) -> dict[str, Any]:
+    """Return the given values in their declared types, without defaults.
+
+    Args:
+      given: Values by name.
+      called: How errors name a setting, if not like the class says.
+
+    Raises:
+      UsageError: Naming the first unknown name, or else the first wrong value.
+    """
+    cls.check_names(given, called)
+    return {
+      name: cls.check_value(name, value, called)
+      for name, value in given.items()
+    }
+
+  @classmethod
+  def check_names(
+    cls,
+    names: Iterable[str],
+    called: str | None = None,
+    more: Iterable[str] = (),
+  ) -> None:
+    """Refuse settings that do not exist.
+
+    Args:
+      names: Names to check.
+      called: See `check`.
+      more: Further names that the user may have meant.
+
+    Raises:
+      UsageError: Naming the first unknown one and the nearest known ones.
+    """
+    for name in names:
+      if name not in cls.model_fields:
+        raise errors.UsageError(
+          f'{(called or cls.called).format(name)} is unknown. '
+          f'{errors.suggest(str(name), [*cls.model_fields, *more])}'
+        )
+
+  @classmethod
+  def check_value(cls, name: str, value: Any, called: str | None = None) -> Any:
+    """Return a value in the type that a setting is declared with.
+
+    Args:
+      name: Name of the setting.
+      value: Given value.
+      called: See `check`.
+
+    Raises:
+      UsageError: If it has another type or is out of range.
+    """
+    holder = cls.model_construct()
+    try:
+      setattr(holder, name, value)
+    except pydantic.ValidationError as error:
+      place = error.errors()[0]['loc'][1:]
+      raise errors.UsageError(
+        f'{(called or cls.called).format(name)} is {value!r}; give '
+        f'{describe(cls._kind(name), place)}.'
+      ) from None
+    return getattr(holder, name)
+
+  @classmethod
+  def table(cls, names: Iterable[str] | None = None) -> list[str]:
+    """Return a line for `--help` per setting: name, default and meaning.
+
+    Args:
+      names: Which settings; all by default.
+    """
+    return [
+      f'  {x:24} {_shorten(cls.default(x)):12} {cls.meaning(x)}'.rstrip()
+      for x in (cls.names() if names is None else names)
+    ]
+
+  @classmethod
+  def _kind(cls, name: str) -> Any:
+    field = cls.model_fields[name]
+    return _annotate(field.annotation, field.metadata)
+
+
+def check_like(example: Any, value: Any, called: str) -> Any:
+  """Return a value in the type of an example; null always fits.
+
+  Args:
+    example: Value that stands for the type; None stands for any. Numbers are
+      alike, as long as nothing is lost.
+    value: Given value.
+    called: How errors name the setting.
+
+  Raises:
+    UsageError: If the value has another type.
+  """
+  if example is None or value is None:
+    return value
+  if isinstance(example, (list, tuple)):
+    fits = isinstance(value, (list, tuple))
+  else:
+    kinds = {bool: Flag, int: Whole, float: Number}
+    adapter: Any = pydantic.TypeAdapter(kinds.get(type(example), Any))
+    try:
+      value = adapter.validate_python(value)
+      fits = isinstance(value, type(example))
+    except pydantic.ValidationError:
+      fits = False
+  if not fits:
+    raise errors.UsageError(
+      f'{called} is {value!r}; it has to be like {example!r}.'
+    )
+  return value
+
+
+def parse_mapping(text: str, flag: str, example: str) -> dict[str, Any]:
+  """Return the overrides that the text of a flag holds; none if it is empty.
+
+  Args:
+    text: YAML mapping.
+    flag: Name of the flag, for messages.
+    example: Text that would be right.
+
+  Raises:
+    UsageError: If the text is not a YAML mapping.
+  """
+  try:
+    values = files.parse_yaml(text)
+  except ValueError as error:
+    raise errors.UsageError(
+      f'Flag --{flag} is not valid YAML: {error}. Give a mapping such as '
+      f'{example!r}.'
+    ) from None
+  values = {} if values is None else values
+  if not isinstance(values, dict):
+    raise errors.UsageError(
+      f'Flag --{flag} is {values!r}; give a mapping such as {example!r}.'
+    )
+  return values
+
+
+def describe(kind: Any, place: tuple[int | str, ...] = ()) -> str:
+  """Return what a type allows, in words.
+
+  Args:
+    kind: Type, as annotations of fields have it.
+    place: Where to look within it, as in `loc` of the errors of pydantic.
+  """
+  marks: list[Any] = []
+  while typing.get_origin(kind) is Annotated:
+    kind, *more = typing.get_args(kind)
+    marks = [*_expand(more), *marks]
+  said = [x.text for x in marks if isinstance(x, Words)]
+  origin, args = typing.get_origin(kind), typing.get_args(kind)
+  if said:
+    return said[0]
+  if origin in (typing.Union, types.UnionType):
+    return _describe_union(args, marks, place)
+  if origin in (list, tuple):
+    if place:
+      return describe(args[0], place[1:])
+    return f'a list of {_describe_length(marks)} values'
+  if origin is typing.Literal:
+    return f'one of {", ".join(str(x) for x in args)}'
+  nouns = {bool: 'true or false', str: 'a name', dict: 'a mapping'}
+  if kind in nouns or origin in nouns:
+    return nouns[origin or kind]
+  assert kind in (int, float), kind
+  finite = pydantic.AllowInfNan(False) in marks
+  noun = 'a whole' if kind is int else 'a finite' if finite else 'a'
+  return f'{noun} number{_describe_limits(marks)}'
+
+
+def _describe_union(args, marks, place):
+  kinds = [x for x in args if x is not type(None)]
+  # Places within several kinds begin with the name of one, which says little.
+  place = place if len(kinds) == 1 else ()
+  words = [describe(_annotate(x, marks), place) for x in kinds]
+  if len(kinds) < len(args) and not place:
+    words.append('null')
+  *first, last = words
+  return f'{", ".join(first)} or {last}' if first else last
+
+
+def _describe_length(marks):
+  low = _find(marks, annotated_types.MinLen, 'min_length')
+  high = _find(marks, annotated_types.MaxLen, 'max_length')
+  if low == high and low:
+    return low
+  return 'one or more' if low else 'any number of'
+
+
+def _describe_limits(marks):
+  low = _find(marks, annotated_types.Ge, 'ge')
+  high = _find(marks, annotated_types.Le, 'le')
+  above = _find(marks, annotated_types.Gt, 'gt')
+  if low is not None:
+    return f' of at least {low}' if high is None else f' from {low} to {high}'
+  if above is not None:
+    return f' above {above}'
+  return ''
+
+
+def _find(marks, kind, name):
+  return next((getattr(x, name) for x in marks if isinstance(x, kind)), None)
+
+
+def _expand(marks: Iterable[Any]) -> Iterator[Any]:
+  for mark in marks:
+    if isinstance(mark, annotated_types.GroupedMetadata):
+      yield from mark
+    else:
+      yield mark
+
+
+def _annotate(kind: Any, marks: Iterable[Any]) -> Any:
+  return Annotated[(kind, *marks)] if marks else kind  # type: ignore[index]
+
+
+def _shorten(value: Any) -> str:
+  return '-' if value is None else str(value).replace("'", '')
