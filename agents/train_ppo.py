@@ -26,36 +26,47 @@ from agents.run import flags
 from agents.run import mpi
 from agents.run import plain_data
 from agents.run import references
+from agents.run import schema
 from agents.run import stopping
+from agents.run.schema import Positive
+from agents.run.schema import setting
 from agents.tools import graph_errors
 
-_FLAGS = {
-  'logdir': (str, None, 'Folder of runs; without it nothing is kept.'),
-  'timestamp': (
-    str,
+
+class Flags(schema.Settings):
+  """Declaration of the flags."""
+
+  logdir: str | None = setting(
+    None, 'Folder of runs; without it nothing is kept.'
+  )
+  timestamp: str | None = setting(
     None,
     'Time in the name of the run. By default the newest run is continued that '
     'has the same settings (--steps aside), is not finished, and that no other '
     'process works on; without such a run, a new one begins.',
-  ),
-  'config': (str, None, 'Name of the configuration, see agents/configs.py.'),
-  'env_processes': (bool, True, 'Step environments in processes of their own.'),
-  'env': (str, None, 'Id of the environment, to replace that of the config.'),
-  'seed': (int, None, 'For all random numbers.'),
-  'steps': (float, None, 'Training steps, to replace those of the config.'),
-  'threads': (
-    int,
-    None,
-    'Threads that compute updates, one per core by default.',
-  ),
-  'params': (
-    str,
+  )
+  config: str | None = setting(
+    None, 'Name of the configuration, see agents/configs.py.'
+  )
+  env_processes: bool = setting(
+    True, 'Step environments in processes of their own.'
+  )
+  env: str | None = setting(
+    None, 'Id of the environment, to replace that of the config.'
+  )
+  seed: int | None = setting(None, 'For all random numbers.')
+  steps: float | None = setting(
+    None, 'Training steps, to replace those of the config.'
+  )
+  threads: Positive | None = setting(
+    None, 'Threads that compute updates, one per core by default.'
+  )
+  params: str = setting(
     '{}',
     'Other values of the configuration as a YAML mapping, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
-  ),
-  'trust': (list, None, references.HELP),
-}
+  )
+  trust: list[str] | None = setting(None, references.HELP)
 
 
 def train(
@@ -142,11 +153,7 @@ def main(argv: Sequence[str] | None = None) -> None:
       changed then.
     StopRequested: If the user asks to stop.
   """
-  args = flags.parse('python -m agents.train_ppo', __doc__, _FLAGS, argv)
-  if args.threads is not None and args.threads < 1:
-    raise errors.UsageError(
-      f'Flag --threads is {args.threads}; give at least 1.'
-    )
+  args = flags.parse('python -m agents.train_ppo', __doc__, Flags, argv)
   comm = mpi.world()
   overrides = parse_params(args.params)
   for name in ('env', 'seed', 'steps'):
@@ -169,23 +176,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def parse_params(text: str) -> dict[str, Any]:
-  """Dict from the text of `--params`.
+  """Return the mapping that the text of `--params` holds.
 
   Raises:
-    UsageError: If the text is no YAML mapping.
+    UsageError: If the text is not a YAML mapping.
   """
-  example = "'{num_agents: 10, learning_rate: 3e-4}'"
-  try:
-    params = files.parse_yaml(text)
-  except ValueError as error:
-    raise errors.UsageError(
-      f'Flag --params is no YAML: {error}. Give a mapping such as {example}.'
-    ) from None
-  if not isinstance(params, dict):
-    raise errors.UsageError(
-      f'Flag --params is {text!r}; give a mapping such as {example}.'
-    )
-  return params
+  example = '{num_agents: 10, learning_rate: 3e-4}'
+  return schema.parse_mapping(text, 'params', example)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -23,18 +23,32 @@ from agents.run import errors
 from agents.run import files
 from agents.run import flags
 from agents.run import references
+from agents.run import schema
 from agents.run import stopping
+from agents.run.schema import setting
 from agents.tools import graph_errors
 
-_FLAGS = {
-  'logdir': (str, None, 'Folder of the run, or one with a single run.'),
-  'outdir': (str, None, 'Folder for videos, default videos in the run.'),
-  'checkpoint': (str, None, 'Such as model.ckpt-48000; the newest one.'),
-  'num_agents': (int, 1, 'Number of environments that play at once.'),
-  'num_episodes': (int, 5, 'Number of episodes.'),
-  'env_processes': (bool, True, 'Step environments in processes of their own.'),
-  'trust': (list, None, references.HELP),
-}
+
+class Flags(schema.Settings):
+  """Declaration of the flags."""
+
+  logdir: str | None = setting(
+    None, 'Folder of the run, or one with a single run.'
+  )
+  outdir: str | None = setting(
+    None, 'Folder for videos, default videos in the run.'
+  )
+  checkpoint: str | None = setting(
+    None, 'Such as model.ckpt-48000; the newest one.'
+  )
+  num_agents: schema.Positive = setting(
+    1, 'Number of environments that play at once.'
+  )
+  num_episodes: schema.Positive = setting(5, 'Number of episodes.')
+  env_processes: bool = setting(
+    True, 'Step environments in processes of their own.'
+  )
+  trust: list[str] | None = setting(None, references.HELP)
 
 
 def visualize(
@@ -133,16 +147,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     UsageError: If something is wrong with the arguments.
     StopRequested: If the user asks to stop.
   """
-  args = flags.parse('python -m agents.visualize_ppo', __doc__, _FLAGS, argv)
+  args = flags.parse('python -m agents.visualize_ppo', __doc__, Flags, argv)
   if not args.logdir:
     raise errors.UsageError(
       'You must specify a logdir: give --logdir with the folder of a run.'
     )
-  for name in ('num_agents', 'num_episodes'):
-    if getattr(args, name) < 1:
-      raise errors.UsageError(
-        f'Flag --{name} is {getattr(args, name)}; give at least 1.'
-      )
   trust = references.parse(args.trust)
   logdir, config = runs.load(args.logdir, trust)
   _check_checkpoint(logdir, args.checkpoint)

@@ -2,15 +2,15 @@
 
 import argparse
 
-from baselines_her import settings
 from baselines_her import vec_env
+from baselines_her.declarations import Flags
 
 make_env = vec_env.make_env
 make_vec_env = vec_env.make_vec_env
 
 
 def common_arg_parser() -> argparse.ArgumentParser:
-  """Return an argparse parser of all flags of `settings.FLAGS`.
+  """Return an argparse parser of all flags of `declarations.Flags`.
 
   For programs that add flags of their own. Call `parse_known_args` to get the
   settings of `settings.parse_cmdline_kwargs` as well. `baselines_her.run`
@@ -19,7 +19,12 @@ def common_arg_parser() -> argparse.ArgumentParser:
   parser = argparse.ArgumentParser(
     formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
   )
-  for name, (kind, default, text) in settings.FLAGS.items():
+  for name in Flags.names():
+    kind, default, text = (
+      Flags.base(name),
+      Flags.default(name),
+      Flags.meaning(name),
+    )
     if kind is bool:
       parser.add_argument(
         f'--{name}', action='store_true', default=default, help=text

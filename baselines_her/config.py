@@ -14,6 +14,7 @@ import numpy as np
 from agents.envs import probe
 from agents.run import errors
 from agents.run import files
+from baselines_her import declarations
 from baselines_her import envs
 from baselines_her import logger
 
@@ -22,46 +23,8 @@ if TYPE_CHECKING:
   from baselines_her.her_sampler import HindsightSampler
   from baselines_her.replay_buffer import ReplayBuffer
 
-# Settings for all environments. Published runs used 19 workers of 2 episodes.
-DEFAULT_PARAMS: dict[str, Any] = {
-  # environment
-  'max_u': 1.0,  # largest magnitude of actions
-  # networks
-  'layers': 3,
-  'hidden': 256,
-  'network_class': 'baselines_her.actor_critic:ActorCritic',
-  'Q_lr': 0.001,
-  'pi_lr': 0.001,
-  'buffer_size': int(1e6),
-  'polyak': 0.95,
-  'action_l2': 1.0,
-  'clip_obs': 200.0,
-  'scope': 'ddpg',
-  'relative_goals': False,
-  # training
-  'n_cycles': 50,  # per epoch
-  'rollout_batch_size': 2,  # per rank; the number of environments counts
-  'n_batches': 40,  # updates per cycle
-  'batch_size': 256,
-  'n_test_rollouts': 10,  # per epoch
-  'test_with_polyak': False,
-  # exploration
-  'random_eps': 0.3,
-  'noise_eps': 0.2,
-  # hindsight
-  'replay_strategy': 'future',
-  'replay_k': 4,
-  # normalisation
-  'norm_eps': 0.01,
-  'norm_clip': 5,
-  # demonstrations
-  'bc_loss': 0,
-  'q_filter': 0,
-  'num_demo': 100,
-  'demo_batch_size': 128,
-  'prm_loss_weight': 0.001,
-  'aux_loss_weight': 0.0078,
-}
+# Settings for all environments.
+DEFAULT_PARAMS: dict[str, Any] = declarations.Settings.defaults()
 
 # Settings for single environments, by their names without version.
 DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {

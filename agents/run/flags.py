@@ -1,11 +1,22 @@
 """Command line flags that programs in one process do not share."""
 
 import sys
+import types
+from collections.abc import Sequence
+from typing import Any
 
 from agents.run import errors
+from agents.run import schema
+
+_HELP = {'--help', '-h', '-help', '--helpfull'}
 
 
-def parse(program, description, defaults, argv=None):
+def parse(
+  program: str,
+  description: str,
+  declared: type[schema.Settings],
+  argv: Sequence[str] | None = None,
+) -> types.SimpleNamespace:
   """Read flags of the command line.
 
   Every call has flags of its own, so programs may be imported together.
@@ -13,8 +24,8 @@ def parse(program, description, defaults, argv=None):
   Args:
     program: How users start the program.
     description: Text for `--help`.
-    defaults: Dict from name to a tuple of the type (str, int, float, bool, or
-      list for flags that can be repeated), the default and a line of help.
+    declared: Declaration of the flags: text, numbers, booleans, or lists for
+      flags that can be repeated.
     argv: List of arguments after the name of the program; those of the
       process by default.
 
@@ -22,46 +33,100 @@ def parse(program, description, defaults, argv=None):
     Object with an attribute per flag.
 
   Raises:
-    UsageError: If a flag is unknown or has a value of another type.
+    UsageError: If a flag is unknown or has a value that is not allowed.
     SystemExit: After `--help`, with code 0.
+  """
+  argv = list(sys.argv[1:] if argv is None else argv)
+  if asks_for_help(argv):
+    lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
+    print('\n'.join([*lines, *describe(declared)]))
+    raise SystemExit(0)
+  values, rest = parse_known(program, declared, argv, known_only=False)
+  if rest:
+    raise errors.UsageError(
+      f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
+    )
+  return values
+
+
+def parse_known(
+  program: str,
+  declared: type[schema.Settings],
+  argv: Sequence[str],
+  known_only: bool = True,
+) -> tuple[types.SimpleNamespace, list[str]]:
+  """Split the command line into known flags and the rest.
+
+  Args:
+    program: How users start the program.
+    declared: See `parse`.
+    argv: List of arguments after the name of the program.
+    known_only: Whether unknown flags belong to the rest.
+
+  Returns:
+    Tuple of an object with an attribute per flag, and the list of arguments
+    that are not among the flags, in order.
+
+  Raises:
+    UsageError: If a flag is unknown or has a value that is not allowed.
   """
   from absl import flags
 
   values = flags.FlagValues()
   values.set_gnu_getopt(True)
-  define = {
+  define: dict[type, Any] = {
     str: flags.DEFINE_string,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
     bool: flags.DEFINE_bool,
     list: flags.DEFINE_multi_string,
   }
-  for name, (kind, default, text) in defaults.items():
-    define[kind](name, default, text, flag_values=values)
-  argv = list(sys.argv[1:] if argv is None else argv)
-  if {'--help', '-h', '-help', '--helpfull'} & set(argv):
-    print(_describe(program, description, defaults))
-    raise SystemExit(0)
-  try:
-    rest = values([program, *argv])[1:]
-  except flags.UnrecognizedFlagError as error:
-    raise errors.UsageError(
-      f'Flag --{error.flagname} is unknown. '
-      f'{errors.suggest(error.flagname, defaults)}'
-    ) from None
-  except flags.Error as error:
-    raise errors.UsageError(f'{error}. See {program} --help.') from None
-  if rest:
-    raise errors.UsageError(
-      f'Argument {rest[0]!r} is no flag; flags look like --name=value.'
+  for name in declared.names():
+    define[declared.base(name)](
+      name, declared.default(name), declared.meaning(name), flag_values=values
     )
-  return values
+  try:
+    rest = values([program, *argv], known_only=known_only)[1:]
+  except flags.UnrecognizedFlagError as error:
+    declared.check_names([error.flagname], 'Flag --{}')
+    raise
+  except flags.Error as error:
+    text = ' '.join(str(error).split())
+    raise errors.UsageError(f'{text}. See {program} --help.') from None
+  result = types.SimpleNamespace(
+    **{name: getattr(values, name) for name in declared.names()}
+  )
+  check(declared, result)
+  return result, rest
 
 
-def _describe(program, description, defaults):
-  lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
-  for name, (kind, default, text) in defaults.items():
+def check(declared: type[schema.Settings], args: object) -> None:
+  """Make sure that flags have allowed values, whoever has set them.
+
+  Args:
+    declared: See `parse`.
+    args: Object with an attribute per flag.
+
+  Raises:
+    UsageError: Naming the first flag that has not.
+  """
+  for name in declared.names():
+    value = getattr(args, name)
+    if value != declared.default(name):
+      declared.check_value(name, value, 'Flag --{}')
+
+
+def asks_for_help(argv: Sequence[str]) -> bool:
+  """Return whether a command line asks for a description of its flags."""
+  return bool(_HELP & set(argv))
+
+
+def describe(declared: type[schema.Settings]) -> list[str]:
+  """Return lines for `--help` about flags."""
+  lines = []
+  for name in declared.names():
+    default = declared.default(name)
     value = '' if default is None else f' (default {default})'
-    lines.append(f'  --{name}={kind.__name__.upper()}')
-    lines.append(f'      {text}{value}')
-  return '\n'.join(lines)
+    lines.append(f'  --{name}={declared.base(name).__name__.upper()}')
+    lines.append(f'      {declared.meaning(name)}{value}')
+  return lines

@@ -5,6 +5,7 @@ it come checked values, defaults, tables for `--help`, and errors of one
 sentence. Overrides are YAML, see `parse_mapping`.
 """
 
+import ast
 import dataclasses
 import math
 import numbers
@@ -197,6 +198,18 @@ class Settings(pydantic.BaseModel):
     return getattr(holder, name)
 
   @classmethod
+  def base(cls, name: str) -> type:
+    """Return the type of a setting without bounds and null, such as `int`."""
+    kind = cls.model_fields[name].annotation
+    while typing.get_origin(kind) is not None:
+      origin, args = typing.get_origin(kind), typing.get_args(kind)
+      if origin in (list, dict, tuple):
+        return origin
+      kind = type(args[0]) if origin is typing.Literal else args[0]
+    assert isinstance(kind, type), kind
+    return kind
+
+  @classmethod
   def table(cls, names: Iterable[str] | None = None) -> list[str]:
     """Return a line for `--help` per setting: name, default and meaning.
 
@@ -243,6 +256,25 @@ def check_like(example: Any, value: Any, called: str) -> Any:
       f'{called} is {value!r}; it has to be like {example!r}.'
     )
   return value
+
+
+def parse_value(text: str) -> Any:
+  """Return what a text says: a Python literal, YAML, or else the text itself.
+
+  Texts of YAML that are neither numbers, booleans nor in brackets are left as
+  they are.
+  """
+  try:
+    return ast.literal_eval(text)
+  except (ValueError, SyntaxError, MemoryError, RecursionError):
+    pass
+  try:
+    value = files.parse_yaml(text)
+  except ValueError:
+    return text
+  brackets = text.lstrip()[:1] in ('[', '{')
+  simple = isinstance(value, (bool, int, float)) or text == 'null'
+  return value if simple or brackets else text
 
 
 def parse_mapping(text: str, flag: str, example: str) -> dict[str, Any]:

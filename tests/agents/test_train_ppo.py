@@ -160,7 +160,7 @@ BAD = [
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
   (['--config=default', '--env=CartPole-v1'], 'continuous actions'),
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
-  ([*PENDULUM, '--params={a: ['], 'is no YAML'),
+  ([*PENDULUM, '--params={a: ['], 'is not valid YAML'),
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
   ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
@@ -291,7 +291,7 @@ def test_bad_input_for_videos(capsys, finished, tmp_path):
   run = training_runs.run_dir(finished[0])
   assert 'must specify a logdir' in sentence()
   assert 'There is no run' in sentence(f'--logdir={tmp_path}')
-  assert 'give at least 1' in sentence(f'--logdir={run}', '--num_episodes=0')
+  assert 'of at least 1' in sentence(f'--logdir={run}', '--num_episodes=0')
   assert 'no checkpoint model.ckpt-7' in sentence(
     f'--logdir={run}', '--checkpoint=model.ckpt-7'
   )

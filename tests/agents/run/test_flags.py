@@ -4,18 +4,20 @@ import pytest
 
 from agents.run import errors
 from agents.run import flags
+from agents.run import schema
 from tests import processes
 
-DEFAULTS = {
-  'name': (str, None, 'Text.'),
-  'count': (int, 3, 'Number of things.'),
-  'rate': (float, 0.5, 'Rate of things.'),
-  'fast': (bool, True, 'Whether to hurry.'),
-}
+
+class Flags(schema.Settings):
+  name: str | None = schema.setting(None, 'Text.')
+  count: schema.Positive = schema.setting(3, 'Number of things.')
+  rate: schema.Finite = schema.setting(0.5, 'Rate of things.')
+  fast: bool = schema.setting(True, 'Whether to hurry.')
+  more: list[str] | None = schema.setting(None, 'Can be repeated.')
 
 
 def parse(*args):
-  return flags.parse('program', 'What it does.', DEFAULTS, args)
+  return flags.parse('program', 'What it does.', Flags, args)
 
 
 def test_values():
@@ -26,6 +28,7 @@ def test_values():
   assert (args.name, args.count, args.rate) == ('a b', 7, 1e-3)
   assert args.fast is False and parse().fast is True
   assert parse('--fast=false').fast is False
+  assert parse('--more=a', '--more=b').more == ['a', 'b']
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,9 @@ def test_values():
     (['--rate=x'], 'rate'),
     (['--fast=maybe'], 'fast'),
     (['--name'], 'name'),
-    (['stray'], "Argument 'stray' is no flag"),
+    (['stray'], "Argument 'stray' is not a flag"),
+    (['--count=0'], 'Flag --count is 0; give a whole number of at least 1.'),
+    (['--rate=inf'], 'Flag --rate is inf; give a finite number.'),
   ],
 )
 def test_errors(args, message):

@@ -1,0 +1,184 @@
+"""Declarations of all flags and settings.
+
+Free of TensorFlow, so that mistakes are reported at once.
+"""
+
+import numbers
+from typing import Annotated
+from typing import Any
+from typing import ClassVar
+from typing import Literal
+
+import numpy as np
+import pydantic
+from annotated_types import Ge
+from annotated_types import Gt
+
+from agents.run import schema
+from agents.run.schema import WHOLE
+from agents.run.schema import Amount
+from agents.run.schema import Count
+from agents.run.schema import Finite
+from agents.run.schema import Fraction
+from agents.run.schema import Name
+from agents.run.schema import Number
+from agents.run.schema import Positive
+from agents.run.schema import Whole
+from agents.run.schema import Words
+from agents.run.schema import setting
+from baselines_her.her_sampler import STRATEGIES
+
+
+def _to_bool(value: Any) -> Any:
+  """Take numbers as switches, as the original does."""
+  is_switch = isinstance(value, numbers.Real) and value in (0, 1)
+  return bool(value) if is_switch else value
+
+
+Flag = Annotated[
+  bool,
+  pydantic.Strict(),
+  pydantic.BeforeValidator(_to_bool),
+  Words('True or False'),
+]
+Switch = Annotated[
+  Literal[0, 1],
+  WHOLE,
+  pydantic.BeforeValidator(lambda x: int(x) if isinstance(x, bool) else x),
+  Words('0 or 1'),
+]
+Rate = Annotated[Number, Gt(0)]
+Limits = Annotated[
+  Number | list[Number],
+  pydantic.BeforeValidator(
+    lambda x: x.tolist() if isinstance(x, np.ndarray) else x
+  ),
+  Words('a number or a list of numbers'),
+]
+File = Annotated[str, pydantic.BeforeValidator(str)]
+
+
+class Flags(schema.Settings):
+  """Flags of `baselines_her.run`."""
+
+  called: ClassVar[str] = 'Flag --{}'
+
+  alg: str = setting('her', 'algorithm; there is only her')
+  env: str = setting('FetchReach-v1', 'id of a goal environment')
+  env_type: str | None = setting(None, 'ignored; there is only robotics')
+  seed: Count | None = setting(None, 'seed of all random numbers')
+  num_timesteps: Annotated[Finite, Ge(0)] = setting(
+    1e6, 'environment steps of each rank'
+  )
+  network: str | None = setting(
+    None, 'ignored; baselines passes it to all algorithms'
+  )
+  gamestate: str | None = setting(
+    None, 'ignored; belongs to other environments'
+  )
+  num_env: Positive | None = setting(
+    None, 'environments of each rank (default 1)'
+  )
+  reward_scale: Number = setting(1.0, 'factor of the rewards shown')
+  save_path: str | None = setting(None, 'file for all variables at the end')
+  save_video_interval: Count = setting(
+    0, 'steps between two videos; 0 for none'
+  )
+  save_video_length: Positive = setting(200, 'steps per video')
+  log_path: str | None = setting(
+    None, 'folder of the run; by default a temporary one'
+  )
+  play: bool = setting(False, 'show the trained agent')
+  play_episodes: Count | None = setting(
+    None, 'episodes to show; 0 for no end (default 0 in a window, 5 in a file)'
+  )
+  policy_dir: str | None = setting(
+    None, 'folder of pickled policies (default <log_path>/policies)'
+  )
+  resume: bool | None = setting(
+    None,
+    'True: there has to be a run in log_path to continue; False: there may be '
+    'none; by default a run is continued if there is one',
+  )
+  num_cpu: Positive = setting(1, 'ranks to start with mpirun')
+
+
+class Settings(schema.Settings):
+  """Settings of all environments: `baselines_her.config.DEFAULT_PARAMS`.
+
+  Published runs used 19 workers of 2 episodes.
+  """
+
+  called: ClassVar[str] = 'Setting --{}'
+
+  max_u: Limits = setting(1.0, 'largest magnitude of actions')
+  # Networks.
+  layers: Count = setting(3, 'hidden layers')
+  hidden: Positive = setting(256, 'units of each hidden layer')
+  network_class: Name = setting(
+    'baselines_her.actor_critic:ActorCritic', 'actor and critic'
+  )
+  Q_lr: Rate = setting(0.001, 'learning rate of the critic')
+  pi_lr: Rate = setting(0.001, 'learning rate of the actor')
+  buffer_size: Positive = setting(int(1e6), 'transitions of the replay')
+  polyak: Fraction = setting(0.95, 'share that the target networks keep')
+  action_l2: Number = setting(1.0, 'weight of the mean square of actions')
+  clip_obs: Number = setting(200.0, 'largest magnitude of observations')
+  scope: str = setting('ddpg', 'of all variables')
+  relative_goals: Flag = setting(False, 'goals relative to what is achieved')
+  # Training.
+  n_cycles: Positive = setting(50, 'per epoch')
+  rollout_batch_size: Positive = setting(
+    2, 'per rank; the number of environments counts'
+  )
+  n_batches: Positive = setting(40, 'updates per cycle')
+  batch_size: Positive = setting(256, 'transitions per update')
+  n_test_rollouts: Positive = setting(10, 'per epoch')
+  test_with_polyak: Flag = setting(False, 'test the target networks')
+  # Exploration.
+  random_eps: Fraction = setting(0.3, 'share of random actions')
+  noise_eps: Amount = setting(0.2, 'deviation of noise')
+  # Hindsight. Fractions make sense.
+  replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
+    'future', 'none for plain replay'
+  )
+  replay_k: Amount = setting(4, 'goals in hindsight per true one')
+  # Normalisation.
+  norm_eps: Number = setting(0.01, 'smallest standard deviation')
+  norm_clip: Number = setting(5, 'largest magnitude of inputs')
+  # Demonstrations.
+  bc_loss: Switch = setting(0, 'imitate demonstrations')
+  q_filter: Switch = setting(0, 'only those better than the policy')
+  num_demo: Positive = setting(100, 'demonstrations to use')
+  demo_batch_size: Whole = setting(128, 'of them in a batch')
+  prm_loss_weight: Number = setting(0.001, 'of the usual loss of the actor')
+  aux_loss_weight: Number = setting(0.0078, 'of the imitation')
+
+
+class Arguments(schema.Settings):
+  """Arguments of `baselines_her.her.learn` for the command line."""
+
+  called: ClassVar[str] = 'Setting --{}'
+
+  replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
+    'future', 'none for plain replay'
+  )
+  policy_save_interval: Whole = setting(5, 'epochs between policies')
+  clip_return: Flag = setting(True, 'limit values to what discounting allows')
+  demo_file: File | None = setting(None, 'demonstrations; a pickle')
+  load_path: File | None = setting(None, 'variables to begin with; a pickle')
+  override_params: dict[str, Any] | None = setting(
+    None, 'settings as a mapping'
+  )
+  gamma: Fraction | None = setting(
+    None, "discount factor; 1 - 1 / environment's time limit"
+  )
+  T: Annotated[Whole, Ge(2)] | None = setting(
+    None, "time limit; the environment's"
+  )
+
+
+class CommandLine(Settings, Arguments):
+  """All settings that the command line accepts."""
+
+  lr: Rate | None = setting(None, 'both learning rates')
