@@ -164,7 +164,10 @@ BAD = [
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
   ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
-  ([*PENDULUM, '--threads=0'], 'Flag --threads is 0; give at least 1'),
+  (
+    [*PENDULUM, '--threads=0'],
+    'Flag --threads is 0; give a whole number of at least 1',
+  ),
 ]
 
 
