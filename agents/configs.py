@@ -1,45 +1,88 @@
 """Configurations of training runs; every function returns a plain dict."""
 
 import functools
+from typing import Annotated
 from typing import Any
+from typing import ClassVar
+from typing import Literal
+
+from annotated_types import Ge
+from annotated_types import Gt
+from annotated_types import MinLen
+
+from agents.run import schema
+from agents.run.schema import Count
+from agents.run.schema import Finite
+from agents.run.schema import Flag
+from agents.run.schema import Name
+from agents.run.schema import Positive
+from agents.run.schema import Whole
+from agents.run.schema import setting
+
+Rate = Annotated[Finite, Gt(0)]
+Weight = Annotated[Finite, Ge(0)]
+Layers = Annotated[list[Positive], MinLen(1)]
+
+
+class Config(schema.Settings):
+  """Declaration of what `--params` may set.
+
+  What has no default is left out of configurations that do not set it.
+  """
+
+  called: ClassVar[str] = 'Parameter {!r}'
+
+  # General.
+  num_agents: Positive = setting(30, 'environments that act at once')
+  eval_episodes: Count = setting(30, 'episodes between two updates')
+  use_gpu: Flag = setting(False, 'where to place the algorithm')
+  max_length: Positive = setting(1000, 'steps of the longest episode')
+  steps: Rate = setting(1e7, 'training steps')
+  env: Name | None = setting(None, 'id of the environment')
+  seed: Whole | None = setting(None, 'for all random numbers')
+  # Network.
+  network: Literal['feed_forward_gaussian', 'recurrent_gaussian'] = setting(
+    'feed_forward_gaussian', 'policy and value'
+  )
+  weight_summaries: dict[str, Any] = setting(
+    dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
+    'patterns of variables',
+  )
+  policy_layers: Layers = setting((200, 100), 'units of hidden layers')
+  value_layers: Layers = setting((200, 100), 'units of hidden layers')
+  init_mean_factor: Rate = setting(0.1, 'scale of the first mean actions')
+  init_logstd: Finite = setting(-1, 'of the first policy')
+  # Optimization. The last two numbers of epochs are unused, as in the original.
+  update_every: Positive = setting(30, 'episodes per update')
+  update_epochs: Positive = setting(25, 'times to use each episode')
+  optimizer: Name = setting('AdamOptimizer', 'of tf.train')
+  update_epochs_policy: Positive = setting(64, 'unused')
+  update_epochs_value: Positive = setting(64, 'unused')
+  learning_rate: Rate = setting(1e-4, 'of policy and value')
+  # Losses.
+  discount: Rate = setting(0.995, 'factor of later rewards')
+  gae_lambda: Weight | None = setting(None, 'of advantages; unused if unset')
+  train_on_agent_action: Flag | None = setting(
+    None, 'learn from actions as they were drawn'
+  )
+  kl_target: Rate = setting(1e-2, 'change of the policy per update')
+  kl_cutoff_factor: Rate = setting(2, 'of kl_target, from which on to cut')
+  kl_cutoff_coef: Weight = setting(1000, 'weight of what is cut')
+  kl_init_penalty: Weight = setting(1, 'first weight of the change')
 
 
 def default() -> dict[str, Any]:
-  """What all configurations have in common; it names no environment."""
+  """Return what all configurations have in common; names no environment."""
   from agents import networks
   from agents.ppo.algorithm import PPOAlgorithm
   from agents.tools.tf1 import tf
 
+  declared = {k: v for k, v in Config.defaults().items() if v is not None}
   return dict(
-    # General.
+    declared,
     algorithm=PPOAlgorithm,
-    num_agents=30,
-    eval_episodes=30,
-    use_gpu=False,
-    max_length=1000,
-    steps=1e7,
-    # Network.
-    network=networks.feed_forward_gaussian,
-    weight_summaries=dict(
-      all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'
-    ),
-    policy_layers=(200, 100),
-    value_layers=(200, 100),
-    init_mean_factor=0.1,
-    init_logstd=-1,
-    # Optimization. The two numbers of epochs are unused, as in the original.
-    update_every=30,
-    update_epochs=25,
-    optimizer=tf.train.AdamOptimizer,
-    update_epochs_policy=64,
-    update_epochs_value=64,
-    learning_rate=1e-4,
-    # Losses.
-    discount=0.995,
-    kl_target=1e-2,
-    kl_cutoff_factor=2,
-    kl_cutoff_coef=1000,
-    kl_init_penalty=1,
+    network=getattr(networks, declared['network']),
+    optimizer=getattr(tf.train, declared['optimizer']),
   )
 
 
@@ -106,7 +149,7 @@ def pybullet_duck_minitaur() -> dict[str, Any]:
   return _minitaur(duck=True)
 
 
-def _minitaur(duck):
+def _minitaur(duck: bool) -> dict[str, Any]:
   from agents import environments
 
   randomizer = environments.minitaur_randomizer

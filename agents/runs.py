@@ -4,10 +4,13 @@ import contextlib
 import dataclasses
 import glob
 import inspect
-import math
 import os
 import re
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
 
+from agents import configs
 from agents.run import errors
 from agents.run import files
 from agents.run import folders
@@ -17,38 +20,19 @@ from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
 _FREE_ON_RESUME = ('steps', 'logdir')
-# Keys that `agents.configs.default` leaves unset.
-_OPTIONAL = {
-  'env': str,
-  'gae_lambda': float,
-  'train_on_agent_action': bool,
-  'seed': int,
-}
-# Real numbers whose defaults happen to be whole.
-_REAL = ('init_logstd', 'kl_cutoff_factor', 'kl_cutoff_coef', 'kl_init_penalty')
-# Smallest values; all other numbers have to be positive.
-_MINIMUM = {
-  'eval_episodes': 0,
-  'gae_lambda': 0,
-  'init_logstd': -math.inf,
-  'kl_cutoff_coef': 0,
-  'kl_init_penalty': 0,
-  'seed': -math.inf,
-}
 
 
-def find_config(name):
-  """Function of `agents.configs` by its name.
+def find_config(name: str | None) -> Callable[[], dict[str, Any]]:
+  """Return a function of `agents.configs` by its name.
 
   Raises:
     UsageError: If there is no name, or no such function.
   """
-  from agents import configs
-
   known = [
     key
     for key, value in vars(configs).items()
-    if getattr(value, '__module__', '') == configs.__name__
+    if inspect.isfunction(value)
+    and value.__module__ == configs.__name__
     and not key.startswith('_')
   ]
   if not name:
@@ -65,12 +49,12 @@ def find_config(name):
 
 @contextlib.contextmanager
 def claim(
-  name,
-  logdir=None,
-  timestamp=None,
-  overrides=None,
-  trust=references.NOTHING,
-):
+  name: str | None,
+  logdir: str | None = None,
+  timestamp: str | None = None,
+  overrides: dict[str, Any] | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> Iterator[tuple[AttrDict, str]]:
   """Do what `prepare` does, and keep other processes away from the run.
 
   The folder of a new run is created.
@@ -90,12 +74,12 @@ def claim(
 
 
 def prepare(
-  name,
-  logdir=None,
-  timestamp=None,
-  overrides=None,
-  trust=references.NOTHING,
-):
+  name: str | None,
+  logdir: str | None = None,
+  timestamp: str | None = None,
+  overrides: dict[str, Any] | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> AttrDict:
   """Choose the folder of a run and put its configuration together.
 
   A folder without a timestamp is searched for runs of this configuration: the
@@ -120,8 +104,10 @@ def prepare(
   return config
 
 
-def load(logdir, trust=references.NOTHING):
-  """Configuration of an existing run.
+def load(
+  logdir: str, trust: references.Trust = references.NOTHING
+) -> tuple[str, AttrDict]:
+  """Load the configuration of an existing run.
 
   Args:
     logdir: Folder of the run, or one that holds a single run.
@@ -150,14 +136,14 @@ def load(logdir, trust=references.NOTHING):
   return found[0], _read(found[0], trust)
 
 
-def total_steps(config):
-  """Global step at which a run ends; training and evaluation steps count."""
+def total_steps(config: AttrDict) -> int:
+  """Return the global step at which a run ends, evaluation included."""
   per_update = config.update_every + config.eval_episodes
   return int(config.steps / config.update_every * per_update)
 
 
-def last_step(run):
-  """Global step of the newest checkpoint of a run by its name, else 0."""
+def last_step(run: str) -> int:
+  """Return the step in the name of the newest checkpoint of a run, else 0."""
   steps = [0]
   for name in glob.glob(os.path.join(glob.escape(run), 'model.ckpt-*.index')):
     match = re.search(r'model\.ckpt-(\d+)\.index$', name)
@@ -264,64 +250,33 @@ def _read(run, trust):
 
 
 def _apply(config, overrides):
-  """Set values of the types that the configuration has."""
+  """Set values of the declared types."""
+  configs.Config.check_names(overrides)
   with config.unlocked:
     for key, value in overrides.items():
-      config[key] = _convert(config, key, value)
+      config[key] = _convert(key, value)
 
 
-def _convert(config, key, value):
-  known = set(config) | set(_OPTIONAL)
-  if key not in known:
-    raise errors.UsageError(
-      f'Parameter {key!r} is unknown. {errors.suggest(key, known)}'
-    )
-  if key in ('network', 'optimizer'):
-    return _find_function(key, value)
-  kind = float if key in _REAL else _OPTIONAL.get(key) or type(config[key])
-  try:
-    if kind in (int, float):
-      return _convert_number(kind, value, _MINIMUM.get(key))
-    if kind in (tuple, list):
-      if not value or isinstance(value, str):
-        raise ValueError
-      return [_convert_number(int, x) for x in value]
-    if not isinstance(value, kind):
-      raise ValueError
-    return value
-  except (OverflowError, TypeError, ValueError):
-    raise errors.UsageError(
-      f'Parameter {key!r} is {value!r}; it has to be like {config.get(key)!r}.'
-      if config.get(key) is not None
-      else f'Parameter {key!r} is {value!r}; it has to be {kind.__name__}.'
-    ) from None
+def _convert(key: str, value: Any) -> Any:
+  value = configs.Config.check_value(key, value)
+  if key == 'network':
+    from agents import networks
+
+    return getattr(networks, value)
+  if key == 'optimizer':
+    return _find_optimizer(value)
+  return value
 
 
-def _convert_number(kind, value, minimum=None):
-  if isinstance(value, bool):
-    raise ValueError
-  converted = kind(value)
-  if converted != float(value) or not math.isfinite(converted):
-    raise ValueError
-  if not (converted > 0 if minimum is None else converted >= minimum):
-    raise ValueError
-  return converted
-
-
-def _find_function(key, value):
-  from agents import networks
+def _find_optimizer(name: str) -> type:
   from agents.tools.tf1 import tf
 
-  places = {
-    'network': [networks, ('feed_forward_gaussian', 'recurrent_gaussian')],
-    'optimizer': [tf.train, _find_optimizers()],
-  }
-  place, known = places[key]
-  if value not in known:
+  known = _find_optimizers()
+  if name not in known:
     raise errors.UsageError(
-      f'Parameter {key!r} is {value!r}; choose from {", ".join(known)}.'
+      f"Parameter 'optimizer' is {name!r}; give one of {', '.join(known)}."
     )
-  return getattr(place, value)
+  return getattr(tf.train, name)
 
 
 def _find_optimizers():
@@ -340,7 +295,7 @@ def _find_optimizers():
   return names
 
 
-def check_env(config):
+def check_env(config: AttrDict) -> None:
   """Build the environment once, to refuse early what cannot work.
 
   Raises:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
+from agents import configs
 from agents import runs
 from agents.run import entry
 from agents.run import errors
@@ -153,7 +154,10 @@ def main(argv: Sequence[str] | None = None) -> None:
       changed then.
     StopRequested: If the user asks to stop.
   """
-  args = flags.parse('python -m agents.train_ppo', __doc__, Flags, argv)
+  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
+  args = flags.parse(
+    'python -m agents.train_ppo', __doc__ or '', Flags, argv, table
+  )
   comm = mpi.world()
   overrides = parse_params(args.params)
   for name in ('env', 'seed', 'steps'):

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ def parse(
   description: str,
   declared: type[schema.Settings],
   argv: Sequence[str] | None = None,
+  more: Iterable[str] = (),
 ) -> types.SimpleNamespace:
   """Read flags of the command line.
 
@@ -28,6 +30,7 @@ def parse(
       flags that can be repeated.
     argv: List of arguments after the name of the program; those of the
       process by default.
+    more: Further lines for `--help`.
 
   Returns:
     Object with an attribute per flag.
@@ -39,7 +42,7 @@ def parse(
   argv = list(sys.argv[1:] if argv is None else argv)
   if asks_for_help(argv):
     lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
-    print('\n'.join([*lines, *describe(declared)]))
+    print('\n'.join([*lines, *describe(declared), *more]))
     raise SystemExit(0)
   values, rest = parse_known(program, declared, argv, known_only=False)
   if rest:
