@@ -1,12 +1,11 @@
 """What users see of a PPO run: progress, scores, metrics on disk."""
 
-import csv
+import math
 import os
 import time
 from typing import Any
 
-from agents.run import files
-from agents.run import metrics
+from agents.run import log
 from agents.run import progress
 from agents.tools import phases
 
@@ -45,7 +44,7 @@ class Display(phases.Observer):
     self._epoch = 0
     self._metrics = self._scores = None
     if config.logdir:
-      self._metrics = metrics.MetricsWriter(config.logdir)
+      self._metrics = log.MetricsWriter(config.logdir)
       self._scores = ScoreTable(
         os.path.join(config.logdir, 'scores.csv'), first_step
       )
@@ -90,7 +89,7 @@ class Display(phases.Observer):
     self, phase: Any, step: int, global_step: int, summary: Any
   ) -> None:
     if b'kl_change' in summary:
-      scalars = metrics.read_scalars(summary)
+      scalars = log.read_summary(summary)
       for name, key in (('kl_change', 'kl'), ('penalty', 'penalty')):
         for tag, value in scalars.items():
           if tag.endswith('adjust_penalty/' + name):
@@ -153,28 +152,24 @@ class ScoreTable:
   """
 
   def __init__(self, filename: str, first_step: int = 0) -> None:
-    self._filename = filename
-    lines = []
-    if os.path.exists(filename):
-      with open(filename, newline='') as file_:
-        lines = [
-          [x[name] for name in _COLUMNS]
-          for x in csv.DictReader(file_)
-          if x['wall_time'] and int(x['global_step']) <= first_step
-        ]
-    with files.atomic_write(filename) as file_:
-      csv.writer(file_).writerows([_COLUMNS, *lines])
+    self._table = log.Table(
+      filename, _COLUMNS, lambda row: _step_of(row) <= first_step
+    )
 
   def append(
     self,
-    phase: Any,
+    phase: str,
     global_step: int,
     score: float,
     kl_change: str | None,
     penalty: str | None,
   ) -> None:
     """Add a line; values that are None stay empty."""
-    line = [phase, global_step, score, kl_change, penalty]
-    line.append(f'{time.time():.3f}')
-    with open(self._filename, 'a', newline='') as file_:
-      csv.writer(file_).writerow(['' if x is None else x for x in line])
+    values = (phase, global_step, score, kl_change, penalty)
+    row = {k: v for k, v in zip(_COLUMNS, values) if v is not None}
+    self._table.append({**row, 'wall_time': f'{time.time():.3f}'})
+
+
+def _step_of(row):
+  """Return the global step of a row, infinity for a broken one."""
+  return int(row['global_step']) if row['wall_time'] else math.inf

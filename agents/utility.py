@@ -4,7 +4,6 @@ import glob
 import logging
 import os
 import re
-import sys
 
 from agents.envs import external_batch_env
 from agents.run import errors
@@ -13,6 +12,7 @@ from agents.run import mpi_ops
 from agents.run import plain_data
 from agents.run import references
 from agents.run import saver as saver_lib
+from agents.run.log import set_up_logging as set_up_logging
 from agents.tools import attr_dict
 from agents.tools import in_graph_batch_env
 from agents.tools import simulate
@@ -88,20 +88,6 @@ def define_batch_env(constructor, num_agents, env_processes):
   isolate = 'process' if env_processes else 'none'
   batch_env = external_batch_env.make_batch_env(constructors, isolate)
   return in_graph_batch_env.InGraphBatchEnv(batch_env)
-
-
-def set_up_logging():
-  """Print the messages of this project, the warnings of everyone else."""
-  logging.captureWarnings(True)
-  logging.getLogger('py.warnings').setLevel(logging.ERROR)
-  for name in ('agents', 'planet', 'baselines_her'):
-    logger = logging.getLogger(name)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    if not logger.handlers:
-      handler = logging.StreamHandler(sys.stderr)
-      handler.setFormatter(logging.Formatter('%(message)s'))
-      logger.addHandler(handler)
 
 
 def save_config(config, logdir=None):

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from agents.run import metrics
+from agents.run import log
 from agents.run import mpi
 from agents.run import progress
 from baselines_her import logger
@@ -40,7 +40,7 @@ class Report:
     self._began = time.time()
     self._updates = 0
     self._progress: progress.Progress | None = None
-    self._metrics: metrics.MetricsWriter | None = None
+    self._metrics: log.MetricsWriter | None = None
 
   def __enter__(self) -> 'Report':
     if self._is_root:
@@ -50,7 +50,7 @@ class Report:
         unit='updates',
       )
       if logger.get_dir():
-        self._metrics = metrics.MetricsWriter(logger.get_dir())
+        self._metrics = log.MetricsWriter(logger.get_dir())
       logger.info(
         f'World size {self._size}, {self._worker.rollout_batch_size} '
         f'environments per rank.'

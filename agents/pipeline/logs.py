@@ -1,21 +1,25 @@
 """Messages for people, and statistics of named values as lines of JSON."""
 
-import json
+import logging
 import math
-import os
-import sys
 import time
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from agents.run import errors
+from agents.run import log
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 META = ('epoch', 'frame', 'episode', 'clock')
 _COLORS = ('\033[90m', '', '\033[33m', '\033[31m', '\033[1;31m')
 
 
-class Logger:
+class Logger(logging.Logger):
   """Lines with the time since the start, on the terminal and in a file.
 
   Args:
@@ -24,41 +28,37 @@ class Logger:
       5 and more write nothing.
   """
 
-  def __init__(self, path=None, level=1):
-    self._path = path
-    self._level = level
-    self._start = time.monotonic()
+  warn = logging.Logger.warning
 
-  def debug(self, text):
-    """Details that only help to find mistakes in the program."""
-    self._log(0, text)
+  def __init__(self, path: str | None = None, level: int = 1):
+    super().__init__(__name__, 10 * (level + 1))
+    handlers = [_Terminal(), *([log.TextHandler(path)] if path else [])]
+    formatter = _Formatter()
+    for handler in handlers:
+      handler.setFormatter(formatter)
+      self.addHandler(handler)
 
-  def info(self, text):
-    """What happens."""
-    self._log(1, text)
 
-  def warn(self, text):
-    """What may be a mistake of the user."""
-    self._log(2, text)
+class _Formatter(logging.Formatter):
+  """Puts the seconds since this was created before a message."""
 
-  def error(self, text):
-    """What went wrong, though the program goes on."""
-    self._log(3, text)
+  def __init__(self):
+    super().__init__()
+    self._start = time.time()
 
-  def fatal(self, text):
-    """Why the program ends."""
-    self._log(4, text)
+  def format(self, record):
+    level = LEVELS[record.levelno // 10 - 1]
+    seconds = record.created - self._start
+    return f'[{seconds:.2f}s, {level}] {record.getMessage()}'
 
-  def _log(self, level, text):
-    if level < self._level:
-      return
-    seconds = time.monotonic() - self._start
-    line = f'[{seconds:.2f}s, {LEVELS[level]}] {text}'
-    _print_line(line, _COLORS[level])
-    if self._path:
-      # Opened anew for each line: nothing is lost when the process is killed.
-      with open(self._path, 'a', encoding='utf-8') as file_:
-        file_.write(line + '\n')
+
+class _Terminal(log.TextHandler):
+  """Prints messages in the colors of their levels."""
+
+  def format(self, record):
+    text = super().format(record)
+    color = self.stream.isatty() and _COLORS[record.levelno // 10 - 1]
+    return f'{color}{text}\033[0m' if color else text
 
 
 class Monitor:
@@ -72,18 +72,21 @@ class Monitor:
       continued.
   """
 
-  def __init__(self, path=None):
-    self.last = {}
-    self.listeners = []
+  def __init__(self, path: str | None = None):
+    self.last: dict[str, dict] = {}
+    self.listeners: list[Callable[[str, dict, dict], None]] = []
     self._path = path
-    self._sums = {}
-    self._meta = {}
+    self._sums: dict[str, _Sums] = {}
+    self._meta: dict[str, Any] = {}
     self._earlier = 0.0
     self._start = time.monotonic()
-    self._lines = _prepare_file(path) if path else 0
+    self._lines = 0
+    if path:
+      log.append(path, '')
+      self._lines = len(_read_rows(path))
 
   @property
-  def meta(self):
+  def meta(self) -> dict[str, Any]:
     """Where the run is; `clock` are seconds, those before resuming included.
 
     Setting `clock` replaces the watch.
@@ -91,7 +94,7 @@ class Monitor:
     clock = self._earlier + time.monotonic() - self._start
     return {**self._meta, 'clock': self._meta.get('clock', clock)}
 
-  def __call__(self, name, value, window=-1):
+  def __call__(self, name: str, value: float, window: int = -1) -> None:
     """Add a value.
 
     Args:
@@ -116,7 +119,7 @@ class Monitor:
     if 0 <= window <= sums.num:
       self._write([name])
 
-  def set_meta(self, key, value):
+  def set_meta(self, key: str, value: Any) -> None:
     """Tell where the run is; `key` is one of `META`.
 
     Raises:
@@ -126,11 +129,11 @@ class Monitor:
       raise ValueError(f'Unknown meta key {key!r}. {errors.suggest(key, META)}')
     self._meta[key] = _plain(value)
 
-  def discard_key(self, name):
+  def discard_key(self, name: str) -> None:
     """Forget the values of a name that are not packed yet, if there are any."""
     self._sums.pop(name, None)
 
-  def pack(self):
+  def pack(self) -> dict[str, dict]:
     """Write all names without a window as one line and start them again.
 
     Returns:
@@ -139,7 +142,7 @@ class Monitor:
     """
     return self._write([k for k, v in self._sums.items() if v.window < 0])
 
-  def merge(self, states):
+  def merge(self, states: Iterable[Mapping[str, Any]]) -> None:
     """Gather the values of several monitors in this one.
 
     Only names without a window are exchanged; the others are written when
@@ -148,23 +151,23 @@ class Monitor:
     Args:
       states: Results of `state_dict` of all monitors, this one included.
     """
-    merged = {}
+    merged: dict[str, _Sums] = {}
     for state in states:
       for name, values in state['sums'].items():
         if values['window'] < 0:
           merged.setdefault(name, _Sums(-1)).merge(values)
     self._sums.update(merged)
 
-  def table(self):
-    """Text with a line for each name of `last`, for people."""
+  def table(self) -> str:
+    """Return text with a line for each name of `last`, for people."""
     rows = [
       (name, f'{x["sum"] / x["num"]:.5g}', f'{x["std"]:.3g}', f'{x["num"]}')
       for name, x in sorted(self.last.items())
     ]
     return format_table(('Name', 'mean', 'std', 'num'), rows)
 
-  def state_dict(self):
-    """Plain data from which another monitor goes on."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return plain data from which another monitor goes on."""
     return {
       'sums': {k: vars(v).copy() for k, v in self._sums.items()},
       'last': {k: dict(v) for k, v in self.last.items()},
@@ -173,7 +176,7 @@ class Monitor:
       'lines': self._lines,
     }
 
-  def load_state_dict(self, state):
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Go on where another monitor was when its state was taken.
 
     Lines that it wrote after that belong to work that is done again; a mark
@@ -246,8 +249,8 @@ class _Sums:
     return {'std': std, **values, 'max': self.max}
 
 
-def read(path):
-  """Contents of a file of JSON lines of this package.
+def read(path: str) -> dict[str, dict[str, np.ndarray]]:
+  """Return the contents of a file of JSON lines of this package.
 
   Incomplete lines of killed processes are left out, and so is what was done
   again after resuming.
@@ -262,22 +265,20 @@ def read(path):
   Raises:
     OSError: If the file cannot be read.
   """
-  table = {}
+  table: dict[str, list[dict]] = {}
   for row in _read_rows(path):
     for name, statistics in row['data'].items():
       table.setdefault(name, []).append({**row['meta'], **statistics})
   return {name: _columns(rows) for name, rows in table.items()}
 
 
-def append_json(path, row):
+def append_json(path: str, row: Mapping[str, Any]) -> None:
   """Append an object as one line; NaN and infinity become null."""
-  line = json.dumps(_plain(row), allow_nan=False)
-  with open(path, 'a', encoding='utf-8') as file_:
-    file_.write(line + '\n')
+  log.append_json(path, _plain(row))
 
 
-def format_table(header, rows):
-  """Text of a table whose first column is aligned left, others right."""
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+  """Return a table as text, its first column aligned left, others right."""
   rows = [header, *rows]
   widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
   return '\n'.join(
@@ -290,16 +291,11 @@ def format_table(header, rows):
 
 def _read_rows(path):
   rows = []
-  with open(path, encoding='utf-8', errors='replace') as file_:
-    for line in file_:
-      try:
-        row = json.loads(line)
-      except ValueError:
-        continue
-      if isinstance(row, dict) and 'keep_lines' in row:
-        del rows[row['keep_lines'] :]
-      elif isinstance(row, dict) and 'data' in row:
-        rows.append(row)
+  for row in log.read_json(path):
+    if isinstance(row, dict) and 'keep_lines' in row:
+      del rows[row['keep_lines'] :]
+    elif isinstance(row, dict) and 'data' in row:
+      rows.append(row)
   return rows
 
 
@@ -310,19 +306,6 @@ def _columns(rows):
     values = [row.get(key) for row in rows]
     columns[key] = np.array([math.nan if x is None else x for x in values])
   return columns
-
-
-def _prepare_file(path):
-  """Number of valid lines of a file; what comes next gets a line of its own."""
-  if not os.path.exists(path):
-    open(path, 'w').close()
-    return 0
-  with open(path, 'rb+') as file_:
-    if file_.seek(0, os.SEEK_END):
-      file_.seek(-1, os.SEEK_END)
-      if file_.read() != b'\n':
-        file_.write(b'\n')
-  return len(_read_rows(path))
 
 
 def _plain(value):
@@ -336,13 +319,3 @@ def _plain(value):
   if isinstance(value, float) and not math.isfinite(value):
     return None
   return value
-
-
-def _print_line(line, color):
-  if not sys.stdout.isatty():
-    print(line, flush=True)
-    return
-  # Bars of progress are moved out of the way.
-  import tqdm
-
-  tqdm.tqdm.write(f'{color}{line}\033[0m' if color else line, file=sys.stdout)

@@ -1,9 +1,11 @@
 """Scalars over steps: TensorBoard events, a table, and live mirrors."""
 
 import contextlib
-import csv
-import os
 import time
+from collections.abc import Iterable
+from typing import Any
+
+from agents.run import log
 
 _FLUSH_SECONDS = 5.0
 COLUMNS = ('tag', 'step', 'value', 'wall_time')
@@ -16,38 +18,53 @@ class Writer:
     tensorboard_dir: Folder for event files, or None. TensorFlow is imported
       with the first scalar.
     csv_path: File with the columns `COLUMNS`, or None. A file that exists is
-      continued.
+      continued. Rows are on disk after some seconds at most.
     mirrors: Objects with `add_scalar(tag, value, step)` and `close()`.
   """
 
-  def __init__(self, tensorboard_dir=None, csv_path=None, mirrors=()):
-    self._outputs = list(mirrors)
-    if csv_path:
-      self._outputs.append(_Table(csv_path))
-    if tensorboard_dir:
-      self._outputs.append(_Events(tensorboard_dir))
+  def __init__(
+    self,
+    tensorboard_dir: str | None = None,
+    csv_path: str | None = None,
+    mirrors: Iterable[Any] = (),
+  ):
+    self._mirrors = list(mirrors)
+    self._table = csv_path and log.Table(
+      csv_path, COLUMNS, flush_seconds=_FLUSH_SECONDS
+    )
+    self._events = tensorboard_dir and log.Events(tensorboard_dir)
 
-  def add_scalar(self, tag, value, step):
+  def add_scalar(self, tag: str, value: float, step: int) -> None:
     """Note the value of a tag, such as `loss/critic`, at a step."""
     value, step = float(value), int(step)
-    for output in self._outputs:
-      output.add_scalar(tag, value, step)
+    for mirror in self._mirrors:
+      mirror.add_scalar(tag, value, step)
+    if self._table:
+      row = (tag, step, value, f'{time.time():.3f}')
+      self._table.append(dict(zip(COLUMNS, row)))
+    if self._events:
+      self._events.write(step, {tag: value})
 
-  def flush(self):
+  def flush(self) -> None:
     """Make sure that readers of the files see everything."""
-    for output in self._outputs:
-      if hasattr(output, 'flush'):
-        output.flush()
+    if self._table:
+      self._table.flush()
+    if self._events:
+      self._events.flush()
 
-  def close(self):
+  def close(self) -> None:
     """Close the files and end the mirrors, also if one of them fails."""
     with contextlib.ExitStack() as stack:
-      while self._outputs:
-        stack.callback(self._outputs.pop(0).close)
+      while self._mirrors:
+        stack.callback(self._mirrors.pop().close)
+      if self._table:
+        stack.callback(self._table.flush)
+      if self._events:
+        stack.callback(self._events.close)
 
 
-def read(path):
-  """Contents of a table of scalars.
+def read(path: str) -> dict[str, dict[int, float]]:
+  """Return the contents of a table of scalars.
 
   Where a run was resumed and came to the same step again, the later value
   counts. Incomplete lines are left out.
@@ -61,72 +78,12 @@ def read(path):
   Raises:
     OSError: If the file cannot be read.
   """
-  curves = {}
-  with open(path, encoding='utf-8', errors='replace', newline='') as file_:
-    for row in csv.DictReader(file_):
-      try:
-        step, value = int(row['step']), float(row['value'])
-        float(row['wall_time'])
-      except (KeyError, TypeError, ValueError):
-        continue
-      curves.setdefault(row['tag'], {})[step] = value
+  curves: dict[str, dict[int, float]] = {}
+  for row in log.read_table(path):
+    tag, *texts = (row.get(key) or '' for key in COLUMNS)
+    try:
+      step, value, _ = int(texts[0]), float(texts[1]), float(texts[2])
+    except ValueError:
+      continue
+    curves.setdefault(tag, {})[step] = value
   return {tag: dict(sorted(x.items())) for tag, x in curves.items()}
-
-
-class _Table:
-  """Lines of comma separated values, on disk after some seconds at most."""
-
-  def __init__(self, path):
-    new = not os.path.exists(path) or not os.path.getsize(path)
-    self._file = open(path, 'a+', encoding='utf-8', newline='')
-    self._writer = csv.writer(self._file, lineterminator='\n')
-    if new:
-      self._writer.writerow(COLUMNS)
-    else:
-      self._finish_line()
-    self.flush()
-
-  def add_scalar(self, tag, value, step):
-    now = time.time()
-    self._writer.writerow((tag, step, repr(value), f'{now:.3f}'))
-    if now - self._flushed > _FLUSH_SECONDS:
-      self.flush()
-
-  def flush(self):
-    self._file.flush()
-    self._flushed = time.time()
-
-  def close(self):
-    self._file.close()
-
-  def _finish_line(self):
-    """Give what follows a line of its own after a process was killed."""
-    with open(self._file.name, 'rb') as file_:
-      file_.seek(-1, os.SEEK_END)
-      if file_.read() != b'\n':
-        self._file.write('\n')
-
-
-class _Events:
-  """Event file of TensorBoard."""
-
-  def __init__(self, folder):
-    self._folder = folder
-    self._tf = None
-    self._writer = None
-
-  def add_scalar(self, tag, value, step):
-    if self._writer is None:
-      from agents.tools.tf1 import tf
-
-      self._tf, self._writer = tf, tf.summary.FileWriter(self._folder)
-    scalar = self._tf.Summary.Value(tag=tag, simple_value=value)
-    self._writer.add_summary(self._tf.Summary(value=[scalar]), step)
-
-  def flush(self):
-    if self._writer:
-      self._writer.flush()
-
-  def close(self):
-    if self._writer:
-      self._writer.close()

@@ -4,13 +4,14 @@ import os
 import sys
 import threading
 import time
-
-_activity = ['']
+from collections.abc import Callable
+from typing import Any
+from typing import TextIO
 
 
 def set_activity(text: str) -> None:
   """Say what happens within the current step, such as an episode; or ''."""
-  _activity[0] = text
+  Progress.activity = text
 
 
 class Progress:
@@ -26,10 +27,21 @@ class Progress:
     stream: Text stream, standard error by default.
     interval: Seconds between two plain lines.
     unit: What a step is, short.
+
+  Attributes:
+    activity: What happens within the current step; one text for the process,
+      as the code that knows it is far from the one that shows it.
   """
 
+  activity = ''
+
   def __init__(
-    self, status=None, max_step=None, stream=None, interval=30.0, unit='ex'
+    self,
+    status: Callable[[], dict[str, Any]] | None = None,
+    max_step: float | None = None,
+    stream: TextIO | None = None,
+    interval: float = 30.0,
+    unit: str = 'ex',
   ):
     self._unit = unit
     self._status = status or dict
@@ -37,20 +49,22 @@ class Progress:
     self._stream = stream or sys.stderr
     self._interval = interval
     self._fancy = self._stream.isatty()
-    self._bar = None
+    self._bar: Any = None
     self._phase = ''
     self._steps = 0
     self._done = 0
     self._global_step = 0
-    self._first = None
+    self._first: tuple[float, int] | None = None
     self._last_line = 0.0
-    self._rate = None
+    self._rate: float | None = None
     self._closed = threading.Event()
     self._lock = threading.RLock()
     self._ticker = threading.Thread(target=self._tick, daemon=True)
     self._ticker.start()
 
-  def start_phase(self, name, steps, done, global_step):
+  def start_phase(
+    self, name: str, steps: int, done: int, global_step: int
+  ) -> None:
     """Begin to show a phase.
 
     Args:
@@ -79,11 +93,12 @@ class Progress:
         )
       self._show()
 
-  def update(self, amount, global_step):
+  def update(self, amount: int, global_step: int) -> None:
     """Note that the phase has advanced by some steps."""
     with self._lock:
       self._done += amount
       self._global_step = global_step
+      assert self._first, 'a phase has been started'
       began, first_step = self._first
       elapsed = time.time() - began
       if elapsed > 0:
@@ -92,7 +107,7 @@ class Progress:
         self._bar.update(amount)
       self._show()
 
-  def write(self, text):
+  def write(self, text: str) -> None:
     """Print a line that stays."""
     with self._lock:
       if self._bar is not None:
@@ -100,7 +115,7 @@ class Progress:
       else:
         print(text, file=self._stream, flush=True)
 
-  def close(self):
+  def close(self) -> None:
     """Stop showing anything."""
     self._closed.set()
     with self._lock:
@@ -133,7 +148,7 @@ class Progress:
       )
 
   def _describe(self):
-    values = {'step': self._global_step}
+    values: dict[str, Any] = {'step': self._global_step}
     values.update(self._status())
     if self._rate:
       if not self._fancy:
@@ -143,11 +158,11 @@ class Progress:
         values['left'] = format_duration(left)
     values['mem'] = f'{resident_memory() / 2**30:.1f}G'
     text = ', '.join(f'{k} {v}' for k, v in values.items() if v is not None)
-    return f'{text}, {_activity[0]}' if _activity[0] else text
+    return f'{text}, {self.activity}' if self.activity else text
 
 
 def format_duration(seconds: float) -> str:
-  """Short form of a duration, such as `3h12m` or `45s`."""
+  """Return the short form of a duration, such as `3h12m` or `45s`."""
   seconds = int(seconds)
   for size, large, unit, small in (
     (86400, 'd', 3600, 'h'),
@@ -160,7 +175,7 @@ def format_duration(seconds: float) -> str:
 
 
 def resident_memory() -> int:
-  """Bytes of memory that this process occupies, 0 if unknown."""
+  """Return the bytes that this process occupies, 0 if unknown."""
   try:
     with open('/proc/self/statm') as file_:
       return int(file_.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')

@@ -2,7 +2,7 @@
 
 from typing import TextIO
 
-from agents.run import metrics
+from agents.run import log
 from agents.run import progress
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
@@ -26,7 +26,7 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
-    self._metrics = metrics.MetricsWriter(logdir)
+    self._metrics = log.MetricsWriter(logdir)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
   def start_phase(

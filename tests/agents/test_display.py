@@ -5,7 +5,7 @@ import json
 import types
 
 from agents import display
-from agents.run import metrics
+from agents.run import log
 from agents.tools.tf1 import tf
 
 HEADER = 'phase,global_step,mean_score,kl_change,penalty,wall_time'
@@ -58,7 +58,7 @@ def show(**values):
     **values,
   }
   tags = {f'a/update/{k}': v for k, v in scalars.items()}
-  return display.describe_update(metrics.read_scalars(summarize(**tags)))
+  return display.describe_update(log.read_summary(summarize(**tags)))
 
 
 def test_line_of_an_update():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ def test_colors_on_terminals(tmp_path, capsys, monkeypatch):
   with capsys.disabled():
     monkeypatch.setattr('sys.stdout', Terminal())
     logs.Logger(str(path)).error('bad')
-    shown = logs.sys.stdout.text
+    shown = sys.stdout.text
     monkeypatch.undo()
   assert shown.startswith('\033[31m[0.') and 'bad\033[0m' in shown
   assert '\033' not in path.read_text()

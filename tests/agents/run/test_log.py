@@ -3,7 +3,7 @@
 import json
 import os
 
-from agents.run.metrics import MetricsWriter
+from agents.run.log import MetricsWriter
 
 
 def read(folder):

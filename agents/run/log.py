@@ -1,0 +1,313 @@
+"""Scalars and messages of runs: lines of JSON, tables, events, text.
+
+Every file of a run that grows by lines grows through `append`. The systems
+keep the names and the columns of their files, and hand their rows to the
+writers of this module.
+"""
+
+import csv
+import io
+import json
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+from typing import TextIO
+
+from agents.run import files
+
+# Values of a row of a table by column; those of a short line are None.
+Row = dict[str, str | None]
+
+
+def append(path: str, text: str) -> None:
+  """Append complete lines to a file, which is created if needed.
+
+  An incomplete last line, left by a process that was killed while it wrote,
+  is removed first. The file is closed again, so that nothing is lost when
+  this process is killed.
+
+  Args:
+    path: File in a folder that exists.
+    text: Lines that end with a line break; nothing to only repair the file.
+  """
+  with open(path, 'ab+') as file_:
+    if file_.seek(0, os.SEEK_END):
+      file_.seek(-1, os.SEEK_END)
+      if file_.read() != b'\n':
+        file_.seek(0)
+        file_.truncate(file_.read().rfind(b'\n') + 1)
+    file_.write(text.encode())
+
+
+def append_json(path: str, row: Mapping[str, Any]) -> None:
+  """Append an object of built-in types as one line."""
+  append(path, json.dumps(row) + '\n')
+
+
+def read_json(path: str) -> list[Any]:
+  """Return the objects of a file, a list.
+
+  Lines that are not valid JSON, left by processes that were killed, are left
+  out.
+
+  Raises:
+    OSError: If the file cannot be read.
+  """
+  rows = []
+  with open(path, encoding='utf-8', errors='replace') as file_:
+    for line in file_:
+      try:
+        rows.append(json.loads(line))
+      except ValueError:
+        continue
+  return rows
+
+
+class Table:
+  """CSV file with a column for every key that has appeared so far.
+
+  A file that exists is continued. It is rewritten, completely or not at all,
+  when columns are added.
+
+  Args:
+    path: File in a folder that exists.
+    columns: Columns to begin with.
+    keep: Function that tells which of the earlier rows stay; all by default.
+    flush_seconds: How long a row may wait until it is written.
+  """
+
+  def __init__(
+    self,
+    path: str,
+    columns: Iterable[str] = (),
+    keep: Callable[[Row], bool] | None = None,
+    flush_seconds: float = 0.0,
+  ):
+    append(path, '')
+    self._path = path
+    self._flush_seconds = flush_seconds
+    self._waiting: list[list[str]] = []
+    self._flushed = time.monotonic()
+    with open(path, encoding='utf-8', errors='replace', newline='') as file_:
+      self._columns = next(csv.reader(file_), [])
+    new = [x for x in columns if x not in self._columns]
+    if new or keep:
+      self._rewrite(new, keep)
+
+  def append(self, row: Mapping[str, Any]) -> None:
+    """Add a row; columns without a value stay empty."""
+    new = sorted(set(row) - set(self._columns))
+    if new:
+      self.flush()
+      self._rewrite(new)
+    self._waiting.append(
+      [str(row[key]) if key in row else '' for key in self._columns]
+    )
+    if time.monotonic() - self._flushed >= self._flush_seconds:
+      self.flush()
+
+  def flush(self) -> None:
+    """Write the rows that wait."""
+    rows, self._waiting = self._waiting, []
+    self._flushed = time.monotonic()
+    if rows:
+      append(self._path, _format_rows(rows))
+
+  def _rewrite(
+    self, new: list[str], keep: Callable[[Row], bool] | None = None
+  ) -> None:
+    """Add columns and drop rows."""
+    rows = [x for x in read_table(self._path) if keep is None or keep(x)]
+    self._columns += new
+    lines = [[row.get(key) or '' for key in self._columns] for row in rows]
+    with files.atomic_path(self._path) as temporary:
+      append(temporary, _format_rows([self._columns, *lines]))
+
+
+def read_table(path: str) -> Iterator[Row]:
+  """Yield the rows of a CSV file.
+
+  Raises:
+    OSError: If the file cannot be read.
+  """
+  with open(path, encoding='utf-8', errors='replace', newline='') as file_:
+    for row in csv.DictReader(file_):
+      yield {key: value for key, value in row.items() if key}
+
+
+class Events:
+  """Event file of TensorBoard with scalars.
+
+  TensorFlow is imported with the first of them.
+
+  Args:
+    folder: Folder of the file.
+  """
+
+  def __init__(self, folder: str):
+    self._folder = folder
+    self._tf: Any = None
+    self._writer: Any = None
+
+  def write(self, step: int, scalars: Mapping[str, float]) -> None:
+    """Add a dict from tag to number."""
+    if self._writer is None:
+      from agents.tools.tf1 import tf
+
+      self._tf, self._writer = tf, tf.summary.FileWriter(self._folder)
+    values = [
+      self._tf.Summary.Value(tag=tag, simple_value=value)
+      for tag, value in scalars.items()
+    ]
+    self._writer.add_summary(self._tf.Summary(value=values), step)
+
+  def flush(self) -> None:
+    """Make sure that readers see everything."""
+    if self._writer:
+      self._writer.flush()
+
+  def close(self) -> None:
+    """Close the file."""
+    if self._writer:
+      self._writer.close()
+      self._writer = None
+
+
+def read_events(folder: str) -> list[dict[str, float]]:
+  """Return dicts from tag to number, one per step, in their order.
+
+  Raises:
+    OSError: If there is no such folder.
+  """
+  from agents.tools.tf1 import tf
+
+  rows: dict[int, dict[str, float]] = {}
+  for name in sorted(os.listdir(folder)):
+    if name.startswith('events'):
+      try:
+        for event in tf.train.summary_iterator(os.path.join(folder, name)):
+          for value in event.summary.value:
+            rows.setdefault(event.step, {})[value.tag] = value.simple_value
+      except tf.errors.DataLossError:
+        # The file ends within an event, as its writer was killed.
+        continue
+  return [rows[step] for step in sorted(rows)]
+
+
+def read_summary(summary: bytes) -> dict[str, float]:
+  """Return a dict from tag to number of a serialised TensorFlow summary."""
+  from agents.tools.tf1 import tf
+
+  proto = tf.Summary.FromString(summary)
+  return {
+    x.tag: x.simple_value for x in proto.value if x.HasField('simple_value')
+  }
+
+
+class MetricsWriter:
+  """Append one JSON object per line to `metrics.jsonl`.
+
+  Every line holds `phase`, `step` (that of the TensorBoard event),
+  `global_step`, `wall_time`, and the scalars by their tags. Numbers that are
+  not finite are left out. Lines after a restart follow those before it; steps
+  that are repeated because the program was killed appear twice, and the later
+  line counts.
+
+  Args:
+    logdir: Folder of the file; created if needed.
+  """
+
+  def __init__(self, logdir: str):
+    os.makedirs(logdir, exist_ok=True)
+    self._path = os.path.join(logdir, 'metrics.jsonl')
+
+  def write(
+    self, phase: str, step: int, global_step: int, scalars: Mapping[str, float]
+  ) -> None:
+    """Append a line.
+
+    Args:
+      phase: Name of the phase.
+      step: Step of the summary.
+      global_step: Step over all phases.
+      scalars: Dict from tag to number.
+    """
+    line = {
+      'phase': phase,
+      'step': int(step),
+      'global_step': int(global_step),
+      'wall_time': round(time.time(), 3),
+    }
+    finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
+    append_json(self._path, {**line, **finite})
+
+  def write_summary(
+    self, phase: str, step: int, global_step: int, summary: bytes
+  ) -> None:
+    """Append the scalars of a serialised TensorFlow summary, if any."""
+    scalars = read_summary(summary)
+    if scalars:
+      self.write(phase, step, global_step, scalars)
+
+
+class TextHandler(logging.Handler):
+  """Append messages to a text file, or print them above bars of progress.
+
+  Args:
+    path: File in a folder that exists; None for the terminal.
+    stream: Which stream is the terminal, `stdout` or `stderr`. It is looked up
+      for every message, as it may be redirected.
+  """
+
+  def __init__(self, path: str | None = None, stream: str = 'stdout'):
+    super().__init__()
+    self._path = path
+    self._stream = stream
+    if path:
+      append(path, '')
+
+  @property
+  def stream(self) -> TextIO | None:
+    """The stream of the terminal, None for a file."""
+    return None if self._path else getattr(sys, self._stream)
+
+  def emit(self, record: logging.LogRecord) -> None:
+    """Write a message of `logging`."""
+    self.write(self.format(record))
+
+  def write(self, text: str) -> None:
+    """Write lines, without the last line break."""
+    if self._path:
+      append(self._path, text + '\n')
+    elif self.stream and self.stream.isatty():
+      import tqdm
+
+      tqdm.tqdm.write(text, file=self.stream)
+    else:
+      print(text, file=self.stream, flush=True)
+
+
+def set_up_logging() -> None:
+  """Print the messages of this project, the warnings of everyone else."""
+  logging.captureWarnings(True)
+  logging.getLogger('py.warnings').setLevel(logging.ERROR)
+  for name in ('agents', 'planet', 'baselines_her'):
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    if not logger.handlers:
+      logger.addHandler(TextHandler(stream='stderr'))
+
+
+def _format_rows(rows: Iterable[Iterable[str]]) -> str:
+  """Return lines of comma separated values."""
+  text = io.StringIO()
+  csv.writer(text, lineterminator='\n').writerows(rows)
+  return text.getvalue()
