@@ -88,6 +88,8 @@ setuptools.setup(
     'tqdm>=4.60',
     'joblib>=1.4',
     'filelock>=3.12',
+    'pydantic>=2.7,<3',
+    'annotated-types>=0.6',
     'pillow>=10',
     'matplotlib>=3.8',
     'scikit-image>=0.24',

@@ -4,20 +4,80 @@ Free of TensorFlow, so that mistakes are reported at once.
 """
 
 import argparse
+import contextlib
 import copy
 import dataclasses
 import json
 import sys
 import types
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Annotated
+from typing import Any
 
 import numpy as np
+from annotated_types import Interval
 
 from agents.pipeline import toolbox
 from agents.run import errors
+from agents.run import flags
 from agents.run import plain_data
 from agents.run import references
+from agents.run import schema
+from agents.run.schema import Count
+from agents.run.schema import Whole
+from agents.run.schema import setting
 
-_DEFAULT_FOLDER = '~/logdir/sessions'
+
+class Flags(schema.Settings):
+  """Declaration of the flags of a session."""
+
+  params: str = setting('', 'module of parameters', title='MODULE')
+  cpanel: str = setting('{}', 'its overrides, a YAML mapping', title='YAML')
+  repeal: str = setting(
+    '{}',
+    'overrides of the whole tree, such as {"runner.n_epochs": 5}',
+    title='YAML',
+  )
+  load_checkpoint: str = setting(
+    '',
+    'checkpoint, or session whose newest checkpoint is taken',
+    title='PATH',
+  )
+  resume: bool = setting(False, 'continue training in the same session')
+  play: bool = setting(False, 'show the policy that is stored or initialised')
+  play_episodes: Count = setting(5, 'episodes to show; 0 for no end', title='N')
+  trust: list[str] = setting([], references.HELP, title='MODULE')
+  custom: bool = setting(False, 'call the method custom of the runner')
+  create_session_only: bool = setting(False, 'write checkpoint 0, then exit')
+  dry_run: bool = setting(False, 'leave nothing on disk')
+  # Folders.
+  session_path: str = setting(
+    '~/logdir/sessions', 'parent of all sessions', title='FOLDER'
+  )
+  session_name: str = setting('', 'by default made up', title='NAME')
+  save_modules: list[str] = setting(
+    [], 'packages to copy into the session', title='PACKAGE'
+  )
+  msg: str = setting('', 'remark, kept with parameters', title='TEXT')
+  # Watching.
+  log_level: Annotated[Whole, Interval(ge=0, le=4)] = setting(
+    1, '0 debug, 1 info, 2 warn, 3 error, 4 fatal', title='N'
+  )
+  profiler_level: Whole = setting(
+    -1, 'depth of the scopes that are timed, -1 for all', title='N'
+  )
+  tensorboard: bool = setting(False, 'start a TensorBoard server')
+  visdom: bool = setting(False, 'draw live curves with visdom')
+  visdom_port: Whole = setting(
+    8097, 'of a server that runs, or to start one', title='N'
+  )
+  no_monitor_cpu: bool = setting(False, 'do not log CPU and memory')
+  no_monitor_gpu: bool = setting(False, 'do not log GPUs')
+  # Accepted for the original's sake; this is the default.
+  monitor_cpu: bool = setting(False)
+  monitor_gpu: bool = setting(False)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,7 +85,7 @@ class _Parser(argparse.ArgumentParser):
     raise errors.UsageError(f'{message}. See {self.prog} --help.')
 
 
-def parse_args(argv=None):
+def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
   """Read the command line of a session.
 
   Args:
@@ -40,20 +100,30 @@ def parse_args(argv=None):
     SystemExit: After `--help`, with code 0.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  parser = _define_parser(_describe_cpanel(argv))
+  parser = _Parser(
+    prog='python -m scripts.main',
+    description='Train, continue or show an agent: explorer -> memory -> '
+    'agents,\nin a session folder that holds everything about the run.',
+    epilog=_describe_cpanel(argv),
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  flags.add_arguments(parser, Flags)
   args = types.SimpleNamespace(**vars(parser.parse_args(argv)))
+  flags.check(Flags, args, dashes=True)
+  args.cpanel = _parse_mapping('cpanel', args.cpanel)
+  args.repeal = _parse_mapping('repeal', args.repeal)
   _check_combination(args)
   return args
 
 
-def parse_json(text):
-  """Data from JSON, with tuples and arrays where the text says so.
+def parse_json(text: str) -> Any:
+  """Parse data from JSON, with tuples and arrays where the text says so.
 
   `{"__tuple__": true, "items": [...]}` becomes a tuple, `{"__numpy__": true,
   "items": ...}` an array.
 
   Raises:
-    ValueError: If the text is no JSON.
+    ValueError: If the text is not valid JSON.
   """
 
   def convert(mapping):
@@ -66,8 +136,10 @@ def parse_json(text):
   return json.loads(text, object_hook=convert)
 
 
-def update_cpanel(cpanel, given):
-  """Control panel with some values replaced.
+def update_cpanel(
+  cpanel: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+  """Return a control panel with some values replaced.
 
   Args:
     cpanel: Dict from the module of parameters.
@@ -79,7 +151,7 @@ def update_cpanel(cpanel, given):
   Raises:
     UsageError: If a key is unknown, or its value is of another type.
   """
-  result = copy.deepcopy(cpanel)
+  result = dict(copy.deepcopy(cpanel))
   for key, value in given.items():
     if key.startswith('+'):
       result[key[1:]] = value
@@ -89,19 +161,14 @@ def update_cpanel(cpanel, given):
         f'Key {key!r} of --cpanel is unknown. {errors.suggest(key, cpanel)} '
         f'To add it all the same, call it {"+" + key!r}.'
       )
-    if not _fits(value, cpanel[key]):
-      raise errors.UsageError(
-        f'Key {key!r} of --cpanel is {value!r}; it has to be like '
-        f'{cpanel[key]!r}.'
-      )
-    if type(cpanel[key]) in (int, float) and value is not None:
-      value = type(cpanel[key])(value)
-    result[key] = value
+    result[key] = schema.check_like(
+      cpanel[key], value, f'Key {key!r} of --cpanel'
+    )
   return result
 
 
-def find_trust(args):
-  """What a session that is loaded may name: see `--trust`.
+def find_trust(args: types.SimpleNamespace) -> references.Trust:
+  """Return what a session that is loaded may name: see `--trust`.
 
   What the user has typed for `--repeal` is trusted as well.
   """
@@ -110,7 +177,7 @@ def find_trust(args):
   return dataclasses.replace(trust, names=trust.names + names)
 
 
-def repeal(params, given):
+def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
   """Replace values within a tree of parameters.
 
   Args:
@@ -135,20 +202,20 @@ def repeal(params, given):
     node[names[-1]] = value
 
 
-def find_packages(params):
-  """Packages of this project that a tree of parameters names parts of."""
+def find_packages(params: Mapping[str, Any]) -> list[str]:
+  """Return the packages of this project that a tree names parts of."""
   names = {x.split('.')[0] for x in _find_names(params)}
   return sorted({'agents'} | names & set(references.PROJECT))
 
 
-def find_foreign(params):
-  """What a tree names that needs `--trust` once it is stored."""
+def find_foreign(params: Mapping[str, Any]) -> list[str]:
+  """Return what a tree names that needs `--trust` once it is stored."""
   ours = references.Trust(references.PROJECT)
   return sorted({x for x in _find_names(params) if not ours.covers(x)})
 
 
-def _find_names(node):
-  """Modules that a tree names, and files that can hold programs."""
+def _find_names(node: Any) -> Iterator[str]:
+  """Yield modules that a tree names, and files that can hold programs."""
   if isinstance(node, (list, tuple)):
     node = dict(enumerate(node))
   if not isinstance(node, dict):
@@ -165,8 +232,8 @@ def _find_names(node):
       yield from _find_names(value)
 
 
-def to_plain(params):
-  """A tree in built-in types; its shared parts stay shared, for YAML."""
+def to_plain(params: Mapping[str, Any]) -> Any:
+  """Convert a tree to built-in types; shared parts stay shared, for YAML."""
   return _to_plain(params, {})
 
 
@@ -178,56 +245,6 @@ def _to_plain(value, seen):
   if isinstance(value, (list, tuple)):
     return [_to_plain(x, seen) for x in value]
   return plain_data.to_plain(value)
-
-
-def _define_parser(description):
-  parser = _Parser(
-    prog='python -m scripts.main',
-    description='Train, continue or show an agent: explorer -> memory -> '
-    'agents,\nin a session folder that holds everything about the run.',
-    epilog=description,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  add, yes = parser.add_argument, {'action': 'store_true'}
-  add('--params', default='', metavar='MODULE', help='module of parameters')
-  add(
-    '--cpanel', type=_mapping, default={}, metavar='JSON', help='its overrides'
-  )
-  add(
-    '--repeal',
-    type=_mapping,
-    default={},
-    metavar='JSON',
-    help='overrides of the whole tree, such as {"runner.n_epochs": 5}',
-  )
-  add(
-    '--load-checkpoint',
-    default='',
-    metavar='PATH',
-    help='checkpoint, or session whose newest checkpoint is taken',
-  )
-  add('--resume', **yes, help='continue training in the same session')
-  add('--play', **yes, help='show the policy that is stored or initialised')
-  add(
-    '--play-episodes',
-    type=int,
-    default=5,
-    metavar='N',
-    help='episodes to show; 0 for no end (default 5)',
-  )
-  add(
-    '--trust',
-    action='append',
-    default=[],
-    metavar='MODULE',
-    help=references.HELP,
-  )
-  add('--custom', **yes, help='call the method custom of the runner')
-  add('--create-session-only', **yes, help='write checkpoint 0, then exit')
-  add('--dry-run', **yes, help='leave nothing on disk')
-  _add_folder_flags(add)
-  _add_watching_flags(add)
-  return parser
 
 
 def _describe_cpanel(argv):
@@ -250,68 +267,14 @@ def _import_typed(module):
   return toolbox.get_module(module, references.EVERYTHING)
 
 
-def _add_folder_flags(add):
-  add(
-    '--session-path',
-    default=_DEFAULT_FOLDER,
-    metavar='FOLDER',
-    help=f'parent of all sessions (default {_DEFAULT_FOLDER})',
-  )
-  add('--session-name', default='', metavar='NAME', help='by default made up')
-  add(
-    '--save-modules',
-    nargs='+',
-    default=[],
-    metavar='PACKAGE',
-    help='packages to copy into the session',
-  )
-  add('--msg', default='', metavar='TEXT', help='remark, kept with parameters')
-
-
-def _add_watching_flags(add):
-  yes = {'action': 'store_true'}
-  add(
-    '--log-level',
-    type=int,
-    default=1,
-    choices=range(5),
-    help='0 debug, 1 info, 2 warn, 3 error, 4 fatal (default 1)',
-  )
-  add(
-    '--profiler-level',
-    type=int,
-    default=-1,
-    metavar='N',
-    help='depth of the scopes that are timed (default -1, all)',
-  )
-  add('--tensorboard', **yes, help='start a TensorBoard server')
-  add('--visdom', **yes, help='draw live curves with visdom')
-  add(
-    '--visdom-port',
-    type=int,
-    default=8097,
-    metavar='N',
-    help='of a server that runs, or to start one (default 8097)',
-  )
-  add('--no-monitor-cpu', **yes, help='do not log CPU and memory')
-  add('--no-monitor-gpu', **yes, help='do not log GPUs')
-  for name in ('--monitor-cpu', '--monitor-gpu'):
-    add(name, **yes, help=argparse.SUPPRESS)
-
-
-def _mapping(text):
-  try:
+def _parse_mapping(flag: str, text: str) -> dict[str, Any]:
+  """Return the mapping of a flag: JSON as in the original, or YAML."""
+  with contextlib.suppress(ValueError):
     value = parse_json(text)
-  except ValueError as error:
-    raise argparse.ArgumentTypeError(
-      f'{text!r} is no JSON ({error}); give something like '
-      '\'{"number_epochs": 2}\''
-    ) from None
-  if not isinstance(value, dict):
-    raise argparse.ArgumentTypeError(
-      f'{text!r} is no mapping; give something like \'{{"number_epochs": 2}}\''
-    )
-  return value
+    if isinstance(value, dict):
+      return value
+  value = schema.parse_mapping(text, flag, '{"number_epochs": 2}')
+  return parse_json(json.dumps(value, default=str))
 
 
 def _check_combination(args):
@@ -346,22 +309,3 @@ def _check_combination(args):
       f'Flags --load-checkpoint and --{name} exclude each other, as sessions '
       'keep their parameters; change single values with --repeal.'
     )
-  if args.play_episodes < 0:
-    raise errors.UsageError(
-      f'Flag --play-episodes is {args.play_episodes}; give at least 0.'
-    )
-
-
-def _fits(value, default):
-  """Whether a value is of the type of the default; numbers are alike."""
-  if default is None or value is None:
-    return True
-  if isinstance(default, bool) or isinstance(value, bool):
-    return isinstance(value, bool) and isinstance(default, bool)
-  if isinstance(default, int):
-    return isinstance(value, (int, float)) and value == int(value)
-  if isinstance(default, float):
-    return isinstance(value, (int, float))
-  if isinstance(default, (list, tuple)):
-    return isinstance(value, (list, tuple))
-  return isinstance(value, type(default))

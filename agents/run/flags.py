@@ -1,5 +1,6 @@
 """Command line flags that programs in one process do not share."""
 
+import argparse
 import sys
 import types
 from collections.abc import Iterable
@@ -103,12 +104,15 @@ def parse_known(
   return result, rest
 
 
-def check(declared: type[schema.Settings], args: object) -> None:
+def check(
+  declared: type[schema.Settings], args: object, dashes: bool = False
+) -> None:
   """Make sure that flags have allowed values, whoever has set them.
 
   Args:
     declared: See `parse`.
     args: Object with an attribute per flag.
+    dashes: Whether the user writes dashes instead of underscores.
 
   Raises:
     UsageError: Naming the first flag that has not.
@@ -116,7 +120,40 @@ def check(declared: type[schema.Settings], args: object) -> None:
   for name in declared.names():
     value = getattr(args, name)
     if value != declared.default(name):
-      declared.check_value(name, value, 'Flag --{}')
+      shown = name.replace('_', '-') if dashes else name
+      declared.check_value(name, value, f'Flag --{shown}')
+
+
+def add_arguments(
+  parser: argparse.ArgumentParser, declared: type[schema.Settings]
+) -> None:
+  """Add flags to a parser, with dashes instead of underscores.
+
+  Args:
+    parser: Parser to add to. Its results still need `check`.
+    declared: See `parse`; the title of a flag is what `--help` shows for its
+      value, and flags without meaning are left out there. Booleans are False
+      unless they are given; lists can be repeated, too.
+  """
+  for name in declared.names():
+    flag = '--' + name.replace('_', '-')
+    kind, default = declared.base(name), declared.default(name)
+    text = declared.meaning(name) or argparse.SUPPRESS
+    if kind is bool:
+      parser.add_argument(flag, action='store_true', help=text)
+      continue
+    if default not in ('', None, []):
+      text += f' (default {default})'
+    how: dict[str, Any] = {'type': kind}
+    if kind is list:
+      how = {'action': 'extend', 'nargs': '+'}
+    parser.add_argument(
+      flag,
+      default=default,
+      metavar=declared.model_fields[name].title or kind.__name__.upper(),
+      help=text,
+      **how,
+    )
 
 
 def asks_for_help(argv: Sequence[str]) -> bool:

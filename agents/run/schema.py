@@ -243,14 +243,16 @@ def check_like(example: Any, value: Any, called: str) -> Any:
     return value
   if isinstance(example, (list, tuple)):
     fits = isinstance(value, (list, tuple))
-  else:
-    kinds = {bool: Flag, int: Whole, float: Number}
-    adapter: Any = pydantic.TypeAdapter(kinds.get(type(example), Any))
+  elif isinstance(example, (bool, int, float)):
+    kinds = ((bool, Flag), (int, Whole), (float, Number))
+    kind = next(y for x, y in kinds if isinstance(example, x))
+    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
     try:
-      value = adapter.validate_python(value)
-      fits = isinstance(value, type(example))
+      return adapter.validate_python(value)
     except pydantic.ValidationError:
       fits = False
+  else:
+    fits = isinstance(value, type(example))
   if not fits:
     raise errors.UsageError(
       f'{called} is {value!r}; it has to be like {example!r}.'

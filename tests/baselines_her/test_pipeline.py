@@ -369,8 +369,8 @@ def test_scopes_and_settings_of_agents(started):
   [
     ({'batch_size': 0}, 'batch_size is 0'),
     ({'epoch_size': -1}, 'n_cycles is -1'),
-    ({'replay_strategy': 'past'}, "'past'; use one of future"),
-    ({'random_eps': 2.0}, 'between 0 and 1'),
+    ({'replay_strategy': 'past'}, "'past'; give one of future"),
+    ({'random_eps': 2.0}, 'a number from 0 to 1'),
     ({'demo_file': '/none.npz', 'demo_batch_size': 2}, 'Cannot read'),
   ],
 )

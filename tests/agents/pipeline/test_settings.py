@@ -37,8 +37,8 @@ def test_what_goes_together(argv):
     ([*TOY, '--create-session-only', '--play'], 'exclude each other'),
     ([*TOY, '--create-session-only', '--dry-run'], 'exclude each other'),
     ([*TOY, '--load-checkpoint', 'x', '--resume'], '--repeal'),
-    ([*TOY, '--cpanel', '{'], 'is no JSON'),
-    ([*TOY, '--cpanel', '[1]'], 'is no mapping'),
+    ([*TOY, '--cpanel', '{'], 'is not valid YAML'),
+    ([*TOY, '--cpanel', '[1]'], 'give a mapping such as'),
     ([*TOY, '--play-episodes', '-1'], 'at least 0'),
     ([*TOY, '--log-level', '7'], '--log-level'),
     ([*TOY, '--pley'], '--pley'),
@@ -89,6 +89,7 @@ def test_control_panel():
     ({'number_epoch': 3}, 'Did you mean number_epochs'),
     ({'number_epochs': 'many'}, 'has to be like 2'),
     ({'number_epochs': 2.5}, 'has to be like 2'),
+    ({'number_epochs': float('inf')}, 'has to be like 2'),
     ({'flag': 1}, 'has to be like True'),
     ({'lr': True}, 'has to be like 0.5'),
   ],
@@ -96,6 +97,13 @@ def test_control_panel():
 def test_wrong_control_panel(given, message):
   with pytest.raises(errors.UsageError, match=message):
     settings.update_cpanel(CPANEL, given)
+
+
+def test_overrides_as_yaml():
+  """With the signs of tuples that JSON has."""
+  text = '{lr: 1e-3, "+a": {__tuple__: true, items: [1, 2]}}'
+  args = settings.parse_args([*TOY, '--cpanel', text])
+  assert args.cpanel == {'lr': 1e-3, '+a': (1, 2)} and args.repeal == {}
 
 
 def test_repeal():
