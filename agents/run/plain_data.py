@@ -6,14 +6,15 @@ Functions and classes become `{reference: 'module:qualname'}`, partial calls
 
 import functools
 import numbers
+from typing import Any
 
 import numpy as np
 
 from agents.run import references
 
 
-def to_plain(value):
-  """Built-in types for a configuration value; unknown objects become text."""
+def to_plain(value: Any) -> Any:
+  """Convert a value to built-in types; unknown objects become text."""
   if value is None or isinstance(value, (bool, str)):
     return value
   if isinstance(value, numbers.Integral):
@@ -37,7 +38,7 @@ def to_plain(value):
   return str(value)
 
 
-def from_plain(value, trust=references.NOTHING):
+def from_plain(value: Any, trust: references.Trust = references.NOTHING) -> Any:
   """Undo `to_plain`, importing what is referred to.
 
   Args:
@@ -64,8 +65,8 @@ def from_plain(value, trust=references.NOTHING):
   return {key: from_plain(item, trust) for key, item in value.items()}
 
 
-def reference(value) -> str:
-  """Name of a function or class as `module:qualname`."""
+def reference(value: Any) -> str:
+  """Return the name of a function or class as `module:qualname`."""
   module = getattr(value, '__module__', None)
   name = getattr(value, '__qualname__', None) or repr(value)
   return f'{module}:{name}'

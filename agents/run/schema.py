@@ -216,9 +216,11 @@ class Settings(pydantic.BaseModel):
     Args:
       names: Which settings; all by default.
     """
+    names = cls.names() if names is None else list(names)
+    width = max(24, *(len(x) for x in names))
     return [
-      f'  {x:24} {_shorten(cls.default(x)):12} {cls.meaning(x)}'.rstrip()
-      for x in (cls.names() if names is None else names)
+      f'  {x:{width}} {_shorten(cls.default(x)):12} {cls.meaning(x)}'.rstrip()
+      for x in names
     ]
 
   @classmethod

@@ -259,5 +259,6 @@ def describe() -> str:
   """Return a table of all parameters as text."""
   names = [x for x in Parameters.names() if x not in _LOSS_SCALES]
   meaning = Parameters.meaning(next(iter(_LOSS_SCALES)))
-  line = f'  <head>_loss_scale        by head      {meaning}'
-  return '\n'.join([*Parameters.table(names), line])
+  return '\n'.join(
+    [*Parameters.table(names), f'  <head>_loss_scale: {meaning}']
+  )

@@ -4,6 +4,9 @@ import dataclasses
 import logging
 import os
 import re
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
 from agents.run import errors
 from agents.run import files
@@ -16,7 +19,7 @@ from planet.tools.attr_dict import AttrDict
 _logger = logging.getLogger(__name__)
 
 
-def check(args):
+def check(args: Any) -> dict[str, tuple[int, ...]]:
   """Refuse arguments that cannot work, before any work is done.
 
   Builds the configurations of the runs that this process may work on, and
@@ -57,7 +60,9 @@ def check(args):
   return report['shapes']
 
 
-def check_episodes(config, shapes):
+def check_episodes(
+  config: AttrDict, shapes: dict[str, tuple[int, ...]]
+) -> None:
   """Make sure that a run holds episodes of its task.
 
   Files that do not fit are renamed, so the run has to belong to this worker.
@@ -77,7 +82,9 @@ def check_episodes(config, shapes):
     episode_folder.check(folder, shapes, needed)
 
 
-def define_config(logdir, args, report=None):
+def define_config(
+  logdir: str, args: Any, report: Callable[[str], Any] | None = None
+) -> AttrDict:
   """Build the configuration of a run, new or existing.
 
   Args:
@@ -99,12 +106,15 @@ def define_config(logdir, args, report=None):
   check_tasks(stored.params, trust, new.params.get('tasks'))
   parameters.check_names(new.params)
   source, lines = continuing.merge(logdir, stored, new, _find_step(logdir))
-  for line in lines if report else []:
-    report(line)
+  if report:
+    for line in lines:
+      report(line)
   return _build(logdir, source)
 
 
-def check_tasks(params, trust, given=None):
+def check_tasks(
+  params: Mapping[str, Any], trust: references.Trust, given: Any = None
+) -> None:
   """Refuse stored tasks that import modules which the user does not trust.
 
   Args:
@@ -123,7 +133,7 @@ def check_tasks(params, trust, given=None):
     references.check_env_id(task.removeprefix('gym_'), trust)
 
 
-def restore_config(logdir, overrides):
+def restore_config(logdir: str, overrides: dict[str, Any]) -> AttrDict:
   """Build the configuration of an existing run.
 
   Args:
@@ -150,8 +160,8 @@ def _as_list(tasks):
   return [x for x in tasks if isinstance(x, str)]
 
 
-def _new_source(args):
-  """What the command line says of a configuration."""
+def _new_source(args: Any) -> AttrDict:
+  """Return what the command line says of a configuration."""
   return AttrDict(
     config=args.config,
     params={key: args.params.get(key) for key in args.params},
@@ -159,8 +169,8 @@ def _new_source(args):
   )
 
 
-def _load_source(logdir):
-  """How the configuration of an existing run came about, None if it is new."""
+def _load_source(logdir: str) -> AttrDict | None:
+  """Return what the configuration of a run came from, None if it is new."""
   from planet.training import utility
 
   try:
@@ -188,7 +198,7 @@ def _load_source(logdir):
   return source
 
 
-def _build(logdir, source):
+def _build(logdir: str, source: AttrDict) -> AttrDict:
   from planet.scripts import configs
   from planet.scripts import tasks
 
@@ -204,16 +214,16 @@ def _build(logdir, source):
   return config
 
 
-def _find_step(logdir):
-  """Global step of the newest checkpoint, 0 if there is none."""
+def _find_step(logdir: str) -> int:
+  """Return the global step of the newest checkpoint, 0 if there is none."""
   from agents import utility as agents_utility
 
   checkpoint = agents_utility.latest_checkpoint(logdir)
   return int(checkpoint.rpartition('-')[2]) if checkpoint else 0
 
 
-def _seed_of_run(seed, logdir):
-  """Seed that differs between the runs of an experiment."""
+def _seed_of_run(seed: int | None, logdir: str) -> int | None:
+  """Return a seed that differs between the runs of an experiment."""
   name = os.path.basename(os.path.normpath(logdir))
   number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
   # The first run has the seed itself, as a single run always had.
