@@ -1,28 +1,36 @@
 """Outputs of the logger: text with tables, CSV, JSON, TensorBoard."""
 
-import csv
-import json
 import os
-import sys
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+from typing import Protocol
 
 from agents.run import errors
-from agents.run import files
+from agents.run import log
 
 _WIDTH = 30
 
 
-class HumanOutput:
-  """Lines and tables for people.
+class Output(Protocol):
+  """What the rows of the logger are written to."""
+
+  def writekvs(self, values: Mapping[str, Any]) -> None:
+    """Write a row, a dict from key to value."""
+
+  def close(self) -> None:
+    """Close the files."""
+
+
+class HumanOutput(log.TextHandler):
+  """Messages and tables for people.
 
   Args:
     path: File to append to; the terminal if None.
   """
 
-  def __init__(self, path):
-    self._path = path
-    self._file = open(path, 'a') if path else None
-
-  def writekvs(self, values):
+  def writekvs(self, values: Mapping[str, Any]) -> None:
+    """Write a table."""
     rows = {_cut(key): _cut(_format(value)) for key, value in values.items()}
     if not rows:
       return
@@ -32,18 +40,7 @@ class HumanOutput:
       f'| {key:{width[0]}} | {value:{width[1]}} |'
       for key, value in sorted(rows.items(), key=lambda row: row[0].lower())
     ]
-    self._write('\n'.join([rule, *lines, rule]))
-
-  def writeseq(self, words):
-    self._write(' '.join(words))
-
-  def close(self):
-    if self._file:
-      self._file.close()
-
-  def _write(self, text):
-    # Look up the terminal late, as it may be redirected.
-    print(text, file=self._file or sys.stdout, flush=True)
+    self.write('\n'.join([rule, *lines, rule]))
 
 
 class CSVOutput:
@@ -55,33 +52,15 @@ class CSVOutput:
     path: File to write.
   """
 
-  def __init__(self, path):
-    self._path = path
-    self._keys = []
-    if os.path.exists(path):
-      with open(path) as file_:
-        self._keys = next(csv.reader(file_), [])
-    else:
-      open(path, 'w').close()
+  def __init__(self, path: str):
+    self._table = log.Table(path)
 
-  def writekvs(self, values):
-    new = sorted(set(values) - set(self._keys))
-    if new:
-      self._add_columns(new)
-    row = [str(values[k]) if k in values else '' for k in self._keys]
-    with open(self._path, 'a') as file_:
-      file_.write(','.join(row) + '\n')
+  def writekvs(self, values: Mapping[str, Any]) -> None:
+    """Append a line."""
+    self._table.append(values)
 
-  def close(self):
-    pass
-
-  def _add_columns(self, new):
-    self._keys += new
-    with open(self._path) as file_:
-      rows = file_.read().splitlines()[1:]
-    with files.atomic_write(self._path) as file_:
-      file_.write(','.join(self._keys) + '\n')
-      file_.writelines(row + ',' * len(new) + '\n' for row in rows)
+  def close(self) -> None:
+    """Do nothing; the file is closed after each row."""
 
 
 class JSONOutput:
@@ -91,16 +70,17 @@ class JSONOutput:
     path: File to append to.
   """
 
-  def __init__(self, path):
-    self._file = open(path, 'a')
+  def __init__(self, path: str):
+    self._path = path
+    log.append(path, '')
 
-  def writekvs(self, values):
+  def writekvs(self, values: Mapping[str, Any]) -> None:
+    """Append a line; scalars of arrays become floats."""
     row = {k: float(v) if hasattr(v, 'dtype') else v for k, v in values.items()}
-    self._file.write(json.dumps(row) + '\n')
-    self._file.flush()
+    log.append_json(self._path, row)
 
-  def close(self):
-    self._file.close()
+  def close(self) -> None:
+    """Do nothing; the file is closed after each row."""
 
 
 class TensorBoardOutput:
@@ -110,29 +90,28 @@ class TensorBoardOutput:
     folder: Folder of the file.
   """
 
-  def __init__(self, folder):
-    from agents.tools.tf1 import tf
-
-    self._tf = tf
+  def __init__(self, folder: str):
     self._step = len(read_tb(folder)) if os.path.isdir(folder) else 0
-    self._writer = tf.summary.FileWriter(folder)
+    self._events = log.Events(folder)
 
-  def writekvs(self, values):
+  def writekvs(self, values: Mapping[str, Any]) -> None:
+    """Write the numbers among the values."""
     self._step += 1
-    scalars = [
-      self._tf.Summary.Value(tag=key, simple_value=float(value))
+    scalars = {
+      key: float(value)
       for key, value in values.items()
       if hasattr(value, '__float__')
-    ]
-    self._writer.add_summary(self._tf.Summary(value=scalars), self._step)
-    self._writer.flush()
+    }
+    self._events.write(self._step, scalars)
+    self._events.flush()
 
-  def close(self):
-    self._writer.close()
+  def close(self) -> None:
+    """Close the file."""
+    self._events.close()
 
 
-def make_output_format(name, folder, suffix=''):
-  """Output by its name.
+def make_output_format(name: str, folder: str, suffix: str = '') -> Output:
+  """Create an output by its name.
 
   Args:
     name: One of `stdout`, `log`, `csv`, `json` and `tensorboard`.
@@ -146,7 +125,7 @@ def make_output_format(name, folder, suffix=''):
   def place(pattern):
     return os.path.join(folder, pattern % suffix)
 
-  makers = {
+  makers: dict[str, Callable[[], Output]] = {
     'stdout': lambda: HumanOutput(None),
     'log': lambda: HumanOutput(place('log%s.txt')),
     'csv': lambda: CSVOutput(place('progress%s.csv')),
@@ -160,32 +139,16 @@ def make_output_format(name, folder, suffix=''):
   return makers[name]()
 
 
-def read_csv(path):
-  """List of rows, dicts from column to number, text, or None if empty."""
-  with open(path) as file_:
-    return [
-      {key: _parse(value) for key, value in row.items() if key}
-      for row in csv.DictReader(file_)
-    ]
+def read_csv(path: str) -> list[dict[str, float | str | None]]:
+  """Return rows, dicts from column to number, text, or None if empty."""
+  return [
+    {key: _parse(value) for key, value in row.items()}
+    for row in log.read_table(path)
+  ]
 
 
-def read_json(path):
-  """List of the objects of a file."""
-  with open(path) as file_:
-    return [json.loads(line) for line in file_ if line.strip()]
-
-
-def read_tb(folder):
-  """List of rows by step, dicts from tag to number."""
-  from agents.tools.tf1 import tf
-
-  rows = {}
-  for name in sorted(os.listdir(folder)):
-    if name.startswith('events'):
-      for event in tf.train.summary_iterator(os.path.join(folder, name)):
-        for value in event.summary.value:
-          rows.setdefault(event.step, {})[value.tag] = value.simple_value
-  return [rows[step] for step in sorted(rows)]
+read_json = log.read_json
+read_tb = log.read_events
 
 
 def _format(value):

@@ -1,15 +1,22 @@
 """Messages and tables, to the terminal and to files.
 
-There is one current logger per process. Values are gathered with `logkv` and
-written as one row by `dumpkvs`.
+The interface of Baselines to `logging` of the standard library and to the
+writers of `agents.run.log`. There is one current logger per process. Values are
+gathered with `logkv` and written as one row by `dumpkvs`.
 """
 
 import contextlib
 import datetime
+import logging
 import os
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from typing import ClassVar
 
 from agents.run import errors
 from agents.run import mpi
@@ -19,11 +26,12 @@ DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
 
 
 class Logger:
-  """Writes messages and tables to several outputs.
+  """Write messages and tables to several outputs.
 
   Args:
     dir: Folder of the files, or None.
-    output_formats: List of the outputs of `baselines_her.log_formats`.
+    output_formats: List of the outputs of `baselines_her.log_formats`. Those
+      that are handlers of `logging` get the messages.
     comm: Communicator to average values over when they are dumped, or None.
 
   Attributes:
@@ -32,45 +40,58 @@ class Logger:
       them is called.
   """
 
-  DEFAULT = None
-  CURRENT = None
+  DEFAULT: 'ClassVar[Logger | None]' = None
+  CURRENT: 'ClassVar[Logger | None]' = None
 
-  def __init__(self, dir, output_formats, comm=None):
+  def __init__(
+    self,
+    dir: str | None,
+    output_formats: Sequence[log_formats.Output],
+    comm: Any = None,
+  ):
     self.dir = dir
     self.output_formats = output_formats
     self.comm = comm
+    self.values: dict[str, Any] = defaultdict(float)
+    self.counts: dict[str, int] = defaultdict(int)
     self.level = INFO
-    self.values = defaultdict(float)
-    self.counts = defaultdict(int)
+    # Not registered, so a change of its level would not be noticed.
+    self._messages = logging.Logger(__name__)
+    for output in output_formats:
+      if isinstance(output, logging.Handler):
+        self._messages.addHandler(output)
 
-  def logkv(self, key, value):
+  def logkv(self, key: str, value: Any) -> None:
+    """Note a value for the next row; a later one replaces it."""
     self.values[key] = value
 
-  def logkv_mean(self, key, value):
+  def logkv_mean(self, key: str, value: float) -> None:
+    """Note a value whose mean until the next row is to be logged."""
     mean, count = self.values[key], self.counts[key]
     self.values[key] = mean * count / (count + 1) + value / (count + 1)
     self.counts[key] = count + 1
 
-  def dumpkvs(self):
+  def dumpkvs(self) -> dict[str, Any] | None:
+    """Write the row of all values noted; returns it as a dict."""
     if self.level == DISABLED:
       return None
     values = dict(self.values)
     if self.comm and self.comm.Get_size() > 1:
       values = self._average(values)
     for output in self.output_formats:
-      if values and hasattr(output, 'writekvs'):
+      if values:
         output.writekvs(values)
     self.values.clear()
     self.counts.clear()
     return values
 
-  def log(self, *args, level=INFO):
+  def log(self, *args: Any, level: int = INFO) -> None:
+    """Write words, joined by spaces, unless the level is too low."""
     if self.level <= level:
-      for output in self.output_formats:
-        if hasattr(output, 'writeseq'):
-          output.writeseq([str(x) for x in args])
+      self._messages.log(level, ' '.join(map(str, args)))
 
-  def close(self):
+  def close(self) -> None:
+    """Close all outputs."""
     for output in self.output_formats:
       output.close()
 
@@ -81,7 +102,8 @@ class Logger:
     )
     if self.comm.Get_rank() != 0:
       return {}
-    total, weight = defaultdict(float), defaultdict(float)
+    total: dict[str, float] = defaultdict(float)
+    weight: dict[str, float] = defaultdict(float)
     for row in rows:
       for key, (value, count) in row.items():
         if hasattr(value, '__float__'):
@@ -91,8 +113,8 @@ class Logger:
     return {key: means.get(key, value) for key, value in values.items()}
 
 
-def get_current():
-  """The logger in use; one for the terminal before `configure` is called."""
+def get_current() -> Logger:
+  """Return the logger in use; before `configure`, one for the terminal."""
   if Logger.CURRENT is None:
     if Logger.DEFAULT is None:
       Logger.DEFAULT = Logger(None, [log_formats.HumanOutput(None)])
@@ -100,7 +122,12 @@ def get_current():
   return Logger.CURRENT
 
 
-def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
+def configure(
+  dir: str | None = None,
+  format_strs: Sequence[str] | None = None,
+  comm: Any = None,
+  log_suffix: str = '',
+) -> None:
   """Log to a folder from now on.
 
   Args:
@@ -141,48 +168,52 @@ def configure(dir=None, format_strs=None, comm=None, log_suffix=''):
     log(f'Logging to {dir}')
 
 
-def reset():
+def reset() -> None:
   """Close the files and log to the terminal again."""
-  if Logger.CURRENT not in (None, Logger.DEFAULT):
+  if Logger.CURRENT and Logger.CURRENT is not Logger.DEFAULT:
     Logger.CURRENT.close()
   Logger.CURRENT = None
 
 
 @contextlib.contextmanager
-def scoped_configure(dir=None, format_strs=None, comm=None):
+def scoped_configure(
+  dir: str | None = None,
+  format_strs: Sequence[str] | None = None,
+  comm: Any = None,
+) -> Iterator[None]:
   """Log to a folder for the duration of a block."""
   previous = Logger.CURRENT
   configure(dir, format_strs, comm)
   try:
     yield
   finally:
-    Logger.CURRENT.close()
+    get_current().close()
     Logger.CURRENT = previous
 
 
-def logkv(key, value):
+def logkv(key: str, value: Any) -> None:
   """Note a value for the next row; a later one replaces it."""
   get_current().logkv(key, value)
 
 
-def logkv_mean(key, value):
+def logkv_mean(key: str, value: float) -> None:
   """Note a value whose mean until the next row is to be logged."""
   get_current().logkv_mean(key, value)
 
 
-def logkvs(values):
+def logkvs(values: Mapping[str, Any]) -> None:
   """Note a dict of values."""
   for key, value in values.items():
     logkv(key, value)
 
 
-def dumpkvs():
+def dumpkvs() -> dict[str, Any] | None:
   """Write the row of all values noted; returns it as a dict."""
   return get_current().dumpkvs()
 
 
-def getkvs():
-  """Values noted since the last row."""
+def getkvs() -> dict[str, Any]:
+  """Return the values noted since the last row."""
   return get_current().values
 
 
@@ -190,39 +221,43 @@ record_tabular = logkv
 dump_tabular = dumpkvs
 
 
-def log(*args, level=INFO):
+def log(*args: Any, level: int = INFO) -> None:
   """Write words, joined by spaces, unless the level is below the logger's."""
   get_current().log(*args, level=level)
 
 
-def debug(*args):
+def debug(*args: Any) -> None:
+  """Write words that help to find mistakes in the program."""
   log(*args, level=DEBUG)
 
 
-def info(*args):
+def info(*args: Any) -> None:
+  """Write words about what happens."""
   log(*args, level=INFO)
 
 
-def warn(*args):
+def warn(*args: Any) -> None:
+  """Write words about what may be a mistake."""
   log(*args, level=WARN)
 
 
-def error(*args):
+def error(*args: Any) -> None:
+  """Write words about what went wrong."""
   log(*args, level=ERROR)
 
 
-def set_level(level):
+def set_level(level: int) -> None:
   """Leave out messages below a level."""
   get_current().level = level
 
 
-def get_dir():
-  """Folder of the current logger, None if it has none."""
+def get_dir() -> str | None:
+  """Return the folder of the current logger, None if it has none."""
   return get_current().dir
 
 
 @contextlib.contextmanager
-def profile_kv(name):
+def profile_kv(name: str) -> Iterator[None]:
   """Add the seconds that a block takes to `wait_<name>`."""
   began = time.time()
   try:

@@ -11,7 +11,7 @@ from baselines_her.rollout import RolloutWorker
 
 
 class Report:
-  """Tells the first rank's user where the training is.
+  """Tell the first rank's user where the training is.
 
   Args:
     rollout_worker: Worker that explores.
@@ -38,6 +38,7 @@ class Report:
     self._is_root = mpi.world().Get_rank() == 0
     self._success: float | None = None
     self._began = time.time()
+    self._seconds = 0.0
     self._updates = 0
     self._progress: progress.Progress | None = None
     self._metrics: log.MetricsWriter | None = None
@@ -49,8 +50,8 @@ class Report:
         self._n_epochs * self._n_cycles * self._n_batches,
         unit='updates',
       )
-      if logger.get_dir():
-        self._metrics = log.MetricsWriter(logger.get_dir())
+      if folder := logger.get_dir():
+        self._metrics = log.MetricsWriter(folder)
       logger.info(
         f'World size {self._size}, {self._worker.rollout_batch_size} '
         f'environments per rank.'
@@ -63,7 +64,7 @@ class Report:
       self._progress.close()
 
   def training(self, epoch: int, cycle: int) -> None:
-    """Note that an epoch begins or is continued."""
+    """Show that an epoch begins or is continued."""
     self._began, self._updates = time.time(), 0
     progress.set_activity('')
     if self._progress:
@@ -75,13 +76,13 @@ class Report:
       )
 
   def cycle_done(self) -> None:
-    """Note that a cycle of rollouts and updates is done."""
+    """Show that a cycle of rollouts and updates is done."""
     self._updates += self._n_batches
     if self._progress:
       self._progress.update(self._n_batches, self._global_step())
 
   def evaluating(self) -> None:
-    """Note that the updates of the epoch are done and evaluation begins."""
+    """Show that the updates of the epoch are done and evaluation begins."""
     self._seconds = time.time() - self._began
     progress.set_activity('evaluating')
 
@@ -115,7 +116,7 @@ class Report:
 
   @property
   def env_steps(self) -> int:
-    """Steps of exploration of all ranks together."""
+    """Return the steps of exploration of all ranks together."""
     return self._worker.n_episodes * self._worker.T * self._size
 
   def _global_step(self) -> int:
