@@ -112,7 +112,7 @@ class Display(phases.Observer):
 
 
 def describe_update(scalars: dict) -> str:
-  """What the original prints during an update, as one line.
+  """Return in one line what the original prints during an update.
 
   Args:
     scalars: Dict from tag to number; the last parts of the tags count. What

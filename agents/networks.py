@@ -24,7 +24,7 @@ def feed_forward_gaussian(
   unused_length: tf.Tensor,
   state: tf.Tensor | None = None,
 ) -> NetworkOutput:
-  """Independent networks for the policy and for the value.
+  """Define independent networks for the policy and for the value.
 
   The policy is a normal distribution whose mean is squashed by tanh and whose
   standard deviations do not depend on the observation.
@@ -58,7 +58,7 @@ def recurrent_gaussian(
   length: tf.Tensor,
   state: tf.Tensor | None = None,
 ) -> NetworkOutput:
-  """Policy whose last hidden layer is a gated recurrent unit over time.
+  """Define a policy whose last hidden layer is recurrent over time (GRU).
 
   Args:
     config: AttrDict with `policy_layers`, `value_layers`, `init_mean_factor`

@@ -190,7 +190,7 @@ def parse_params(text: str) -> dict[str, Any]:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Entry point; returns the exit code."""
+  """Run the program; return the exit code."""
   mpi.abort_on_errors()
   return entry.run(lambda: main(argv))
 

@@ -189,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Entry point; returns the exit code."""
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(argv))
 
 
@@ -286,7 +286,7 @@ class _Lines:
     self._offset = os.path.getsize(filename) if os.path.exists(filename) else 0
 
   def read(self):
-    """Objects of the complete lines that are new."""
+    """Return objects of the complete lines that are new."""
     if not os.path.exists(self._filename):
       return []
     with open(self._filename) as file_:

@@ -54,7 +54,7 @@ class AgentBase:
 
     Args:
       observations: Dict from path to array [workers, ...]; the only path is
-        `agent` where the observation space is no dictionary.
+        `agent` where the observation space is not a dictionary.
       hidden_state: Float32 array [workers, hidden size].
       masks: Float32 array [workers, 1], 0 where an episode begins.
       deterministic: Act without exploration.

@@ -18,7 +18,7 @@ _MOST_RUNS = 12
 
 
 def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
-  """Short names of groups of sessions.
+  """Choose short names of groups of sessions.
 
   Args:
     groups: List of lists of paths.
@@ -110,7 +110,7 @@ def draw_profile(label: str, totals: Mapping[str, Mapping[str, float]]) -> Any:
 def list_scopes(
   totals: Mapping[str, Mapping[str, float]],
 ) -> list[dict[str, Any]]:
-  """Tree of scopes in the order in which it is drawn.
+  """List the tree of scopes in the order in which it is drawn.
 
   Args:
     totals: Dict from path to dict of `occurs` and `seconds`; for the root
@@ -191,7 +191,7 @@ def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def choose_unit(seconds: float) -> tuple[int, str]:
-  """Factor and name of the unit for times up to some seconds."""
+  """Return factor and name of the unit for times up to some seconds."""
   if seconds < 600:
     return 1, 'Time [s]'
   if seconds < 4 * 3600:

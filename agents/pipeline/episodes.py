@@ -95,7 +95,7 @@ class EpisodeMemory(memory.MemoryBase):
     return self._stack(taken)
 
   def get_snapshot(self) -> dict[str, np.ndarray]:
-    """Dict of arrays with all episodes."""
+    """Return all episodes as a dict of arrays."""
     if self._lengths is None:
       return {}
     parts = {

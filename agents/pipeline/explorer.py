@@ -38,7 +38,7 @@ class ExplorerBase:
     self.n_episode = 0
 
   def update(self) -> dict[str, np.ndarray]:
-    """Explore.
+    """Explore, and return what has happened.
 
     Returns:
       Flat dict from keys such as `/observations/agent`, `/masks`, `/rewards`

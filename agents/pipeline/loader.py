@@ -39,15 +39,15 @@ class Loader:
     return dict(folders.list_checkpoints(self.path))
 
   def getVarlogLoader(self) -> dict[str, Any]:
-    """Dict of name to arrays of the Monitor; see `logs.read`."""
+    """Return arrays of the Monitor by name; see `logs.read`."""
     return logs.read(os.path.join(self.path, 'varlog.json'))
 
   def getPrologLoader(self) -> dict[str, Any]:
-    """The same of the Profiler."""
+    """Return the same of the Profiler."""
     return logs.read(os.path.join(self.path, 'prolog.json'))
 
   def getMonlogLoader(self) -> dict[str, Any]:
-    """The same of CPU, memory and GPUs."""
+    """Return the same of CPU, memory and GPUs."""
     return logs.read(os.path.join(self.path, 'monlog.json'))
 
   def activate_modules(self, *names: str) -> None:

@@ -49,7 +49,7 @@ def _start(session, stack):
 
 
 def entrypoint(argv: Sequence[str] | None = None) -> int:
-  """Entry point; returns the exit code, which is 3 for finished sessions."""
+  """Run the program; return the exit code, 3 for finished sessions."""
   mpi.abort_on_errors()
   codes = []
 

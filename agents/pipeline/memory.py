@@ -31,7 +31,7 @@ class MemoryBase:
     raise NotImplementedError
 
   def get_buffer(self) -> dict[str, np.ndarray]:
-    """Dict from key to read-only array [workers, capacity, ...]."""
+    """Return read-only arrays [workers, capacity, ...] by key."""
     raise NotImplementedError
 
   @property
@@ -45,15 +45,15 @@ class MemoryBase:
     raise NotImplementedError
 
   def get_index_valid_elements(self) -> np.ndarray:
-    """Indices of the entries that have a successor, oldest first."""
+    """Return indices of the entries that have a successor, oldest first."""
     raise NotImplementedError
 
   def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
-    """Indices `n` steps later than others."""
+    """Return indices `n` steps later than others."""
     raise NotImplementedError
 
   def state_dict(self) -> dict[str, Any]:
-    """Small description, in plain data, of what is stored."""
+    """Describe in plain data what is stored."""
     return {}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class MemoryBase:
     """
 
   def get_snapshot(self) -> dict[str, np.ndarray]:
-    """Dict from key to array with the contents, oldest entry first."""
+    """Return the contents as arrays by key, oldest entry first."""
     raise NotImplementedError
 
   def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
@@ -160,7 +160,7 @@ class RingMemory(MemoryBase):
     return max(0, self._length - self._overrun)
 
   def get_index(self, order: Any) -> Any:
-    """Indices of entries by their order, 0 being the oldest one."""
+    """Return indices of entries by their order, the oldest being 0."""
     return (self.start + order) % self._capacity
 
   def get_index_valid_elements(self) -> np.ndarray:
@@ -173,7 +173,7 @@ class RingMemory(MemoryBase):
     return dict(self._views)
 
   def get_last_chunk(self) -> dict[str, np.ndarray]:
-    """Dict from key to array [workers, T + overrun, ...], in order of time."""
+    """Return arrays [workers, T + overrun, ...] by key, in order of time."""
     first = self._length - self._steps - self._overrun
     return self._read(first, self._length) if first >= 0 else {}
 

@@ -112,7 +112,7 @@ class RewardNormalizer:
     self._returns[np.asarray(dones, bool)] = 0
 
   def reset(self) -> None:
-    """All workers begin new episodes."""
+    """Begin new episodes in all workers."""
     self._returns = None
 
   def transform(self, rewards: np.ndarray) -> np.ndarray:

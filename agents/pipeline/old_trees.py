@@ -37,7 +37,7 @@ def upgrade(params: dict[str, Any]) -> None:
 
 
 def find_snapshots(states: Mapping[str, Any]) -> dict[str, Any] | None:
-  """Contents of memories that agents kept among their states.
+  """Return contents of memories that agents kept among their states.
 
   Args:
     states: Dict from name of agent to its state in a checkpoint.

@@ -31,7 +31,7 @@ _GRID = 300
 
 
 def load_curves(session: str, keyx: str) -> dict[str, tuple]:
-  """Curves of one session.
+  """Load the curves of one session.
 
   Args:
     session: Folder with `varlog.json`, and `scalars.csv` for `step`.
@@ -73,7 +73,7 @@ def load_curves(session: str, keyx: str) -> dict[str, tuple]:
 def merge(
   runs: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Mean and deviation over runs, over the range that all of them cover.
+  """Return mean and deviation of runs, over the range that all of them cover.
 
   Runs with the same abscissas, such as epochs, are cut to the shortest;
   others, such as clocks, are interpolated.
@@ -97,7 +97,7 @@ def merge(
 
 
 def smooth(values: np.ndarray, window: int) -> np.ndarray:
-  """Moving average over `window` neighbours; fewer at the ends."""
+  """Average over `window` neighbours; fewer at the ends."""
   if window <= 1:
     return values
   left = window // 2
@@ -111,7 +111,7 @@ def smooth(values: np.ndarray, window: int) -> np.ndarray:
 def choose_names(
   known: Iterable[str], patterns: Sequence[str] | None
 ) -> list[str]:
-  """Names that match any of the patterns, sorted.
+  """Return names that match any of the patterns, sorted.
 
   Raises:
     UsageError: If a pattern matches nothing.
@@ -177,7 +177,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Entry point; returns the exit code."""
+  """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
 
 

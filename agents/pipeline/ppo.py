@@ -152,7 +152,7 @@ def find_shapes(
   observation_space: Mapping[str, Any] | None,
   action_space: Mapping[str, Any] | None,
 ) -> tuple[list[int], list[int]]:
-  """Shapes of observations and actions.
+  """Return the shapes of observations and actions.
 
   Args:
     observation_space: Description of `agents.pipeline.env_config`, or None.

@@ -36,7 +36,7 @@ class Profiler:
     return scope if scope is not None else self._add(name)
 
   def totals(self) -> dict[str, tuple[int, float]]:
-    """Dict from path to number of occurrences and seconds since `pack`."""
+    """Return occurrences and seconds since `pack` by path."""
     totals: dict[str, tuple[int, float]] = {}
     for scope in self._list():
       if scope.occurs:
@@ -71,7 +71,7 @@ class Profiler:
     return data
 
   def table(self) -> str:
-    """Text with a line for each path since `pack`, for people."""
+    """Return text with a line for each path since `pack`, for people."""
     totals = self.totals()
     whole = totals.get('/', (0, 0))[1]
     rows = [

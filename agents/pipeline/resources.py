@@ -113,7 +113,7 @@ class ResourceThread:
 
 
 def visible_cards() -> list[str]:
-  """Indices or names in CUDA_VISIBLE_DEVICES, up to the first invalid one."""
+  """Return what CUDA_VISIBLE_DEVICES lists up to the first invalid one."""
   cards = []
   for name in os.environ.get('CUDA_VISIBLE_DEVICES', '').split(','):
     name = name.strip()

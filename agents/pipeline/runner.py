@@ -159,7 +159,7 @@ class Runner:
       self.session.logger.info(f'Videos are in {videos}.')
 
   def custom(self) -> None:
-    """For classes derived from this one: what --custom does."""
+    """Do what --custom is for; classes derived from this one may have it."""
     from agents.run import errors
 
     raise errors.UsageError(
@@ -219,7 +219,7 @@ class Runner:
     toolbox.set_random_state(states['random'])
 
   def state_dict(self) -> dict[str, Any]:
-    """Counters of the run, plain data."""
+    """Return the counters of the run, plain data."""
     seconds = self.state['seconds'] + time.time() - self._began
     return {**self.state, 'seconds': seconds}
 

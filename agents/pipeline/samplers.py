@@ -64,7 +64,7 @@ def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
 def get_last_chunk(
   memory: Any, unused_info: Mapping[str, Any]
 ) -> dict[str, np.ndarray] | None:
-  """The newest chunk of a memory, None if there is none yet."""
+  """Return the newest chunk of a memory, None if there is none yet."""
   return memory.get_last_chunk() or None
 
 
@@ -134,7 +134,7 @@ def sample_replay(
 def compute_advantages(
   chunk: Mapping[str, np.ndarray], info: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-  """Returns and normalised advantages of a chunk.
+  """Add returns and normalised advantages to a chunk.
 
   With value V, reward r, discount gamma and m = 0 where an episode begins:
 
@@ -178,7 +178,7 @@ def discount(
   gamma: float,
   tau: float | None,
 ) -> np.ndarray:
-  """Returns [workers, T, 1]; see `compute_advantages`."""
+  """Compute returns [workers, T, 1]; see `compute_advantages`."""
   if tau is None:
     tau, baseline = 1.0, np.zeros_like(values)
     carry = values[:, -1]

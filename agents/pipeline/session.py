@@ -84,7 +84,7 @@ class Session:
       raise
 
   def folder(self, name: str) -> str | None:
-    """Path of a folder within the session, created; None without a session."""
+    """Create a folder in the session; return its path, None without one."""
     if not self.path:
       return None
     path = os.path.join(self.path, name)
@@ -101,7 +101,7 @@ class Session:
     return self._graph
 
   def tf_session(self) -> Any:
-    """Session of TensorFlow with this graph, made when first asked for."""
+    """Return the session of TensorFlow, which the first call makes."""
     if self._tf_session is None:
       from agents.tools.tf1 import tf
 
@@ -118,7 +118,7 @@ class Session:
     return self._tf_session
 
   def make_runner(self) -> Any:
-    """Runner that the parameters name, not started yet.
+    """Make the runner that the parameters name, without starting it.
 
     Raises:
       UsageError: If there is no such class.
@@ -237,8 +237,8 @@ class Session:
     for name in ('cpanel', 'gen_params'):
       if not hasattr(module, name):
         raise errors.UsageError(
-          f'Module {self.args.params} has no {name!r}, so it is no module of '
-          'parameters; see agents.pipeline.params.ppo_pendulum.'
+          f'Module {self.args.params} has no {name!r}, so it is not a module '
+          'of parameters; see agents.pipeline.params.ppo_pendulum.'
         )
     cpanel = settings.update_cpanel(module.cpanel, self.args.cpanel)
     return cpanel, module.gen_params(cpanel)
@@ -266,7 +266,7 @@ class Session:
     return source, checkpoint, cpanel, runner
 
   def _open_folder(self):
-    """Create or enter the folder of this session; returns its path."""
+    """Create or enter the folder of this session; return its path."""
     args = self.args
     if self.is_dry_run:
       return None

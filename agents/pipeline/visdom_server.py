@@ -23,7 +23,7 @@ def serve(port: int) -> None:
   from visdom.server import run_server
 
   class Files(web.StaticFileHandler):
-    """Also knows the address of a style that is no file."""
+    """Know also the address of a style that is not a file."""
 
     @classmethod
     def make_static_url(cls, settings, path, include_version=True):

@@ -52,7 +52,7 @@ class EpisodeMemory:
     return [self._length, *self._buffers]
 
   def length(self, rows: tf.Tensor | None = None) -> tf.Tensor:
-    """Lengths of the episodes in some rows int32 [rows], all by default."""
+    """Return the lengths int32 [rows] of some episodes, all by default."""
     return tf.gather(self._length, self._rows(rows))
 
   def append(
@@ -119,7 +119,7 @@ class EpisodeMemory:
       return tf.group(tf.scatter_update(self._length, rows, length))
 
   def data(self, rows: tf.Tensor | None = None) -> tuple[list, tf.Tensor]:
-    """Whole episodes and their lengths.
+    """Return whole episodes and their lengths.
 
     Args:
       rows: Episodes to read, int32 [rows]; all by default.

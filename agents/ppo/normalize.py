@@ -108,7 +108,7 @@ class StreamingNormalize:
       )
 
   def summary(self) -> tf.Tensor:
-    """Serialised summary of `mean` and `stddev`, as far as they exist."""
+    """Define a summary of `mean` and `stddev`, as far as they exist."""
     with tf.name_scope(f'{self._name}/summary'):
       summarize = (
         tf.summary.histogram if self._mean.shape.ndims else tf.summary.scalar

@@ -48,7 +48,7 @@ def define_update(
 
 
 def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
-  """Factor of the penalty after an update.
+  """Return the factor of the penalty after an update.
 
   Args:
     change: Mean divergence from the old policy, float scalar.

@@ -31,7 +31,7 @@ __all__ = [
 def discounted_return(
   reward: tf.Tensor, length: tf.Tensor, discount: float
 ) -> tf.Tensor:
-  """Discounted sum of the rewards until the end of the episode.
+  """Return the discounted sum of the rewards until the end of the episode.
 
     R_t = m_t r_t + discount R_{t+1}, R_T = 0
 
@@ -57,7 +57,7 @@ def fixed_step_return(
   discount: float,
   window: int,
 ) -> tf.Tensor:
-  """Discounted sum of a fixed number of rewards, then the value.
+  """Return the discounted sum of some rewards, then the value.
 
     G_t = m_t (sum_{k < window} discount^k r_{t+k}
                + discount^window V_{t+window})
@@ -91,7 +91,7 @@ def lambda_return(
   discount: float,
   lambda_: float,
 ) -> tf.Tensor:
-  """Exponentially weighted mean of returns over all numbers of steps.
+  """Return the exponential mean of returns over all numbers of steps.
 
     G_t = m_t r_t + discount (1 - lambda) V_t + m_t discount lambda G_{t+1}
 
@@ -121,7 +121,7 @@ def lambda_advantage(
   discount: float,
   gae_lambda: float = 1.0,
 ) -> tf.Tensor:
-  """Generalised advantage estimation.
+  """Estimate generalised advantages.
 
     d_t = r_t + discount V_{t+1} - V_t, V_T = 0
     A_t = m_t d_t + discount gae_lambda A_{t+1}
@@ -147,7 +147,7 @@ def lambda_advantage(
 
 
 def sequence_mask(sequence: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
-  """Float mask [batch, time] of the steps before the end."""
+  """Return a float mask [batch, time] of the steps before the end."""
   steps = tf.range(tf.shape(sequence)[1])
   return tf.cast(steps[None, :] < length[:, None], tf.float32)
 
@@ -199,7 +199,7 @@ def assign_nested_vars(
 
 
 def available_gpus() -> list[str]:
-  """Names of the graphics processors that TensorFlow can use."""
+  """Return the names of the graphics processors that TensorFlow can use."""
   count = len(tf.config.list_physical_devices('GPU'))
   return [f'/device:GPU:{index}' for index in range(count)]
 
@@ -209,7 +209,7 @@ def gradient_summaries(
   groups: Mapping[str, str] | None = None,
   scope: str = 'gradients',
 ) -> tf.Tensor:
-  """Histograms of gradients, one per group of variables.
+  """Define histograms of gradients, one per group of variables.
 
   Args:
     grad_vars: List of (gradient, variable); gradients may be None.
@@ -229,7 +229,7 @@ def variable_summaries(
   groups: Mapping[str, str] | None = None,
   scope: str = 'weights',
 ) -> tf.Tensor:
-  """Histograms of variables, one per group.
+  """Define histograms of variables, one per group.
 
   Args:
     vars_: List of variables.
