@@ -237,8 +237,8 @@ class Session:
     for name in ('cpanel', 'gen_params'):
       if not hasattr(module, name):
         raise errors.UsageError(
-          f'Module {self.args.params} has no {name!r}, so it is not a module '
-          'of parameters; see agents.pipeline.params.ppo_pendulum.'
+          f'Module {self.args.params} has no {name!r}, which modules of '
+          'parameters need; see agents.pipeline.params.ppo_pendulum.'
         )
     cpanel = settings.update_cpanel(module.cpanel, self.args.cpanel)
     return cpanel, module.gen_params(cpanel)

@@ -160,7 +160,7 @@ BAD = [
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
   (['--config=default', '--env=CartPole-v1'], 'continuous actions'),
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
-  ([*PENDULUM, '--params={a: ['], 'is not valid YAML'),
+  ([*PENDULUM, '--params={a: ['], 'not valid YAML'),
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
   ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
