@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.run import errors
 from agents.run import files
+from agents.run import log
 from agents.tools.wrappers.base import Wrapper
 
 
@@ -32,11 +33,10 @@ class EpisodeLog:
     self._began = time.time()
     self.episodes = 0
     if path and os.path.exists(path):
+      log.append(path, '')
       lines = _read_lines(path)
       self._began = _read_start(path, lines)
       self.episodes = len(lines) - 2
-      if sum(map(len, lines)) < os.path.getsize(path):
-        _write_lines(path, lines)
     elif path:
       header = json.dumps({'t_start': self._began, 'env_id': name})
       _write_lines(path, [f'# {header}\n', 'r,l,t\n'])
@@ -58,8 +58,7 @@ class EpisodeLog:
       't': round(time.time() - self._began, 6),
     }
     if self._path:
-      with open(self._path, 'a') as file_:
-        file_.write('{r},{l},{t}\n'.format(**row))
+      log.append(self._path, '{r},{l},{t}\n'.format(**row))
     self.episodes += 1
     return row
 
@@ -135,9 +134,8 @@ def begin_anew(folder: str, rank: int) -> None:
 
 
 def _read_lines(path):
-  """Lines of a file; a last one that was cut off by a crash is left out."""
   with open(path) as file_:
-    return [x for x in file_ if x.endswith('\n')]
+    return file_.readlines()
 
 
 def _write_lines(path, lines):

@@ -1,8 +1,12 @@
-"""Tests of the JSON lines."""
+"""Scalars and messages on disk, also after a process was killed."""
 
 import json
+import logging
 import os
 
+import pytest
+
+from agents.run import log
 from agents.run.log import MetricsWriter
 
 
@@ -50,3 +54,76 @@ def test_half_a_line_is_removed_on_restart(tmp_path):
     file_.write('{"phase": "tra')
   MetricsWriter(str(tmp_path)).write('train', 2, 2, {})
   assert [x['step'] for x in read(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+  'before, after',
+  [
+    (None, 'new\n'),
+    ('', 'new\n'),
+    ('torn', 'new\n'),
+    ('one\n', 'one\nnew\n'),
+    ('one\ntorn', 'one\nnew\n'),
+    ('one\n\u00fc\ntor\u00fc', 'one\n\u00fc\nnew\n'),
+  ],
+)
+def test_append(tmp_path, before, after):
+  """Complete lines stay; an incomplete last one goes."""
+  path = tmp_path / 'lines.txt'
+  if before is not None:
+    path.write_text(before, encoding='utf-8')
+  log.append(str(path), 'new\n')
+  assert path.read_text(encoding='utf-8') == after
+
+
+def test_table(tmp_path):
+  """Columns are added as keys appear, sorted among the new ones."""
+  path = tmp_path / 'table.csv'
+  table = log.Table(str(path), ['step'])
+  assert path.read_text() == 'step\n'
+  table.append({'step': 1})
+  table.append({'step': 2, 'b': 0.5, 'a': 'x,y'})
+  path.write_text(path.read_text() + '3,')
+  table = log.Table(str(path), ['step', 'c'])
+  table.append({'step': 4})
+  assert path.read_text().splitlines() == [
+    'step,a,b,c',
+    '1,,,',
+    '2,"x,y",0.5,',
+    '4,,,',
+  ]
+  rows = list(log.read_table(str(path)))
+  assert rows[1] == {'step': '2', 'a': 'x,y', 'b': '0.5', 'c': ''}
+
+
+def test_table_forgets_rows_and_delays_others(tmp_path):
+  path = tmp_path / 'table.csv'
+  path.write_bytes(b'step\r\n1\r\n2\r\n3\r\n')
+  table = log.Table(
+    str(path), ['step'], lambda row: int(row['step']) < 3, flush_seconds=600
+  )
+  table.append({'step': 5})
+  assert path.read_bytes() == b'step\n1\n2\n'
+  table.flush()
+  assert path.read_bytes() == b'step\n1\n2\n5\n'
+
+
+def test_broken_event_file(tmp_path):
+  """Scalars before the break are read."""
+  events = log.Events(str(tmp_path))
+  events.write(1, {'x': 1.5})
+  events.write(2, {'x': 2.5})
+  events.close()
+  (path,) = tmp_path.iterdir()
+  path.write_bytes(path.read_bytes()[:-5])
+  assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
+
+
+def test_messages(tmp_path, capsys):
+  """Handlers of `logging` for files and for the terminal of the moment."""
+  path = tmp_path / 'log.txt'
+  logger = logging.Logger('test')
+  logger.addHandler(log.TextHandler(str(path)))
+  logger.addHandler(log.TextHandler(stream='stderr'))
+  logger.warning('one %s', 'two')
+  assert path.read_text() == capsys.readouterr().err == 'one two\n'
