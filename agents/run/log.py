@@ -103,7 +103,7 @@ class Table:
 
   def append(self, row: Mapping[str, Any]) -> None:
     """Add a row; columns without a value stay empty."""
-    new = sorted(set(row) - set(self._columns))
+    new = sorted(key for key in row if key not in self._columns)
     if new:
       self.flush()
       self._rewrite(new)
