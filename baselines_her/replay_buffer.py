@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class ReplayBuffer:
     assert not missing, f'the sampler returns no {sorted(missing)}'
     return transitions
 
-  def store_episode(self, episode_batch: Episode) -> None:
+  def store_episode(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Store a batch of episodes.
 
     Args:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets everything up, then runs the linter and the tests. Arguments go to
-# pytest, such as: ./scripts/test.sh -m slow
+# Sets everything up, then runs the linter, the type checks and the tests.
+# Arguments go to pytest, such as: ./scripts/test.sh -m slow
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
@@ -9,4 +9,5 @@ ensure_visdom
 ensure_browser
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
+"$VENV/bin/mypy"
 exec "$VENV/bin/python" -m pytest "$@"

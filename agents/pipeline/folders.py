@@ -17,8 +17,14 @@ from agents.run import references
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
 COMPLETE = 'COMPLETE'
 _STARTING = '.starting'
-_PARTS = ('checkpoints', 'modules', '__init__.py', 'params.yaml', 'cpanel.json')
-_PARTS += ('saam.py',)
+_PARTS = (
+  'checkpoints',
+  'modules',
+  '__init__.py',
+  'params.yaml',
+  'cpanel.json',
+  'saam.py',
+)
 
 _SAAM = '''"""Parameters, paths and logs of this session."""
 

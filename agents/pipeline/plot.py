@@ -14,8 +14,11 @@ import argparse
 import fnmatch
 import os
 import sys
+from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +47,8 @@ def load_curves(session: str, keyx: str) -> dict[str, tuple]:
   Raises:
     UsageError: If the folder has no such file.
   """
-  name, reader = 'varlog.json', logs.read
+  reader: Callable[[str], Mapping[str, Any]] = logs.read
+  name = 'varlog.json'
   if keyx == 'step':
     name, reader = 'scalars.csv', writers.read
   try:

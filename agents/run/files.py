@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import uuid
+from typing import Any
 
 from agents.run import errors
 
@@ -113,7 +114,7 @@ def write_yaml(filename: str, data) -> None:
   """
   from ruamel import yaml
 
-  writer = yaml.YAML(typ='safe', pure=True)
+  writer: Any = yaml.YAML(typ='safe', pure=True)
   writer.default_flow_style = False
   writer.sort_base_mapping_type_on_output = False
   with atomic_write(filename) as file_:

@@ -18,7 +18,7 @@ HELP = 'Modules of yours that the stored run may name; can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _HARMLESS = (bool, dict, float, int, list, str, tuple)
 _OPTIMIZERS = 'tensorflow.python.training'
-_nameable = set()
+_nameable: set[str] = set()
 
 
 class NotTrusted(errors.UsageError):

@@ -382,7 +382,9 @@ def _expand(marks: Iterable[Any]) -> Iterator[Any]:
 
 
 def _annotate(kind: Any, marks: Iterable[Any]) -> Any:
-  return Annotated[(kind, *marks)] if marks else kind  # type: ignore[index]
+  for mark in marks:
+    kind = Annotated[kind, mark]
+  return kind
 
 
 def _shorten(value: Any) -> str:

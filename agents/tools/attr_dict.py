@@ -96,7 +96,8 @@ class AttrDict(dict):
     self._check_item_write(key)
     super().__delitem__(key)
 
-  def __ior__(self, other):
+  # As in typeshed's dict: unlike `|`, it always returns the same object.
+  def __ior__(self, other):  # type: ignore[misc]
     for key in dict(other):
       self._check_item_write(key)
     return super().__ior__(other)

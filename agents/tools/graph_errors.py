@@ -3,7 +3,7 @@
 import contextlib
 import functools
 
-_last = []
+_last: list[Exception] = []
 
 
 def remember(function):

@@ -1,6 +1,7 @@
 """DDPG with hindsight as an agent of the pipeline."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class HERAgent(AgentBase):
 
   def action_generator(
     self,
-    observations: dict[str, np.ndarray],
+    observations: Mapping[str, np.ndarray],
     hidden_state: np.ndarray,
     masks: np.ndarray,
     deterministic: bool = False,
@@ -177,7 +178,7 @@ class HERAgent(AgentBase):
       'best_success_rate': self._best,
     }
 
-  def load_state_dict(self, state: dict[str, Any]) -> None:
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     optimisers = self.policy.Q_adam, self.policy.pi_adam
     for optimiser, slots in zip(optimisers, state['adam']):
       optimiser.set_slots(slots)

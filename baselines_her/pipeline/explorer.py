@@ -1,5 +1,6 @@
 """Rollouts of whole episodes as an explorer of the pipeline."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class HERExplorer(ExplorerBase):
       state['envs'] = self.venv.get_states()
     return state
 
-  def load_state_dict(self, state: dict[str, Any]) -> None:
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     super().load_state_dict(state)
     self.worker.load_state_dict(state['worker'])
     if self.mode == 'train':

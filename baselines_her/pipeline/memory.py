@@ -1,5 +1,6 @@
 """Replay of whole episodes as a memory of the pipeline."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,9 @@ class HERMemory(MemoryBase):
       params['rollout_batch_size'],
       config.configure_her(params),
     )
-    self.last_episodes: Episode = {}
+    self.last_episodes: Mapping[str, np.ndarray] = {}
 
-  def store(self, chunk: Episode) -> None:
+  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     """Store the episodes of `HERExplorer.update`."""
     self.last_episodes = chunk
     self.buffer.store_episode(chunk)
@@ -98,7 +99,7 @@ class HERMemory(MemoryBase):
       'n_transitions_stored': self.buffer.get_transitions_stored(),
     }
 
-  def load_state_dict(self, state: dict[str, Any]) -> None:
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     if state['length'] > self.buffer.size:
       raise errors.UsageError(
         f'The stored memory has {state["length"]} episodes, this one has room '
@@ -112,7 +113,7 @@ class HERMemory(MemoryBase):
     content.pop('n_transitions_stored')
     return content
 
-  def set_snapshot(self, snapshot: Episode) -> None:
+  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
     stored = self.buffer.get_transitions_stored()
     self.buffer.load_state_dict({**snapshot, 'n_transitions_stored': stored})
 

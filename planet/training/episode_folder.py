@@ -49,7 +49,7 @@ def check(
       f', but this task has {_describe(expected)}. Use another logdir, or '
       'the parameters that the episodes were recorded with.'
     )
-  shortest = min(lengths, key=lengths.get, default=None)
+  shortest = min(lengths, key=lambda x: lengths[x], default=None)
   if shortest and lengths[shortest] < min_length:
     raise errors.UsageError(
       f'Episode {shortest} has {lengths[shortest]} observations, but '

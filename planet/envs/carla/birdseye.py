@@ -38,7 +38,8 @@ class Map:
 
   def path(self, points: np.ndarray, colour: Colour) -> None:
     """Mark the way through places, metres [places, 2]."""
-    self.dots(*np.asarray(points).T, colour)
+    x, y = np.asarray(points).T
+    self.dots(x, y, colour)
 
   def dots(
     self, x: np.ndarray, y: np.ndarray, colour: Colour, radius: int = 1

@@ -82,9 +82,12 @@ class CarlaEnv:
     self._episode = 0
     self._failures = 0
     self._failed = False
-    self._roads_above = self._goal = None
-    self._measurements = self._location = None
-    self._image = None
+    self._roads_above: birdseye.Map | None = None
+    self._goal: planner.Route | None = None
+    # Known from the first reset on.
+    self._measurements: Any = None
+    self._location: Any = None
+    self._image: Any = None
 
   @property
   def observation_space(self) -> gymnasium.Space:

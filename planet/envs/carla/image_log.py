@@ -32,8 +32,9 @@ class ImageLog:
   def __init__(self, folder: str, as_video: bool, fps: float):
     self._parent = os.path.expanduser(folder)
     self._as_video, self._fps = as_video, fps
-    self._folder = None
-    self._episode, self._written = 0, []
+    self._folder: str | None = None
+    self._episode = 0
+    self._written: list[str] = []
 
   def begin(self, episode: int) -> None:
     """Begin an episode by its number, after finishing the one before."""
@@ -53,7 +54,7 @@ class ImageLog:
 
   def finish(self) -> None:
     """Complete the episode; safe to call twice."""
-    if self._as_video and self._written:
+    if self._as_video and self._folder and self._written:
       has_ffmpeg = importlib.util.find_spec('imageio_ffmpeg')
       ending = '.mp4' if has_ffmpeg else '.gif'
       images = [_read(x) for x in self._written]

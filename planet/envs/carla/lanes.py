@@ -64,13 +64,13 @@ class Lanes:
   """
 
   def __init__(self, road_map: 'carla.Map', spacing: float = 1.0):
-    self._numbers = {}
-    self.all = []
+    self._numbers: dict[tuple[int, ...], int] = {}
+    self.all: list[Lane] = []
     pairs = road_map.get_topology()
     for begin, end in pairs:
       for waypoint in (begin, end):
         self._add(waypoint, spacing)
-    self.following = [[] for _ in self.all]
+    self.following: list[list[int]] = [[] for _ in self.all]
     for begin, end in pairs:
       first, second = self.number(begin), self.number(end)
       if first is not None and second is not None:

@@ -19,7 +19,7 @@ def stand_still(unused_env: env_lib.CarlaEnv) -> np.ndarray:
 
 def full_throttle(unused_env: env_lib.CarlaEnv) -> np.ndarray:
   """Drive straight on as fast as possible."""
-  return np.float32([1, 0])
+  return np.array([1, 0], np.float32)
 
 
 class Uniform:
@@ -39,7 +39,7 @@ class Uniform:
     self._high = throttle[1], steer
 
   def __call__(self, unused_env: env_lib.CarlaEnv) -> np.ndarray:
-    return np.float32(self._random.uniform(self._low, self._high))
+    return self._random.uniform(self._low, self._high).astype(np.float32)
 
 
 class PurePursuit:
@@ -71,7 +71,8 @@ class PurePursuit:
     angle = min(angles, key=abs)
     wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / self._ahead)
     drive = 0.5 * (self._speed - now['forward_speed']) + 0.008 * self._speed
-    return np.clip(np.float32([drive, wheel / vehicle_lib.MAX_STEER]), -1, 1)
+    action = np.array([drive, wheel / vehicle_lib.MAX_STEER], np.float32)
+    return np.clip(action, -1, 1)
 
 
 def play(

@@ -95,7 +95,7 @@ _TABLE = {
   'TOWN2_WEATHER_NPC': _scenario(2, 500, 0, 2000, range(11), *_ALL),
   'TOWN2_CARS': _scenario(2, 300, 0, 2000, [0], *_ALL),
 }
-SCENARIOS = {
+SCENARIOS: dict[str, tuple[Scenario, ...]] = {
   name: (Scenario(name, **values),) for name, values in _TABLE.items()
 }
 for _town in (1, 2):

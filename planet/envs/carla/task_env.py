@@ -38,7 +38,7 @@ def make(
   """
   assert name == 'carla', name
   config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
-  env = env_lib.CarlaEnv(config)
+  env: Any = env_lib.CarlaEnv(config)
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.MinimumDuration(env, min(min_length, max_length))
   env = wrappers.MaximumDuration(env, max_length)

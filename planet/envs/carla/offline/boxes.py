@@ -27,7 +27,8 @@ class Boxes:
 
 def empty() -> Boxes:
   """Return no boxes at all."""
-  return Boxes(*[np.zeros((0, 3)) for _ in range(3)], np.zeros(0, bool))
+  pose, size, colour = (np.zeros((0, 3)) for _ in range(3))
+  return Boxes(pose, size, colour, np.zeros(0, bool))
 
 
 def join(parts: list[Boxes]) -> Boxes:
@@ -57,7 +58,7 @@ def overlap(
     of them, float64 [n, 2], by which the rectangle has to move.
   """
   gaps = poses[:, :2] - pose[:2]
-  reach = np.hypot(*extent[:2]) + np.hypot(sizes[:, 0], sizes[:, 1])
+  reach = np.hypot(extent[0], extent[1]) + np.hypot(sizes[:, 0], sizes[:, 1])
   near = np.flatnonzero((gaps**2).sum(1) < reach**2)
   if not len(near):
     return near, np.zeros((0, 2))

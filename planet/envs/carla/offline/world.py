@@ -38,7 +38,7 @@ class OfflineBackend(backend_lib.Backend):
     self._ground = texture.Texture(self.lanes)
     self._roads = traffic_lib.Roads(self.lanes)
     self._scenery = scenery.place(self.lanes)
-    self._looks = {}
+    self._looks: dict[int, weather_lib.Look] = {}
     self._warned = False
 
   def spawn_points(self) -> list[places.Pose]:
@@ -69,7 +69,7 @@ class OfflineBackend(backend_lib.Backend):
       self._random,
     )
     self._count = 0
-    self._contacts = {}
+    self._contacts: dict[Any, int] = {}
     return self._observe([], (0.0, 0.0, 0.0))
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:

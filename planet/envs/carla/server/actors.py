@@ -39,7 +39,9 @@ class Actors:
     self._carla, self._client, self._world = carla, client, world
     self._config = config
     self.ego = self.camera = self.collisions = None
-    self._vehicles, self._walkers, self._controllers = [], [], []
+    self._vehicles: list[Any] = []
+    self._walkers: list[Any] = []
+    self._controllers: list[Any] = []
 
   def spawn(
     self,

@@ -3,6 +3,7 @@
 import queue
 import typing
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Camera:
   def __init__(self, sensor: 'carla.Sensor', timeout: float = 2.0):
     self.actor = sensor
     self._timeout = timeout
-    self._queue = queue.Queue()
+    self._queue: queue.Queue[Any] = queue.Queue()
     sensor.listen(_weak(self._queue.put))
 
   def read(self, frame: int) -> np.ndarray:
@@ -60,8 +61,8 @@ class Collisions:
 
   def __init__(self, sensor: 'carla.Sensor'):
     self.actor = sensor
-    self._queue = queue.Queue()
-    self._waiting = []
+    self._queue: queue.Queue[Any] = queue.Queue()
+    self._waiting: list[Any] = []
     sensor.listen(_weak(self._queue.put))
 
   def clear(self) -> None:

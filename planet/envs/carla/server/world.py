@@ -51,6 +51,7 @@ class ServerBackend(backend_lib.Backend):
       raise
 
   def spawn_points(self) -> list[places.Pose]:
+    assert self.map is not None, 'the backend is open'
     return [
       (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
       for x in self.map.get_spawn_points()
