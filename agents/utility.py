@@ -4,6 +4,9 @@ import glob
 import logging
 import os
 import re
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
 
 from agents.envs import external_batch_env
 from agents.run import errors
@@ -19,7 +22,12 @@ from agents.tools import simulate
 from agents.tools.tf1 import tf
 
 
-def define_simulation_graph(batch_env, algo_cls, config, comm=None):
+def define_simulation_graph(
+  batch_env: Any,
+  algo_cls: Callable[..., Any],
+  config: attr_dict.AttrDict,
+  comm: Any = None,
+) -> attr_dict.AttrDict:
   """Build the graph of an algorithm that acts in environments.
 
   Args:
@@ -70,7 +78,9 @@ def define_simulation_graph(batch_env, algo_cls, config, comm=None):
   )
 
 
-def define_batch_env(constructor, num_agents, env_processes):
+def define_batch_env(
+  constructor: Any, num_agents: int, env_processes: bool
+) -> in_graph_batch_env.InGraphBatchEnv:
   """Create environments that are part of the graph.
 
   Args:
@@ -90,7 +100,9 @@ def define_batch_env(constructor, num_agents, env_processes):
   return in_graph_batch_env.InGraphBatchEnv(batch_env)
 
 
-def save_config(config, logdir=None):
+def save_config(
+  config: attr_dict.AttrDict, logdir: str | None = None
+) -> attr_dict.AttrDict:
   """Store a configuration as plain data in `<logdir>/config.yaml`.
 
   Args:
@@ -119,7 +131,9 @@ def save_config(config, logdir=None):
   return config
 
 
-def load_config(logdir, trust=references.NOTHING):
+def load_config(
+  logdir: str | None, trust: references.Trust = references.NOTHING
+) -> attr_dict.AttrDict:
   """Read a configuration that `save_config` has stored.
 
   Args:
@@ -156,7 +170,9 @@ def load_config(logdir, trust=references.NOTHING):
     ) from None
 
 
-def define_saver(exclude=None, **kwargs):
+def define_saver(
+  exclude: Iterable[str] | None = None, **kwargs: Any
+) -> saver_lib.Saver:
   """Create a saver for the global variables of the default graph.
 
   Args:
@@ -178,7 +194,13 @@ def define_saver(exclude=None, **kwargs):
   return saver_lib.Saver(variables, **kwargs)
 
 
-def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
+def initialize_variables(
+  sess: tf.Session,
+  saver: Any,
+  logdir: str | None,
+  checkpoint: str | None = None,
+  resume: bool | None = None,
+) -> None:
   """Initialise all variables, then restore a checkpoint if there is one.
 
   Args:
@@ -200,6 +222,7 @@ def initialize_variables(sess, saver, logdir, checkpoint=None, resume=None):
     raise ValueError('Need to specify logdir to resume a checkpoint.')
   if not logdir:
     return
+  path: str | None
   if checkpoint:
     path = os.path.join(os.path.expanduser(logdir), checkpoint)
   else:
@@ -229,7 +252,7 @@ def _find_cause(error):
   return match.group() if match else str(error).strip().splitlines()[0]
 
 
-def latest_checkpoint(logdir):
+def latest_checkpoint(logdir: str) -> str | None:
   """Path of the newest checkpoint that can be read, or None.
 
   A process may be killed while it writes; incomplete checkpoints are passed

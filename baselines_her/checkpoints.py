@@ -9,6 +9,8 @@ All of it is plain data. The folder gets its name when it is complete.
 import os
 import shutil
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,9 @@ class Checkpoints:
     evaluator: Worker that exploits.
   """
 
-  def __init__(self, folder, policy, rollout_worker, evaluator):
+  def __init__(
+    self, folder: str | None, policy: Any, rollout_worker: Any, evaluator: Any
+  ):
     self._folder = folder and os.path.abspath(os.path.expanduser(folder))
     self._policy = policy
     self._workers = [rollout_worker, evaluator]
@@ -41,15 +45,15 @@ class Checkpoints:
     self._rank = self._comm.Get_rank()
     self._duration = 0.0
     self._last_time = -np.inf
-    self._last_state = None
-    self._saver = None
+    self._last_state: dict[str, Any] | None = None
+    self._saver: Any = None
     if folder:
       from agents import utility
 
       with policy.sess.graph.as_default():
         self._saver = utility.define_saver(max_to_keep=None)
 
-  def save(self, state, forced=False):
+  def save(self, state: Mapping[str, Any], forced: bool = False) -> None:
     """Write a checkpoint, unless the last one was so recent that it costs.
 
     Args:
@@ -81,7 +85,7 @@ class Checkpoints:
     self._last_time = time.time()
     self._duration = self._last_time - began
 
-  def restore(self):
+  def restore(self) -> dict[str, Any]:
     """Continue from the newest checkpoint, if there is one.
 
     Returns:
@@ -95,6 +99,7 @@ class Checkpoints:
     names = self._comm.bcast(names)
     if not names:
       return {}
+    assert self._folder, 'all ranks have the same folder'
     check(self._folder, self._comm.Get_size())
     folder = os.path.join(self._folder, names[-1])
     data = self._read_rank(folder)
@@ -164,14 +169,14 @@ class Checkpoints:
     return venvs[:1] if venvs[0] is venvs[1] else venvs
 
 
-def list_checkpoints(folder):
+def list_checkpoints(folder: str) -> list[str]:
   """Names of the complete checkpoints of a folder, oldest first."""
   if not os.path.isdir(folder):
     return []
   return sorted(x for x in os.listdir(folder) if x.rstrip('+').isdigit())
 
 
-def check(folder, size):
+def check(folder: str, size: int) -> None:
   """Make sure that this number of ranks can continue from a folder.
 
   Raises:

@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import uuid
+from collections.abc import Mapping
+from typing import Any
 from urllib import parse
 
 import numpy as np
@@ -21,6 +23,9 @@ from agents.run import files
 _ARRAY, _BYTES, _TUPLE = '__array__', '__bytes__', '__tuple__'
 _TEMPORARY = (r'.*_temporary.*',)
 
+# Contents of memories: a dict from name to dict of arrays.
+Snapshots = dict[str, dict[str, np.ndarray]]
+
 
 class Checkpoints:
   """Writes and reads the checkpoints of a session.
@@ -32,14 +37,21 @@ class Checkpoints:
     comm: Communicator of the ranks.
   """
 
-  def __init__(self, session, comm):
+  def __init__(self, session: str, comm: Any):
     self._folder = os.path.join(session, 'checkpoints')
     self._snapshots = os.path.join(session, 'memsnapshot')
     self._comm = comm
     self._rank = comm.Get_rank()
     self._saver = None
 
-  def save(self, index, sess, states, runner, snapshots=None):
+  def save(
+    self,
+    index: int,
+    sess: Any,
+    states: dict[str, Any],
+    runner: Any,
+    snapshots: Snapshots | None = None,
+  ) -> str:
     """Write a checkpoint.
 
     Args:
@@ -79,7 +91,9 @@ class Checkpoints:
     self._comm.Barrier()
     return final
 
-  def load(self, path, sess):
+  def load(
+    self, path: str, sess: Any
+  ) -> tuple[dict[str, Any], Snapshots | None]:
     """Restore the variables of a checkpoint.
 
     Args:
@@ -93,7 +107,9 @@ class Checkpoints:
     Raises:
       UsageError: If the checkpoint does not fit what is built, or is damaged.
     """
-    index = int(re.search(r'checkpoint-(\d+)', os.path.basename(path)).group(1))
+    match = re.search(r'checkpoint-(\d+)', os.path.basename(path))
+    assert match, path
+    index = int(match.group(1))
     self._restore_variables(sess, os.path.join(path, f'model.ckpt-{index}'))
     try:
       content = read_tree(os.path.join(path, self._states_name()))
@@ -180,7 +196,7 @@ class Checkpoints:
         shutil.rmtree(os.path.join(self._snapshots, other), ignore_errors=True)
 
 
-def write_tree(prefix, tree):
+def write_tree(prefix: str, tree: Any) -> None:
   """Store nested data as `<prefix>.json` and `<prefix>.npz`.
 
   Args:
@@ -190,7 +206,7 @@ def write_tree(prefix, tree):
   Raises:
     TypeError: If there is something else in it.
   """
-  arrays = {}
+  arrays: dict[str, Any] = {}
   plain = _pack(tree, arrays, '')
   with files.atomic_write(prefix + '.npz', 'wb') as file_:
     np.savez(file_, **arrays)
@@ -198,7 +214,7 @@ def write_tree(prefix, tree):
     json.dump(plain, file_)
 
 
-def read_tree(prefix):
+def read_tree(prefix: str) -> Any:
   """Undo `write_tree`.
 
   Raises:
@@ -272,7 +288,12 @@ def _move(new, final):
   shutil.rmtree(old, ignore_errors=True)
 
 
-def restore_memories(memories, states, snapshots, logger):
+def restore_memories(
+  memories: Mapping[str, Any],
+  states: dict[str, Any],
+  snapshots: Snapshots | None,
+  logger: Any,
+) -> None:
   """Fill memories with what they held when a checkpoint was written.
 
   Without their contents they begin empty, with a warning.

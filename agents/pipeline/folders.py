@@ -8,6 +8,10 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import IO
+from typing import Any
 
 from agents.pipeline import toolbox
 from agents.run import errors
@@ -50,7 +54,7 @@ def make_name() -> str:
   return f'session_{time.strftime("%Y%m%d%H%M%S")}_{secrets.token_hex(2)}'
 
 
-def create(base, name=''):
+def create(base: str, name: str = '') -> str:
   """Create the folder of a new session, with all that makes it one.
 
   Args:
@@ -95,23 +99,23 @@ def create(base, name=''):
   return path
 
 
-def discard(path):
+def discard(path: str) -> None:
   """Remove the folder of a session that could not start."""
   shutil.rmtree(path, ignore_errors=True)
 
 
-def mark_as_started(path):
+def mark_as_started(path: str) -> None:
   """Remember that a session is one that can be continued."""
   with contextlib.suppress(FileNotFoundError):
     os.remove(os.path.join(path, _STARTING))
 
 
-def find_missing(path):
+def find_missing(path: str) -> list[str]:
   """Parts that a session has, but not this folder."""
   return [x for x in _PARTS if not os.path.exists(os.path.join(path, x))]
 
 
-def list_checkpoints(session):
+def list_checkpoints(session: str) -> list[tuple[int, str]]:
   """Complete checkpoints of a session, oldest first; nothing is changed.
 
   A checkpoint is replaced by moving the old one aside. If the process was
@@ -131,7 +135,7 @@ def list_checkpoints(session):
   return sorted(found.items())
 
 
-def recover(session):
+def recover(session: str) -> None:
   """Finish what a process that was killed has begun; needs the lock."""
   folder = os.path.join(session, 'checkpoints')
   for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
@@ -144,7 +148,7 @@ def recover(session):
     shutil.rmtree(new, ignore_errors=True)
 
 
-def set_newer_aside(session, epoch):
+def set_newer_aside(session: str, epoch: int) -> str | None:
   """Make the checkpoint of an epoch the newest one; needs the lock.
 
   Returns:
@@ -161,7 +165,7 @@ def set_newer_aside(session, epoch):
   return folder
 
 
-def find_session(path):
+def find_session(path: str) -> tuple[str, int | None]:
   """Session that the user means.
 
   Args:
@@ -191,7 +195,7 @@ def find_session(path):
   return session, int(match.group(1)) if match else None
 
 
-def find_checkpoint(path):
+def find_checkpoint(path: str) -> tuple[str, str]:
   """Checkpoint that the user means.
 
   Args:
@@ -220,7 +224,7 @@ def find_checkpoint(path):
   return session, found[max(found) if epoch is None else epoch]
 
 
-def lock(session):
+def lock(session: str) -> IO[str] | None:
   """Make sure that no other process writes to a session.
 
   Returns:
@@ -245,19 +249,19 @@ def lock(session):
   return file_
 
 
-def mark_as_done(session):
+def mark_as_done(session: str) -> None:
   """Remember that a training is finished."""
   with files.atomic_write(os.path.join(session, 'done.lock')) as file_:
     file_.write(time.strftime('%Y-%m-%d %H:%M:%S\n'))
 
 
-def unmark(session):
+def unmark(session: str) -> None:
   """Forget that a training was finished, as there is more to do now."""
   with contextlib.suppress(FileNotFoundError):
     os.remove(os.path.join(session, 'done.lock'))
 
 
-def check_unfinished(session):
+def check_unfinished(session: str) -> None:
   """Make sure that there is something left to train.
 
   Raises:
@@ -270,7 +274,7 @@ def check_unfinished(session):
     )
 
 
-def copy_modules(session, names):
+def copy_modules(session: str, names: Iterable[str]) -> None:
   """Copy the code that a session runs, without bytecode.
 
   Args:
@@ -294,7 +298,7 @@ def copy_modules(session, names):
       shutil.copy(module.__file__, target)
 
 
-def write_json(path, data):
+def write_json(path: str, data: Mapping[str, Any]) -> None:
   """Store a dict of settings, completely or not at all."""
   with files.atomic_write(path) as file_:
     json.dump(data, file_, indent=2, default=_jsonable)

@@ -68,7 +68,9 @@ class Session:
     self.is_custom = self.args.custom
     self.is_session_only = self.args.create_session_only
     self.runner_state: dict[str, Any] = {}
-    self._source = self._checkpoint = self._lock = None
+    self._source: str | None = None
+    self._checkpoint: str | None = None
+    self._lock: Any = None
     self._graph = self._tf_session = self._checkpoints = None
     self.trust = references.EVERYTHING
     if self.is_loading:
@@ -163,6 +165,7 @@ class Session:
     Returns:
       Tuple of the states and the contents of memories, or None for those.
     """
+    assert self._source and self._checkpoint, 'is_loading'
     checkpoints = Checkpoints(self._source, self.comm)
     states, snapshots = checkpoints.load(self._checkpoint, self.tf_session())
     self.state.update(states.pop('session'))

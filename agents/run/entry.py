@@ -1,12 +1,13 @@
 """How programs end: exit codes and last words."""
 
 import sys
+from collections.abc import Callable
 
 from agents.run import errors
 from agents.run import stopping
 
 
-def run(function) -> int:
+def run(function: Callable[[], object]) -> int:
   """Call the main function of a program and turn its fate into an exit code.
 
   Args:

@@ -1,6 +1,7 @@
 """Errors that are the user's to mend."""
 
 import difflib
+from collections.abc import Iterable
 
 _MOST_LISTED = 20
 
@@ -20,7 +21,7 @@ class WorkerDeath(RuntimeError):
   """
 
 
-def suggest(name: str, known) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
   """Sentence that names the nearest known names, or lists some of them."""
   known = sorted(set(known))
   close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)

@@ -4,13 +4,19 @@ import contextlib
 import logging
 import os
 import uuid
+from collections.abc import Iterator
+from typing import IO
+from typing import TYPE_CHECKING
 from typing import Any
 
 from agents.run import errors
 
+if TYPE_CHECKING:
+  import filelock
+
 
 @contextlib.contextmanager
-def atomic_path(filename: str):
+def atomic_path(filename: str) -> Iterator[str]:
   """Path to write to, which becomes the final path when all went well.
 
   The content goes to a hidden file in the same folder first, so that a
@@ -36,7 +42,7 @@ def atomic_path(filename: str):
 
 
 @contextlib.contextmanager
-def atomic_write(filename: str, mode: str = 'w'):
+def atomic_write(filename: str, mode: str = 'w') -> Iterator[IO[Any]]:
   """Open a file that appears under its name only when it is complete.
 
   Args:
@@ -69,7 +75,7 @@ def check_writable(logdir: str) -> None:
     ) from None
 
 
-def try_lock(filename: str):
+def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
   """Lock a file, which is created if needed, unless another process has it.
 
   The lock ends with `release`, or with this process, however that ends.
@@ -93,7 +99,7 @@ def try_lock(filename: str):
   return lock
 
 
-def parse_yaml(text: str):
+def parse_yaml(text: str) -> Any:
   """Plain data from YAML 1.2 text, in which `5e7` and `1e-3` are numbers.
 
   Raises:
@@ -107,7 +113,7 @@ def parse_yaml(text: str):
     raise ValueError(' '.join(str(error).split())) from None
 
 
-def write_yaml(filename: str, data) -> None:
+def write_yaml(filename: str, data: Any) -> None:
   """Write built-in types as block style YAML, completely or not at all.
 
   The order of keys is kept.
@@ -121,7 +127,7 @@ def write_yaml(filename: str, data) -> None:
     writer.dump(data, file_)
 
 
-def read_yaml(filename: str):
+def read_yaml(filename: str) -> Any:
   """Plain data from a YAML file.
 
   Raises:

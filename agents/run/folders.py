@@ -1,8 +1,10 @@
 """Which of the folders of runs a command works in, and nobody else does."""
 
+import contextlib
 import datetime
 import glob
 import os
+from collections.abc import Callable
 
 from agents.run import errors
 from agents.run import files
@@ -13,7 +15,12 @@ _LOCK = 'lock'
 _MOST_NAMED = 3
 
 
-def choose(logdir: str, name: str, find_obstacle, held=None):
+def choose(
+  logdir: str,
+  name: str,
+  find_obstacle: Callable[[str], str | None],
+  held: contextlib.ExitStack | None = None,
+) -> tuple[str, bool, str]:
   """Choose the newest run that can be continued, or the folder of a new one.
 
   Args:
@@ -49,7 +56,12 @@ def choose(logdir: str, name: str, find_obstacle, held=None):
   return run, False, f'Start a new run in {run}: {_explain(obstacles)}.'
 
 
-def choose_named(logdir: str, name: str, timestamp: str, held=None):
+def choose_named(
+  logdir: str,
+  name: str,
+  timestamp: str,
+  held: contextlib.ExitStack | None = None,
+) -> tuple[str, bool, str]:
   """Choose the run that the user has named; see `choose`.
 
   Raises:

@@ -4,6 +4,8 @@ import functools
 import os
 import sys
 import traceback
+from typing import Any
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,39 +25,41 @@ _FIRST_SHELL = 0xFFFFFFF0
 class SingleComm:
   """Communicator of one process, with the interface of mpi4py."""
 
-  def Get_rank(self):
+  def Get_rank(self) -> int:
     return 0
 
-  def Get_size(self):
+  def Get_size(self) -> int:
     return 1
 
-  def Allreduce(self, source, target, op=None):
+  def Allreduce(
+    self, source: np.ndarray, target: np.ndarray, op: Any = None
+  ) -> None:
     np.copyto(target, source)
 
-  def Bcast(self, array, root=0):
+  def Bcast(self, array: np.ndarray, root: int = 0) -> None:
     pass
 
-  def Barrier(self):
+  def Barrier(self) -> None:
     pass
 
-  def allreduce(self, value, op=None):
+  def allreduce(self, value: Any, op: Any = None) -> Any:
     return value
 
-  def bcast(self, value, root=0):
+  def bcast(self, value: Any, root: int = 0) -> Any:
     return value
 
-  def allgather(self, value):
+  def allgather(self, value: Any) -> list[Any]:
     return [value]
 
-  def gather(self, value, root=0):
+  def gather(self, value: Any, root: int = 0) -> list[Any]:
     return [value]
 
-  def Abort(self, code=1):
+  def Abort(self, code: int = 1) -> NoReturn:
     sys.exit(code)
 
 
 @functools.cache
-def world():
+def world() -> Any:
   """Communicator of all processes of this job.
 
   It is what mpi4py says, which is imported only if a launcher has left its

@@ -1,11 +1,14 @@
 """Exchange between MPI processes as operations of the graph."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from agents.tools.tf1 import tf
 
 
-def allreduce(tensor, comm):
+def allreduce(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
   """Sum of a tensor over all processes.
 
   Every process has to execute the operation, and all such operations in the
@@ -33,7 +36,7 @@ def allreduce(tensor, comm):
   return result
 
 
-def allreduce_all(tensors, comm):
+def allreduce_all(tensors: list[tf.Tensor], comm: Any) -> list[tf.Tensor]:
   """Sums of several tensors over all processes, in a single message.
 
   Args:
@@ -52,7 +55,7 @@ def allreduce_all(tensors, comm):
   return [tf.reshape(x, y.shape) for x, y in zip(parts, tensors)]
 
 
-def allgather(tensor, comm):
+def allgather(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
   """Concatenate the rows of a tensor of all processes, in order of ranks.
 
   See `allreduce` for what to take care of.
@@ -77,7 +80,9 @@ def allgather(tensor, comm):
   return result
 
 
-def define_broadcast(variables, comm, root=0):
+def define_broadcast(
+  variables: list[tf.Variable], comm: Any, root: int = 0
+) -> Callable[[tf.Session], None]:
   """Give variables the values that they have in one process.
 
   Args:

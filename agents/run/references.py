@@ -9,6 +9,10 @@ import dataclasses
 import importlib
 import re
 import types
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +23,7 @@ PROJECT = ('agents', 'planet', 'baselines_her')
 _HARMLESS = (bool, dict, float, int, list, str, tuple)
 _OPTIMIZERS = 'tensorflow.python.training'
 _nameable: set[str] = set()
+_Named = TypeVar('_Named', bound=Callable[..., Any])
 
 
 class NotTrusted(errors.UsageError):
@@ -49,13 +54,13 @@ NOTHING = Trust()
 EVERYTHING = Trust(everything=True)
 
 
-def parse(texts) -> Trust:
+def parse(texts: Iterable[str] | None) -> Trust:
   """Trust from the values of `--trust`, each of which may have commas."""
   names = ','.join(texts or ()).split(',')
   return Trust(tuple(x.strip() for x in names if x.strip()))
 
 
-def typed(texts) -> tuple[str, ...]:
+def typed(texts: Iterable[Any]) -> tuple[str, ...]:
   """Names to trust since the user has typed them.
 
   Args:
@@ -66,7 +71,7 @@ def typed(texts) -> tuple[str, ...]:
   return tuple(re.sub(r'^(\w+(\.\w+)*):.*', r'\1', x) for x in names)
 
 
-def nameable(value):
+def nameable(value: _Named) -> _Named:
   """Let files name a function or class; a decorator.
 
   It has to be harmless with any arguments that can stand in a file.
@@ -75,7 +80,7 @@ def nameable(value):
   return value
 
 
-def resolve(name: str, trust: Trust = NOTHING):
+def resolve(name: str, trust: Trust = NOTHING) -> Any:
   """Function or class from its name as `module:qualname`.
 
   Raises:
@@ -105,7 +110,9 @@ def check_place(module: str, name: str, trust: Trust) -> None:
     raise _refusal(name)
 
 
-def check_value(value, name: str, trust: Trust, base=None) -> None:
+def check_value(
+  value: Any, name: str, trust: Trust, base: type | None = None
+) -> None:
   """Make sure that what was found under a name may be used.
 
   It counts where it was defined: a trusted module does not vouch for what it
@@ -130,7 +137,7 @@ def check_value(value, name: str, trust: Trust, base=None) -> None:
   raise _refusal(name)
 
 
-def check_env_id(env_id, trust: Trust) -> None:
+def check_env_id(env_id: Any, trust: Trust) -> None:
   """Make sure that an id such as `module:Name-v0` imports a trusted module.
 
   Args:

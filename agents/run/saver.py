@@ -1,6 +1,8 @@
 """Saver that reads checkpoints of earlier versions, too."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from agents.tools.tf1 import tf
 
@@ -19,11 +21,11 @@ class Saver(tf.train.Saver):
     **kwargs: Passed on to `tf.train.Saver`.
   """
 
-  def __init__(self, variables, **kwargs):
+  def __init__(self, variables: Iterable[tf.Variable], **kwargs: Any):
     self._variables = list(variables)
     super().__init__(self._variables, **kwargs)
 
-  def restore(self, sess, save_path):
+  def restore(self, sess: tf.Session, save_path: str) -> None:
     """Give the variables the values that they have in a checkpoint.
 
     Args:

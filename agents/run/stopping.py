@@ -11,6 +11,8 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterable
+from collections.abc import Iterator
 
 _requested = threading.Event()
 
@@ -32,9 +34,11 @@ def check() -> None:
 
 @contextlib.contextmanager
 def handle_signals(
-  message='Stopping after this step; press Ctrl-C again to exit at once.',
-  also=(),
-):
+  message: str = (
+    'Stopping after this step; press Ctrl-C again to exit at once.'
+  ),
+  also: Iterable[int] = (),
+) -> Iterator[None]:
   """Turn SIGINT and SIGTERM into a request that `requested` reports.
 
   A second SIGINT ends the program at once with exit code 130. Only the main

@@ -3,6 +3,9 @@
 import contextlib
 import numbers
 import os
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
 
 from agents.run import errors
 from agents.run import references
@@ -34,12 +37,12 @@ class AttrDict(dict):
 
   def __init__(
     self,
-    *args,
-    _unlocked=False,
-    _strict=False,
-    _defaults=None,
-    _touched=None,
-    **kwargs,
+    *args: Any,
+    _unlocked: bool = False,
+    _strict: bool = False,
+    _defaults: Mapping[Any, Any] | None = None,
+    _touched: set[Any] | None = None,
+    **kwargs: Any,
   ):
     super().__init__(*args, **kwargs)
     self._set_state(_unlocked, _strict, _defaults, _touched)
@@ -76,7 +79,7 @@ class AttrDict(dict):
       )
     raise KeyError(key)
 
-  def get(self, key, default=None):
+  def get(self, key: Any, default: Any = None) -> Any:
     self._touched.add(key)
     return super().get(key, default)
 
@@ -102,15 +105,15 @@ class AttrDict(dict):
       self._check_item_write(key)
     return super().__ior__(other)
 
-  def pop(self, key, *default):
+  def pop(self, key: Any, *default: Any) -> Any:
     self._check_item_write(key)
     return super().pop(key, *default)
 
-  def popitem(self):
+  def popitem(self) -> tuple[Any, Any]:
     self._check_item_write('popitem')
     return super().popitem()
 
-  def clear(self):
+  def clear(self) -> None:
     self._check_item_write('clear')
     super().clear()
 
@@ -127,7 +130,7 @@ class AttrDict(dict):
         "Use 'with obj.unlocked:' scope to set attributes."
       )
 
-  def update(self, *args, **kwargs):
+  def update(self, *args: Any, **kwargs: Any) -> Any:
     """Set several keys, if unlocked; returns the dictionary itself."""
     values = dict(*args, **kwargs)
     for key in values:
@@ -135,12 +138,12 @@ class AttrDict(dict):
     super().update(values)
     return self
 
-  def setdefault(self, key, default=None):
+  def setdefault(self, key: Any, default: Any = None) -> Any:
     if key not in self:
       self[key] = default
     return self[key]
 
-  def copy(self, _unlocked=False):
+  def copy(self, _unlocked: bool = False) -> 'AttrDict':
     """Shallow copy of the same type and strictness, locked by default."""
     return type(self)(
       dict(self),
@@ -150,18 +153,18 @@ class AttrDict(dict):
     )
 
   @property
-  def touched(self):
+  def touched(self) -> set[Any]:
     """Set of the names of all keys that were asked for."""
     return self._touched
 
   @property
-  def untouched(self):
+  def untouched(self) -> list[Any]:
     """Sorted list of the keys that nobody has read yet."""
     return sorted(set(self) - self._touched)
 
   @property
   @contextlib.contextmanager
-  def unlocked(self):
+  def unlocked(self) -> Iterator[Any]:
     """Context in which the dictionary can be written; locked afterwards."""
     self.unlock()
     try:
@@ -169,10 +172,10 @@ class AttrDict(dict):
     finally:
       self.lock()
 
-  def lock(self):
+  def lock(self) -> None:
     self._lock(False)
 
-  def unlock(self):
+  def unlock(self) -> None:
     self._lock(True)
 
   def _lock(self, unlocked):
@@ -181,7 +184,7 @@ class AttrDict(dict):
       if isinstance(value, AttrDict):
         value._lock(unlocked)
 
-  def summarize(self):
+  def summarize(self) -> str:
     """One line per key, with short numbers and the names of functions."""
     return '\n'.join(f'{key}: {_format(self.get(key))}' for key in self)
 
@@ -189,7 +192,7 @@ class AttrDict(dict):
     items = (f'{key}={_format(dict.get(self, key))}' for key in self)
     return f'{type(self).__name__}({", ".join(items)})'
 
-  def save(self, filename):
+  def save(self, filename: str) -> None:
     """Write plain values to a .yaml file; needs only built-in types."""
     assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
     from agents.run import files
@@ -197,7 +200,7 @@ class AttrDict(dict):
     files.write_yaml(filename, dict(self))
 
   @classmethod
-  def load(cls, filename):
+  def load(cls, filename: str) -> 'AttrDict':
     """Read a .yaml file that `save` has written."""
     assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
     from agents.run import files

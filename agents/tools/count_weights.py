@@ -6,7 +6,11 @@ import re
 from agents.tools.tf1 import tf
 
 
-def count_weights(scope=None, exclude=None, graph=None) -> int:
+def count_weights(
+  scope: str | None = None,
+  exclude: str | None = None,
+  graph: tf.Graph | None = None,
+) -> int:
   """Number of trainable scalars.
 
   Args:

@@ -5,7 +5,9 @@ import math
 from agents.tools.tf1 import tf
 
 
-def diag_normal_kl(mean0, logstd0, mean1, logstd1):
+def diag_normal_kl(
+  mean0: tf.Tensor, logstd0: tf.Tensor, mean1: tf.Tensor, logstd1: tf.Tensor
+) -> tf.Tensor:
   """Kullback-Leibler divergence from one normal distribution to another.
 
     KL = 1/2 sum(exp(2 s0 - 2 s1) + (m1 - m0)^2 / exp(2 s1) + 2 s1 - 2 s0 - 1)
@@ -29,7 +31,9 @@ def diag_normal_kl(mean0, logstd0, mean1, logstd1):
   )
 
 
-def diag_normal_logpdf(mean, logstd, loc):
+def diag_normal_logpdf(
+  mean: tf.Tensor, logstd: tf.Tensor, loc: tf.Tensor
+) -> tf.Tensor:
   """Logarithm of the density at a point.
 
   Args:
@@ -45,7 +49,7 @@ def diag_normal_logpdf(mean, logstd, loc):
   return tf.reduce_sum(-constant - logstd - 0.5 * scaled**2, -1)
 
 
-def diag_normal_entropy(mean, logstd):
+def diag_normal_entropy(mean: tf.Tensor, logstd: tf.Tensor) -> tf.Tensor:
   """Differential entropy over the last dimension.
 
   (The original sums the second dimension instead, which is time for batches
@@ -70,24 +74,24 @@ class DiagNormal:
     logstd: Logarithms of the standard deviations, of the same shape.
   """
 
-  def __init__(self, mean, logstd):
+  def __init__(self, mean: tf.Tensor, logstd: tf.Tensor):
     self._mean = mean
     self._logstd = logstd
 
-  def mean(self):
+  def mean(self) -> tf.Tensor:
     return self._mean
 
   mode = mean
 
-  def stddev(self):
+  def stddev(self) -> tf.Tensor:
     return tf.exp(self._logstd)
 
-  def sample(self):
+  def sample(self) -> tf.Tensor:
     noise = tf.random_normal(tf.shape(self._mean))
     return self._mean + tf.exp(self._logstd) * noise
 
-  def log_prob(self, value):
+  def log_prob(self, value: tf.Tensor) -> tf.Tensor:
     return diag_normal_logpdf(self._mean, self._logstd, value)
 
-  def entropy(self):
+  def entropy(self) -> tf.Tensor:
     return diag_normal_entropy(self._mean, self._logstd)

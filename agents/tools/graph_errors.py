@@ -2,11 +2,14 @@
 
 import contextlib
 import functools
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
 
 _last: list[Exception] = []
 
 
-def remember(function):
+def remember(function: Callable[..., Any]) -> Callable[..., Any]:
   """Decorator for functions given to `tf.py_func`."""
 
   @functools.wraps(function)
@@ -21,7 +24,7 @@ def remember(function):
 
 
 @contextlib.contextmanager
-def unwrapped():
+def unwrapped() -> Iterator[None]:
   """Raise the remembered error instead of TensorFlow's report about it."""
   from agents.tools.tf1 import tf
 

@@ -6,19 +6,22 @@ Names and initialisers are those of the original `tf.layers`: kernels start
 Glorot uniform, biases at zero.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.tools.tf1 import tf
 
 
 def dense(
-  inputs,
-  units,
-  activation=None,
-  name='dense',
-  use_bias=True,
-  kernel_initializer=None,
-  trainable=True,
-  scope=None,
-):
+  inputs: tf.Tensor,
+  units: int,
+  activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
+  name: str = 'dense',
+  use_bias: bool = True,
+  kernel_initializer: Any = None,
+  trainable: bool = True,
+  scope: Any = None,
+) -> tf.Tensor:
   """Fully connected layer over the last dimension.
 
   Args:
@@ -52,8 +55,13 @@ def dense(
 
 
 def conv2d(
-  inputs, filters, kernel_size, strides=1, activation=None, name='conv2d'
-):
+  inputs: tf.Tensor,
+  filters: int,
+  kernel_size: int,
+  strides: int = 1,
+  activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
+  name: str = 'conv2d',
+) -> tf.Tensor:
   """Convolution without padding, channels last.
 
   Args:
@@ -76,13 +84,13 @@ def conv2d(
 
 
 def conv2d_transpose(
-  inputs,
-  filters,
-  kernel_size,
-  strides=1,
-  activation=None,
-  name='conv2d_transpose',
-):
+  inputs: tf.Tensor,
+  filters: int,
+  kernel_size: int,
+  strides: int = 1,
+  activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
+  name: str = 'conv2d_transpose',
+) -> tf.Tensor:
   """Transposed convolution without padding, channels last.
 
   An input of one pixel makes this a matrix product, which is far faster than
@@ -119,7 +127,9 @@ def conv2d_transpose(
     return activation(outputs) if activation else outputs
 
 
-def gru_cell(inputs, state, name='gru_cell'):
+def gru_cell(
+  inputs: tf.Tensor, state: tf.Tensor, name: str = 'gru_cell'
+) -> tf.Tensor:
   """One step of a gated recurrent unit in the block layout.
 
   With x the inputs and h the state, gates in the order reset, update:

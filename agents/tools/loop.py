@@ -3,6 +3,8 @@
 import contextlib
 import logging
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from agents.tools import phases
 from agents.tools import streaming_mean
@@ -28,7 +30,14 @@ class Loop(phases.PhaseMachine):
       checkpoints are written, also when this process writes none.
   """
 
-  def __init__(self, logdir, step=None, log=None, report=None, reset=None):
+  def __init__(
+    self,
+    logdir: str | None,
+    step: tf.Variable | None = None,
+    log: tf.Tensor | None = None,
+    report: tf.Tensor | None = None,
+    reset: tf.Tensor | None = None,
+  ):
     super().__init__(logdir)
     self._step = (
       tf.Variable(0, False, dtype=tf.int32, name='global_step')
@@ -43,16 +52,16 @@ class Loop(phases.PhaseMachine):
 
   def add_phase(
     self,
-    name,
-    done,
-    score,
-    summary,
-    steps,
-    report_every=None,
-    log_every=None,
-    checkpoint_every=None,
-    feed=None,
-  ):
+    name: str,
+    done: tf.Tensor,
+    score: tf.Tensor,
+    summary: tf.Tensor,
+    steps: int,
+    report_every: int | None = None,
+    log_every: int | None = None,
+    checkpoint_every: int | None = None,
+    feed: dict[tf.Tensor, Any] | None = None,
+  ) -> None:
     """Add a phase to the end of an epoch.
 
     Args:
@@ -93,7 +102,9 @@ class Loop(phases.PhaseMachine):
       )
     )
 
-  def run(self, sess, saver, max_step=None):
+  def run(
+    self, sess: tf.Session, saver: Any, max_step: int | None = None
+  ) -> Iterator[float]:
     """Run the phases; resumes where the global step says.
 
     Args:
@@ -107,7 +118,7 @@ class Loop(phases.PhaseMachine):
     self._saver = saver
     yield from self._iterate(sess, int(sess.run(self._step)), max_step)
 
-  def save(self, sess):
+  def save(self, sess: tf.Session) -> None:
     """Store a checkpoint of the current step, after `run`."""
     self._checkpoint(sess, int(sess.run(self._step)))
 

@@ -1,5 +1,8 @@
 """Algorithm that acts at random, for tests."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from agents.tools.tf1 import tf
 
 
@@ -10,20 +13,24 @@ class MockAlgorithm:
     envs: List of environments; the first one tells the action space.
   """
 
-  def __init__(self, envs):
+  def __init__(self, envs: Sequence[Any]):
     self._envs = envs
 
-  def begin_episode(self, unused_indices):
+  def begin_episode(self, unused_indices: tf.Tensor) -> tf.Tensor:
     return tf.constant('')
 
-  def perform(self, indices, unused_observ):
+  def perform(
+    self, indices: tf.Tensor, unused_observ: tf.Tensor
+  ) -> tuple[tf.Tensor, tf.Tensor]:
     space = self._envs[0].action_space
     shape = tf.concat([tf.shape(indices), space.shape], 0)
     low, high = float(space.low.min()), float(space.high.max())
     return tf.random_uniform(shape, low, high), tf.constant('')
 
-  def experience(self, unused_indices, *unused_transition):
+  def experience(
+    self, unused_indices: tf.Tensor, *unused_transition: tf.Tensor
+  ) -> tf.Tensor:
     return tf.constant('')
 
-  def end_episode(self, unused_indices):
+  def end_episode(self, unused_indices: tf.Tensor) -> tf.Tensor:
     return tf.constant('')

@@ -5,13 +5,17 @@ dictionary is flattened in the order of its sorted keys.
 """
 
 import builtins
+from collections.abc import Callable
+from typing import Any
 
 from agents.run import references
 
 _EMPTY = object()
 
 
-def map_(function, *structures, flatten=False):
+def map_(
+  function: Callable[..., Any], *structures: Any, flatten: bool = False
+) -> Any:
   """Apply a function to the leaves of one or several equal structures.
 
   Args:
@@ -31,7 +35,7 @@ def map_(function, *structures, flatten=False):
   return flatten_(result) if flatten else result
 
 
-def zip_(*structures, flatten=False):
+def zip_(*structures: Any, flatten: bool = False) -> Any:
   """Combine the leaves of equal structures into tuples.
 
   Args:
@@ -50,7 +54,7 @@ def zip_(*structures, flatten=False):
 
 
 @references.nameable
-def flatten_(structure):
+def flatten_(structure: Any) -> tuple[Any, ...]:
   """Tuple of the leaves, depth first, dictionaries by sorted key."""
   if isinstance(structure, (tuple, list)):
     children = structure
@@ -61,7 +65,9 @@ def flatten_(structure):
   return tuple(leaf for child in children for leaf in flatten_(child))
 
 
-def filter_(predicate, *structures, flatten=False):
+def filter_(
+  predicate: Callable[..., Any], *structures: Any, flatten: bool = False
+) -> Any:
   """Keep the leaves for which a predicate holds.
 
   Containers that become empty are dropped, except for the outermost one.

@@ -38,22 +38,33 @@ class Phase:
 class Observer:
   """What a phase machine tells others; every method may be overridden."""
 
-  def start_phase(self, phase, epoch, steps_in, phase_step, global_step):
+  def start_phase(
+    self,
+    phase: Phase,
+    epoch: int,
+    steps_in: int,
+    phase_step: int,
+    global_step: int,
+  ) -> None:
     """An execution of a phase begins, the first ever or of this epoch."""
 
-  def step(self, phase, amount, global_step):
+  def step(self, phase: Phase, amount: int, global_step: int) -> None:
     """The graph has been executed; `global_step` counts it already."""
 
-  def score(self, phase, epoch, global_step, score):
+  def score(
+    self, phase: Phase, epoch: int, global_step: int, score: Any
+  ) -> None:
     """A score is due and about to be handed out."""
 
-  def summary(self, phase, step, global_step, summary):
+  def summary(
+    self, phase: Phase, step: int, global_step: int, summary: bytes
+  ) -> None:
     """There is a serialised summary, which has been written if possible."""
 
-  def checkpoint(self, path):
+  def checkpoint(self, path: str) -> None:
     """A checkpoint has been written."""
 
-  def close(self):
+  def close(self) -> None:
     """The machine has stopped."""
 
 
@@ -78,15 +89,15 @@ class PhaseMachine:
       the same phases together, to one that does not.
   """
 
-  def __init__(self, logdir):
+  def __init__(self, logdir: str | None):
     self._logdir = logdir and os.path.expanduser(logdir)
-    self._phases = []
-    self._observers = []
+    self._phases: list[Phase] = []
+    self._observers: list[Observer] = []
     self.checkpoint_secs = None
     self.should_stop = stopping.requested
     self.agree = bool
 
-  def add_observer(self, observer):
+  def add_observer(self, observer: Observer) -> None:
     """Tell an `Observer` what happens from now on."""
     self._observers.append(observer)
 

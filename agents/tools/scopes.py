@@ -1,12 +1,14 @@
 """Variable scopes whose variables are always read afresh."""
 
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from agents.tools.tf1 import tf
 
 
 @contextlib.contextmanager
-def uncached_scope(name, default_name=None):
+def uncached_scope(name: Any, default_name: str | None = None) -> Iterator[Any]:
   """Variable scope of resource variables that are not cached.
 
   `tf.scan` and `tf.nn.dynamic_rnn` switch on caching for variables created

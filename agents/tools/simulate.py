@@ -1,11 +1,19 @@
 """One step of a batch of environments together with an algorithm."""
 
+from typing import Any
+
 from agents.tools import scopes
 from agents.tools import streaming_mean
 from agents.tools.tf1 import tf
 
 
-def simulate(batch_env, algo, log=True, reset=False, collections=None):
+def simulate(
+  batch_env: Any,
+  algo: Any,
+  log: tf.Tensor | bool = True,
+  reset: tf.Tensor | bool = False,
+  collections: list[str] | None = None,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   """Step environments and algorithm, resetting what has finished.
 
   Events happen in this order, each waiting for the one before: reset the

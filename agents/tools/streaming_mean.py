@@ -1,5 +1,8 @@
 """Running mean inside of the graph."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -14,7 +17,9 @@ class StreamingMean:
       scope of their own.
   """
 
-  def __init__(self, shape, dtype, name=None):
+  def __init__(
+    self, shape: Sequence[int], dtype: tf.DType, name: str | None = None
+  ):
     self._dtype = dtype
     self._shape = tuple(shape)
     with scopes.uncached_scope(name, 'streaming_mean'):
@@ -26,16 +31,16 @@ class StreamingMean:
       )
 
   @property
-  def value(self):
+  def value(self) -> tf.Tensor:
     """Current mean; NaN for floats if nothing was submitted."""
     return self._sum / tf.cast(self._count, self._dtype)
 
   @property
-  def count(self):
+  def count(self) -> tf.Tensor:
     """Number of submitted values, int32."""
     return tf.identity(self._count)
 
-  def submit(self, value):
+  def submit(self, value: Any) -> tf.Operation:
     """Add one value, or a batch of values along the first dimension.
 
     Returns:
@@ -59,7 +64,7 @@ class StreamingMean:
       self._count.assign_add(tf.shape(value)[0]),
     )
 
-  def clear(self):
+  def clear(self) -> tf.Tensor:
     """Return the mean and start anew."""
     value = tf.identity(self.value)
     with tf.control_dependencies([value]):

@@ -94,17 +94,16 @@ def prepare(args: Any) -> tuple[AttrDict, str]:
     config.seed = args.seed
   if args.checkpoint:
     path = os.path.join(logdir, args.checkpoint)
-    found = os.path.exists(path + '.index')
+    found = path if os.path.exists(path + '.index') else None
   else:
-    path = agents_utility.latest_checkpoint(logdir)
-    found = path is not None
-  if not found:
+    found = agents_utility.latest_checkpoint(logdir)
+  if found is None:
     raise errors.UsageError(
       f'There is no checkpoint {args.checkpoint or ""} in {logdir} yet. One '
       'is written at the end of training, when it is stopped with Ctrl-C, '
       'and every checkpoint_minutes.'
     )
-  return config, path
+  return config, found
 
 
 def play(

@@ -133,7 +133,7 @@ def check_tasks(
     references.check_env_id(task.removeprefix('gym_'), trust)
 
 
-def restore_config(logdir: str, overrides: dict[str, Any]) -> AttrDict:
+def restore_config(logdir: str, overrides: Mapping[str, Any]) -> AttrDict:
   """Build the configuration of an existing run.
 
   Args:

@@ -15,6 +15,8 @@ import threading
 import time
 import traceback
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 from agents.run import errors
 from agents.run import files
@@ -94,14 +96,14 @@ class Experiment:
 
   def __init__(
     self,
-    basedir,
-    process_fn,
-    start_fn=None,
-    resume_fn=None,
-    num_runs=None,
-    worker_name=None,
-    ping_every=30,
-    resume_runs=True,
+    basedir: str,
+    process_fn: Callable[..., Any],
+    start_fn: Callable[[str], Any] | None = None,
+    resume_fn: Callable[[str], Any] | None = None,
+    num_runs: int | None = None,
+    worker_name: str | None = None,
+    ping_every: float | None = 30,
+    resume_runs: bool = True,
   ):
     self._basedir = os.path.expanduser(basedir)
     self._process_fn = process_fn
@@ -163,13 +165,13 @@ class Run:
 
   def __init__(
     self,
-    logdir,
-    process_fn,
-    start_fn=None,
-    resume_fn=None,
-    worker_name='worker',
-    ping_every=0,
-    resume_runs=True,
+    logdir: str,
+    process_fn: Callable[..., Any],
+    start_fn: Callable[[str], Any] | None = None,
+    resume_fn: Callable[[str], Any] | None = None,
+    worker_name: str = 'worker',
+    ping_every: float = 0,
+    resume_runs: bool = True,
   ):
     self.logdir = os.path.expanduser(logdir)
     self._process_fn = process_fn
@@ -178,10 +180,10 @@ class Run:
     self._worker_name = worker_name
     self._ping_every = ping_every
     self._resume_runs = resume_runs
-    self._init_fn = None
+    self._init_fn: Callable[[str], Any] | None = None
     self._stopped = threading.Event()
     self._conflict = threading.Event()
-    self._locked = None
+    self._locked: Any = None
 
   def is_open(self) -> bool:
     """Whether `claim` would succeed now."""
@@ -193,7 +195,7 @@ class Run:
     self._unlock()
     return is_free
 
-  def claim(self):
+  def claim(self) -> None:
     """Become the owner of the run.
 
     Raises:
