@@ -17,6 +17,8 @@ import platform
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
@@ -25,7 +27,7 @@ from scripts.benchmarks import common
 MODULES = ('carla', 'her', 'planet', 'ppo')
 
 
-def find_subjects():
+def find_subjects() -> dict[str, common.Subject]:
   """Dict from name to `Subject`, from all modules that exist."""
   subjects = {}
   for name in MODULES:
@@ -36,7 +38,7 @@ def find_subjects():
   return subjects
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Measure one subject and print a table; with `--json` an object, too."""
   subject, args, rest = parse_args(argv)
   if args.child:
@@ -46,7 +48,7 @@ def main(argv=None):
   print(f'{subject.name}: {subject.meaning}')
   machine = describe_machine()
   print(machine)
-  results = {'ours': [], 'baseline': []}
+  results: dict[str, list[dict[str, Any]]] = {'ours': [], 'baseline': []}
   for repeat in range(args.repeats):
     for variant, measured in results.items():
       measured.append(run_child(subject, variant, args, rest))
@@ -67,7 +69,12 @@ def main(argv=None):
     print(json.dumps(summary))
 
 
-def run_child(subject, variant, args, rest):
+def run_child(
+  subject: common.Subject,
+  variant: str,
+  args: argparse.Namespace,
+  rest: list[str],
+) -> dict[str, Any]:
   """Measure one variant in a process of its own; returns plain numbers."""
   command = [sys.executable, '-m', 'scripts.benchmark', subject.name]
   environ = {**os.environ, **subject.environ(variant, args)}
@@ -86,7 +93,12 @@ def run_child(subject, variant, args, rest):
   return json.loads(lines[-1][len('RESULT ') :])
 
 
-def summarize(subject, args, results, machine):
+def summarize(
+  subject: common.Subject,
+  args: argparse.Namespace,
+  results: dict[str, list[dict[str, Any]]],
+  machine: str,
+) -> dict[str, Any]:
   """Medians and ratios over the pairs of runs."""
   cost = {
     variant: [x['cpu_s'] / x['units'] for x in measured]
@@ -115,7 +127,9 @@ def summarize(subject, args, results, machine):
   }
 
 
-def print_row(title, subject, measured):
+def print_row(
+  title: str, subject: common.Subject, measured: dict[str, Any]
+) -> None:
   units, cpu = measured['units'], measured['cpu_s']
   extra = ', '.join(f'{k} {v:.4g}' for k, v in measured['extra'].items())
   print(
@@ -127,7 +141,7 @@ def print_row(title, subject, measured):
   )
 
 
-def describe_machine():
+def describe_machine() -> str:
   """Processor, cores and versions, in one line."""
   model = platform.processor() or platform.machine()
   try:
@@ -146,7 +160,9 @@ def describe_machine():
   )
 
 
-def parse_args(argv=None):
+def parse_args(
+  argv: Sequence[str] | None = None,
+) -> tuple[common.Subject, argparse.Namespace, list[str]]:
   """Subject, parsed arguments, and the arguments for the children."""
   argv = list(sys.argv[1:] if argv is None else argv)
   subjects = find_subjects()

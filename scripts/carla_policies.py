@@ -6,7 +6,7 @@ Example:
 """
 
 import argparse
-import sys
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,7 +25,7 @@ DRIVERS = {
 }
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Play and print."""
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -64,4 +64,4 @@ def _play(make, vehicles, args):
 
 
 if __name__ == '__main__':
-  sys.exit(main())
+  main()

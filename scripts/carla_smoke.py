@@ -17,6 +17,9 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +32,12 @@ from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
 from planet.envs.carla import choice
 from planet.envs.carla import env as env_lib
+from planet.envs.carla import places
 from planet.envs.carla import policies
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
 
-POLICIES = {
+POLICIES: dict[str, Callable[[], Any]] = {
   'pure_pursuit': policies.PurePursuit,
   'full_throttle': lambda: policies.full_throttle,
   'stand_still': lambda: policies.stand_still,
@@ -47,7 +51,7 @@ class Report:
   def __init__(self):
     self.failed = 0
 
-  def check(self, name, passed, detail=''):
+  def check(self, name: str, passed: Any, detail: str = '') -> None:
     """Note the result of a check."""
     self.failed += not passed
     print(
@@ -58,9 +62,9 @@ class Report:
 class Watched(backend_lib.Backend):
   """Backend whose frames are kept."""
 
-  def __init__(self, backend):
+  def __init__(self, backend: backend_lib.Backend):
     self._backend = backend
-    self.frames = []
+    self.frames: list[backend_lib.Frame] = []
 
   def __getattribute__(self, name):
     own = ('_backend', 'frames', 'reset', 'tick', '__class__')
@@ -68,16 +72,16 @@ class Watched(backend_lib.Backend):
       return object.__getattribute__(self, name)
     return getattr(object.__getattribute__(self, '_backend'), name)
 
-  def reset(self, *args):
+  def reset(self, *args: Any) -> backend_lib.Frame:
     self.frames = [self._backend.reset(*args)]
     return self.frames[0]
 
-  def tick(self, control):
+  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
     self.frames.append(self._backend.tick(control))
     return self.frames[-1]
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
   """Run all checks that were asked for; returns the number that failed."""
   args = parse_args(argv)
   files.check_writable(args.out)
@@ -95,6 +99,7 @@ def main(argv=None):
     if args.num_envs > 1:
       check_side_by_side(args, report)
     if args.kill_server:
+      assert server, 'parse_args asks for --launch'
       check_recovery(args, report, server)
     if args.backend == 'server':
       check_left_alone(args, report)
@@ -105,7 +110,7 @@ def main(argv=None):
   return report.failed
 
 
-def define_config(args, **changes):
+def define_config(args: argparse.Namespace, **changes: Any) -> dict[str, Any]:
   """Settings of the environment."""
   config = {
     'backend': args.backend,
@@ -121,14 +126,16 @@ def define_config(args, **changes):
   return {**config, **changes}
 
 
-def open_env(args, **changes):
+def open_env(
+  args: argparse.Namespace, **changes: Any
+) -> tuple[env_lib.CarlaEnv, Watched]:
   """Environment whose frames are kept."""
   config = define_config(args, **changes)
   watched = Watched(choice.make(args.backend))
   return env_lib.CarlaEnv(config, watched), watched
 
 
-def check_episodes(args, report):
+def check_episodes(args: argparse.Namespace, report: Report) -> None:
   """Drive, and look at frames, images, speed and measurements."""
   env, watched = open_env(args)
   try:
@@ -164,7 +171,13 @@ def check_episodes(args, report):
     env.close()
 
 
-def check_frames(report, frames, images, number, rate):
+def check_frames(
+  report: Report,
+  frames: list[backend_lib.Frame],
+  images: list[np.ndarray],
+  number: int,
+  rate: float,
+) -> None:
   """Ticks follow each other, and images are pictures."""
   name = f'episode {number + 1}'
   steps = np.diff([x.frame for x in frames])
@@ -176,7 +189,9 @@ def check_frames(report, frames, images, number, rate):
   report.check(f'{name} motion is visible', not (moved and same))
 
 
-def write_results(args, rows, images):
+def write_results(
+  args: argparse.Namespace, rows: list[dict[str, Any]], images: list[np.ndarray]
+) -> None:
   """Measurements as CSV, and a contact sheet."""
   with files.atomic_write(os.path.join(args.out, 'measurements.csv')) as file_:
     writer = csv.DictWriter(file_, list(rows[0]))
@@ -186,7 +201,12 @@ def write_results(args, rows, images):
   video.write_png(sheet, video.contact_sheet(images))
 
 
-def write_map(args, env, points, report):
+def write_map(
+  args: argparse.Namespace,
+  env: env_lib.CarlaEnv,
+  points: list[places.Pose],
+  report: Report,
+) -> None:
   """Roads from above with spawn points and the places off the lanes."""
   view = birdseye.Map(env.backend.lanes)
   wrong = 0
@@ -199,14 +219,14 @@ def write_map(args, env, points, report):
   report.check('spawn points lie on lanes', share < 0.1, f'{share:.0%} do not')
 
 
-def calibrate(args, report):
+def calibrate(args: argparse.Namespace, report: Report) -> None:
   """The table of the offline car, measured in this world."""
   env, watched = open_env(args, vehicles=0, pedestrians=0)
   try:
     env.reset()
-    rows = {'0-30 km/h': None, '0-50 km/h': None}
+    rows: dict[str, float | None] = {'0-30 km/h': None, '0-50 km/h': None}
     for _ in range(100):
-      env.step(np.float32([1, 0]))
+      env.step(np.array([1, 0], np.float32))
       speed = 3.6 * np.hypot(*watched.frames[-1].velocity[:2])
       seconds = watched.frames[-1].time - watched.frames[0].time
       for limit in (30, 50):
@@ -216,7 +236,7 @@ def calibrate(args, report):
         break
     start, began = watched.frames[-1].location, watched.frames[-1].time
     for _ in range(100):
-      env.step(np.float32([-1, 0]))
+      env.step(np.array([-1, 0], np.float32))
       if np.hypot(*watched.frames[-1].velocity[:2]) < 0.1:
         break
     rows['braking time'] = watched.frames[-1].time - began
@@ -228,7 +248,7 @@ def calibrate(args, report):
     env.close()
 
 
-def check_side_by_side(args, report):
+def check_side_by_side(args: argparse.Namespace, report: Report) -> None:
   """Several environments, on servers of their own, at once."""
   envs = []
   try:
@@ -244,7 +264,9 @@ def check_side_by_side(args, report):
     for env in envs:
       env.reset()
     for _ in range(10):
-      for promise in [x.step(np.float32([1, 0]), False) for x in envs]:
+      for promise in [
+        x.step(np.array([1, 0], np.float32), False) for x in envs
+      ]:
         promise()
     images = {x.render().tobytes() for x in envs}
     report.check('side by side', len(images) == len(envs), f'{len(envs)}')
@@ -253,7 +275,9 @@ def check_side_by_side(args, report):
       env.close()
 
 
-def check_recovery(args, report, server):
+def check_recovery(
+  args: argparse.Namespace, report: Report, server: launch.Server
+) -> None:
   """The server dies in an episode; the next episode runs again."""
   env, _ = open_env(args, server_binary=args.launch)
   try:
@@ -270,7 +294,7 @@ def check_recovery(args, report, server):
     env.close()
 
 
-def check_left_alone(args, report):
+def check_left_alone(args: argparse.Namespace, report: Report) -> None:
   """A second client finds a server that ticks by itself."""
   client = connect.connect(args.host, args.port, 10.0, False)
   world = client.get_world()
@@ -283,7 +307,7 @@ def check_left_alone(args, report):
     report.check('the server ticks', False, str(error))
 
 
-def parse_args(argv=None):
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse and check the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m scripts.carla_smoke',
@@ -340,7 +364,7 @@ def _find_binary():
   return binary
 
 
-def run(argv=None):
+def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
   failed = []
   code = entry.run(lambda: failed.append(main(argv)))

@@ -14,18 +14,22 @@ import csv
 import glob
 import os
 import sys
+from collections.abc import Mapping
+from collections.abc import Sequence
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
 
+# Steps and scores of one run.
+Curve = list[tuple[int, float]]
 _COLORS = ('tab:blue', 'tab:orange', 'tab:green', 'tab:red', 'tab:purple')
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> None:
   """Draw what the command line names."""
   args = parse_args(argv)
-  groups = {}
+  groups: dict[str, list[Curve]] = {}
   for source in args.sources:
     name, _, path = source.rpartition('=')
     groups.setdefault(name or path, []).extend(read_curves(path, args.phase))
@@ -33,7 +37,7 @@ def main(argv=None):
   print(f'Wrote {args.out}.')
 
 
-def read_curves(path, phase):
+def read_curves(path: str, phase: str) -> list[Curve]:
   """Lists of (step, score), one per seed.
 
   Args:
@@ -47,7 +51,7 @@ def read_curves(path, phase):
   if os.path.isdir(path):
     pattern = os.path.join(glob.escape(path), '**', 'scores.csv')
     names = sorted(glob.glob(pattern, recursive=True))
-  curves = {}
+  curves: dict[tuple[str, str | None], Curve] = {}
   for name in names:
     if not os.path.exists(name):
       raise errors.UsageError(f'There is no file {name}.')
@@ -61,7 +65,12 @@ def read_curves(path, phase):
   return list(curves.values())
 
 
-def draw(groups, filename, title, divide=1):
+def draw(
+  groups: Mapping[str, list[Curve]],
+  filename: str,
+  title: str,
+  divide: float = 1,
+) -> None:
   """Write a picture of all curves.
 
   Args:
@@ -83,9 +92,9 @@ def draw(groups, filename, title, divide=1):
   for color, (name, curves) in zip(_COLORS, groups.items()):
     for number, curve in enumerate(curves):
       steps, scores = zip(*curve)
-      steps = [x / divide for x in steps]
       label = f'{name} ({len(curves)})' if not number else None
-      axes.plot(steps, scores, color=color, alpha=0.7, label=label)
+      scaled = [x / divide for x in steps]
+      axes.plot(scaled, scores, color=color, alpha=0.7, label=label)
   axes.set(xlabel='environment steps', ylabel='mean score', title=title)
   axes.grid(alpha=0.3)
   axes.legend()
@@ -93,7 +102,7 @@ def draw(groups, filename, title, divide=1):
     figure.savefig(temporary, dpi=120)
 
 
-def parse_args(argv=None):
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
     prog='python -m scripts.plot_scores',

@@ -5,10 +5,12 @@ camera, 400 x 175, and shrinks every image by area, as it has to be done with
 a server.
 """
 
+import argparse
+
 from scripts.benchmarks import common
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument('--size', type=int, default=64, help='of the images')
   parser.add_argument('--vehicles', type=int, default=10, help='others')
   parser.add_argument('--pedestrians', type=int, default=0, help='as well')
@@ -16,7 +18,7 @@ def add_arguments(parser):
   parser.add_argument('--units', type=int, default=1000, help='steps')
 
 
-def run_step(variant, args):
+def run_step(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure steps of episodes of 100, resets and rendering included."""
   import numpy as np
 
@@ -33,7 +35,7 @@ def run_step(variant, args):
       'seed': 0,
     }
   )
-  action = np.float32([0.4, 0.0])
+  action = np.array([0.4, 0.0], np.float32)
   env.reset()
   env.step(action)
   with common.Measurement(args.units) as result:

@@ -4,6 +4,7 @@ import dataclasses
 import resource
 import time
 from collections.abc import Callable
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Measurement:
     extra: Dict of further numbers to print.
   """
 
-  def __init__(self, units=0):
+  def __init__(self, units: int = 0):
     self.units = units
     self.cpu_s = 0.0
     self.wall_s = 0.0
-    self.extra = {}
+    self.extra: dict[str, float] = {}
 
   def __enter__(self):
     self._cpu, self._wall = cpu_seconds(), time.time()
@@ -57,7 +58,7 @@ class Measurement:
     self.cpu_s = cpu_seconds() - self._cpu
     self.wall_s = time.time() - self._wall
 
-  def as_dict(self):
+  def as_dict(self) -> dict[str, Any]:
     """Plain numbers, with the peak memory of the process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
@@ -69,7 +70,7 @@ class Measurement:
     }
 
 
-def cpu_seconds():
+def cpu_seconds() -> float:
   """CPU seconds of this process and of its children that have ended."""
   usages = [
     resource.getrusage(x)
@@ -78,7 +79,7 @@ def cpu_seconds():
   return sum(x.ru_utime + x.ru_stime for x in usages)
 
 
-def matrix_product_rate(size=1536, seconds=1.0):
+def matrix_product_rate(size: int = 1536, seconds: float = 1.0) -> float:
   """FLOP per CPU second of float32 matrix products in NumPy.
 
   Args:

@@ -3,7 +3,9 @@
 Both on one thread, with the networks and the batch of the original.
 """
 
+import argparse
 import os
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ _CYCLE = 40
 _WARM_UP = 40
 
 
-def run_update(variant, args):
+def run_update(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Updates of critic and actor, sampling included.
 
   Ours does the 40 updates of a cycle in one run of the graph, with Adam in
@@ -31,7 +33,7 @@ def run_update(variant, args):
   tf.set_random_seed(0)
   with tf_util.single_threaded_session().as_default():
     policy = _make_policy()
-    update = _Baseline(policy).update if variant == 'baseline' else None
+    update: Any = _Baseline(policy).update if variant == 'baseline' else None
     work = {
       'ours': lambda: policy.train_many(_CYCLE),
       'baseline': lambda: [update() for _ in range(_CYCLE)],
@@ -45,7 +47,7 @@ def run_update(variant, args):
   return measurement
 
 
-def run_rollout(variant, args):
+def run_rollout(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Steps of one environment, with the policy or with random actions."""
   if variant == 'baseline':
     return _run_bare(args)

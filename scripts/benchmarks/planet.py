@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable
 
 from scripts.benchmarks import common
 
@@ -17,7 +18,7 @@ _DECODER = (1024 * 5 * 5 * 128, 5120000, 12460032, 3110400)
 _EMBEDDED, _ACTIONS = 1024, 6
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument('--batch', type=int, default=50, help='sequences')
   parser.add_argument('--length', type=int, default=50, help='steps of each')
   parser.add_argument('--amount', type=int, default=1000, help='candidates')
@@ -35,7 +36,7 @@ def add_arguments(parser):
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
-def environ(variant, args):
+def environ(variant: str, args: argparse.Namespace) -> dict[str, str]:
   """TensorFlow leaves oneDNN off on processors without AVX-512."""
   if variant == 'ours':
     return {}
@@ -46,7 +47,7 @@ def environ(variant, args):
   return {'TF_ENABLE_ONEDNN_OPTS': str(default)}
 
 
-def run_step(variant, args):
+def run_step(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure updates of the whole model on constant data."""
   from agents.tools.tf1 import tf
   from planet.training import objectives as objectives_lib
@@ -61,7 +62,7 @@ def run_step(variant, args):
     return _measure(tf.group(*update[0], *update[1].values()), args.units)
 
 
-def run_plan(variant, args):
+def run_plan(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure plans of one environment."""
   from agents.tools.tf1 import tf
   from planet import control
@@ -83,7 +84,7 @@ def run_plan(variant, args):
     return _measure(action, args.units * 5)
 
 
-def run_collect(variant, args):
+def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure decisions in a real environment, an episode at a time."""
   from agents.envs import probe
   from planet.training import utility
@@ -95,7 +96,7 @@ def run_collect(variant, args):
     graph = _define_graph(config, args, 1, 1, *shapes['action'])
     with params.unlocked:
       params.task = params.task._replace(max_length=args.units * 5)
-    cleanups = []
+    cleanups: list[Callable[[], None]] = []
     try:
       _, return_ = utility.simulate_episodes(
         config, params, graph, cleanups, False, False, 'collect'
@@ -108,7 +109,7 @@ def run_collect(variant, args):
     return measurement
 
 
-def run_data(variant, args):
+def run_data(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure batches of the pipeline; the baseline is the training step."""
   if variant == 'baseline':
     return run_step('ours', args)
@@ -133,14 +134,14 @@ def run_data(variant, args):
     return _measure(batch, args.units * 10)
 
 
-def bound_step(args, rate):
+def bound_step(args: argparse.Namespace, rate: float) -> float:
   """CPU seconds of the matrix products of an update."""
   dense = 3 * _cell(posterior=True) + 3 * _heads()
   convolutions = 3 * sum(_ENCODER) - _ENCODER[0] + 3 * sum(_DECODER)
   return 2 * (dense + convolutions) * args.batch * args.length / rate
 
 
-def bound_plan(args, rate):
+def bound_plan(args: argparse.Namespace, rate: float) -> float:
   """CPU seconds of the matrix products of a plan."""
   states = args.amount * args.horizon * args.iterations
   return 2 * states * (_cell(posterior=False) + _heads(image=False)) / rate

@@ -1,18 +1,21 @@
 """Formulations of the original PlaNet that ours replaces, for benchmarks."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agents.tools import layers
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
 
 def conv2d_transpose(
-  inputs,
-  filters,
-  kernel_size,
-  strides=1,
-  activation=None,
-  name='conv2d_transpose',
-):
+  inputs: tf.Tensor,
+  filters: int,
+  kernel_size: int,
+  strides: int = 1,
+  activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
+  name: str = 'conv2d_transpose',
+) -> tf.Tensor:
   """Transposed convolution by the general kernel for all sizes."""
   _, height, width, channels = inputs.shape.as_list()
   with tf.variable_scope(None, name):
@@ -27,7 +30,9 @@ def conv2d_transpose(
     return activation(outputs) if activation else outputs
 
 
-def closed_loop(cell, embedded, prev_action, debug=False):
+def closed_loop(
+  cell: Any, embedded: tf.Tensor, prev_action: tf.Tensor, debug: bool = False
+) -> tuple[Any, Any]:
   """Recurrent network that decides anew at every step to use the input."""
   del debug
   use_obs = tf.ones(tf.shape(embedded[:, :, :1])[:3], tf.bool)
@@ -40,7 +45,7 @@ def closed_loop(cell, embedded, prev_action, debug=False):
   return prior, posterior
 
 
-def predict(cell, state, obs, actions):
+def predict(cell: Any, state: Any, obs: tf.Tensor, actions: tf.Tensor) -> Any:
   """Recurrent network along zero observations, for the planner."""
   batch, horizon = shape(actions)[:2]
   zeros = tf.zeros(tf.stack([batch, horizon] + shape(obs)[1:]))
@@ -54,7 +59,9 @@ def predict(cell, state, obs, actions):
   return states
 
 
-def define_posterior(self, prev_state, prev_action, obs, prior):
+def define_posterior(
+  self, prev_state: Any, prev_action: tf.Tensor, obs: tf.Tensor, prior: Any
+) -> Any:
   """Posterior that computes the prior once more."""
   del prior
   prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))

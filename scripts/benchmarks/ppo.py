@@ -1,7 +1,10 @@
 """Environment steps of PPO's training, against environments one by one."""
 
+import argparse
 import functools
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,7 @@ from agents.tools import phases
 from scripts.benchmarks import common
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument('--config', default='pybullet_pendulum', help='which')
   parser.add_argument(
     '--updates', type=int, default=6, help='updates to measure, after two'
@@ -20,7 +23,7 @@ def add_arguments(parser):
   )
 
 
-def run(variant, args):
+def run(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure training phases, each with the update at its end.
 
   The baseline steps one environment after another, through wrappers that
@@ -30,7 +33,7 @@ def run(variant, args):
   return measure(args, _create_batch_env if variant == 'ours' else _one_by_one)
 
 
-def environ(variant, args):
+def environ(variant: str, args: argparse.Namespace) -> dict[str, str]:
   """The original leaves the number of threads to TensorFlow."""
   del args
   if variant == 'ours':
@@ -39,7 +42,7 @@ def environ(variant, args):
   return {name: str(os.cpu_count()) for name in names}
 
 
-def run_workers(variant, args):
+def run_workers(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure ours with worker processes, and in one process as baseline."""
   workers = None if variant == 'ours' else 0
   return measure(
@@ -47,7 +50,9 @@ def run_workers(variant, args):
   )
 
 
-def measure(args, create):
+def measure(
+  args: argparse.Namespace, create: Callable[[Any], Any]
+) -> common.Measurement:
   """CPU and wall seconds of training phases after the second update.
 
   Args:
