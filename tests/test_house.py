@@ -1,7 +1,7 @@
 """Rules of the house that can be read off the source code.
 
-Directions of imports, sizes of files and functions, and where TensorFlow may
-be loaded.
+Directions of imports, sizes of files and functions, types of parameters, and
+where TensorFlow may be loaded.
 """
 
 import ast
@@ -177,6 +177,74 @@ def count_doc(node):
 def test_functions_are_short():
   """At most 60 lines."""
   assert not [x for x in list_functions() if x[2] > 60]
+
+
+# Functions that have more parameters since they had them in the originals.
+WIDE = {
+  'agents.tools.loop.Loop.add_phase',
+  'baselines_her.actor_critic.ActorCritic.__init__',
+  'baselines_her.her.learn',
+  'baselines_her.her.train',
+  'baselines_her.rollout.RolloutWorker.__init__',
+  'baselines_her.vec_env.make_vec_env',
+  'planet.control.planning.cross_entropy_method',
+  'planet.control.simulate.simulate',
+  'planet.models.drnn.DRNN.__init__',
+  'planet.networks.basic.feed_forward',
+  'planet.tools.custom_optimizer.CustomOptimizer.__init__',
+  'planet.training.trainer.Trainer.add_phase',
+  # Constructors of agents, whose keyword arguments are the settings that a
+  # file of parameters names.
+  'agents.pipeline.ddpg.DDPGAgent.__init__',
+  'agents.pipeline.ddpg.DDPGPolicy.__init__',
+}
+
+
+@functools.cache
+def list_public_functions():
+  """Tuples of the full name and the node of functions for other files.
+
+  Those within functions and private classes do not count.
+  """
+  found = []
+
+  def visit(body, prefix):
+    for node in body:
+      if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+        visit(node.body, f'{prefix}.{node.name}')
+      elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if not node.name.startswith('_') or node.name == '__init__':
+          found.append((f'{prefix}.{node.name}', node))
+
+  for path in list_files('agents', 'planet', 'baselines_her', 'scripts'):
+    visit(parse(path).body, module_name(path))
+  return found
+
+
+def list_parameters(node):
+  """Named parameters of a function, without `self` and `cls`."""
+  given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+  return [x for x in given if x.arg not in ('self', 'cls')]
+
+
+def is_typed(node):
+  """Whether all parameters have types, and the result, except of `__init__`."""
+  full = all(x.annotation for x in list_parameters(node))
+  return full and (node.returns is not None or node.name == '__init__')
+
+
+def test_public_functions_are_typed():
+  """At least 90 %; the types are checked by mypy, see `scripts/test.sh`."""
+  functions = list_public_functions()
+  untyped = [name for name, node in functions if not is_typed(node)]
+  assert len(functions) > 1000
+  assert len(untyped) <= 0.1 * len(functions), untyped
+
+
+def test_public_functions_are_narrow():
+  """At most 8 parameters, unless the original has more."""
+  wide = {x for x, y in list_public_functions() if len(list_parameters(y)) > 8}
+  assert not wide - WIDE
 
 
 def test_files_are_short():
