@@ -310,6 +310,8 @@ def _store_or_compare(
 ) -> None:
   """Store the settings of a new run, compare those of one that goes on."""
   folder = logger.get_dir()
+  if folder is None:
+    return
   if checkpoint_dir and list_checkpoints(checkpoint_dir):
     config.check_params(settings, folder)
   elif mpi.world().Get_rank() == 0:

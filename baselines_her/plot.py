@@ -193,11 +193,11 @@ def run(argv: list[str] | None = None) -> int:
 def _load_run(folder: str) -> dict[str, Any] | None:
   """Return the results of one run, None before its first epoch."""
   params = log_formats.read_json(os.path.join(folder, 'params.json'))[0]
-  rows = {}
+  rows: dict[int, Any] = {}
   for row in log_formats.read_csv(os.path.join(folder, 'progress.csv')):
     if row.get(_KEY) is not None and row.get('epoch') is not None:
       # Epochs that were repeated after an interruption: the later one counts.
-      rows[int(row['epoch'])] = row
+      rows[int(row['epoch'] or 0)] = row
   if not rows:
     return None
   epochs = sorted(rows)

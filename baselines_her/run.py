@@ -78,7 +78,7 @@ def main(argv: list[str]) -> Any:
           args.env,
           args.play_episodes,
           args.seed,
-          os.path.join(logger.get_dir(), 'play.mp4'),
+          os.path.join(logger.get_dir() or '', 'play.mp4'),
           kwargs.get('T'),
         )
   return model
@@ -149,6 +149,7 @@ def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
   learn = get_learn_function(args.alg)
   kwargs = {**get_learn_function_defaults(args.alg, env_type), **kwargs}
   folder = logger.get_dir()
+  assert folder, 'configure the logger before training'
   if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
     monitor.begin_anew(folder, mpi.world().Get_rank())
   env: Any = build_env(args, kwargs.get('T'))

@@ -42,7 +42,9 @@ def attacks(marker):
     'memory': {'memory': {'train': {'name': 'hostile.anything'}}},
     'agent': {'agents': {'mean': {'name': 'hostile.anything'}}},
     'explorer': explore(constructor='os.system', kwargs=touch),
-    'attribute': explore(constructor='agents.pipeline.logs.os', kwargs=touch),
+    'attribute': explore(
+      constructor='agents.pipeline.folders.os', kwargs=touch
+    ),
     'ours': explore(
       constructor='agents.run.files.check_writable',
       kwargs={'logdir': marker},
