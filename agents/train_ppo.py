@@ -310,7 +310,8 @@ def _define_sharing(loop, graph, config, comm):
   loop.agree = lambda value: comm.allreduce(int(value)) > 0
   loop.should_stop = lambda: loop.agree(stopping.requested())
   broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
-  episodes = gathering.Gathering(*graph.algo.stored, comm)
+  memory, index = graph.algo.stored
+  episodes = gathering.Gathering(memory, index, comm)
   if config.logdir:
     loop.checkpoint_scope = episodes.gathered
 

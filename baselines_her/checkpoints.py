@@ -38,7 +38,7 @@ class Checkpoints:
   def __init__(
     self, folder: str | None, policy: Any, rollout_worker: Any, evaluator: Any
   ):
-    self._folder = folder and os.path.abspath(os.path.expanduser(folder))
+    self._folder: Any = folder and os.path.abspath(os.path.expanduser(folder))
     self._policy = policy
     self._workers = [rollout_worker, evaluator]
     self._comm = mpi.world()
@@ -99,7 +99,6 @@ class Checkpoints:
     names = self._comm.bcast(names)
     if not names:
       return {}
-    assert self._folder, 'all ranks have the same folder'
     check(self._folder, self._comm.Get_size())
     folder = os.path.join(self._folder, names[-1])
     data = self._read_rank(folder)

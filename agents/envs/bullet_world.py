@@ -36,7 +36,9 @@ class OwnWorld(Wrapper):
 
   def __init__(self, constructor: Callable[[], Any]):
     self._world = _World()
-    self._modules = [importlib.import_module(name) for name in _MODULES]
+    self._modules: list[Any] = [
+      importlib.import_module(name) for name in _MODULES
+    ]
     super().__init__(self._inside(constructor))
 
   def step(self, *args: Any, **kwargs: Any) -> tuple:
@@ -94,7 +96,7 @@ class _World:
     import pybullet
 
     if len(pose) in (3, 7):
-      pose = [x for x in (pose[:3], pose[3:]) if x]
+      pose = tuple(x for x in (pose[:3], pose[3:]) if x)
     return pybullet.loadURDF(
       filename, *pose, physicsClientId=self._server, **kwargs
     )

@@ -187,7 +187,7 @@ def _start_thread(constructor):
 def _start_process(constructor):
   import cloudpickle
 
-  context = multiprocessing.get_context(_START_METHOD)
+  context: Any = multiprocessing.get_context(_START_METHOD)
   ours, theirs = context.Pipe()
   process = context.Process(
     target=_process_main,
@@ -234,8 +234,9 @@ def _process_main(conn, payload, environ):
 
 def _end_with_parent():
   """Wait for the death of the parent, which closes a pipe, then exit."""
-  sentinel = multiprocessing.parent_process().sentinel
-  multiprocessing.connection.wait([sentinel])
+  parent = multiprocessing.parent_process()
+  assert parent, 'this is a worker'
+  multiprocessing.connection.wait([parent.sentinel])
   # Give the pipe of requests a moment to end the loop in order.
   time.sleep(1)
   os._exit(1)

@@ -116,7 +116,7 @@ class _Probe:
   def __init__(self, constructor, look):
     messages = []
     handler = logging.Handler()
-    handler.emit = lambda record: messages.append(record.getMessage())
+    setattr(handler, 'emit', lambda x: messages.append(x.getMessage()))
     logging.getLogger('agents').addHandler(handler)
     logging.getLogger('agents').setLevel(logging.INFO)
     env = constructor()

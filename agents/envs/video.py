@@ -141,7 +141,9 @@ def _write_mp4(filename, images, fps):
   # The encoder wants even sizes.
   pad = [(0, 0)] + [(0, x % 2) for x in images.shape[1:3]] + [(0, 0)]
   images = np.pad(images, pad, mode='edge')
-  with imageio.get_writer(
+  # Its types do not tell writers from readers.
+  writers: Any = imageio
+  with writers.get_writer(
     filename,
     format='FFMPEG',
     mode='I',

@@ -42,7 +42,7 @@ class Checkpoints:
     self._snapshots = os.path.join(session, 'memsnapshot')
     self._comm = comm
     self._rank = comm.Get_rank()
-    self._saver = None
+    self._saver: Any = None
 
   def save(
     self,
@@ -168,9 +168,10 @@ class Checkpoints:
 
   def _write_snapshots(self, name, identity, snapshots):
     for memory, arrays in snapshots.items():
+      content: dict[str, Any] = {_BYTES: np.array(identity), **arrays}
       path = self._snapshot_path(name, memory)
       with files.atomic_write(path, 'wb') as file_:
-        np.savez(file_, **{_BYTES: np.array(identity)}, **arrays)
+        np.savez(file_, **content)
 
   def _read_snapshots(self, name, identity):
     folder = os.path.join(self._snapshots, name)

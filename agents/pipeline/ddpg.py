@@ -223,7 +223,7 @@ class DDPGPolicy:
   ) -> None:
     self._rates = {'actor': actor_rate, 'critic': critic_rate}
     self._polyak = polyak
-    self._functions = {
+    self._functions: dict[str, dict[str, Any]] = {
       'actor': {'func_': actor, 'low': low, 'high': high},
       'critic': {'func_': critic},
     }

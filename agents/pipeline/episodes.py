@@ -144,6 +144,7 @@ class EpisodeMemory(memory.MemoryBase):
 
   def _append(self, chunk, worker, begin, end):
     """Add steps to the unfinished episode of a worker."""
+    assert self._lengths is not None, '_begin has been called'
     first = self._lengths[worker]
     last = first + end - begin
     if last > self._max_length:

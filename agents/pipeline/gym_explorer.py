@@ -197,7 +197,7 @@ class GymExplorer(explorer.ExplorerBase):
     settings = self._settings
     if settings.processes != 'auto':
       return settings.processes
-    isolated = env_config.needs_process(settings.env, settings.record)
+    isolated = env_config.needs_process(settings.env, bool(settings.record))
     return 0 if settings.num_workers == 1 and not isolated else None
 
   def _define_workers(self):
@@ -286,7 +286,8 @@ class GymExplorer(explorer.ExplorerBase):
     """Note what came of a step."""
     self.steps += 1
     self.timesteps += self._num_workers
-    ends, self._masks = (self._zeros, self._zeros), self._ones
+    ends: Any = (self._zeros, self._zeros)
+    self._masks = self._ones
     if dones.any():
       ends = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in infos.items():

@@ -57,7 +57,8 @@ class _Terminal(log.TextHandler):
 
   def format(self, record):
     text = super().format(record)
-    color = self.stream.isatty() and _COLORS[record.levelno // 10 - 1]
+    on_screen = self.stream is not None and self.stream.isatty()
+    color = on_screen and _COLORS[record.levelno // 10 - 1]
     return f'{color}{text}\033[0m' if color else text
 
 
@@ -290,7 +291,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _read_rows(path):
-  rows = []
+  rows: list[dict[str, Any]] = []
   for row in log.read_json(path):
     if isinstance(row, dict) and 'keep_lines' in row:
       del rows[row['keep_lines'] :]

@@ -234,7 +234,7 @@ def _draw_extras(group, output, suffix):
 
 def _add_profiles(tables):
   """Dict from path to dict of the sums over packs and runs."""
-  totals = {}
+  totals: dict[str, dict[str, float]] = {}
   for table in tables:
     for path, columns in table.items():
       sums = totals.setdefault(path, {'occurs': 0, 'seconds': 0, 'outside': 0})

@@ -89,6 +89,7 @@ class Profiler:
 
   def _add(self, name):
     assert name, ('within', self._current.path)
+    scope: Any
     if 0 <= self._level <= self._current.depth:
       scope = self._skipped
     else:

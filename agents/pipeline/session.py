@@ -68,14 +68,13 @@ class Session:
     self.is_custom = self.args.custom
     self.is_session_only = self.args.create_session_only
     self.runner_state: dict[str, Any] = {}
-    self._source: str | None = None
-    self._checkpoint: str | None = None
-    self._lock: Any = None
-    self._graph = self._tf_session = self._checkpoints = None
+    unknown: Any = None  # Each of these is set later, if at all.
+    self._source = self._checkpoint = self._lock = unknown
+    self._graph = self._tf_session = self._checkpoints = unknown
     self.trust = references.EVERYTHING
     if self.is_loading:
       self.trust = settings.find_trust(self.args)
-    self._created = None
+    self._created: str | None = None
     self._extras: list[Callable[[], None]] = []
     self._check_extras()
     try:
@@ -165,7 +164,6 @@ class Session:
     Returns:
       Tuple of the states and the contents of memories, or None for those.
     """
-    assert self._source and self._checkpoint, 'is_loading'
     checkpoints = Checkpoints(self._source, self.comm)
     states, snapshots = checkpoints.load(self._checkpoint, self.tf_session())
     self.state.update(states.pop('session'))
@@ -352,6 +350,7 @@ class Session:
       writer = Writer(mirrors=mirrors)
     else:
       folder = self.folder('tensorboard')
+      assert folder, 'there is a session'
       writer = Writer(folder, self._file('scalars.csv'), mirrors)
       if self.args.tensorboard:
         from agents.pipeline import tensorboard

@@ -222,6 +222,7 @@ class VisdomMirror:
   def _end_server(self):
     if self._server is None:
       return
+    assert self._server.stdin, 'it is a pipe'
     self._server.stdin.close()
     try:
       self._server.wait(5)

@@ -59,7 +59,7 @@ class Worker:
     """Begin an episode; return a dict from path to observation."""
     observation = flatten(self._env.reset())
     if self._video_folder:
-      self._begin_video()
+      self._begin_video(self._video_folder)
     return observation
 
   def step(self, actions: dict[str, Any]) -> tuple:
@@ -123,13 +123,13 @@ class Worker:
     """Close the environment."""
     getattr(self._env, 'close', lambda: None)()
 
-  def _begin_video(self):
-    os.makedirs(self._video_folder, exist_ok=True)
-    number = len(os.listdir(self._video_folder)) + 1
+  def _begin_video(self, folder):
+    os.makedirs(folder, exist_ok=True)
+    number = len(os.listdir(folder)) + 1
     name = f'episode-{number:05d}{video.preferred_ending()}'
     # Libraries that draw introduce themselves with the first frame.
     with adapters.quietly():
-      self._recorder.begin(os.path.join(self._video_folder, name))
+      self._recorder.begin(os.path.join(folder, name))
 
   def _find_generator(self):
     env = getattr(self._env, 'unwrapped', self._env)

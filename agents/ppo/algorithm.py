@@ -53,7 +53,7 @@ class PPOAlgorithm:
     self._is_training = is_training
     self._should_log = should_log
     self._config = config
-    self._comm = comm if comm and comm.Get_size() > 1 else None
+    self._comm: Any = comm if comm and comm.Get_size() > 1 else None
     observ, action, reward = (
       x[0] for x in (batch_env.observ, batch_env.action, batch_env.reward)
     )

@@ -132,9 +132,8 @@ class _Update:
     short episodes would spend most of the time on it.
     """
     longest = tf.maximum(tf.reduce_max(self._episodes.length), 1)
-    self._episodes = Episodes(
-      *[x[:, :longest] for x in self._episodes[:-1]], self._episodes.length
-    )
+    shorter = [x[:, :longest] for x in self._episodes[:-1]]
+    self._episodes = Episodes._make([*shorter, self._episodes.length])
     self._mask = utility.sequence_mask(
       self._episodes.reward, self._episodes.length
     )
@@ -325,7 +324,7 @@ class _Update:
 
 def _add_up(groups):
   """Sum of the gradients of several losses, a pair per variable."""
-  totals = collections.OrderedDict()
+  totals: dict[str, Any] = collections.OrderedDict()
   for pairs in groups:
     for grad, variable in pairs:
       name = variable.name

@@ -259,12 +259,12 @@ def _histograms(pairs, groups, scope):
 
 def _scan_back(function, *sequences):
   """Accumulate from the last step to the first, starting with zero."""
-  sequences = [tf.transpose(x) for x in sequences]
-  elements = sequences[0] if len(sequences) == 1 else tuple(sequences)
+  transposed = [tf.transpose(x) for x in sequences]
+  elements = transposed[0] if len(transposed) == 1 else tuple(transposed)
   result = tf.scan(
     function,
     elements,
-    tf.zeros_like(sequences[0][-1]),
+    tf.zeros_like(transposed[0][-1]),
     parallel_iterations=1,
     back_prop=False,
     reverse=True,

@@ -6,6 +6,7 @@ from agents.tools import lazy
 
 if TYPE_CHECKING:
   from agents.tools.count_weights import count_weights as count_weights
+  from agents.tools.loop import Loop as Loop
   from agents.tools.simulate import simulate as simulate
 
 lazy.export(

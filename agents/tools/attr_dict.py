@@ -220,7 +220,8 @@ def _format(value):
   if isinstance(value, numbers.Integral):
     return str(value)
   if isinstance(value, numbers.Real):
-    inside = 1e-3 < abs(value) < 1e6 or value == 0
+    size: Any = abs(value)
+    inside = 1e-3 < size < 1e6 or value == 0
     return f'{value:.3f}' if inside else f'{value:4.1e}'
   if isinstance(value, AttrDict):
     return repr(value)

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,8 +48,8 @@ class Loop(phases.PhaseMachine):
     self._log = tf.placeholder(tf.bool) if log is None else log
     self._report = tf.placeholder(tf.bool) if report is None else report
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
-    self._saver = None
-    self.checkpoint_scope = contextlib.nullcontext
+    self._saver: Any = None
+    self.checkpoint_scope: Callable[..., Any] = contextlib.nullcontext
 
   def add_phase(
     self,

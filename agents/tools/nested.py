@@ -118,11 +118,11 @@ def _filter(predicate, structures):
     return _rebuild(first, [x for x in values if x is not _EMPTY])
   if _all_dicts(structures):
     _check_keys(structures)
-    values = {
+    found = {
       key: _filter(predicate, [x[key] for x in structures]) for key in first
     }
-    values = {k: v for k, v in values.items() if v is not _EMPTY}
-    return _rebuild(first, values) if values else _EMPTY
+    kept = {k: v for k, v in found.items() if v is not _EMPTY}
+    return _rebuild(first, kept) if kept else _EMPTY
   if not predicate(*structures):
     return _EMPTY
   return structures[0] if len(structures) == 1 else tuple(structures)

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from agents.run import stopping
@@ -93,9 +94,9 @@ class PhaseMachine:
     self._logdir = logdir and os.path.expanduser(logdir)
     self._phases: list[Phase] = []
     self._observers: list[Observer] = []
-    self.checkpoint_secs = None
-    self.should_stop = stopping.requested
-    self.agree = bool
+    self.checkpoint_secs: float | None = None
+    self.should_stop: Callable[[], bool] = stopping.requested
+    self.agree: Callable[[bool], bool] = bool
 
   def add_observer(self, observer: Observer) -> None:
     """Tell an `Observer` what happens from now on."""

@@ -215,7 +215,7 @@ def _find_network(name, image_size):
   if name is None:
     name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
   known = [x for x in networks.__all__ if x.startswith('conv_')]
-  network = getattr(networks, name, None)
+  network: Any = getattr(networks, name, None)
   if not (hasattr(network, 'encoder') and hasattr(network, 'decoder')):
     raise errors.UsageError(
       f'Network {name!r} is unknown. {errors.suggest(name, known)}'

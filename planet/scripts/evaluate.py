@@ -23,7 +23,7 @@ from agents.run import errors
 from agents.run import progress
 from agents.run import references
 from agents.run import stopping
-from agents.tools.attr_dict import AttrDict
+from planet.tools.attr_dict import AttrDict
 
 _SHEET_ROWS = 10
 _VIDEO_SIZE = 256

@@ -208,7 +208,8 @@ def _half_recent(memory, every, seed, newest):
     newest: Number of episodes to draw from, the newest ones; None for all.
   """
   draws = _generators(seed)
-  recent, known = [], []
+  recent: list[str] = []
+  known: list[str] = []
   half = max(1, every // 2)
   deadline = _Deadline(memory.directory)
   while True:

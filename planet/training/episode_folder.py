@@ -120,7 +120,8 @@ def _find_repeat(decisions, tasks):
 
 def _read_shapes(filename):
   """Read the shapes of one step and the number of steps, without the arrays."""
-  shapes, lengths = {}, []
+  shapes: dict[str, tuple[int, ...]] = {}
+  lengths: list[int] = []
   with zipfile.ZipFile(filename) as archive:
     for name in archive.namelist():
       with archive.open(name) as file_:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from agents.tools import attr_dict
 from agents.tools import graph_errors
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
@@ -36,7 +35,7 @@ class Player:
   def __init__(
     self,
     checkpoint: str,
-    config: attr_dict.AttrDict,
+    config: AttrDict,
     name: str,
     shapes: Mapping[str, Sequence[int]],
   ) -> None:

@@ -104,7 +104,7 @@ def _define_env(config):
       'The environment of this configuration has no id, which the pipeline '
       'needs; choose another configuration, or use agents.train_ppo.'
     )
-  wrappers = [
+  wrappers: list[dict[str, Any]] = [
     {'name': 'LimitDuration', 'args': {'duration': config.max_length}},
     {'name': 'RangeNormalize'},
     {'name': 'ClipAction'},

@@ -50,12 +50,14 @@ class OwnRandomness(Wrapper):
     if self._python is None:
       yield
       return
-    others = random.getstate(), np.random.get_bit_generator()
+    # Its stubs do not name these functions.
+    legacy: Any = np.random
+    others = random.getstate(), legacy.get_bit_generator()
     random.setstate(self._python)
-    np.random.set_bit_generator(self._numpy)
+    legacy.set_bit_generator(self._numpy)
     try:
       yield
     finally:
       self._python = random.getstate()
       random.setstate(others[0])
-      np.random.set_bit_generator(others[1])
+      legacy.set_bit_generator(others[1])

@@ -56,8 +56,10 @@ class RecordEpisodes(Wrapper):
 
   def _write(self):
     length = len(self._recorder) - 1
+    path = self._recorder.finish()
+    assert path, 'something was recorded'
     line = {
-      'video': os.path.basename(self._recorder.finish()),
+      'video': os.path.basename(path),
       'return': self._return,
       'length': length,
     }

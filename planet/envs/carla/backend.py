@@ -2,16 +2,12 @@
 
 import dataclasses
 import functools
-import typing
 from typing import Any
 
 import numpy as np
 
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import places
-
-if typing.TYPE_CHECKING:
-  import carla
 
 
 class BackendError(RuntimeError):
@@ -70,7 +66,7 @@ class Backend:
   """
 
   name: str | None = None
-  map: 'carla.Map | None' = None
+  map: Any = None
   extent: tuple[float, float, float] = (2.25, 0.95, 0.75)
 
   def open(self, config: dict[str, Any]) -> None:

@@ -127,7 +127,7 @@ class Lanes:
 
   def _find_centres(self):
     """Centres of the junctions, float64 [junctions, 2] in metres."""
-    points = {}
+    points: dict[int, list[np.ndarray]] = {}
     for lane in self.all:
       if lane.junction is not None:
         points.setdefault(lane.junction, []).extend(lane.points[[0, -1], :2])

@@ -100,7 +100,7 @@ class Route:
 
   def _search(self):
     """Metres from the beginning of every lane to the goal."""
-    before = [[] for _ in self._lanes.all]
+    before: list[list[int]] = [[] for _ in self._lanes.all]
     for lane, choices in enumerate(self._lanes.following):
       for follow in choices:
         before[follow].append(lane)

@@ -131,7 +131,7 @@ class Camera:
   def _ground(self, pose, ground, look):
     x, y, yaw = pose
     cos, sin = math.cos(yaw) * ground.scale, math.sin(yaw) * ground.scale
-    places = np.float32([[cos, -sin], [sin, cos]]) @ self._places
+    places = np.array([[cos, -sin], [sin, cos]], np.float32) @ self._places
     height, width = ground.pixels.shape
     columns, rows = places
     columns += np.float32((x - ground.origin[0]) * ground.scale)

@@ -128,7 +128,9 @@ class Traffic:
     return np.concatenate([cars, np.zeros((len(self.walkers), 2))])
 
   def _place_vehicles(self, ego, count):
-    lanes, arcs, taken = [], [], [ego]
+    lanes: list[int] = []
+    arcs: list[float] = []
+    taken = [ego]
     streets = self._roads.streets
     chance = self._roads.length[streets] / self._roads.length[streets].sum()
     for _ in range(20 * count):

@@ -38,7 +38,9 @@ class Actors:
   ):
     self._carla, self._client, self._world = carla, client, world
     self._config = config
-    self.ego = self.camera = self.collisions = None
+    self.ego: Any = None
+    self.camera: sensors.Camera | None = None
+    self.collisions: sensors.Collisions | None = None
     self._vehicles: list[Any] = []
     self._walkers: list[Any] = []
     self._controllers: list[Any] = []

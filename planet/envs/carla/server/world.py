@@ -51,7 +51,6 @@ class ServerBackend(backend_lib.Backend):
       raise
 
   def spawn_points(self) -> list[places.Pose]:
-    assert self.map is not None, 'the backend is open'
     return [
       (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
       for x in self.map.get_spawn_points()
@@ -118,8 +117,11 @@ class ServerBackend(backend_lib.Backend):
     return f'{self._config["host"]}:{self._config["port"]}'
 
   def _forget(self):
-    self._client = self._world = self._original = None
-    self._manager = self._actors = None
+    self._client: Any = None
+    self._world: Any = None
+    self._original: Any = None
+    self._manager: Any = None
+    self._actors: Any = None
 
   def _connect(self):
     """Session set-up of a running or new server."""
