@@ -281,6 +281,7 @@ def list_light_modules():
     *[module_name(x) for x in list_files('planet/envs')],
     'planet.scripts',
     'planet.scripts.train',
+    'planet.scripts.evaluate',
     'tests.scripted_envs',
   ]
 

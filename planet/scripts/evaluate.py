@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,10 @@ from agents.run import errors
 from agents.run import progress
 from agents.run import references
 from agents.run import stopping
-from planet.tools.attr_dict import AttrDict
+
+if TYPE_CHECKING:
+  # Importing it loads TensorFlow, which `--help` does without.
+  from planet.tools.attr_dict import AttrDict
 
 _SHEET_ROWS = 10
 _VIDEO_SIZE = 256
@@ -64,7 +68,7 @@ def main(args: Any) -> None:
       write_pictures(args.video, videos, args.fps)
 
 
-def prepare(args: Any) -> tuple[AttrDict, str]:
+def prepare(args: Any) -> 'tuple[AttrDict, str]':
   """Return the configuration of the run and the path of the checkpoint.
 
   Args:
@@ -107,8 +111,8 @@ def prepare(args: Any) -> tuple[AttrDict, str]:
 
 
 def play(
-  config: AttrDict, path: str, episodes: int, overview: bool = False
-) -> Iterator[AttrDict]:
+  config: 'AttrDict', path: str, episodes: int, overview: bool = False
+) -> 'Iterator[AttrDict]':
   """Play episodes of all tasks of a run.
 
   Args:
@@ -167,7 +171,7 @@ def find_run(logdir: str) -> str:
   return found[0]
 
 
-def annotate(episode: AttrDict) -> np.ndarray:
+def annotate(episode: 'AttrDict') -> np.ndarray:
   """Enlarge frames of an episode, with time and return below.
 
   Args:
