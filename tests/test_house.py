@@ -136,10 +136,13 @@ def test_directions_are_noticed():
 def find_circles(*folders):
   """Sets of modules that import each other, also lazily or through others."""
   modules = {module_name(x): x for x in list_files(*folders)}
-  reached = {
-    name: {x for x in modules if x in set(find_imports(path))}
-    for name, path in modules.items()
-  }
+  reached = {}
+  for name, path in modules.items():
+    # What is imported may be a module or something in it.
+    found = {
+      x if x in modules else x.rpartition('.')[0] for x in find_imports(path)
+    }
+    reached[name] = (found & set(modules)) - {name}
   for middle in modules:
     for name in modules:
       if middle in reached[name]:
@@ -154,7 +157,7 @@ def find_circles(*folders):
 
 def test_no_circles():
   """Files can be read from the bottom to the top."""
-  assert not find_circles('planet')
+  assert not find_circles('agents', 'planet', 'baselines_her')
 
 
 @functools.cache
