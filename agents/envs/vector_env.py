@@ -142,9 +142,10 @@ class _Rows(vector.Group):
     """Read actions from the arrays, and write what they lead to."""
     arrays = self._arrays
     observ, reward, done = arrays.observ, arrays.reward, arrays.done
-    for row, env in enumerate(self.envs, self._first):
-      # The environment may keep the action; the row is used again.
-      action = arrays.action[row].copy()
+    # Environments may keep their actions, but the rows are used again.
+    own = slice(self._first, self._first + len(self.envs))
+    actions = arrays.action[own].copy()
+    for row, (env, action) in enumerate(zip(self.envs, actions), self._first):
       observ[row], reward[row], done[row], _ = env.step(action)
 
   def reset(self, rows):
