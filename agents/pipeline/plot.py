@@ -84,29 +84,18 @@ def describe(session: str) -> str:
   return ' '.join([*algorithms, str(task or '')]).strip()
 
 
-def name_groups(
-  groups: Sequence[Sequence[str]], loaded: Sequence[Sequence[plot.Run]]
-) -> dict[str, list[plot.Run]]:
-  """Choose names of groups, which are split if their labels differ.
+def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
+  """Load sessions, which are told apart by their group if nothing else does.
 
   Args:
-    groups: List of lists of paths of sessions.
-    loaded: What was loaded from them.
-
-  Returns:
-    Dict from name to runs. Names are labels, with the names of the sessions
-    where these alone do not tell the groups apart.
+    groups: List of lists of paths.
+    keyx: One of `KEYS`.
   """
-  labels, paths, parts = [], [], []
-  for sessions, runs in zip(groups, loaded):
-    for label in dict.fromkeys(run.label for run in runs):
-      labels.append(label)
-      parts.append([run for run in runs if run.label == label])
-      paths.append([x for x, run in zip(sessions, runs) if run.label == label])
-  if '' in labels or len(set(labels)) < len(labels):
-    names = charts.make_labels(paths)
-    labels = [f'{x} {name}'.strip() for x, name in zip(labels, names)]
-  return dict(zip(labels, parts))
+  return [
+    plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
+    for name, sessions in zip(charts.make_labels(groups), groups)
+    for x in sessions
+  ]
 
 
 def main(args: argparse.Namespace) -> None:
@@ -162,11 +151,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _draw_curves(groups, output, args):
   xlabel, counts = charts.AXES.get(args.keyx, args.keyx), args.keyx != 'clock'
   style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
-  loaded = [
-    [plot.Run(describe(x), load_curves(x, args.keyx)) for x in group]
-    for group in groups
-  ]
-  runs = [run for group in loaded for run in group]
+  runs = load_runs(groups, args.keyx)
   known = {name for run in runs for name in run.curves}
   if not known:
     raise errors.UsageError(
@@ -179,7 +164,7 @@ def _draw_curves(groups, output, args):
     for run in runs:
       run.curves = {k: (x / scale, y) for k, (x, y) in run.curves.items()}
   names = plot.choose_names(known, args.names)
-  return plot.draw_all(name_groups(groups, loaded), names, output, style)
+  return plot.draw_all(plot.group(runs), names, output, style)
 
 
 def _draw_extras(group, output, suffix):

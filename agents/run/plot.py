@@ -231,7 +231,9 @@ def draw(
     low, high = axes.get_xlim()
     if high - low < 1:
       axes.set_xlim(low - 0.5, high + 0.5)
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_locator(
+      ticker.MaxNLocator(8, integer=True, min_n_ticks=1)
+    )
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
   axes.legend(loc='best', fontsize='small', framealpha=0.7)

@@ -13,7 +13,7 @@ from agents.pipeline import plot
 from agents.pipeline import profiler as profilers
 from agents.pipeline import writers
 from agents.run import files
-from agents.run.plot import Run
+from agents.run import plot as curves
 
 
 def make_session(root, name, epochs=6, clock=10.0, offset=0.0):
@@ -167,15 +167,14 @@ def test_lines(tmp_path):
   assert plot.describe(sessions[3]) == ''
 
   def name(*groups):
-    loaded = [[Run(plot.describe(x), {}) for x in group] for group in groups]
-    named = plot.name_groups(groups, loaded)
-    return {label: len(runs) for label, runs in named.items()}
+    runs = plot.load_runs(groups, 'epoch')
+    return {label: len(x) for label, x in curves.group(runs).items()}
 
   mixed = {'DDPG Pendulum-v1': 1, 'PPO Pendulum-v1': 2}
   assert name(sessions[:3]) == mixed
-  assert name(sessions[1:2], sessions[2:]) == {
-    'PPO Pendulum-v1 a1': 1,
-    'PPO Pendulum-v1 a2': 1,
+  assert name(sessions[1:2], sessions[2:3], sessions[3:]) == {
+    'PPO Pendulum-v1, sessions a1': 1,
+    'PPO Pendulum-v1, sessions a2': 1,
     'a3': 1,
   }
 
