@@ -108,6 +108,8 @@ class Display(phases.Observer):
 
   def close(self) -> None:
     self._progress.close()
+    if self._metrics:
+      self._metrics.close()
 
   def _status(self):
     return {k: v for k, v in self._values.items() if v is not None}

@@ -285,6 +285,9 @@ def list_light_modules():
     'planet.scripts',
     'planet.scripts.train',
     'planet.scripts.evaluate',
+    'planet.scripts.plot',
+    'baselines_her.plot',
+    'scripts.plot_scores',
     'tests.scripted_envs',
   ]
 

@@ -300,6 +300,10 @@ class MetricsWriter:
     if scalars:
       self.write(phase, step, global_step, scalars, env_steps)
 
+  def close(self) -> None:
+    """Close the event files."""
+    self._events.close()
+
 
 def read_metrics(logdir: str) -> list[dict[str, Any]]:
   """Return the lines of `metrics.jsonl`, none if there is no such file.

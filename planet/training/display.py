@@ -75,6 +75,7 @@ class Display(phases.Observer):
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes
   ) -> None:
+    self._train.update()
     self._metrics.write_summary(
       phase.name, step, global_step, summary, self._train.steps
     )
@@ -84,6 +85,7 @@ class Display(phases.Observer):
 
   def close(self) -> None:
     self._progress.close()
+    self._metrics.close()
 
   def _status(self):
     self._train.update(min_age=2.0)
