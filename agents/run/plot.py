@@ -22,6 +22,7 @@ Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
 _GRID = 300
+_LONGEST = 30
 _MOST_SETTINGS = 3
 
 
@@ -105,7 +106,8 @@ def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
     for run, words in zip(members, _list_differences(members)):
       parts.setdefault(words, []).append(run)
     for words, part in parts.items():
-      name = ', '.join([label, *filter(None, words[:_MOST_SETTINGS])])
+      shown = [x if len(x) <= _LONGEST else x[:_LONGEST] + '...' for x in words]
+      name = ', '.join([label, *filter(None, shown[:_MOST_SETTINGS])])
       if name in groups:
         name += f', {len(groups) + 1}'
       groups[name] = part

@@ -78,6 +78,16 @@ def test_groups():
   ]
 
 
+def test_long_settings(tmp_path, recwarn):
+  """They leave room for the curves."""
+  points = {'x': (EPOCHS, EPOCHS)}
+  runs = [plot.Run('a', points, {'b': [i] * 300}) for i in range(2)]
+  groups = plot.group(runs)
+  assert [len(x) for x in groups] == [36, 36]
+  plot.draw_all(groups, ['x'], str(tmp_path), plot.Style())
+  assert not [x for x in recwarn if 'collapsed' in str(x.message)]
+
+
 def test_lines(monkeypatch, tmp_path):
   """One per group, with marks if it is short; a band only for several runs."""
   lines, bands = [], []
