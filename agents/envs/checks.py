@@ -10,6 +10,7 @@ from agents.envs import adapters
 from agents.envs import goals
 from agents.envs import spaces
 from agents.run import errors
+from agents.tools import wrappers
 
 SYSTEMS = ('planet', 'ppo', 'her')
 # Episodes longer than this count as endless.
@@ -101,8 +102,11 @@ def _make(env_id, report):
 def _check_spaces(env, report):
   """Compare the spaces to what the systems take."""
   for name, system in (('planet', 'PlaNet'), ('ppo', 'PPO')):
+    seen = env
+    if name == 'planet' and type(env.action_space).__name__ == 'Discrete':
+      seen = wrappers.OneHotAction(env)
     try:
-      spaces.check_continuous(env, 'the environment', system)
+      spaces.check_continuous(seen, 'the environment', system)
     except errors.UsageError as error:
       _add(report, name, str(error))
   if 'her' in report.problems:
