@@ -23,6 +23,7 @@ import numpy as np
 from agents.envs import video
 from agents.run import entry
 from agents.run import errors
+from agents.run import folder
 from agents.run import progress
 from agents.run import references
 from agents.run import stopping
@@ -109,7 +110,7 @@ def restore(
   from agents import utility as agents_utility
   from planet.scripts import preparation
 
-  logdir, params = find_run(logdir), params or {}
+  logdir, params = folder.find_single(logdir), params or {}
   for key in params:
     if not key.startswith('planner'):
       raise errors.UsageError(
@@ -174,33 +175,6 @@ def play(
           yield AttrDict(episode, number=number)
   finally:
     bar.close()
-
-
-def find_run(logdir: str) -> str:
-  """Find the run in a folder that may be that of an experiment.
-
-  Raises:
-    UsageError: If there is none, or more than one.
-  """
-  logdir = os.path.abspath(os.path.expanduser(logdir))
-  if os.path.exists(os.path.join(logdir, 'config.yaml')):
-    return logdir
-  names = sorted(os.listdir(logdir)) if os.path.isdir(logdir) else []
-  found = [
-    os.path.join(logdir, name)
-    for name in names
-    if os.path.exists(os.path.join(logdir, name, 'config.yaml'))
-  ]
-  if not found:
-    raise errors.UsageError(
-      f'There is no run in {logdir}; give the --logdir of the training.'
-    )
-  if len(found) > 1:
-    raise errors.UsageError(
-      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
-      f'--logdir {found[0]}.'
-    )
-  return found[0]
 
 
 def annotate(episode: 'AttrDict') -> np.ndarray:
