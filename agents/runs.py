@@ -182,7 +182,7 @@ def _take_named(run, held):
 def _choose(logdir, name, find_obstacle, held):
   """Folder of the newest run that can go on, or of a new one, and why."""
   runs = folder.find(logdir, 'config.yaml', f'-{name}')
-  run, obstacles = folder.choose(reversed(runs), find_obstacle, held)
+  run, words = folder.choose(reversed(runs), find_obstacle, held)
   if run:
     return run, (
       f'Continue the run in {run}, the newest one with these settings that '
@@ -196,9 +196,8 @@ def _choose(logdir, name, find_obstacle, held):
     run = next(
       os.path.join(logdir, x) for x in names if not folder.has(logdir, x)
     )
-  first = 'it is the first one of this configuration'
-  reason = folder.explain(obstacles) or first
-  return run, f'Start a new run in {run}: {reason}.'
+  words = words or 'it is the first one of this configuration'
+  return run, f'Start a new run in {run}: {words}.'
 
 
 def _make_names(name):

@@ -75,8 +75,6 @@ def create(base: str, name: str = '') -> tuple[str, contextlib.ExitStack]:
       f'Session name {name!r} is a path; give the name alone, and its parent '
       'with --session-path.'
     )
-  files.check_writable(base)
-  open(os.path.join(base, '__init__.py'), 'a').close()
   if name:
     _discard_unstarted(os.path.join(base, name))
   names: Iterable[str] = [name] if name else iter(make_name, None)
@@ -88,6 +86,7 @@ def create(base: str, name: str = '') -> tuple[str, contextlib.ExitStack]:
       f'Session {path} exists; continue it with --load-checkpoint={path} '
       '--resume, or give another --session-name.'
     ) from None
+  open(os.path.join(base, '__init__.py'), 'a').close()
   run_folder.mark(path, _STARTING)
   for folder in SUBFOLDERS:
     os.mkdir(os.path.join(path, folder))

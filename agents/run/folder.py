@@ -82,15 +82,7 @@ def is_held(run: str, lock: str = LOCK) -> bool:
 
 
 def take(run: str, held: contextlib.ExitStack | None) -> bool:
-  """Hold a run until a stack is closed.
-
-  Args:
-    run: Folder of the run.
-    held: Stack, or None to find out only whether the run is free.
-
-  Returns:
-    Whether nobody else holds the run.
-  """
+  """Hold a run until a stack is closed; without one, see if it is free."""
   if held is None:
     return not is_held(run)
   own = hold(run)
@@ -137,7 +129,7 @@ def choose(
   runs: Iterable[str],
   find_obstacle: Callable[[str], str | None],
   held: contextlib.ExitStack | None,
-) -> tuple[str | None, list[str]]:
+) -> tuple[str | None, str]:
   """Choose the first run that can be continued, and hold it.
 
   Args:
@@ -147,7 +139,7 @@ def choose(
     held: See `take`.
 
   Returns:
-    Tuple of the folder, None if there is none, and a list of what is in the
+    Tuple of the folder, None if there is none, and words about what is in the
     way of those before.
   """
   obstacles: list[str] = []
@@ -158,18 +150,15 @@ def choose(
     # The process that had the lock until now may have finished the run.
     obstacle = obstacle or find_obstacle(run)
     if not obstacle:
-      return run, obstacles
+      break
     obstacles.append(f'{os.path.basename(run)} {obstacle}')
-  return None, obstacles
-
-
-def explain(obstacles: list[str]) -> str:
-  """Put into words why none of the runs that `choose` has seen goes on."""
-  named = '; '.join(obstacles[:_MOST_NAMED])
+  else:
+    run = None
+  words = '; '.join(obstacles[:_MOST_NAMED])
   others = len(obstacles) - _MOST_NAMED
   if others > 0:
-    named += f'; {others} older cannot be continued either'
-  return named
+    words += f'; {others} older cannot be continued either'
+  return run, words
 
 
 def compare(

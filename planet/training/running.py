@@ -63,15 +63,10 @@ def find_open(
   existing = {int(x) for x in names if re.fullmatch(r'\d{5,}', x)}
   new = next(x for x in itertools.count(1) if x not in existing)
   numbers = [x for x in sorted(existing | {new}) if x <= (num_runs or x)]
-  runs = [
-    Run(
-      os.path.join(basedir, f'{number:05d}'),
-      iter,
-      ping_every=ping_every or 0,
-      resume_runs=resume_runs,
-    )
-    for number in numbers
-  ]
+  experiment = Experiment(
+    basedir, iter, ping_every=ping_every, resume_runs=resume_runs
+  )
+  runs = map(experiment.make_run, numbers)
   return [run.logdir for run in runs if run.is_open()]
 
 
@@ -120,16 +115,7 @@ class Experiment:
 
   def __iter__(self):
     """Yield each claimed `Run`; iterate over it before asking for more."""
-    for number in self._generate_numbers():
-      run = Run(
-        os.path.join(self._basedir, f'{number:05d}'),
-        self._process_fn,
-        self._start_fn,
-        self._resume_fn,
-        self._worker_name,
-        self._ping_every,
-        self._resume_runs,
-      )
+    for run in map(self.make_run, self._generate_numbers()):
       try:
         run.claim()
         yield run
@@ -138,6 +124,18 @@ class Experiment:
       except StopExperiment:
         _logger.info('Stopping the experiment.')
         return
+
+  def make_run(self, number: int) -> 'Run':
+    """Return the run of a number, which is not claimed yet."""
+    return Run(
+      os.path.join(self._basedir, f'{number:05d}'),
+      self._process_fn,
+      self._start_fn,
+      self._resume_fn,
+      self._worker_name,
+      self._ping_every,
+      self._resume_runs,
+    )
 
   def _generate_numbers(self):
     if self._num_runs:

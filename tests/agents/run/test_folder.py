@@ -87,24 +87,22 @@ def test_choose(tmp_path):
     return None
 
   with folder.hold(runs[1]), contextlib.ExitStack() as held:
-    run, obstacles = folder.choose(runs[:3], find_obstacle, held)
+    run, words = folder.choose(runs[:3], find_obstacle, held)
     assert run is None
-  assert obstacles == [
-    '5 is finished',
-    '4 is in use by another process',
-    '3 is finished',
-  ]
+  named = '5 is finished; 4 is in use by another process; 3 is finished'
+  assert words == named
   looks.clear()
   with contextlib.ExitStack() as held:
-    assert folder.choose(runs[3:], find_obstacle, held) == (runs[3], [])
+    assert folder.choose(runs[3:], find_obstacle, held) == (runs[3], '')
     assert folder.is_held(runs[3])
 
 
 def test_explanations_are_short():
-  assert folder.explain([]) == ''
-  assert folder.explain(['a', 'b', 'c']) == 'a; b; c'
-  text = folder.explain(['a', 'b', 'c', 'd', 'e'])
-  assert text == 'a; b; c; 2 older cannot be continued either'
+  run, words = folder.choose('abcde', lambda run: 'is old', None)
+  assert run is None
+  named = 'a is old; b is old; c is old; 2 older cannot be continued either'
+  assert words == named
+  assert folder.choose([], lambda run: 'is old', None) == (None, '')
 
 
 def test_differences():
