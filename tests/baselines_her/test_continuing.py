@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from agents.run import folder as run_folder
 from baselines_her import config
 from baselines_her import demonstrations
 from baselines_her import envs
@@ -74,6 +75,14 @@ def test_other_settings_are_refused(
   assert run_lib.run(words) == 2
   assert re.search(message, capsys.readouterr().err)
   assert sorted(os.listdir(tmp_path)) == ['checkpoints', 'params.json']
+
+
+def test_one_program_at_a_time(tmp_path, capsys):
+  """The second one is refused before it writes anything."""
+  with run_folder.hold(str(tmp_path)):
+    assert run_lib.run(['program', f'--log_path={tmp_path}']) == 2
+    assert os.listdir(tmp_path) == ['lock']
+  assert 'Another process works on the run' in capsys.readouterr().err
 
 
 def test_imitation_goes_on(tmp_path, capsys):
