@@ -87,7 +87,7 @@ setuptools.setup(
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
     'joblib>=1.4',
-    'filelock>=3.12',
+    'filelock>=4',
     'pydantic>=2.7,<3',
     'annotated-types>=0.6',
     'pillow>=10',

@@ -14,6 +14,7 @@ import numpy as np
 from agents.envs import probe
 from agents.run import errors
 from agents.run import files
+from agents.run import folder as run_folder
 from baselines_her import declarations
 from baselines_her import envs
 from baselines_her import logger
@@ -144,23 +145,21 @@ def check_params(params: dict, folder: str) -> None:
     folder: Folder of the log.
 
   Raises:
-    UsageError: Naming the first setting that differs.
+    UsageError: Naming the settings that differ.
   """
-  path = os.path.join(folder, _PARAMS_FILE)
-  if not os.path.exists(path):
+  if not run_folder.has(folder, _PARAMS_FILE):
     return
-  with open(path) as file_:
+  with open(os.path.join(folder, _PARAMS_FILE)) as file_:
     before = json.load(file_)
   now = json.loads(json.dumps(params))
   arguments = now.pop('learn')
   # Older runs did not store them.
   arguments = before.pop('learn', arguments), arguments
-  change = _find_change(before, now) or _find_change(*arguments)
-  if change:
-    raise errors.UsageError(
-      f'The run in {folder} has {change}; continue it with its own settings, '
-      'or choose another --log_path.'
-    )
+  run_folder.check_same(
+    folder,
+    {**run_folder.compare(before, now), **run_folder.compare(*arguments)},
+    'Continue it with its own settings, or choose another --log_path.',
+  )
 
 
 def cached_make_env(make_env: Callable[[], Any]) -> Any:
@@ -321,17 +320,3 @@ def configure_ddpg(
     info={'env_name': params['env_name']},
     buffer=buffer,
   )
-
-
-def _find_change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-  """Return the first difference of two dicts in words, None without."""
-  for key in sorted({*before, *now}):
-    old, new = before.get(key), now.get(key)
-    if old == new:
-      continue
-    if old is None:
-      return f'no {key}, but now it is {new!r}'
-    if new is None:
-      return f'{key}={old!r}, but now there is none'
-    return f'{key}={old!r}, not {new!r}'
-  return None

@@ -15,7 +15,13 @@ from tests import processes
 
 # What all systems build on: what TensorFlow graphs need, what lies between
 # simulators and graphs, and what surrounds a run.
-SHARED = ['agents.tools', 'agents.envs', 'agents.run', 'agents.utility']
+SHARED = [
+  'agents.tools',
+  'agents.envs',
+  'agents.run',
+  'agents.utility',
+  'agents.evaluation',
+]
 # What parts of the project may import of others. Longer names come first.
 DIRECTIONS = {
   'agents.run': ['agents.tools'],

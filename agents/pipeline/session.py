@@ -280,8 +280,8 @@ class Session:
     if self.is_loading:
       child = 'evaluations' if self.is_playing else 'customs'
       base = os.path.join(self._source, child)
-    path = self._created = folders.create(base, args.session_name)
-    self._lock = folders.lock(path)
+    path, self._lock = folders.create(base, args.session_name)
+    self._created = path
     packages = settings.find_packages(self.params)
     folders.copy_modules(path, [*packages, *args.save_modules])
     self.params.update(

@@ -157,6 +157,22 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
   assert start(tmp_path) == 2
 
 
+def test_killed_start_that_somebody_else_replaces(tmp_path, monkeypatch):
+  """What begins between the look and the lock is kept."""
+  path, held = folders.create(str(tmp_path), 'run')
+  held.close()
+  lock = folders.lock
+
+  def begin_and_lock(session):
+    folders.mark_as_started(session)
+    return lock(session)
+
+  monkeypatch.setattr(folders, 'lock', begin_and_lock)
+  with pytest.raises(errors.UsageError, match='exists; continue it'):
+    folders.create(str(tmp_path), 'run')
+  assert os.path.exists(os.path.join(path, 'saam.py'))
+
+
 def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
   """The others are closed all the same, and the error is told."""
   ended = []
