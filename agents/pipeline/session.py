@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from agents.pipeline import checkpoints
 from agents.pipeline import folders
 from agents.pipeline import old_trees
 from agents.pipeline import settings
 from agents.pipeline import toolbox
-from agents.pipeline.checkpoints import Checkpoints
 from agents.pipeline.logs import Logger
 from agents.pipeline.logs import Monitor
 from agents.pipeline.profiler import Profiler
@@ -75,6 +75,7 @@ class Session:
     if self.is_loading:
       self.trust = settings.find_trust(self.args)
     self._created: str | None = None
+    self._notes: list[str] = []  # From before there is a logger.
     self._extras: list[Callable[[], None]] = []
     self._check_extras()
     try:
@@ -164,8 +165,8 @@ class Session:
     Returns:
       Tuple of the states and the contents of memories, or None for those.
     """
-    checkpoints = Checkpoints(self._source, self.comm)
-    states, snapshots = checkpoints.load(self._checkpoint, self.tf_session())
+    stored = checkpoints.Checkpoints(self._source, self.comm)
+    states, snapshots = stored.load(self._checkpoint, self.tf_session())
     self.state.update(states.pop('session'))
     return states, snapshots
 
@@ -184,7 +185,7 @@ class Session:
     folders.mark_as_started(self.path)
     if self.is_resumed:
       epoch = self.runner_state['i_epoch']
-      folder = folders.set_newer_aside(self.path, epoch)
+      folder = checkpoints.set_newer_aside(self.path, epoch)
       if folder:
         self.logger.warn(
           f'Going on after epoch {epoch}; newer checkpoints are now in '
@@ -246,20 +247,18 @@ class Session:
 
   def _load(self):
     """Session and checkpoint to load, control panel, and runner as stored."""
-    import json
-
     path = self.args.load_checkpoint
     if self.is_resumed and not self.is_dry_run:
       source, _ = folders.find_session(path)
       self._lock = folders.lock(source)
-      folders.recover(source)
-    source, checkpoint = folders.find_checkpoint(path)
+      checkpoints.recover(source)
+    source, checkpoint = checkpoints.find_checkpoint(path, self._notes.append)
     try:
       with open(os.path.join(source, 'cpanel.json')) as file_:
         cpanel = settings.parse_json(file_.read())
       runner = files.read_yaml(os.path.join(checkpoint, 'runner.yaml'))
       _ = runner['params'], runner['state']
-    except (OSError, TypeError, KeyError, json.JSONDecodeError) as error:
+    except (OSError, TypeError, KeyError, ValueError) as error:
       raise errors.UsageError(
         f'Cannot read the parameters of {checkpoint} ({error}); give another '
         'checkpoint.'
@@ -315,6 +314,8 @@ class Session:
     self.profiler = Profiler(where('prolog.json'), args.profiler_level)
     self.writer = self._make_writer()
     self.monitor.listeners.append(self._write_statistics)
+    for text in self._notes:
+      self.logger.warn(text)
     if not self.path:
       return
     if args.repeal:
@@ -378,7 +379,7 @@ class Session:
 
   def _get_checkpoints(self, path):
     if self._checkpoints is None:
-      self._checkpoints = Checkpoints(path, self.comm)
+      self._checkpoints = checkpoints.Checkpoints(path, self.comm)
     return self._checkpoints
 
   def _file(self, name):

@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
-from agents.pipeline import folders
+from agents.pipeline import checkpoints
 from agents.pipeline import main
-from agents.pipeline.checkpoints import read_tree
 from agents.pipeline.loader import Loader
+from agents.run import checkpoint
 from agents.run import files
 from agents.tools.tf1 import tf
 from tests import golden
@@ -24,13 +24,13 @@ from tests.agents.pipeline.test_session import start
 
 def read_checkpoint(path):
   """Variables, states and counters of the newest checkpoint."""
-  epoch, folder = folders.list_checkpoints(str(path))[-1]
+  epoch, folder = checkpoints.list_checkpoints(str(path))[-1]
   reader = tf.train.NewCheckpointReader(
     os.path.join(folder, f'model.ckpt-{epoch}')
   )
   names = reader.get_variable_to_shape_map()
   variables = {name: reader.get_tensor(name) for name in names}
-  states = read_tree(os.path.join(folder, 'states'))['states']
+  states = checkpoint.read_tree(os.path.join(folder, 'states'))['states']
   runner = files.read_yaml(os.path.join(folder, 'runner.yaml'))
   return variables, states, runner['state']
 
@@ -182,7 +182,7 @@ def test_interrupted_twice(tmp_path):
   began = time.time()
   assert process.wait(60) == 130
   assert time.time() - began < 10
-  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0]
+  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0]
   repeal = {'runner.n_epochs': 1, 'explorer.train.args.pause': 0.0}
   assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
 
@@ -205,7 +205,7 @@ def test_killed(tmp_path, count):
     process.kill()
     process.wait()
     process.stdout.close()
-    found = [x for x, _ in folders.list_checkpoints(str(path))]
+    found = [x for x, _ in checkpoints.list_checkpoints(str(path))]
     assert found[-1] > last
     last = found[-1]
   args = ('--resume', '--repeal', json.dumps({'runner.n_epochs': last + 1}))
