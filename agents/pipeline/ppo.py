@@ -75,9 +75,10 @@ class PPOAgent(agent.AgentBase):
     Returns:
       Dict; the artifacts are `mean` and `logstd`, float32 [workers, size].
     """
+    pending, self._pending = self._pending, self._nothing
     with self.session.profiler('graph'):
       action, mean, logstd, state = self._act(
-        not deterministic, observations['agent'], hidden_state * masks
+        *pending, not deterministic, observations['agent'], hidden_state * masks
       )
     return {
       'actions': action,
@@ -88,11 +89,13 @@ class PPOAgent(agent.AgentBase):
   def remember(
     self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
   ) -> None:
-    with self.session.profiler('graph'):
-      self._remember(observations['agent'], rewards)
+    """Count a step, together with the next action; see `AgentBase`."""
+    self._flush()
+    self._pending = observations['agent'], rewards
 
   def step(self) -> dict[str, float]:
     """Improve the policy by the episodes that have ended, if these suffice."""
+    self._flush()
     with self.session.profiler('sample'):
       batch = self.sampler(self.memory)
     if batch is None:
@@ -114,6 +117,18 @@ class PPOAgent(agent.AgentBase):
     for key, value in self.step().items():
       self.session.monitor(f'/update/{self.name}/{key}', value)
 
+  def state_dict(self) -> dict[str, Any]:
+    """Have the variables complete, which hold everything."""
+    self._flush()
+    return {}
+
+  def _flush(self):
+    """Count the step that no action has followed yet."""
+    if self._pending is not self._nothing:
+      with self.session.profiler('graph'):
+        self._remember(*self._pending)
+      self._pending = self._nothing
+
   def _define_graph(self, policy, observ_shape, action_shape):
     """Build the policy and the functions that execute parts of it."""
     with tf.device('/cpu:0'):
@@ -126,18 +141,27 @@ class PPOAgent(agent.AgentBase):
         self._define_update([observ_shape, *[action_shape] * 3, []])
 
   def _define_steps(self, sampling, observ_shape):
-    observ = tf.placeholder(tf.float32, [None, *observ_shape], 'observ')
-    reward = tf.placeholder(tf.float32, [None], 'reward')
+    """Acting, which counts the step before in the same run of the graph."""
+    shape = [None, *observ_shape]
+    observ = tf.placeholder(tf.float32, shape, 'observ')
     state = tf.placeholder(tf.float32, [None, self.hidden_size], 'state')
-    if self.policy.state_size is None:
-      decision = self.policy.act(observ)._replace(state=tf.identity(state))
-    else:
-      decision = self.policy.act(observ, state)
-    counted = self.policy.remember(observ, reward)
+    last = (
+      tf.placeholder(tf.float32, shape, 'last_observ'),
+      tf.placeholder(tf.float32, [None], 'last_reward'),
+    )
+    self._pending = self._nothing = np.zeros([0, *observ_shape]), np.zeros(0)
+    counted = tf.cond(
+      tf.size(last[1]) > 0, lambda: self.policy.remember(*last), str
+    )
+    with tf.control_dependencies([counted]):
+      if self.policy.state_size is None:
+        decision = self.policy.act(observ)._replace(state=tf.identity(state))
+      else:
+        decision = self.policy.act(observ, state)
     # Callables spare the preparations of each `Session.run`.
     make = self.session.tf_session().make_callable
-    self._act = make(list(decision), [sampling, observ, state])
-    self._remember = make(counted.op, [observ, reward])
+    self._act = make(list(decision), [*last, sampling, observ, state])
+    self._remember = make(counted.op, list(last))
 
   def _define_update(self, shapes):
     config = self.policy.config
