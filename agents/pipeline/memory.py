@@ -314,60 +314,12 @@ class RingMemory(MemoryBase):
 class RollMemory(RingMemory):
   """Holds its entries in the order of time, the oldest at index 0.
 
-  Args:
-    session: Session that the memory belongs to.
-    mode: Mode of the explorer that fills it.
-    chunk_sample_len: Number of steps per chunk; None to hold a single chunk
-      of any length.
-    buffer_chunk_len: Number of chunks to keep.
-    **kwargs: See `RingMemory`.
-
-  Raises:
-    UsageError: If several chunks of any length were asked for.
+  With a `buffer_chunk_len` of 1 it is the newest chunk. The arguments are
+  those of `RingMemory`.
   """
-
-  def __init__(
-    self,
-    session: Any,
-    mode: str = 'train',
-    chunk_sample_len: int | None = None,
-    buffer_chunk_len: int = 1,
-    **kwargs: Any,
-  ) -> None:
-    self._any_length = chunk_sample_len is None
-    if self._any_length and buffer_chunk_len != 1:
-      raise errors.UsageError(
-        f'A memory of {buffer_chunk_len} chunks needs their length; give it '
-        'chunk_sample_len, or a buffer_chunk_len of 1.'
-      )
-    steps = chunk_sample_len or 1
-    super().__init__(session, mode, steps, buffer_chunk_len, **kwargs)
-
-  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
-    if self._any_length and chunk:
-      self._resize(np.shape(next(iter(chunk.values())))[1] - self._overrun)
-    super().store(chunk)
-
-  def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    if self._any_length:
-      self._resize(max(1, state['length'] - self._overrun))
-    super().load_state_dict(state)
-
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    if self._any_length and snapshot:
-      self._resize(np.shape(next(iter(snapshot.values())))[1] - self._overrun)
-    super().set_snapshot(snapshot)
 
   def _find_capacity(self):
     return self._steps * self._chunks + self._overrun
-
-  def _resize(self, steps):
-    """Make a single chunk of some steps fit exactly."""
-    self.clear()
-    if steps != self._steps:
-      self._steps = steps
-      self._capacity = self._find_capacity()
-      self._arrays, self._views = {}, {}
 
   def _make_room(self):
     if self._end + self._steps < self._capacity:
