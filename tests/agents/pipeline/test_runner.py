@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 from agents.pipeline import checkpoints
+from agents.pipeline import declarations
 from agents.pipeline import main
+from agents.pipeline import runner
 from agents.pipeline.loader import Loader
 from agents.run import checkpoint
+from agents.run import errors
 from agents.run import files
+from agents.run import schema
 from agents.tools.tf1 import tf
 from tests import golden
 from tests.agents.pipeline.test_session import load
@@ -221,3 +225,30 @@ def test_usage_of_the_program(capsys):
   with pytest.raises(SystemExit) as exit_:
     main.entrypoint(['--help'])
   assert exit_.value.code == 0
+
+
+@pytest.mark.parametrize(
+  'repeal, words',
+  [
+    ('{"runner.n_epochs": 0}', "'n_epochs' of the runner is 0; give a whole"),
+    ('{"runner.max_time": "long"}', "'max_time' of the runner is 'long'"),
+    ('{"runner.memory_save": "often"}', 'one of never, final, every'),
+  ],
+)
+def test_wrong_settings(tmp_path, capsys, repeal, words):
+  """Are refused before anything is left on disk."""
+  assert start(tmp_path, '--repeal', repeal) == 2
+  assert words in capsys.readouterr().err
+  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+
+
+def test_settings_of_another_runner():
+  """Names are checked; a derived class may declare more."""
+  with pytest.raises(errors.UsageError, match='Did you mean n_epochs'):
+    runner.Runner({'runner': {'n_epoch': 3}})
+
+  class Own(runner.Runner):
+    class declared(declarations.Runner):
+      size: schema.Count = schema.setting(3)
+
+  assert Own({'runner': {'n_epochs': 3}})
