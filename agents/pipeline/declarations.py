@@ -3,9 +3,11 @@
 Free of TensorFlow.
 """
 
+from collections.abc import Mapping
 from typing import Any
 from typing import ClassVar
 from typing import Literal
+from typing import TypeVar
 
 from agents.run import schema
 from agents.run.schema import Amount
@@ -16,8 +18,29 @@ from agents.run.schema import Positive
 from agents.run.schema import Whole
 from agents.run.schema import setting
 
+_Made = TypeVar('_Made', bound='Node')
 
-class Runner(schema.Settings):
+
+class Node(schema.Settings):
+  """Settings of a node of the tree of parameters."""
+
+  @classmethod
+  def make(
+    cls: type[_Made], given: Mapping[str, Any], called: str | None = None
+  ) -> _Made:
+    """Return settings with the given values, and defaults for the others.
+
+    Args:
+      given: Values by name.
+      called: How errors name a setting, if not like the class says.
+
+    Raises:
+      UsageError: If a name is unknown or a value does not fit; says which.
+    """
+    return cls.model_construct(**cls.check(given, called))
+
+
+class Runner(Node):
   """Declaration of the node `runner`.
 
   A runner of yours whose node has more settings derives a class from this
@@ -43,7 +66,7 @@ class Runner(schema.Settings):
   )
 
 
-class GymExplorer(schema.Settings):
+class GymExplorer(Node):
   """Declaration of the arguments of a `gym_explorer.GymExplorer`.
 
   As counting the first episodes to finish prefers short ones, each worker has

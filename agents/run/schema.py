@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from typing import Annotated
 from typing import Any
 from typing import ClassVar
-from typing import TypeVar
 
 import annotated_types
 import pydantic
@@ -59,7 +58,6 @@ Finite = Annotated[Number, pydantic.AllowInfNan(False)]
 Flag = Annotated[bool, pydantic.Strict()]
 Name = Annotated[str, annotated_types.MinLen(1)]
 Path = Annotated[str | pathlib.Path, Words('a path')]
-_Made = TypeVar('_Made', bound='Settings')
 
 
 def setting(
@@ -151,21 +149,6 @@ class Settings(pydantic.BaseModel):
       name: cls.check_value(name, value, called)
       for name, value in given.items()
     }
-
-  @classmethod
-  def make(
-    cls: type[_Made], given: Mapping[str, Any], called: str | None = None
-  ) -> _Made:
-    """Return settings with the given values, and defaults for the others.
-
-    Args:
-      given: Values by name.
-      called: See `check`.
-
-    Raises:
-      UsageError: See `check`.
-    """
-    return cls.model_construct(**cls.check(given, called))
 
   @classmethod
   def check_names(
