@@ -92,6 +92,7 @@ class Worker:
     state = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
+      'rows': self._env.log.episodes,
     }
     generator = self._find_generator()
     if generator is not None:
@@ -103,12 +104,16 @@ class Worker:
   def load_state_dict(self, state: dict) -> dict[str, np.ndarray] | None:
     """Restore what `state_dict` has returned.
 
+    Rows of episodes since then are removed, as these are played once more.
+
     Returns:
       None if the episode goes on; the first observation of a new one if the
       state of the environment is not known.
     """
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
+    if 'rows' in state:  # Not in older checkpoints.
+      self._env.log.truncate(state['rows'])
     generator = self._find_generator()
     if generator is not None and 'random' in state:
       generator.bit_generator.state = _as_arrays(state['random'])
