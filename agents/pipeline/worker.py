@@ -14,6 +14,7 @@ from agents.envs import probe
 from agents.envs import recorder
 from agents.envs import video
 from agents.pipeline import env_config
+from agents.pipeline import toolbox
 from agents.run import references
 
 _LARGEST_FRAME = 240
@@ -44,8 +45,10 @@ class Worker:
     created = env_config.make(env, bool(video_folder), trust, **(kwargs or {}))
     self.description = probe.describe(created)
     self._has_agents = hasattr(created.action_space, 'spaces')
+    self._own_randomness = False
     if seed is not None and hasattr(created, 'seed'):
       created.seed(seed)
+      self._own_randomness = hasattr(created, 'exchanged')
     name = env.get('name') or env.get('constructor')
     self._env = episode_log.Monitor(created, csv_path, name)
     self._video_folder = video_folder
@@ -97,6 +100,9 @@ class Worker:
     generator = self._find_generator()
     if generator is not None:
       state['random'] = generator.bit_generator.state
+    if self._own_randomness:
+      with self._env.exchanged():
+        state['process'] = toolbox.get_random_state()
     if hasattr(self._env, 'get_env_state'):
       state['env'] = self._env.get_env_state()
     return state
@@ -117,6 +123,9 @@ class Worker:
     generator = self._find_generator()
     if generator is not None and 'random' in state:
       generator.bit_generator.state = _as_arrays(state['random'])
+    if self._own_randomness and 'process' in state:
+      with self._env.exchanged():
+        toolbox.set_random_state(state['process'])
     if 'env' not in state:
       return self.reset()
     self._env.set_env_state(state['env'])

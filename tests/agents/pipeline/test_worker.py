@@ -52,3 +52,19 @@ def test_rows_after_a_kill(tmp_path, restorable):
   assert [x.split(',')[1] for x in rows] == ['2'] * 3
   del state['rows']  # As in checkpoints of before.
   worker.Worker(env, 0, path, kwargs=kwargs).load_state_dict(state)
+
+
+def test_environment_that_draws_from_the_generators_of_the_process():
+  """Its episodes depend on its seed only, and go on from a checkpoint."""
+  env = {'constructor': 'tests.agents.pipeline.toy_envs.GlobalEnv'}
+  one, other = worker.Worker(env, 1), worker.Worker(env, 1)
+  np.random.seed(0)
+  before = np.random.get_state()[1].copy()
+  first = [one.reset()['agent'] for _ in range(3)]
+  second = [other.reset()['agent'] for _ in range(3)]
+  np.testing.assert_array_equal(first, second)
+  np.testing.assert_array_equal(before, np.random.get_state()[1])
+  state, expected = one.state_dict(), [one.reset() for _ in range(2)]
+  resumed = worker.Worker(env, 1)
+  found = [resumed.load_state_dict(state), resumed.reset()]
+  np.testing.assert_equal(found, expected)
