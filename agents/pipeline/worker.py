@@ -92,7 +92,7 @@ class Worker:
 
   def state_dict(self) -> dict:
     """Return the state of random numbers and, if offered, environment."""
-    state = {
+    state: dict[str, Any] = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
       'rows': self._env.log.episodes,
