@@ -48,7 +48,8 @@ class PPOAgent(agent.AgentBase):
   ) -> None:
     super().__init__(session, memory, name, action_space, sampler)
     agent.check_processes(session.comm, name, 'use agents.train_ppo')
-    observ_shape, action_shape = find_shapes(observation_space, action_space)
+    observ_shape = agent.find_shape(observation_space, 'observations', False)
+    action_shape = agent.find_shape(action_space, 'actions')
     self._pending: tuple[np.ndarray, np.ndarray] | None = None
     self._nothing = np.zeros([0, *observ_shape]), np.zeros(0)
     # Callables spare the preparations of each `Session.run`.
@@ -165,28 +166,6 @@ class PPOAgent(agent.AgentBase):
     length = tf.placeholder(tf.int32, leading[:1], 'length')
     summary = self.policy.update(data, length)
     self._update = self._make(summary, [*data, length])
-
-
-def find_shapes(
-  observation_space: Mapping[str, Any] | None,
-  action_space: Mapping[str, Any] | None,
-) -> tuple[list[int], list[int]]:
-  """Return the shapes of observations and actions.
-
-  Args:
-    observation_space: Description of `agents.pipeline.env_config`, or None.
-    action_space: The same.
-
-  Returns:
-    Tuple of two lists of integers.
-
-  Raises:
-    UsageError: If the spaces do not suit PPO.
-  """
-  return (
-    agent.find_shape(observation_space, 'observations', vector=False),
-    agent.find_shape(action_space, 'actions'),
-  )
 
 
 def _scalars(summary):

@@ -60,8 +60,8 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a value is wrong, or the environment cannot be used.
   """
   from agents import runs
+  from agents.pipeline import agent
   from agents.pipeline import env_config
-  from agents.pipeline import ppo
   from agents.run import plain_data
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
@@ -70,8 +70,9 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   )
   env = _define_env(config)
   # The wrappers would make boxes of whatever there is.
-  bare = env_config.inspect({'name': config.env})
-  ppo.find_shapes(**common.find_spaces(bare))
+  bare = common.find_spaces(env_config.inspect({'name': config.env}))
+  agent.find_shape(bare['observation_space'], 'observations', vector=False)
+  agent.find_shape(bare['action_space'], 'actions')
   env['config'] = env_config.inspect(env)
   plain = plain_data.to_plain(config)
   return {
