@@ -99,7 +99,9 @@ class Display(phases.Observer):
         f'{describe_update(scalars)}.'
       )
     if self._metrics:
-      self._metrics.write_summary(phase.name, step, global_step, summary)
+      self._metrics.write_summary(
+        phase.name, step, global_step, summary, global_step
+      )
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
