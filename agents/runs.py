@@ -3,15 +3,14 @@
 import contextlib
 import dataclasses
 import datetime
-import glob
 import inspect
 import os
-import re
 from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
 from agents import configs
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
 from agents.run import folder
@@ -131,12 +130,8 @@ def total_steps(config: AttrDict) -> int:
 
 
 def last_step(run: str) -> int:
-  """Return the step in the name of the newest checkpoint of a run, else 0."""
-  steps = [0]
-  for name in glob.glob(os.path.join(glob.escape(run), 'model.ckpt-*.index')):
-    match = re.search(r'model\.ckpt-(\d+)\.index$', name)
-    steps += [int(match.group(1))] if match else []
-  return max(steps)
+  """Return the step of the checkpoint to continue a run from, else 0."""
+  return checkpoint.newest_step(run)
 
 
 def _prepare(name, logdir, timestamp, overrides, trust, held=None):

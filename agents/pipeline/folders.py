@@ -1,7 +1,6 @@
 """Folders of sessions: names, contents, and which process may write."""
 
 import contextlib
-import glob
 import json
 import os
 import re
@@ -13,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline import toolbox
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
 from agents.run import folder as run_folder
 from agents.run import references
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
-COMPLETE = 'COMPLETE'
 _STARTING = '.starting'
 _DONE = 'done.lock'
 _LOCK = 'running.lock'
@@ -110,56 +109,6 @@ def find_missing(path: str) -> list[str]:
   return [x for x in _PARTS if not run_folder.has(path, x)]
 
 
-def list_checkpoints(session: str) -> list[tuple[int, str]]:
-  """Complete checkpoints of a session, oldest first; nothing is changed.
-
-  A checkpoint is replaced by moving the old one aside. If the process was
-  killed in between, the old one is listed where it lies; see `recover`.
-
-  Returns:
-    List of tuples of the epoch and the path.
-  """
-  folder = os.path.join(session, 'checkpoints')
-  found = {}
-  for name in sorted(os.listdir(folder)):
-    match = re.fullmatch(r'\.checkpoint-(\d+)\.old|checkpoint-(\d+)', name)
-    path = os.path.join(folder, name)
-    if match and os.path.exists(os.path.join(path, COMPLETE)):
-      # Those in their place come last.
-      found[int(match.group(1) or match.group(2))] = path
-  return sorted(found.items())
-
-
-def recover(session: str) -> None:
-  """Finish what a process that was killed has begun; needs the lock."""
-  folder = os.path.join(session, 'checkpoints')
-  for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
-    final = os.path.join(folder, os.path.basename(old)[1:-4])
-    if os.path.exists(final):
-      shutil.rmtree(old, ignore_errors=True)
-    else:
-      os.rename(old, final)
-  for new in glob.glob(os.path.join(glob.escape(folder), '.*.new')):
-    shutil.rmtree(new, ignore_errors=True)
-
-
-def set_newer_aside(session: str, epoch: int) -> str | None:
-  """Make the checkpoint of an epoch the newest one; needs the lock.
-
-  Returns:
-    Path of the folder where newer ones are now, None if there were none.
-  """
-  newer = [path for x, path in list_checkpoints(session) if x > epoch]
-  if not newer:
-    return None
-  name = 'superseded_' + time.strftime('%Y%m%d%H%M%S')
-  folder = os.path.join(session, name)
-  os.makedirs(folder, exist_ok=True)
-  for path in newer:
-    os.rename(path, os.path.join(folder, os.path.basename(path)))
-  return folder
-
-
 def find_session(path: str) -> tuple[str, int | None]:
   """Session that the user means.
 
@@ -188,35 +137,6 @@ def find_session(path: str) -> tuple[str, int | None]:
       'a session or one of its checkpoints with --load-checkpoint.'
     )
   return session, int(match.group(1)) if match else None
-
-
-def find_checkpoint(path: str) -> tuple[str, str]:
-  """Checkpoint that the user means.
-
-  Args:
-    path: Folder of a checkpoint, or of a session for its newest one.
-
-  Returns:
-    Tuple of the path of the session and the path of the checkpoint.
-
-  Raises:
-    UsageError: If there is none.
-  """
-  session, epoch = find_session(path)
-  path = os.path.abspath(os.path.expanduser(path))
-  if epoch is not None and os.path.exists(os.path.join(path, COMPLETE)):
-    return session, path
-  found = dict(list_checkpoints(session))
-  if not found:
-    raise errors.UsageError(
-      f'Session {session} has no complete checkpoint; start a new one.'
-    )
-  if epoch is not None and epoch not in found:
-    raise errors.UsageError(
-      f'Checkpoint {path} is not complete. Complete are: '
-      f'{", ".join(f"checkpoint-{x}" for x in found)}.'
-    )
-  return session, found[max(found) if epoch is None else epoch]
 
 
 def lock(session: str) -> contextlib.ExitStack:
@@ -303,8 +223,8 @@ def _discard_unstarted(path):
     # Another process may have done so, and begun.
     if not run_folder.has(path, _STARTING):
       return
-    folder = os.path.join(path, 'checkpoints')
-    if not (os.path.isdir(folder) and list_checkpoints(path)):
+    parent = os.path.join(path, 'checkpoints')
+    if not checkpoint.list_folders(parent, 'checkpoint-'):
       discard(path)
 
 

@@ -105,13 +105,9 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
         },
       }
     },
-    'explorer': {
-      mode: {
-        'name': 'baselines_her.pipeline.HERExplorer',
-        'args': {**shared, **args},
-      }
-      for mode, args in more.items()
-    },
+    'explorer': common.define_explorers(
+      shared, 'baselines_her.pipeline.HERExplorer', **more
+    ),
   }
 
 

@@ -80,6 +80,9 @@ class HERAgent(AgentBase):
       )
     if demo_file and not session.is_playing:
       self.policy.init_demo_buffer(demo_file)
+    size, limit = self.policy.dimu, self.policy.settings.max_u
+    limits = [[-limit] * size, [limit] * size]
+    self.action_space = {'typ': 'Box', 'dim': [size], 'lim': limits}
 
   def action_generator(
     self,
@@ -117,15 +120,6 @@ class HERAgent(AgentBase):
       'actions': actions,
       'hidden_state': hidden_state,
       'artifacts': {'Q': Q},
-    }
-
-  def random_action_generator(self, num_workers: int) -> dict[str, Any]:
-    limit = self.policy.settings.max_u
-    shape = (num_workers, self.policy.dimu)
-    return {
-      'actions': np.random.uniform(-limit, limit, shape),
-      'hidden_state': self.reset_hidden_state(num_workers),
-      'artifacts': {},
     }
 
   def step(self) -> dict[str, float]:

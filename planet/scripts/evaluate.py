@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import video
+from agents.run import checkpoint
 from agents.run import entry
 from agents.run import errors
 from agents.run import folder
@@ -87,7 +88,7 @@ def prepare(args: Any) -> 'tuple[AttrDict, str]':
 
 def restore(
   logdir: str,
-  checkpoint: str | None = None,
+  name: str | None = None,
   params: Mapping[str, Any] | None = None,
   seed: int | None = None,
   trust: references.Trust = references.NOTHING,
@@ -96,7 +97,8 @@ def restore(
 
   Args:
     logdir: Folder of the experiment or run.
-    checkpoint: Such as `model.ckpt-1000`; the newest one by default.
+    name: Name of the checkpoint, such as `model.ckpt-1000`; the newest one by
+      default.
     params: Dict of parameters of the planner that differ from the training.
     seed: Seed of environment and planner.
     trust: `agents.run.references.Trust` in what the run may name.
@@ -107,7 +109,6 @@ def restore(
   Raises:
     UsageError: See `prepare`.
   """
-  from agents import utility as agents_utility
   from planet.scripts import preparation
 
   logdir, params = folder.find_single(logdir), params or {}
@@ -125,14 +126,10 @@ def restore(
   preparation.check_tasks(config.source.params, trust)
   with config.unlocked:
     config.seed = seed
-  if checkpoint:
-    path = os.path.join(logdir, checkpoint)
-    found = path if os.path.exists(path + '.index') else None
-  else:
-    found = agents_utility.latest_checkpoint(logdir)
-  if found is None:
+  found = checkpoint.find_variables(logdir, name)
+  if not found or not os.path.exists(found + '.index'):
     raise errors.UsageError(
-      f'There is no checkpoint {checkpoint or ""} in {logdir} yet. One '
+      f'There is no checkpoint {name or ""} in {logdir} yet. One '
       'is written at the end of training, when it is stopped with Ctrl-C, '
       'and every checkpoint_minutes.'
     )
