@@ -136,7 +136,9 @@ ensure_opengl() {
   local probe='from agents.envs import opengl; print(opengl.select_backend())'
   if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
     say 'OpenGL cannot render yet; trying to install the drivers of Mesa.'
-    apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6 || true
+    apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 || true
+    # Newer systems do not have it any more.
+    apt_install libosmesa6 || true
     if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
       rm -f "$VENV/.opengl.tmp"
       say 'Error: OpenGL cannot render, neither through EGL nor OSMesa. Run:'
