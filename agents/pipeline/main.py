@@ -1,4 +1,4 @@
-"""Train, continue or show an agent in a session: python -m scripts.main."""
+"""Train, continue or show an agent in a session; the program of a pipeline."""
 
 import contextlib
 import sys

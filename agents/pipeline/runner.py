@@ -362,8 +362,8 @@ class Runner:
       if not done:
         trust = settings_lib.find_foreign(self.params)
         info(
-          f'Continue: python -m scripts.main --load-checkpoint {path} --resume'
-          + (f' --trust {",".join(trust)}' if trust else '')
+          f'Continue: python -m agents.pipeline.main --load-checkpoint {path} '
+          '--resume' + (f' --trust {",".join(trust)}' if trust else '')
         )
 
 

@@ -101,7 +101,7 @@ def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
   """
   argv = list(sys.argv[1:] if argv is None else argv)
   parser = _Parser(
-    prog='python -m scripts.main',
+    prog='python -m agents.pipeline.main',
     description='Train, continue or show an agent: explorer -> memory -> '
     'agents,\nin a session folder that holds everything about the run.',
     epilog=_describe_cpanel(argv),

@@ -1,4 +1,4 @@
-"""How programs end: exit codes and last words."""
+"""How programs begin and end: search path, exit codes, and last words."""
 
 import sys
 from collections.abc import Callable
@@ -10,6 +10,9 @@ from agents.run import stopping
 def run(function: Callable[[], object]) -> int:
   """Call the main function of a program and turn its fate into an exit code.
 
+  Modules of the user may lie in the current folder, also for programs that
+  pip has installed. It comes last, so that it hides nothing.
+
   Args:
     function: Function without arguments.
 
@@ -18,6 +21,8 @@ def run(function: Callable[[], object]) -> int:
     when a process with environments was killed, whose sentences are printed.
     Other errors are raised.
   """
+  if '' not in sys.path:
+    sys.path.append('')
   try:
     function()
     return 0

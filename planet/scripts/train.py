@@ -10,6 +10,7 @@ The same command continues a run that was stopped or killed.
 
 import argparse
 import functools
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ def process(
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
   """
+  from agents.tools import devices
   from agents.tools.tf1 import tf
   from planet import training
   from planet.scripts import preparation
@@ -66,6 +68,7 @@ def process(
     preprocess_fn=config.preprocess_fn,
     seed=seed,
   )
+  logging.getLogger('planet.scripts.train').info('%s', devices.describe())
   yield from utility.train(
     training.define_model,
     dataset,

@@ -36,6 +36,7 @@ def test_refused(env, message):
   assert '\n' not in str(error.value)
 
 
+@pytest.mark.needs('pybullet')
 def test_wrapped_pendulum():
   """Limit of time, infinite boxes stay, actions are clipped, 32 bits."""
   env = environments.wrapped(PENDULUM, 3)
@@ -53,6 +54,7 @@ def test_wrapped_pendulum():
   env.close()
 
 
+@pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('duck', [False, True])
 def test_minitaur(duck):
   """The original cannot find the one with the duck."""
@@ -90,6 +92,7 @@ def test_minitaur_takes_its_arguments(monkeypatch):
 CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
 
 
+@pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('name', CONFIGS)
 def test_same_seed_same_episodes(name):
   """In one process and in turn, whatever draws from the global generators."""
@@ -165,7 +168,11 @@ def play(env, steps, size):
 
 @pytest.mark.parametrize(
   'env, workers',
-  [(PENDULUM, 0), (PENDULUM, 2), ('Pendulum-v1', 0)],
+  [
+    pytest.param(PENDULUM, 0, marks=pytest.mark.needs('pybullet')),
+    pytest.param(PENDULUM, 2, marks=pytest.mark.needs('pybullet')),
+    ('Pendulum-v1', 0),
+  ],
 )
 def test_batch_equals_wrapped_environments(env, workers):
   """Bit for bit, also when spread over processes."""
@@ -199,6 +206,7 @@ def test_resolving_does_not_depend_on_what_came_before():
   assert adapters.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
 
 
+@pytest.mark.needs('pybullet')
 def test_path_of_python():
   """PyBullet must not put its own `agents` in front of ours."""
   before = list(sys.path)

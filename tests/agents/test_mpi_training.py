@@ -79,6 +79,7 @@ def test_training(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('before', [1, 2])
 def test_other_numbers_of_processes_continue(tmp_path, before):
   """Each finished episode goes on to wait for the next update, once."""

@@ -29,6 +29,7 @@ def test_files(finished):
   """80 training steps are two updates, with as many of evaluation."""
   logdir, output = finished
   names = os.listdir(training_runs.run_dir(logdir))
+  assert output.count('Computing on the ') == 1
   for name in ('config.yaml', 'scores.csv', 'metrics.jsonl', 'checkpoint'):
     assert name in names
   assert {'train', 'eval', 'model.ckpt-160.index'} <= set(names)
@@ -215,6 +216,7 @@ def test_exit_code_of_the_program(tmp_path):
   assert result.output.strip().splitlines()[-1].startswith('Error: ')
 
 
+@pytest.mark.needs('pybullet')
 def test_training_without_a_folder(tmp_path, monkeypatch):
   """With a recurrent policy, on PyBullet; nothing is written."""
   monkeypatch.chdir(tmp_path)

@@ -18,7 +18,12 @@ from tests import processes
     ('CarRacing-v0', 'gymnasium', 'CarRacing-v3'),
     ('FetchReach-v1', 'gymnasium', 'FetchReach-v4'),
     ('HandReach-v0', 'gymnasium', 'HandReach-v3'),
-    ('HalfCheetahBulletEnv-v0', 'gym', 'HalfCheetahBulletEnv-v0'),
+    pytest.param(
+      'HalfCheetahBulletEnv-v0',
+      'gym',
+      'HalfCheetahBulletEnv-v0',
+      marks=pytest.mark.needs('pybullet'),
+    ),
     ('package:Env-v0', 'gymnasium', 'package:Env-v0'),
   ],
 )
@@ -32,7 +37,13 @@ def test_unknown_ids():
 
 
 @pytest.mark.parametrize(
-  'env_id', ['Pendulum-v1', 'InvertedPendulumBulletEnv-v0']
+  'env_id',
+  [
+    'Pendulum-v1',
+    pytest.param(
+      'InvertedPendulumBulletEnv-v0', marks=pytest.mark.needs('pybullet')
+    ),
+  ],
 )
 def test_interface(env_id):
   """Four values per step, seeds that count, spaces of gymnasium."""
@@ -75,9 +86,14 @@ def test_what_renders_with_opengl():
   assert adapters.renders_with_opengl('HalfCheetah-v5')
   assert adapters.renders_with_opengl('FetchReach-v4')
   assert not adapters.renders_with_opengl('Pendulum-v1')
+
+
+@pytest.mark.needs('pybullet')
+def test_pybullet_renders_without_opengl():
   assert not adapters.renders_with_opengl('AntBulletEnv-v0')
 
 
+@pytest.mark.needs('pybullet')
 def test_several_environments_of_pybullet():
   """Its modules import each other from a path that we take back."""
   code = '\n'.join(
@@ -115,6 +131,7 @@ print(repr(np.array(rows).tolist()))
 """
 
 
+@pytest.mark.needs('pybullet')
 def test_worlds_of_the_kuka():
   """Another one in the process makes no difference, nor does its end."""
   raw, ours = [

@@ -19,6 +19,7 @@ from tests import processes
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}
 
 
+@pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('name', MODULES)
 def test_values_are_those_of_the_configuration(name, tmp_path):
   """Nothing is copied; the tree is plain data and survives YAML."""
@@ -38,6 +39,7 @@ def test_values_are_those_of_the_configuration(name, tmp_path):
   assert train['num_workers'] == test['num_workers'] == config['num_agents']
 
 
+@pytest.mark.needs('pybullet')
 def test_environment_is_that_of_the_original():
   """The wrappers give the numbers of `agents.environments.wrapped`."""
   tree = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
@@ -55,6 +57,7 @@ def test_environment_is_that_of_the_original():
       assert np.asarray(x).dtype == np.asarray(y).dtype
 
 
+@pytest.mark.needs('pybullet')
 def test_overrides():
   cpanel = settings.update_cpanel(
     ppo_pendulum.cpanel,
@@ -93,6 +96,7 @@ def test_mistakes(given, words):
     ppo_pendulum.gen_params(cpanel)
 
 
+@pytest.mark.needs('pybullet')
 def test_session(tmp_path):
   """Train, resume and play with the command line; exit code 0."""
   small = (

@@ -69,7 +69,13 @@ def test_suite_environments(name, repeat, components, actions):
   [
     ('gym_cheetah', 17, 6, 'HalfCheetah-v3 is not available any more, using'),
     ('gym_racecar', None, 3, 'CarRacing-v0 is not available any more, using'),
-    ('gym_InvertedPendulumBulletEnv-v0', 5, 1, None),
+    pytest.param(
+      'gym_InvertedPendulumBulletEnv-v0',
+      5,
+      1,
+      None,
+      marks=pytest.mark.needs('pybullet'),
+    ),
     ('gym_Pendulum-v1', 3, 1, None),
   ],
 )
@@ -136,6 +142,7 @@ def play(env, actions):
   return observs, rewards
 
 
+@pytest.mark.needs('pybullet')
 def test_episodes_of_gym_environments_have_a_minimum_length():
   """The pendulum falls early, but chunks need `batch_shape[1]` steps."""
   from planet.envs import gym_pixels
@@ -166,8 +173,16 @@ def test_equal_seeds_give_equal_episodes():
 @pytest.mark.parametrize(
   'name, params',
   [
-    ('gym_InvertedPendulumBulletEnv-v0', {}),
-    ('carla', dict(carla_backend='offline', carla_termination='time')),
+    pytest.param(
+      'gym_InvertedPendulumBulletEnv-v0',
+      {},
+      marks=pytest.mark.needs('pybullet'),
+    ),
+    pytest.param(
+      'carla',
+      dict(carla_backend='offline', carla_termination='time'),
+      marks=pytest.mark.needs('carla'),
+    ),
   ],
 )
 def test_episodes_are_long_enough_for_all_chunks(name, params):

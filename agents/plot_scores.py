@@ -1,0 +1,134 @@
+"""Draw scores over environment steps, a line per group of runs.
+
+Example:
+
+  python -m agents.plot_scores --out curves.png --phase eval \\
+      ours=results/ppo/pendulum.csv reference=reference.csv
+
+The files are CSV with the columns `global_step`, `phase`, `mean_score`, and
+optionally `seed`; folders of PPO runs stand for the scores.csv in them. Seeds
+of one label become their mean with a band of one standard deviation; runs in
+folders only if their settings are the same.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
+from agents.run import log
+from agents.run import plot
+
+# What does not set runs apart in the legend.
+_NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+  """Draw what the command line names."""
+  args = parse_args(argv)
+  runs = []
+  for source in args.sources:
+    label, _, path = source.rpartition('=')
+    runs += load_runs(path, args.phase, label, args.divide)
+  groups = {
+    label: [run.curves[args.phase] for run in members]
+    for label, members in plot.group(runs).items()
+  }
+  style = plot.Style(ylabel='mean score', window=args.window)
+  style.counts = args.divide == 1
+  plot.save(plot.draw(args.title, groups, style), args.out)
+  print(f'Wrote {args.out}.')
+
+
+def load_runs(
+  path: str, phase: str, label: str = '', divide: float = 1
+) -> list[plot.Run]:
+  """Return the scores of one or many runs.
+
+  Args:
+    path: CSV file, or folder with files called `scores.csv` somewhere below.
+    phase: Phase to select, also the name of the curves.
+    label: What the runs are; by default their configuration and environment,
+      or the name of the file.
+    divide: Number that steps are divided by.
+
+  Raises:
+    UsageError: If there is no such file or it holds no scores of the phase.
+  """
+  folders = plot.find_runs([path], 'scores.csv')
+  names = [os.path.join(x, 'scores.csv') for x in folders]
+  runs = []
+  for name in names or [os.path.expanduser(path)]:
+    seeds: dict[str | None, tuple[list[float], list[float]]] = {}
+    try:
+      for row in log.read_table(name):
+        if row.get('phase') == phase:
+          steps, scores = seeds.setdefault(row.get('seed'), ([], []))
+          steps.append(int(row['global_step'] or '') / divide)
+          scores.append(float(row['mean_score'] or ''))
+    except OSError as error:
+      raise errors.UsageError(
+        f'There are no scores in {path}: {error.strerror}. Give a CSV file, or '
+        'a folder of PPO runs.'
+      ) from None
+    except (KeyError, ValueError) as error:
+      raise errors.UsageError(
+        f'Cannot read scores from {name}: {error!r}. It needs the columns '
+        'global_step, phase and mean_score.'
+      ) from None
+    task, settings = _describe(name)
+    for points in seeds.values():
+      curves = {phase: plot.make_points(*points)}
+      runs.append(plot.Run(label or task, curves, settings))
+  if not runs:
+    raise errors.UsageError(f'There are no scores of phase {phase} in {path}.')
+  return runs
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m agents.plot_scores',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  parser.add_argument('sources', nargs='+', help='label=file or folder')
+  parser.add_argument('--out', required=True, help='picture to write')
+  parser.add_argument('--phase', default='eval', help='phase to draw')
+  parser.add_argument('--title', default='', help='text above')
+  parser.add_argument(
+    '--divide', type=float, default=1, help='number to divide steps by'
+  )
+  parser.add_argument(
+    '--window', type=int, default=1, help='points of the moving average'
+  )
+  return parser.parse_args(argv)
+
+
+def _describe(path: str) -> tuple[str, dict[str, Any]]:
+  """Return the label of a run, and its settings.
+
+  Args:
+    path: File of scores, in the folder of a run or elsewhere.
+  """
+  folder, name = os.path.split(os.path.abspath(path))
+  if not os.path.exists(os.path.join(folder, 'config.yaml')):
+    return name.removesuffix('.csv'), {}
+  config = files.read_yaml(os.path.join(folder, 'config.yaml'))
+  source = os.path.basename(folder).partition('-')[2] or 'ppo'
+  env = config.pop('env', '')
+  settings = {k: v for k, v in config.items() if k not in _NEUTRAL}
+  return f'{source} {env}', {'env': env, **settings}
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+  """Run the program; return the exit code."""
+  return entry.run(lambda: main(argv))
+
+
+if __name__ == '__main__':
+  sys.exit(run())

@@ -1,0 +1,79 @@
+"""Say what computes: the graphics card, or why there is none."""
+
+import ctypes
+import glob
+import os
+
+from agents.tools.tf1 import tf
+
+
+def describe(use_gpu: bool = True) -> str:
+  """Return one sentence on the device that a graph will run on.
+
+  Args:
+    use_gpu: Whether the program wants a graphics card.
+  """
+  names = _list_usable()
+  if names and use_gpu:
+    more = f', the first of {len(names)}' if len(names) > 1 else ''
+    return f'Computing on the GPU {names[0]}{more}.'
+  if names:
+    return f'Computing on the CPU, as use_gpu is False; there is {names[0]}.'
+  present = list_present()
+  if not present:
+    return 'Computing on the CPU; there is no NVIDIA GPU.'
+  return (
+    f'Computing on the CPU, although there is a GPU ({present[0]}): '
+    f'{explain()}.'
+  )
+
+
+def list_present(root: str = '/') -> list[str]:
+  """Return the models of the machine's NVIDIA GPUs, usable or not.
+
+  Without the description of the driver, the names of device files.
+
+  Args:
+    root: Folder that holds `dev` and `proc`.
+  """
+  models = []
+  pattern = os.path.join(root, 'proc/driver/nvidia/gpus/*/information')
+  for path in sorted(glob.glob(pattern)):
+    with open(path) as file_:
+      lines = [line.partition(':') for line in file_]
+    models += [value.strip() for key, _, value in lines if key == 'Model']
+  # The driver of Windows shows itself as /dev/dxg.
+  nodes = [
+    path
+    for pattern in ('dev/nvidia[0-9]*', 'dev/dxg')
+    for path in sorted(glob.glob(os.path.join(root, pattern)))
+  ]
+  return (models or nodes) if nodes else []
+
+
+def explain() -> str:
+  """Return the reason why TensorFlow cannot use a GPU that is present."""
+  hidden = os.environ.get('CUDA_VISIBLE_DEVICES')
+  if hidden is not None and hidden.strip() in ('', '-1'):
+    return f'CUDA_VISIBLE_DEVICES={hidden} hides it'
+  if not tf.test.is_built_with_cuda():
+    return 'this TensorFlow was built without CUDA'
+  try:
+    code = ctypes.CDLL('libcuda.so.1').cuInit(0)
+  except OSError:
+    return 'libcuda.so.1 of the NVIDIA driver cannot be loaded'
+  if code:
+    return f'the NVIDIA driver does not start (cuInit returns {code})'
+  return (
+    'TensorFlow does not find the libraries of CUDA; install them with '
+    "pip install 'reference-agents[gpu]'"
+  )
+
+
+def _list_usable() -> list[str]:
+  """Return the models of the GPUs that TensorFlow sees."""
+  experimental = tf.config.experimental
+  return [
+    experimental.get_device_details(x).get('device_name', x.name)
+    for x in experimental.list_physical_devices('GPU')
+  ]

@@ -1,0 +1,373 @@
+"""Try a CARLA server, or the offline world, and say what works.
+
+Example:
+
+  python -m planet.scripts.carla_smoke --host 127.0.0.1 --port 2000 \\
+      --episodes 3 --steps 100 --size 128 --out carla_smoke
+
+Prints a line with PASS or FAIL for each check, and writes pictures and a CSV
+file of measurements. The exit code is 1 if a check fails.
+"""
+
+import argparse
+import functools
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.envs import video
+from agents.run import entry
+from agents.run import errors
+from agents.run import files
+from agents.run import log
+from agents.tools.wrappers import Async
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import birdseye
+from planet.envs.carla import choice
+from planet.envs.carla import env as env_lib
+from planet.envs.carla import places
+from planet.envs.carla import policies
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import launch
+
+POLICIES: dict[str, Callable[[], Any]] = {
+  'pure_pursuit': policies.PurePursuit,
+  'full_throttle': lambda: policies.full_throttle,
+  'stand_still': lambda: policies.stand_still,
+  'random': lambda: policies.Uniform(0, (-0.2, 1)),
+}
+
+
+class Report:
+  """Checks and their results, printed as they come."""
+
+  def __init__(self):
+    self.failed = 0
+
+  def check(self, name: str, passed: Any, detail: str = '') -> None:
+    """Note the result of a check."""
+    self.failed += not passed
+    print(
+      f'{"PASS" if passed else "FAIL"} {name} {detail}'.rstrip(), flush=True
+    )
+
+
+class Watched(backend_lib.Backend):
+  """Backend whose frames are kept."""
+
+  def __init__(self, backend: backend_lib.Backend):
+    self._backend = backend
+    self.frames: list[backend_lib.Frame] = []
+
+  def __getattribute__(self, name):
+    own = ('_backend', 'frames', 'reset', 'tick', '__class__')
+    if name in own:
+      return object.__getattribute__(self, name)
+    return getattr(object.__getattribute__(self, '_backend'), name)
+
+  def reset(self, *args: Any) -> backend_lib.Frame:
+    self.frames = [self._backend.reset(*args)]
+    return self.frames[0]
+
+  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
+    self.frames.append(self._backend.tick(control))
+    return self.frames[-1]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Run all checks that were asked for; returns the number that failed."""
+  args = parse_args(argv)
+  files.check_writable(args.out)
+  report = Report()
+  server = None
+  try:
+    if args.launch:
+      args.port = launch.free_port(args.port)
+      log = os.path.join(args.out, 'server.log')
+      server = launch.Server(args.launch, args.port, log)
+      report.check('launch', True, f'port {args.port}, process {server.pid}')
+    check_episodes(args, report)
+    if args.calibrate:
+      calibrate(args, report)
+    if args.num_envs > 1:
+      check_side_by_side(args, report)
+    if args.kill_server:
+      assert server, 'parse_args asks for --launch'
+      check_recovery(args, report, server)
+    if args.backend == 'server':
+      check_left_alone(args, report)
+  finally:
+    if server:
+      server.close()
+  print(f'{report.failed} checks failed. Pictures are in {args.out}.')
+  return report.failed
+
+
+def define_config(args: argparse.Namespace, **changes: Any) -> dict[str, Any]:
+  """Settings of the environment."""
+  config = {
+    'backend': args.backend,
+    'host': args.host,
+    'port': args.port,
+    'x_res': args.size,
+    'y_res': args.size,
+    'scenarios': args.scenario,
+    'seed': args.seed,
+  }
+  if args.map:
+    config['server_map' if args.backend == 'server' else 'map'] = args.map
+  return {**config, **changes}
+
+
+def open_env(
+  args: argparse.Namespace, **changes: Any
+) -> tuple[env_lib.CarlaEnv, Watched]:
+  """Environment whose frames are kept."""
+  config = define_config(args, **changes)
+  watched = Watched(choice.make(args.backend))
+  return env_lib.CarlaEnv(config, watched), watched
+
+
+def check_episodes(args: argparse.Namespace, report: Report) -> None:
+  """Drive, and look at frames, images, speed and measurements."""
+  env, watched = open_env(args)
+  try:
+    points = env.backend.spawn_points()
+    report.check('spawn points', len(points) > 0, f'{len(points)}')
+    rows, images, damages = [], [], 0
+    for number in range(args.episodes):
+      began, policy = time.time(), POLICIES[args.drive]()
+      env.reset()
+      shots = [env.render()]
+      for _ in range(args.steps):
+        _, _, _, info = env.step(policy(env))
+        if 'step_error' in info:
+          report.check('steps', False, 'a step failed, see above')
+          return
+        rows.append(info)
+        shots.append(env.render())
+        damages += env.new_damage
+      rate = args.steps / (time.time() - began)
+      check_frames(report, watched.frames, shots, number, rate)
+      images.append(np.array(shots))
+    write_results(args, rows, images)
+    if args.drive == 'full_throttle':
+      hits = sum(x['collided'] for x in rows)
+      detail = f'{damages} contacts, {hits} steps with collisions'
+      report.check('contacts count once', 0 < damages <= hits, detail)
+    if args.drive == 'pure_pursuit':
+      driven = sum(x['forward_speed'] for x in rows) * env.dt
+      report.check('drives', driven > 0, f'{driven:.0f} m')
+    if args.dump:
+      write_map(args, env, points, report)
+  finally:
+    env.close()
+
+
+def check_frames(
+  report: Report,
+  frames: list[backend_lib.Frame],
+  images: list[np.ndarray],
+  number: int,
+  rate: float,
+) -> None:
+  """Ticks follow each other, and images are pictures."""
+  name = f'episode {number + 1}'
+  steps = np.diff([x.frame for x in frames])
+  report.check(f'{name} ticks', bool((steps == 1).all()), f'{rate:.0f} Hz')
+  fits = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
+  report.check(f'{name} images', fits, f'{images[0].shape}')
+  moved = max(abs(x.velocity[0]) + abs(x.velocity[1]) for x in frames) > 1
+  same = (images[0] == images[-1]).all()
+  report.check(f'{name} motion is visible', not (moved and same))
+
+
+def write_results(
+  args: argparse.Namespace, rows: list[dict[str, Any]], images: list[np.ndarray]
+) -> None:
+  """Measurements as CSV, and a contact sheet."""
+  path = os.path.join(args.out, 'measurements.csv')
+  log.write_table(path, rows[0], [row.values() for row in rows])
+  sheet = os.path.join(args.out, 'episodes.png')
+  video.write_png(sheet, video.contact_sheet(images))
+
+
+def write_map(
+  args: argparse.Namespace,
+  env: env_lib.CarlaEnv,
+  points: list[places.Pose],
+  report: Report,
+) -> None:
+  """Roads from above with spawn points and the places off the lanes."""
+  view = birdseye.Map(env.backend.lanes)
+  wrong = 0
+  for x, y, z, yaw in points:
+    off, other = env.surroundings.footprint((x, y, z), math.radians(yaw))
+    wrong += off + other > 0
+    view.dot(x, y, (220, 40, 40) if off + other else (40, 200, 60))
+  video.write_png(os.path.join(args.out, 'map.png'), view.image)
+  share = wrong / len(points)
+  report.check('spawn points lie on lanes', share < 0.1, f'{share:.0%} do not')
+
+
+def calibrate(args: argparse.Namespace, report: Report) -> None:
+  """The table of the offline car, measured in this world."""
+  env, watched = open_env(args, vehicles=0, pedestrians=0)
+  try:
+    env.reset()
+    rows: dict[str, float | None] = {'0-30 km/h': None, '0-50 km/h': None}
+    for _ in range(100):
+      env.step(np.array([1, 0], np.float32))
+      speed = 3.6 * np.hypot(*watched.frames[-1].velocity[:2])
+      seconds = watched.frames[-1].time - watched.frames[0].time
+      for limit in (30, 50):
+        if speed >= limit and rows[f'0-{limit} km/h'] is None:
+          rows[f'0-{limit} km/h'] = seconds
+      if speed >= 50:
+        break
+    start, began = watched.frames[-1].location, watched.frames[-1].time
+    for _ in range(100):
+      env.step(np.array([-1, 0], np.float32))
+      if np.hypot(*watched.frames[-1].velocity[:2]) < 0.1:
+        break
+    rows['braking time'] = watched.frames[-1].time - began
+    rows['braking distance'] = math.dist(start, watched.frames[-1].location)
+    for name, value in rows.items():
+      text = 'never' if value is None else f'{value:.1f}'
+      report.check(f'calibration {name}', value is not None, text)
+  finally:
+    env.close()
+
+
+def check_side_by_side(args: argparse.Namespace, report: Report) -> None:
+  """Several environments, on servers of their own, at once."""
+  envs = []
+  try:
+    for index in range(args.num_envs):
+      changes = {'seed': index}
+      if args.backend == 'server':
+        port = launch.free_port(args.port + 10 * (index + 1))
+        changes.update(
+          port=port, tm_port=8000 + index, server_binary=args.launch
+        )
+      config = define_config(args, **changes)
+      envs.append(Async(functools.partial(env_lib.CarlaEnv, config), 'process'))
+    for env in envs:
+      env.reset()
+    for _ in range(10):
+      for promise in [
+        x.step(np.array([1, 0], np.float32), False) for x in envs
+      ]:
+        promise()
+    images = {x.render().tobytes() for x in envs}
+    report.check('side by side', len(images) == len(envs), f'{len(envs)}')
+  finally:
+    for env in envs:
+      env.close()
+
+
+def check_recovery(
+  args: argparse.Namespace, report: Report, server: launch.Server
+) -> None:
+  """The server dies in an episode; the next episode runs again."""
+  env, _ = open_env(args, server_binary=args.launch)
+  try:
+    env.reset()
+    os.killpg(server.pid, signal.SIGKILL)
+    _, reward, done, info = env.step(np.zeros(2, np.float32))
+    report.check(
+      'a lost server ends the episode', done and 'step_error' in info
+    )
+    env.reset()
+    info = env.step(np.zeros(2, np.float32))[3]
+    report.check('the next episode runs', 'step_error' not in info)
+  finally:
+    env.close()
+
+
+def check_left_alone(args: argparse.Namespace, report: Report) -> None:
+  """A second client finds a server that ticks by itself."""
+  client = connect.connect(args.host, args.port, 10.0, False)
+  world = client.get_world()
+  free = not world.get_settings().synchronous_mode
+  report.check('the server is asynchronous again', free)
+  try:
+    world.wait_for_tick(10.0)
+    report.check('the server ticks', True)
+  except RuntimeError as error:
+    report.check('the server ticks', False, str(error))
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+  """Parse and check the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m planet.scripts.carla_smoke',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('--backend', choices=('server', 'offline'), default='server')
+  add('--host', default='127.0.0.1')
+  add('--port', type=int, default=2000)
+  add('--episodes', type=int, default=3)
+  add('--steps', type=int, default=100)
+  add('--size', type=int, default=128, help='of the images')
+  add('--out', default='carla_smoke', help='folder for pictures')
+  add('--map', default=None, help='town, or offline loop, grid or a file')
+  add('--scenario', default='LANE_KEEP')
+  add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
+  add('--seed', type=int, default=0)
+  add('--dump', action='store_true', help='write the map from above')
+  add('--calibrate', action='store_true', help='measure the car')
+  add('--num-envs', type=int, default=1, help='environments at once')
+  add('--launch', action='store_true', help='start CARLA_SERVER')
+  add('--kill-server', action='store_true', help='try recovery')
+  args = parser.parse_args(argv)
+  if min(args.episodes, args.steps, args.num_envs) < 1:
+    raise errors.UsageError(
+      'Flags --episodes, --steps and --num-envs need at least 1.'
+    )
+  if args.launch or args.kill_server:
+    if args.backend != 'server':
+      raise errors.UsageError(
+        'Flags --launch and --kill-server need --backend server.'
+      )
+  if args.kill_server and not args.launch:
+    raise errors.UsageError(
+      'Flag --kill-server needs --launch: only servers that this program has '
+      'started are killed.'
+    )
+  args.launch = args.launch and _find_binary()
+  if args.backend == 'server' and args.num_envs > 1 and not args.launch:
+    raise errors.UsageError(
+      'Flag --num-envs needs --launch, as each environment has a server.'
+    )
+  return args
+
+
+def _find_binary():
+  binary = os.environ.get(connect.SERVER_VARIABLE)
+  if not binary:
+    raise errors.UsageError(
+      f'Flag --launch needs the variable {connect.SERVER_VARIABLE}, the path '
+      'of CarlaUE4.sh.'
+    )
+  return binary
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+  """Entry point; returns the exit code."""
+  failed = []
+  code = entry.run(lambda: failed.append(main(argv)))
+  return code or int(bool(failed and failed[0]))
+
+
+if __name__ == '__main__':
+  sys.exit(run())
