@@ -4,6 +4,7 @@ from typing import Any
 
 from agents.pipeline.params import common
 from baselines_her import config
+from baselines_her import declarations
 from baselines_her import demonstrations
 from baselines_her import settings as settings_lib
 
@@ -49,7 +50,9 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
   }
   for name in config.DEFAULT_PARAMS:
     if name not in _RENAMED and name not in _DERIVED:
-      panel[name] = defaults[name]
+      # Overrides have to be of the same type, so that 5 would refuse 2.5.
+      real = declarations.Settings.base(name) is float
+      panel[name] = float(defaults[name]) if real else defaults[name]
   return panel
 
 

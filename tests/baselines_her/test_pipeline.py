@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import logs
+from agents.pipeline import settings as settings_lib
 from agents.pipeline.session import Session
 from agents.run import errors
 from agents.run import stopping
@@ -377,6 +378,17 @@ def test_scopes_and_settings_of_agents(started):
 def test_bad_values(panel, message):
   with pytest.raises(errors.UsageError, match=message):
     tree(panel)
+
+
+@pytest.mark.parametrize(
+  'panel', [{'norm_clip': 2.5, 'replay_k': 0.5, 'max_u': 2}, {'norm_clip': 3}]
+)
+def test_values_of_the_panel(panel):
+  """Fractions are taken where the command line takes them."""
+  found = settings_lib.update_cpanel(cpanel, panel)
+  for name in ('norm_clip', 'replay_k', 'max_u'):
+    assert type(found[name]) is float
+    assert found[name] == panel.get(name, cpanel[name])
 
 
 def test_without_tests(tmp_path):
