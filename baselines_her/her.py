@@ -164,6 +164,8 @@ def train(
   state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state.update(checkpoints.restore())
+  if checkpoint_dir:
+    reports.forget_epochs(logger.get_dir(), state['epoch'])
   saver = PolicySaver(save_path, policy_save_interval, evaluator.save_policy)
   report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
   with report:
