@@ -12,7 +12,7 @@ from baselines_her import losses
 from baselines_her import mpi
 from baselines_her import tf_util
 from baselines_her.actor_critic import ActorCritic
-from baselines_her.agent_settings import AgentSettings
+from baselines_her.declarations import AgentSettings
 
 
 class TrainingGraph:
