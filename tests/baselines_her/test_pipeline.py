@@ -1,22 +1,17 @@
 """HER through the pipeline: the numbers of the stand-alone training."""
 
 import pickle
-import sys
 
 import numpy as np
 import pytest
 
 from agents.pipeline import logs
-from agents.pipeline import settings as settings_lib
 from agents.pipeline.session import Session
 from agents.run import errors
-from agents.run import references
 from agents.run import stopping
 from agents.tools.tf1 import tf
-from baselines_her import actor_critic
 from baselines_her import demonstrations
 from baselines_her import her
-from baselines_her import her_sampler
 from baselines_her import logger
 from baselines_her import vec_env
 from baselines_her.params import common
@@ -196,83 +191,6 @@ def test_demonstrations(tmp_path):
   found, runner = train(tmp_path, demo_file=demos, num_workers=2, **settings)
   assert runner.agents['agent'].policy.demo_buffer.current_size == 3
   assert_same(found, wanted)
-
-
-def test_trees_without_parts(tmp_path, monkeypatch):
-  """Older sessions name networks and sampler among the settings."""
-  panel = {'number_epochs': 1, 'replay_strategy': 'none', 'layers': 2}
-  wanted, _ = train(tmp_path / 'new', **panel)
-  define = gen_params
-
-  def older(panel):
-    params = define(panel)
-    node = params['agents']['agent']
-    network = node.pop('policy')
-    # The parts of a tree share one dictionary.
-    node['args']['settings'].update(
-      network_class='baselines_her.actor_critic:ActorCritic',
-      **network['args'],
-      **node.pop('sampler')['args'],
-    )
-    return params
-
-  monkeypatch.setattr(sys.modules[__name__], 'gen_params', older)
-  found, _ = train(tmp_path / 'old', **panel)
-  assert_same(found, wanted)
-
-
-class Narrow(actor_critic.ActorCritic):
-  """Networks with an argument of their own."""
-
-  def __init__(self, *args, narrowness=1, hidden, **kwargs):
-    self.narrowness = narrowness
-    super().__init__(*args, hidden=hidden // narrowness, **kwargs)
-
-
-@references.nameable
-def latest_only():
-  """Sampler of the last transition of each episode, without hindsight."""
-
-  def define(reward_fun):
-    sampler = her_sampler.HindsightSampler(0, reward_fun)
-    draw = sampler.draw
-
-    def draw_last(episodes, length, batch_size):
-      draws = draw(episodes, length, batch_size)
-      draws.time[:] = length - 1
-      return draws
-
-    sampler.draw = draw_last
-    return sampler
-
-  return define
-
-
-def test_other_parts(tmp_path, monkeypatch):
-  """Networks and sampler of one's own are names in the tree."""
-  define = gen_params
-
-  def other(panel):
-    params = define(panel)
-    node = params['agents']['agent']
-    node['policy'] = {
-      'name': f'{__name__}.Narrow',
-      'args': {'hidden': 8, 'layers': 1, 'narrowness': 4},
-    }
-    node['sampler'] = {'name': f'{__name__}.latest_only'}
-    return params
-
-  monkeypatch.setattr(sys.modules[__name__], 'gen_params', other)
-  _, runner = train(tmp_path, number_epochs=1)
-  policy = runner.agents['agent'].policy
-  assert isinstance(policy.main, Narrow) and policy.main.narrowness == 4
-  assert policy.network_class == f'{__name__}:Narrow'
-  state = load_policy(tmp_path / 'run' / 'policies' / 'policy_best.pkl')
-  shapes = [x.shape for x in state['tf']]
-  assert (6, 2) in shapes and (6, 8) not in shapes
-  last = policy.buffer.buffers['u'][: policy.buffer.current_size, -1]
-  drawn = policy.buffer.sample(50)['u']
-  assert {tuple(x) for x in drawn} <= {tuple(x) for x in last}
 
 
 @pytest.mark.parametrize('settings', [SMALL, CROWDED])
@@ -459,17 +377,6 @@ def test_scopes_and_settings_of_agents(started):
 def test_bad_values(panel, message):
   with pytest.raises(errors.UsageError, match=message):
     tree(panel)
-
-
-@pytest.mark.parametrize(
-  'panel', [{'norm_clip': 2.5, 'replay_k': 0.5, 'max_u': 2}, {'norm_clip': 3}]
-)
-def test_values_of_the_panel(panel):
-  """Fractions are taken where the command line takes them."""
-  found = settings_lib.update_cpanel(cpanel, panel)
-  for name in ('norm_clip', 'replay_k', 'max_u'):
-    assert type(found[name]) is float
-    assert found[name] == panel.get(name, cpanel[name])
 
 
 def test_without_tests(tmp_path):
