@@ -3,6 +3,7 @@
 `make` is the only function that creates an environment by id.
 """
 
+import traceback
 import types
 from typing import Any
 
@@ -98,7 +99,8 @@ def make(
 
   Raises:
     UsageError: If the id is unknown, something is not installed, or the
-      environment has no goals.
+      environment has no goals or cannot render.
+    EnvError: If its constructor fails, with its traceback.
   """
   if render_mode == 'rgb_array' and adapters.renders_with_opengl(env_id):
     from agents.envs import opengl
@@ -112,6 +114,19 @@ def make(
   except gymnasium.error.Error as error:
     raise errors.UsageError(
       f'Environment {env_id!r} cannot be made: {error}'
+    ) from None
+  except errors.UsageError:
+    raise
+  except Exception as error:  # Whatever the user's code may raise.
+    if render_mode and 'render_mode' in str(error):
+      raise errors.UsageError(
+        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
+        'be shown; add one, or leave videos and --play away.'
+      ) from None
+    raise errors.EnvError(
+      f'Environment {env_id!r} cannot be made; its constructor fails with '
+      f'{error!r}.',
+      traceback.format_exc(),
     ) from None
   _check_goals(env, env_id)
   return GoalEnv(env, env_id)

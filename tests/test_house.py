@@ -206,6 +206,7 @@ WIDE = {
   # file of parameters names.
   'agents.pipeline.ddpg.DDPGAgent.__init__',
   'agents.pipeline.ddpg.DDPGPolicy.__init__',
+  'baselines_her.pipeline.agent.HERAgent.__init__',
 }
 
 

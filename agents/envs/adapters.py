@@ -63,9 +63,9 @@ class GymnasiumEnv(Wrapper):
   ) -> Any:
     """Return what the environment shows in the mode chosen by `make`."""
     if mode != self._env.render_mode:
-      raise ValueError(
-        f'Cannot render in mode {mode!r}; the environment was made for '
-        f'{self._env.render_mode!r}.'
+      raise errors.UsageError(
+        f'Cannot render in mode {mode!r}; the environment '
+        f'{self.requested_id} was made for {self._env.render_mode!r}.'
       )
     if self._rendered:
       return self._env.render()

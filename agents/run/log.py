@@ -76,6 +76,18 @@ def read_json(path: str) -> list[Any]:
   return rows
 
 
+def cut_json(path: str, keep: Callable[[Any], bool]) -> None:
+  """Remove objects from a file, completely or not at all.
+
+  Args:
+    path: File with one object per line.
+    keep: Function that tells which of the objects stay.
+  """
+  rows = [x for x in read_json(path) if keep(x)]
+  with files.atomic_path(path) as temporary:
+    append(temporary, ''.join(json.dumps(x) + '\n' for x in rows))
+
+
 class Table:
   """CSV file with a column for every key that has appeared so far.
 
