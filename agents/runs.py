@@ -180,7 +180,7 @@ def _prepare(name, logdir, timestamp, overrides, trust, held=None):
 
 def _find_obstacle(run, config, overrides):
   """Why a command cannot continue a run; None if it can."""
-  stored = _read_plain(run)
+  stored = plain_data.current(_read_plain(run))
   wanted = plain_data.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
   keys = set(stored) | (set(wanted) & set(overrides))
@@ -301,9 +301,9 @@ def check_env(config: AttrDict) -> None:
   Raises:
     UsageError: Saying what is wrong with the environment.
   """
-  from agents import environments
+  from agents.envs import continuous
 
-  env = environments.make(config.env)
+  env = continuous.make(config.env)
   close = getattr(env, 'close', None)
   if close:
     close()

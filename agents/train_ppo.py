@@ -98,8 +98,8 @@ def train(
   Raises:
     UsageError: If the environment cannot be used.
   """
-  from agents import environments
   from agents import utility
+  from agents.envs import continuous
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
@@ -119,7 +119,7 @@ def train(
   # Processes of MPI are the processes.
   workers = None if env_processes and size == 1 else 0
   if batch_env is None:
-    batch_env = environments.batch(config, own, seed, workers)
+    batch_env = continuous.batch(config, own, seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
       graph = utility.define_simulation_graph(
@@ -230,10 +230,10 @@ def _train_and_report(config, reason, env_processes, comm, threads=None):
 
 
 def _create_environment(config):
-  """Environment with the wrappers of the original, see `environments`."""
-  from agents import environments
+  """Environment with the wrappers of the original, see `agents.envs`."""
+  from agents.envs import continuous
 
-  return environments.wrapped(config.env, config.max_length)
+  return continuous.wrapped(config.env, config.max_length)
 
 
 def _define_loop(graph, logdir, train_steps, eval_steps):

@@ -195,10 +195,10 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _create_environment(config, outdir, number=1):
   """Environment with the wrappers of the original that records videos."""
-  from agents import environments
+  from agents.envs import continuous
   from agents.tools import wrappers
 
-  env = environments.make(config.env, 'rgb_array')
+  env = continuous.make(config.env, 'rgb_array')
   env = wrappers.LimitDuration(env, config.max_length)
   env = wrappers.RecordEpisodes(
     env, outdir, f'agent{number}-episode', config.num_episodes

@@ -98,7 +98,7 @@ def _find_spaces(description):
 
 
 def _define_env(config):
-  """Environment with the wrappers of `agents.environments.wrapped`."""
+  """Environment with the wrappers of `agents.envs.continuous.wrapped`."""
   if not isinstance(config.env, str):
     raise errors.UsageError(
       'The environment of this configuration has no id, which the pipeline '
