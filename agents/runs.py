@@ -117,7 +117,8 @@ def load(
     Tuple of the folder of the run and a locked AttrDict.
 
   Raises:
-    UsageError: If there is no run, more than one, or the file is damaged.
+    UsageError: If there is no run, more than one, the file is damaged, or the
+      run is not one of PPO.
   """
   logdir = os.path.abspath(os.path.expanduser(logdir))
   found = [logdir]
@@ -132,6 +133,11 @@ def load(
     raise errors.UsageError(
       f'There are {len(found)} runs in {logdir}; choose one of them, such as '
       f'--logdir={found[-1]}.'
+    )
+  if 'algorithm' not in _read_plain(found[0]):
+    raise errors.UsageError(
+      f'The run in {found[0]} is not one of PPO; show it with the program '
+      'that wrote it.'
     )
   return found[0], _read(found[0], trust)
 

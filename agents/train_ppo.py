@@ -143,40 +143,54 @@ def train(
     batch_env.close()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Train as the command line says.
-
-  Args:
-    argv: List of arguments; those of the process by default.
+def main(_: Any) -> None:
+  """Train as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the arguments; nothing on disk has
+    UsageError: If something is wrong with the flags; nothing on disk has
       changed then.
     StopRequested: If the user asks to stop.
   """
-  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
-  args = flags.parse(
-    'python -m agents.train_ppo', __doc__ or '', Flags, argv, table
-  )
+  from agents.tools.tf1 import tf
+
+  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  check(FLAGS)
   comm = mpi.world()
-  overrides = parse_params(args.params)
-  for name in ('env', 'seed', 'steps'):
-    if getattr(args, name) is not None:
-      overrides[name] = getattr(args, name)
-  run = args.config, args.logdir, args.timestamp, overrides
-  trust = references.parse(args.trust)
   config = reason = None
   with contextlib.ExitStack() as stack:
     if comm.Get_rank() == 0:
-      # Nothing is written for a command that cannot work.
-      config = runs.prepare(*run, trust)
-      _check_numbers(config, comm.Get_size())
-      runs.check_env(config)
-      config, reason = stack.enter_context(runs.claim(*run, trust))
+      claimed = runs.claim(*_choose_run(FLAGS))
+      config, reason = stack.enter_context(claimed)
     config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
-    _train_and_report(config, reason, args.env_processes, comm, args.threads)
+    _train_and_report(config, reason, FLAGS.env_processes, comm, FLAGS.threads)
     stopping.check()
+
+
+def check(FLAGS: Any) -> None:
+  """Refuse a command that cannot work; nothing is written.
+
+  Args:
+    FLAGS: Object with an attribute per flag.
+
+  Raises:
+    UsageError: Saying what is wrong.
+  """
+  comm = mpi.world()
+  if comm.Get_rank() == 0:
+    config = runs.prepare(*_choose_run(FLAGS))
+    _check_numbers(config, comm.Get_size())
+    runs.check_env(config)
+
+
+def _choose_run(FLAGS):
+  """Arguments of `runs.prepare` that the flags stand for."""
+  overrides = parse_params(FLAGS.params)
+  for name in ('env', 'seed', 'steps'):
+    if getattr(FLAGS, name) is not None:
+      overrides[name] = getattr(FLAGS, name)
+  trust = references.parse(FLAGS.trust)
+  return FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
 
 
 def parse_params(text: str) -> dict[str, Any]:
@@ -190,9 +204,17 @@ def parse_params(text: str) -> dict[str, Any]:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code."""
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+  """
   mpi.abort_on_errors()
-  return entry.run(lambda: main(argv))
+  name, text = 'python -m agents.train_ppo', __doc__ or ''
+  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
+  return entry.run(
+    lambda: flags.run(name, text, Flags, main, argv, table, check)
+  )
 
 
 def _train_and_report(config, reason, env_processes, comm, threads=None):

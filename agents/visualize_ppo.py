@@ -48,6 +48,7 @@ class Flags(schema.Settings):
   env_processes: bool = setting(
     True, 'Step environments in processes of their own.'
   )
+  seed: int | None = setting(None, 'For environments and actions.')
   trust: list[str] | None = setting(None, references.HELP)
 
 
@@ -59,6 +60,7 @@ def visualize(
   checkpoint: str | None = None,
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
+  seed: int | None = None,
 ) -> list[str]:
   """Play episodes with the mean actions of a policy, and write videos.
 
@@ -70,6 +72,8 @@ def visualize(
     checkpoint: Name of a checkpoint; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
     trust: `agents.run.references.Trust` in what the run may name.
+    seed: For environments and actions; the first of several environments gets
+      this one, the second the next, and so on.
 
   Returns:
     Paths of the videos, one per episode; fewer if the user asks to stop.
@@ -79,7 +83,14 @@ def visualize(
   """
   outdir = os.path.expanduser(outdir)
   episodes = play(
-    logdir, outdir, num_agents, num_episodes, checkpoint, env_processes, trust
+    logdir,
+    outdir,
+    num_agents,
+    num_episodes,
+    checkpoint,
+    env_processes,
+    trust,
+    seed,
   )
   return [os.path.join(outdir, x['video']) for x in episodes]
 
@@ -92,6 +103,7 @@ def play(
   checkpoint: str | None = None,
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
+  seed: int | None = None,
 ) -> list[dict]:
   """Do what `visualize` does, for callers that want the scores, too.
 
@@ -113,7 +125,9 @@ def play(
   with config.unlocked:
     config.num_agents = num_agents
     config.num_episodes = per_agent
+    config.seed = seed
   tf.reset_default_graph()
+  tf.set_random_seed(seed)
   with tf.device('/cpu:0'), graph_errors.unwrapped():
     batch_env = utility.define_batch_env(
       [
@@ -137,44 +151,38 @@ def play(
       batch_env.close()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Play as the command line says.
-
-  Args:
-    argv: List of arguments; those of the process by default.
+def main(_: Any) -> None:
+  """Play as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the arguments.
+    UsageError: If something is wrong with the flags.
     StopRequested: If the user asks to stop.
   """
-  args = flags.parse('python -m agents.visualize_ppo', __doc__, Flags, argv)
-  if not args.logdir:
-    raise errors.UsageError(
-      'You must specify a logdir: give --logdir with the folder of a run.'
-    )
-  trust = references.parse(args.trust)
-  logdir, config = runs.load(args.logdir, trust)
-  _check_checkpoint(logdir, args.checkpoint)
+  from agents.tools.tf1 import tf
+
+  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  logdir, config = _find_run(FLAGS)
   opengl = isinstance(config.env, str) and adapters.renders_with_opengl(
     config.env
   )
-  if opengl and not args.env_processes:
+  if opengl and not FLAGS.env_processes:
     raise errors.UsageError(
       f'{config.env} renders with OpenGL, which crashes in the process of '
       'TensorFlow; leave --noenv_processes away.'
     )
-  outdir = os.path.expanduser(args.outdir or os.path.join(logdir, 'videos'))
+  outdir = os.path.expanduser(FLAGS.outdir or os.path.join(logdir, 'videos'))
   files.check_writable(outdir)
   with stopping.handle_signals():
     scores = []
     for episode in play(
       logdir,
       outdir,
-      args.num_agents,
-      args.num_episodes,
-      args.checkpoint,
-      args.env_processes,
-      trust,
+      FLAGS.num_agents,
+      FLAGS.num_episodes,
+      FLAGS.checkpoint,
+      FLAGS.env_processes,
+      references.parse(FLAGS.trust),
+      FLAGS.seed,
     ):
       scores.append(episode['return'])
       print(
@@ -188,9 +196,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     stopping.check()
 
 
+def _find_run(FLAGS):
+  """Folder and configuration of the run that the flags stand for."""
+  if not FLAGS.logdir:
+    raise errors.UsageError(
+      'You must specify a logdir: give --logdir with the folder of a run.'
+    )
+  logdir, config = runs.load(FLAGS.logdir, references.parse(FLAGS.trust))
+  _check_checkpoint(logdir, FLAGS.checkpoint)
+  return logdir, config
+
+
 def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(argv))
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+  """
+  name, text = 'python -m agents.visualize_ppo', __doc__ or ''
+  return entry.run(
+    lambda: flags.run(name, text, Flags, main, argv, (), _find_run)
+  )
 
 
 def _create_environment(config, outdir, number=1):
@@ -199,6 +225,8 @@ def _create_environment(config, outdir, number=1):
   from agents.tools import wrappers
 
   env = continuous.make(config.env, 'rgb_array')
+  if config.seed is not None:
+    env.seed(config.seed + number - 1)
   env = wrappers.LimitDuration(env, config.max_length)
   env = wrappers.RecordEpisodes(
     env, outdir, f'agent{number}-episode', config.num_episodes
