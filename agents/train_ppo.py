@@ -74,7 +74,7 @@ def train(
   config: Any,
   env_processes: bool,
   comm: Any = None,
-  observers: Callable[[int, int], list] | None = None,
+  observers: Callable[[int, int], list] = lambda first, last: [],
   batch_env: Any = None,
   threads: int | None = None,
 ) -> Iterator[float]:
@@ -105,28 +105,19 @@ def train(
 
   rank, size = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
   _check_numbers(config, size)
-  if config.update_every % config.num_agents:
-    logging.getLogger('agents.train_ppo').warning(
-      'Number of agents should divide episodes per update.'
-    )
-  own = config.num_agents // size
   first_step = runs.last_step(config.logdir) if config.logdir else 0
-  seed = config.seed
   tf.reset_default_graph()
-  if seed is not None:
-    tf.set_random_seed(seed + first_step + 7919 * rank)
-    seed = 1000 * seed + first_step + own * rank
-  # Processes of MPI are the processes.
-  workers = None if env_processes and size == 1 else 0
+  seed = _seed(config, first_step, rank, size)
   if batch_env is None:
+    # Processes of MPI are the processes.
+    workers = None if env_processes and size == 1 else 0
+    own = config.num_agents // size
     batch_env = continuous.batch(config, own, seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
+      env = in_graph_batch_env.InGraphBatchEnv(batch_env)
       graph = utility.define_simulation_graph(
-        in_graph_batch_env.InGraphBatchEnv(batch_env),
-        config.algorithm,
-        config,
-        comm,
+        env, config.algorithm, config, comm
       )
       loop = _define_loop(
         graph,
@@ -134,13 +125,21 @@ def train(
         config.update_every * config.max_length,
         config.eval_episodes * config.max_length,
       )
-      total = runs.total_steps(config)
-      for observer in observers(first_step, total) if observers else ():
+      for observer in observers(first_step, runs.total_steps(config)):
         loop.add_observer(observer)
-      options = _session_options(threads, size)
-      yield from _run(loop, graph, config, total, comm, options)
+      yield from _run(loop, graph, config, comm, threads)
   finally:
     batch_env.close()
+
+
+def _seed(config, first_step, rank, size):
+  """Seed the graph; return the seed of the first environment, if any."""
+  from agents.tools.tf1 import tf
+
+  if config.seed is None:
+    return None
+  tf.set_random_seed(config.seed + first_step + 7919 * rank)
+  return 1000 * config.seed + first_step + config.num_agents // size * rank
 
 
 def main(_: Any) -> None:
@@ -296,22 +295,24 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
   return loop
 
 
-def _run(loop, graph, config, total, comm, options):
+def _run(loop, graph, config, comm, threads):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
   from agents import utility
   from agents.tools.tf1 import tf
 
-  logging.getLogger('agents.train_ppo').info(
-    'Graph contains %s trainable weights.', f'{tools.count_weights():,}'
-  )
+  log = logging.getLogger('agents.train_ppo')
+  if config.update_every % config.num_agents:
+    log.warning('Number of agents should divide episodes per update.')
+  log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
   share = _define_sharing(loop, graph, config, comm)
+  options = _session_options(threads, comm.Get_size() if comm else 1)
   with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
     share(sess)
     before = sess.run(graph.step)
-    yield from loop.run(sess, saver, total)
+    yield from loop.run(sess, saver, runs.total_steps(config))
     if sess.run(graph.step) > before:
       loop.save(sess)
 

@@ -61,7 +61,7 @@ def visualize(
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
   seed: int | None = None,
-) -> list[str]:
+) -> list[dict[str, Any]]:
   """Play episodes with the mean actions of a policy, and write videos.
 
   Args:
@@ -76,42 +76,8 @@ def visualize(
       this one, the second the next, and so on.
 
   Returns:
-    Paths of the videos, one per episode; fewer if the user asks to stop.
-
-  Raises:
-    UsageError: If there is no run or no checkpoint.
-  """
-  outdir = os.path.expanduser(outdir)
-  episodes = play(
-    logdir,
-    outdir,
-    num_agents,
-    num_episodes,
-    checkpoint,
-    env_processes,
-    trust,
-    seed,
-  )
-  return [os.path.join(outdir, x['video']) for x in episodes]
-
-
-def play(
-  logdir: str,
-  outdir: str,
-  num_agents: int,
-  num_episodes: int,
-  checkpoint: str | None = None,
-  env_processes: bool = True,
-  trust: references.Trust = references.NOTHING,
-  seed: int | None = None,
-) -> list[dict]:
-  """Do what `visualize` does, for callers that want the scores, too.
-
-  Args:
-    logdir: See `visualize`; also the other arguments.
-
-  Returns:
-    List of dicts with `video` (a name), `return` and `length` of the episodes.
+    List of dicts with `video` (a path), `return` and `length`, one per
+    episode; fewer if the user asks to stop.
 
   Raises:
     UsageError: If there is no run or no checkpoint.
@@ -119,36 +85,28 @@ def play(
   from agents import utility
   from agents.tools.tf1 import tf
 
+  outdir = os.path.expanduser(outdir)
   logdir, config = runs.load(logdir, trust)
   _check_checkpoint(logdir, checkpoint)
   per_agent = math.ceil(num_episodes / num_agents)
   with config.unlocked:
-    config.num_agents = num_agents
-    config.num_episodes = per_agent
-    config.seed = seed
+    config.update(num_agents=num_agents, num_episodes=per_agent, seed=seed)
+  constructors = [
+    functools.partial(_create_environment, config, outdir, number)
+    for number in range(1, num_agents + 1)
+  ]
   tf.reset_default_graph()
   tf.set_random_seed(seed)
   with tf.device('/cpu:0'), graph_errors.unwrapped():
-    batch_env = utility.define_batch_env(
-      [
-        functools.partial(_create_environment, config, outdir, number)
-        for number in range(1, num_agents + 1)
-      ],
-      num_agents,
-      env_processes,
-    )
+    env = utility.define_batch_env(constructors, num_agents, env_processes)
     try:
-      graph = utility.define_simulation_graph(
-        batch_env, config.algorithm, config
-      )
-      loop = _define_loop(
-        graph, per_agent * num_agents * (config.max_length + 1)
-      )
-      return _play(
-        loop, find_variables(graph), logdir, outdir, checkpoint, num_episodes
-      )
+      graph = utility.define_simulation_graph(env, config.algorithm, config)
+      steps = per_agent * num_agents * (config.max_length + 1)
+      loop = _define_loop(graph, steps)
+      variables = find_variables(graph)
+      return _play(loop, variables, logdir, outdir, checkpoint, num_episodes)
     finally:
-      batch_env.close()
+      env.close()
 
 
 def main(_: Any) -> None:
@@ -174,7 +132,7 @@ def main(_: Any) -> None:
   files.check_writable(outdir)
   with stopping.handle_signals():
     scores = []
-    for episode in play(
+    for episode in visualize(
       logdir,
       outdir,
       FLAGS.num_agents,
@@ -187,7 +145,7 @@ def main(_: Any) -> None:
       scores.append(episode['return'])
       print(
         f'Score {episode["return"]:.2f}, {episode["length"]} steps, '
-        f'{os.path.join(outdir, episode["video"])}',
+        f'{episode["video"]}',
         flush=True,
       )
     if scores:
@@ -303,7 +261,10 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
     )
     for _ in loop.run(sess, None):
       pass
-  return episodes[:num_episodes]
+  return [
+    {**x, 'video': os.path.join(outdir, x['video'])}
+    for x in episodes[:num_episodes]
+  ]
 
 
 class _Lines:

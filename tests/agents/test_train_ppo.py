@@ -280,11 +280,11 @@ def test_videos(capsys, finished, tmp_path):
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
   assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
   # As a function, which plays at once and tells where the videos are.
-  paths = visualize_ppo.visualize(
+  (episode,) = visualize_ppo.visualize(
     str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
   )
-  assert paths == [str(outdir / 'more' / 'agent1-episode-1.mp4')]
-  assert os.path.getsize(paths[0]) > 1000
+  assert episode['video'] == str(outdir / 'more' / 'agent1-episode-1.mp4')
+  assert os.path.getsize(episode['video']) > 1000
 
 
 def test_seed_of_videos(finished, tmp_path):
@@ -292,7 +292,7 @@ def test_seed_of_videos(finished, tmp_path):
   logdir = training_runs.run_dir(finished[0])
 
   def play(name, agents, episodes, seed):
-    played = visualize_ppo.play(
+    played = visualize_ppo.visualize(
       logdir, str(tmp_path / name), agents, episodes, None, False, seed=seed
     )
     return [x['return'] for x in played]
