@@ -46,6 +46,7 @@ def process(
   from planet.scripts import preparation
   from planet.tools import numpy_episodes
   from planet.training import display
+  from planet.training import running
   from planet.training import utility
 
   config = preparation.define_config(logdir, args, print)
@@ -66,14 +67,16 @@ def process(
     preprocess_fn=config.preprocess_fn,
     seed=seed,
   )
+  finish = running.Finish(logdir)
   yield from utility.train(
     training.define_model,
     dataset,
     logdir,
     config,
-    [display.Display(logdir, config)],
+    [display.Display(logdir, config), finish],
   )
-  stopping.check()
+  if not finish.reached:
+    stopping.check()
 
 
 def main(args: Any) -> None:
@@ -104,6 +107,7 @@ def main(args: Any) -> None:
   )
   worked = False
   for run in experiment:
+    stopping.check()
     worked = True
     try:
       for _ in run:

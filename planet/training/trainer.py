@@ -179,8 +179,11 @@ class Trainer(phases.PhaseMachine):
     try:
       global_step = self._initialize(session)
       yield from self._iterate(session, global_step, max_step)
+      global_step = int(session.run(self._global_step))
       if self._config.get('checkpoint_at_end'):
-        self._checkpoint(session, int(session.run(self._global_step)))
+        self._checkpoint(session, global_step)
+      if max_step and global_step >= max_step:
+        self._notify('finish')
     finally:
       for phase in self._phases:
         if phase.writer:

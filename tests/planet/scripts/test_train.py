@@ -2,13 +2,17 @@
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
 import pytest
 
+from agents.run import stopping
 from planet.scripts import fetch_events
+from planet.scripts import train
 from planet.training import running
+from planet.training import utility
 from tests import processes
 from tests.planet.scripts import training_runs
 
@@ -247,6 +251,28 @@ def test_signals_save_and_end(tmp_path, number):
     assert 'DONE' not in names and 'FAIL' not in names
   finally:
     process.kill()
+
+
+def test_signal_during_the_clean_up(tmp_path, monkeypatch, capsys):
+  """The run is over, and nobody is told to continue it."""
+  done = tmp_path / '00001' / 'DONE'
+
+  def train_only(model_fn, dataset, logdir, config, observers):
+    yield 1.0
+    for observer in observers:
+      observer.finish()
+    assert done.exists()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert requested.wait(10)
+
+  requested = threading.Event()
+  monkeypatch.setattr(stopping, '_requested', requested)
+  monkeypatch.setattr(utility, 'train', train_only)
+  args = ['--logdir', str(tmp_path), '--config', 'debug']
+  args += ['--params', '{tasks: [dummy], isolate_envs: none}']
+  assert train.run(args) == 0
+  assert 'Repeat the command' not in capsys.readouterr().err
+  assert done.exists()
 
 
 def find_workers(pid):
