@@ -39,7 +39,7 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
   from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)
-  files.check_writable(logdir)
+  files.check_creatable(logdir)
   folders = running.find_open(
     logdir, args.num_runs, args.ping_every, args.resume_runs
   )

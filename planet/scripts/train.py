@@ -128,7 +128,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     Namespace for `main`.
 
   Raises:
-    UsageError: If `--params` is not a YAML mapping.
+    UsageError: If a flag is unknown or has a value that is not allowed.
   """
   from planet.scripts import parameters
 
@@ -171,10 +171,13 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     '--seed', type=int, default=None, help='for all random numbers'
   )
   parser.add_argument('--trust', action='append', help=references.HELP)
+  parser.add_argument(
+    '--ignore_unknown',
+    action='store_true',
+    help='accept flags of launchers that are not for this program',
+  )
   args, unknown = parser.parse_known_args(argv)
-  if unknown:
-    # As in the original, launchers may pass flags that are not for us.
-    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  _check_flags(args, unknown)
   args.params = parse_params(args.params)
   args.logdir = os.path.expanduser(args.logdir)
   return args
@@ -200,6 +203,25 @@ def run(argv: list[str] | None = None) -> int:
       main(args)
 
   return entry.run(work)
+
+
+def _check_flags(args, unknown):
+  if unknown and args.ignore_unknown:
+    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  elif unknown:
+    # The original accepts everything, also what is misspelt.
+    known = [f'--{name}' for name in vars(args)]
+    raise errors.UsageError(
+      f'Argument {unknown[0]!r} is unknown. '
+      f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
+      'are not for this program need --ignore_unknown.'
+    )
+  for name, meaning in (('num_runs', 'endless'), ('ping_every', 'none')):
+    if getattr(args, name) < 0:
+      raise errors.UsageError(
+        f'Flag --{name} is {getattr(args, name)}; give 0 for {meaning}, or '
+        'more.'
+      )
 
 
 def _seed_everything(seed):
