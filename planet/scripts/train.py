@@ -138,44 +138,21 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     epilog='parameters (name, default, meaning):\n' + parameters.describe(),
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  parser.add_argument(
-    '--logdir', required=True, help='folder of the experiment'
-  )
-  parser.add_argument(
-    '--num_runs',
-    type=int,
-    default=1,
-    help='number of runs of the experiment, 0 for endless',
-  )
-  parser.add_argument(
-    '--config', default='default', help='default, debug or cpu'
-  )
-  parser.add_argument(
-    '--params',
-    default='{}',
-    help="parameters as a YAML mapping; '#' stands for a comma",
-  )
-  parser.add_argument(
-    '--ping_every',
-    type=int,
-    default=0,
-    help='seconds between signs of life, to share runs; 0 for none',
-  )
-  parser.add_argument(
-    '--resume_runs',
-    type=_literal_bool,
-    default=True,
-    help='True or False, whether to continue existing runs',
-  )
-  parser.add_argument(
-    '--seed', type=int, default=None, help='for all random numbers'
-  )
-  parser.add_argument('--trust', action='append', help=references.HELP)
-  parser.add_argument(
-    '--ignore_unknown',
-    action='store_true',
-    help='accept flags of launchers that are not for this program',
-  )
+  add = parser.add_argument
+  add('--logdir', required=True, help='folder of the experiment')
+  text = 'number of runs of the experiment, 0 for endless'
+  add('--num_runs', type=int, default=1, help=text)
+  add('--config', default='default', help='default, debug or cpu')
+  text = "parameters as a YAML mapping; '#' stands for a comma"
+  add('--params', default='{}', help=text)
+  text = 'seconds between signs of life, to share runs; 0 for none'
+  add('--ping_every', type=int, default=0, help=text)
+  text = 'True or False, whether to continue existing runs'
+  add('--resume_runs', type=_literal_bool, default=True, help=text)
+  add('--seed', type=int, default=None, help='for all random numbers')
+  add('--trust', action='append', help=references.HELP)
+  text = 'accept flags of launchers that are not for this program'
+  add('--ignore_unknown', action='store_true', help=text)
   args, unknown = parser.parse_known_args(argv)
   _check_flags(args, unknown)
   args.params = parse_params(args.params)

@@ -84,9 +84,6 @@ class OfflineBackend(backend_lib.Backend):
   def others(self) -> list[places.Point]:
     return [tuple(x) for x in self._traffic.cars.pose[:, :2].tolist()]
 
-  def close(self) -> None:
-    """Do nothing, as there is nothing to give back."""
-
   @property
   def obstacles(self) -> boxes_lib.Boxes:
     """Boxes of vehicles, pedestrians and scenery, in this order."""
