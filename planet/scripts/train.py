@@ -5,7 +5,8 @@ Example:
   python -m planet.scripts.train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
-The same command continues a run that was stopped or killed.
+The same command continues a run that was stopped or killed, or has failed; with
+a larger max_steps it continues one that is done.
 """
 
 import argparse
@@ -17,7 +18,6 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
-from agents.run import folder
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -98,6 +98,7 @@ def main(args: Any) -> None:
 
   utility.set_up_logging()
   shapes = preparation.check(args)
+  preparation.reopen(args)
   experiment = training.Experiment(
     args.logdir,
     process_fn=functools.partial(process, args=args, shapes=shapes),
@@ -115,7 +116,11 @@ def main(args: Any) -> None:
     except running.WorkerConflict:
       continue  # The log has named the run; it is the other worker's now.
   if not worked:
-    _explain_idleness(args)
+    print(
+      'There is nothing to do: all runs are over or belong to other workers. '
+      'To train them for longer, raise max_steps.',
+      file=sys.stderr,
+    )
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -213,21 +218,6 @@ def _seed_everything(seed):
   tf.set_random_seed(seed)
   np.random.seed(seed % 2**32)
   random.seed(seed)
-
-
-def _explain_idleness(args):
-  """Say why there was nothing to do."""
-  failed = folder.find(args.logdir, 'FAIL')
-  if failed:
-    raise errors.UsageError(
-      f'The run in {failed[0]} has failed before; its traceback is in '
-      f'{failed[0]}/FAIL. Delete the files DONE and FAIL there to continue it.'
-    )
-  print(
-    'There is nothing to do: all runs are done or belong to other workers. '
-    'To train a run for longer, delete its file DONE and raise max_steps.',
-    file=sys.stderr,
-  )
 
 
 def _literal_bool(text):

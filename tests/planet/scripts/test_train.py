@@ -184,11 +184,10 @@ def test_finished_run_has_nothing_to_do(finished):
   'isolate_envs', ['none', pytest.param('thread', marks=pytest.mark.slow)]
 )
 def test_resume_after_the_end(tmp_path, isolate_envs):
-  """With DONE deleted and more steps, training goes on at the stored step."""
+  """With more steps, training goes on at the stored step."""
   params = {'isolate_envs': isolate_envs, 'max_steps': 20}
   assert training_runs.train(tmp_path, params).code == 0
   before = training_runs.episodes(tmp_path)
-  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
   result = training_runs.train(tmp_path, {**params, 'max_steps': 40})
   assert result.code == 0, result.output
   assert 'model.ckpt-20.' in result.output
@@ -354,7 +353,6 @@ def test_damaged_episodes_are_set_aside(tmp_path):
   with open(os.path.join(folder, '0-cut.npz'), 'wb') as file_:
     file_.write(content[: len(content) // 2])
   np.savez(os.path.join(folder, '0-foreign.npz'), reward=np.zeros(5))
-  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
   result = training_runs.train(tmp_path, {'max_steps': 20})
   assert result.code == 0, result.output
   for bad in ('0-cut.npz', '0-foreign.npz'):
