@@ -108,13 +108,14 @@ def main(args: Any) -> None:
   )
   worked = False
   for run in experiment:
-    stopping.check()
     worked = True
     try:
       for _ in run:
         pass
     except running.WorkerConflict:
-      continue  # The log has named the run; it is the other worker's now.
+      pass  # The log has named the run; it is the other worker's now.
+    if stopping.requested():
+      break
   if not worked:
     print(
       'There is nothing to do: all runs are over or belong to other workers. '

@@ -253,25 +253,24 @@ def test_signals_save_and_end(tmp_path, number):
 
 
 def test_signal_during_the_clean_up(tmp_path, monkeypatch, capsys):
-  """The run is over, and nobody is told to continue it."""
-  done = tmp_path / '00001' / 'DONE'
+  """The run is over, nobody is told to continue it, and no other begins."""
 
   def train_only(model_fn, dataset, logdir, config, observers):
     yield 1.0
     for observer in observers:
       observer.finish()
-    assert done.exists()
+    assert os.path.exists(os.path.join(logdir, 'DONE'))
     os.kill(os.getpid(), signal.SIGTERM)
     assert requested.wait(10)
 
   requested = threading.Event()
   monkeypatch.setattr(stopping, '_requested', requested)
   monkeypatch.setattr(utility, 'train', train_only)
-  args = ['--logdir', str(tmp_path), '--config', 'debug']
+  args = ['--logdir', str(tmp_path), '--config', 'debug', '--num_runs', '2']
   args += ['--params', '{tasks: [dummy], isolate_envs: none}']
   assert train.run(args) == 0
   assert 'Repeat the command' not in capsys.readouterr().err
-  assert done.exists()
+  assert len(os.listdir(tmp_path)) == 1
 
 
 def find_workers(pid):
