@@ -110,7 +110,7 @@ def test_unwritable_logdir(capsys, tmp_path):
 @pytest.mark.parametrize(
   'task, message',
   [
-    ('gym_CartPole-v1', 'PlaNet needs a box'),
+    ('gym_Blackjack-v1', 'PlaNet needs a box'),
     ('gym_Pendulumm-v1', 'Did you mean'),
   ],
 )
