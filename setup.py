@@ -112,7 +112,6 @@ setuptools.setup(
   package_data={'planet.envs.carla': ['maps/*']},
   python_requires='>=3.10',
   install_requires=[
-    'pydantic>=2.7,<3',
     'tensorflow>=2.21,<2.22',
     # TensorFlow Probability needs it, but does not say so.
     'tf-keras>=2.21,<2.22',
@@ -123,7 +122,8 @@ setuptools.setup(
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
     'joblib>=1.4',
-    'filelock>=3.12',
+    'filelock>=4',
+    'pydantic>=2.7,<3',
     'annotated-types>=0.6',
     'pillow>=10',
     'matplotlib>=3.8',

@@ -5,6 +5,8 @@ from agents.tools import lazy
 lazy.export(
   __name__,
   {
+    'evaluate': 'agents.evaluation:evaluate',
+    'load': 'agents.trained:load',
     'train_ppo': 'agents.train_ppo',
     'utility': 'agents.utility',
     'visualize_ppo': 'agents.visualize_ppo',

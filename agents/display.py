@@ -99,13 +99,17 @@ class Display(phases.Observer):
         f'{describe_update(scalars)}.'
       )
     if self._metrics:
-      self._metrics.write_summary(phase.name, step, global_step, summary)
+      self._metrics.write_summary(
+        phase.name, step, global_step, summary, global_step
+      )
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
 
   def close(self) -> None:
     self._progress.close()
+    if self._metrics:
+      self._metrics.close()
 
   def _status(self):
     return {k: v for k, v in self._values.items() if v is not None}

@@ -13,13 +13,7 @@ from agents.envs import vector_env
 from agents.run import errors
 from agents.run import references
 from agents.tools import wrappers
-
-# Modules of environments that draw from generators of their own only.
-_OWN_GENERATORS = (
-  'gymnasium.',
-  'gymnasium_robotics.',
-  'pybullet_envs.gym_',
-)
+from agents.tools.wrappers import randomness
 
 
 def make(env: Any, render_mode: str | None = None) -> Any:
@@ -43,10 +37,7 @@ def make(env: Any, render_mode: str | None = None) -> Any:
   else:
     created = env()
   spaces.check_continuous(created, env, 'PPO')
-  kind = type(getattr(created, 'unwrapped', created))
-  if kind.__module__.startswith(_OWN_GENERATORS):
-    return created
-  return wrappers.OwnRandomness(created)
+  return randomness.with_own_randomness(created)
 
 
 def seeded(env: Any, seed: int) -> Any:

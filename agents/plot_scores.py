@@ -1,4 +1,4 @@
-"""Draw scores over environment steps, a line per run and group.
+"""Draw scores over environment steps, a line per group of runs.
 
 Example:
 
@@ -6,100 +6,87 @@ Example:
       ours=results/ppo/pendulum.csv reference=reference.csv
 
 The files are CSV with the columns `global_step`, `phase`, `mean_score`, and
-optionally `seed`; folders of PPO runs stand for the scores.csv in them.
+optionally `seed`; folders of PPO runs stand for the scores.csv in them. Seeds
+of one label become their mean with a band of one standard deviation; runs in
+folders only if their settings are the same.
 """
 
 import argparse
-import csv
-import glob
 import os
 import sys
-from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import Any
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
+from agents.run import log
+from agents.run import plot
 
-# Steps and scores of one run.
-Curve = list[tuple[int, float]]
-_COLORS = ('tab:blue', 'tab:orange', 'tab:green', 'tab:red', 'tab:purple')
+# What does not set runs apart in the legend.
+_NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
 
 
 def main(argv: Sequence[str] | None = None) -> None:
   """Draw what the command line names."""
   args = parse_args(argv)
-  groups: dict[str, list[Curve]] = {}
+  runs = []
   for source in args.sources:
-    name, _, path = source.rpartition('=')
-    groups.setdefault(name or path, []).extend(read_curves(path, args.phase))
-  draw(groups, args.out, args.title, args.divide)
+    label, _, path = source.rpartition('=')
+    runs += load_runs(path, args.phase, label, args.divide)
+  groups = {
+    label: [run.curves[args.phase] for run in members]
+    for label, members in plot.group(runs).items()
+  }
+  style = plot.Style(ylabel='mean score', window=args.window)
+  style.counts = args.divide == 1
+  plot.save(plot.draw(args.title, groups, style), args.out)
   print(f'Wrote {args.out}.')
 
 
-def read_curves(path: str, phase: str) -> list[Curve]:
-  """Lists of (step, score), one per seed.
+def load_runs(
+  path: str, phase: str, label: str = '', divide: float = 1
+) -> list[plot.Run]:
+  """Return the scores of one or many runs.
 
   Args:
     path: CSV file, or folder with files called `scores.csv` somewhere below.
-    phase: Phase to select.
+    phase: Phase to select, also the name of the curves.
+    label: What the runs are; by default their configuration and environment,
+      or the name of the file.
+    divide: Number that steps are divided by.
 
   Raises:
     UsageError: If there is no such file or it holds no scores of the phase.
   """
-  names = [path]
-  if os.path.isdir(path):
-    pattern = os.path.join(glob.escape(path), '**', 'scores.csv')
-    names = sorted(glob.glob(pattern, recursive=True))
-  curves: dict[tuple[str, str | None], Curve] = {}
-  for name in names:
-    if not os.path.exists(name):
-      raise errors.UsageError(f'There is no file {name}.')
-    with open(name, newline='') as file_:
-      for row in csv.DictReader(file_):
+  folders = plot.find_runs([path], 'scores.csv')
+  names = [os.path.join(x, 'scores.csv') for x in folders]
+  runs = []
+  for name in names or [os.path.expanduser(path)]:
+    seeds: dict[str | None, tuple[list[float], list[float]]] = {}
+    try:
+      for row in log.read_table(name):
         if row.get('phase') == phase:
-          point = (int(row['global_step']), float(row['mean_score']))
-          curves.setdefault((name, row.get('seed')), []).append(point)
-  if not curves:
+          steps, scores = seeds.setdefault(row.get('seed'), ([], []))
+          steps.append(int(row['global_step'] or '') / divide)
+          scores.append(float(row['mean_score'] or ''))
+    except OSError as error:
+      raise errors.UsageError(
+        f'There are no scores in {path}: {error.strerror}. Give a CSV file, or '
+        'a folder of PPO runs.'
+      ) from None
+    except (KeyError, ValueError) as error:
+      raise errors.UsageError(
+        f'Cannot read scores from {name}: {error!r}. It needs the columns '
+        'global_step, phase and mean_score.'
+      ) from None
+    task, settings = _describe(name)
+    for points in seeds.values():
+      curves = {phase: plot.make_points(*points)}
+      runs.append(plot.Run(label or task, curves, settings))
+  if not runs:
     raise errors.UsageError(f'There are no scores of phase {phase} in {path}.')
-  return list(curves.values())
-
-
-def draw(
-  groups: Mapping[str, list[Curve]],
-  filename: str,
-  title: str,
-  divide: float = 1,
-) -> None:
-  """Write a picture of all curves.
-
-  Args:
-    groups: Dict from label to a list of curves, lists of (step, score).
-    filename: File to write, such as `curves.png`.
-    title: Text above.
-    divide: Number that steps are divided by.
-  """
-  try:
-    import matplotlib
-  except ImportError:
-    raise errors.UsageError(
-      "Plots need matplotlib: pip install 'reference-agents[viz]'."
-    ) from None
-  matplotlib.use('Agg')
-  from matplotlib import pyplot
-
-  figure, axes = pyplot.subplots(figsize=(7, 4), layout='constrained')
-  for color, (name, curves) in zip(_COLORS, groups.items()):
-    for number, curve in enumerate(curves):
-      steps, scores = zip(*curve)
-      label = f'{name} ({len(curves)})' if not number else None
-      scaled = [x / divide for x in steps]
-      axes.plot(scaled, scores, color=color, alpha=0.7, label=label)
-  axes.set(xlabel='environment steps', ylabel='mean score', title=title)
-  axes.grid(alpha=0.3)
-  axes.legend()
-  with files.atomic_path(filename) as temporary:
-    figure.savefig(temporary, dpi=120)
+  return runs
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -116,7 +103,26 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   parser.add_argument(
     '--divide', type=float, default=1, help='number to divide steps by'
   )
+  parser.add_argument(
+    '--window', type=int, default=1, help='points of the moving average'
+  )
   return parser.parse_args(argv)
+
+
+def _describe(path: str) -> tuple[str, dict[str, Any]]:
+  """Return the label of a run, and its settings.
+
+  Args:
+    path: File of scores, in the folder of a run or elsewhere.
+  """
+  folder, name = os.path.split(os.path.abspath(path))
+  if not os.path.exists(os.path.join(folder, 'config.yaml')):
+    return name.removesuffix('.csv'), {}
+  config = files.read_yaml(os.path.join(folder, 'config.yaml'))
+  source = os.path.basename(folder).partition('-')[2] or 'ppo'
+  env = config.pop('env', '')
+  settings = {k: v for k, v in config.items() if k not in _NEUTRAL}
+  return f'{source} {env}', {'env': env, **settings}
 
 
 def run(argv: Sequence[str] | None = None) -> int:

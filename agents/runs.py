@@ -2,18 +2,18 @@
 
 import contextlib
 import dataclasses
-import glob
+import datetime
 import inspect
 import os
-import re
 from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
 from agents import configs
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
-from agents.run import folders
+from agents.run import folder
 from agents.run import plain_data
 from agents.run import references
 from agents.tools.attr_dict import AttrDict
@@ -119,21 +119,8 @@ def load(
   Raises:
     UsageError: If there is no run, more than one, or the file is damaged.
   """
-  logdir = os.path.abspath(os.path.expanduser(logdir))
-  found = [logdir]
-  if not os.path.exists(os.path.join(logdir, 'config.yaml')):
-    pattern = os.path.join(glob.escape(logdir), '*', 'config.yaml')
-    found = sorted(os.path.dirname(x) for x in glob.glob(pattern))
-  if not found:
-    raise errors.UsageError(
-      f'There is no run in {logdir}; give the --logdir of the training.'
-    )
-  if len(found) > 1:
-    raise errors.UsageError(
-      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
-      f'--logdir={found[-1]}.'
-    )
-  return found[0], _read(found[0], trust)
+  run = folder.find_single(logdir)
+  return run, _read(run, trust)
 
 
 def total_steps(config: AttrDict) -> int:
@@ -143,30 +130,27 @@ def total_steps(config: AttrDict) -> int:
 
 
 def last_step(run: str) -> int:
-  """Return the step in the name of the newest checkpoint of a run, else 0."""
-  steps = [0]
-  for name in glob.glob(os.path.join(glob.escape(run), 'model.ckpt-*.index')):
-    match = re.search(r'model\.ckpt-(\d+)\.index$', name)
-    steps += [int(match.group(1))] if match else []
-  return max(steps)
+  """Return the step of the checkpoint to continue a run from, else 0."""
+  return checkpoint.newest_step(run)
 
 
 def _prepare(name, logdir, timestamp, overrides, trust, held=None):
-  """Configuration of a run, and why it is this one; see `run.folders`."""
+  """Configuration of a run, and why it is this one."""
   overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
   trust = _trust_env(trust, overrides.get('env'))
   config = AttrDict(find_config(name)())
   _apply(config, overrides)
-  run, exists, reason = None, False, 'Start a run without --logdir.'
+  run, reason = None, 'Start a run without --logdir.'
   if logdir:
     logdir = os.path.abspath(os.path.expanduser(logdir))
     if timestamp:
-      run, exists, reason = folders.choose_named(logdir, name, timestamp, held)
+      run = os.path.join(logdir, f'{timestamp}-{name}')
+      reason = _take_named(run, held)
     else:
-      run, exists, reason = folders.choose(
+      run, reason = _choose(
         logdir, name, lambda x: _find_obstacle(x, config, overrides), held
       )
-  if exists:
+  if run and folder.has(run, 'config.yaml'):
     config = _resume(run, overrides, trust)
   if not config.env:
     raise errors.UsageError(
@@ -178,19 +162,56 @@ def _prepare(name, logdir, timestamp, overrides, trust, held=None):
   return config, reason
 
 
+def _take_named(run, held):
+  """Hold the run that the user has named; return a sentence about it."""
+  if not folder.take(run, held):
+    raise errors.UsageError(
+      f'Another process works on the run in {run}. Wait until it has ended, '
+      'or leave --timestamp away to begin another run.'
+    )
+  exists = folder.has(run, 'config.yaml')
+  words = 'Continue the' if exists else 'Start a new'
+  return f'{words} run in {run}, as --timestamp says.'
+
+
+def _choose(logdir, name, find_obstacle, held):
+  """Folder of the newest run that can go on, or of a new one, and why."""
+  runs = folder.find(logdir, 'config.yaml', f'-{name}')
+  run, words = folder.choose(reversed(runs), find_obstacle, held)
+  if run:
+    return run, (
+      f'Continue the run in {run}, the newest one with these settings that '
+      'is neither finished nor in use.'
+    )
+  names = _make_names(name)
+  if held:
+    run, own = folder.create(logdir, names)
+    held.enter_context(own)
+  else:
+    run = next(
+      os.path.join(logdir, x) for x in names if not folder.has(logdir, x)
+    )
+  words = words or 'it is the first one of this configuration'
+  return run, f'Start a new run in {run}: {words}.'
+
+
+def _make_names(name):
+  """Generate the time of now, of the next second, and so on, as names."""
+  moment = datetime.datetime.now()
+  while True:
+    yield f'{moment:%Y%m%dT%H%M%S}-{name}'
+    moment += datetime.timedelta(seconds=1)
+
+
 def _find_obstacle(run, config, overrides):
   """Why a command cannot continue a run; None if it can."""
   stored = _read_plain(run)
   wanted = plain_data.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
   keys = set(stored) | (set(wanted) & set(overrides))
-  different = [
-    _describe(key, stored.get(key), wanted.get(key))
-    for key in sorted(keys - set(_FREE_ON_RESUME))
-    if stored.get(key) != wanted.get(key)
-  ]
+  different = folder.compare(stored, wanted, keys - set(_FREE_ON_RESUME))
   if different:
-    return f'has other settings ({", ".join(different)})'
+    return f'has other settings ({folder.describe(different)})'
   stored = AttrDict(stored)
   if 'steps' in overrides:
     stored['steps'] = config.steps
@@ -199,28 +220,17 @@ def _find_obstacle(run, config, overrides):
   return None
 
 
-def _describe(key, was, wanted):
-  if any(isinstance(x, (dict, list)) for x in (was, wanted)):
-    return key
-  was, wanted = ('unset' if x is None else x for x in (was, wanted))
-  return f'{key} {was} instead of {wanted}'
-
-
 def _resume(run, overrides, trust):
   config = _read(run, trust)
   before = dict(config)
   _apply(config, overrides)
-  changed = [
-    key
-    for key in overrides
-    if key not in _FREE_ON_RESUME and before.get(key) != config.get(key)
-  ]
-  if changed:
-    was = ', '.join(f'{key}={before.get(key)}' for key in changed)
-    raise errors.UsageError(
-      f'The run in {run} is not finished and has {was}. Leave '
-      f'{", ".join(changed)} away to continue it, or use another logdir.'
-    )
+  changed = folder.compare(
+    plain_data.to_plain(before),
+    plain_data.to_plain(config),
+    set(overrides) - set(_FREE_ON_RESUME),
+  )
+  advice = f'Leave {", ".join(changed)} away to continue it, or use another '
+  folder.check_same(run, changed, advice + 'logdir.')
   return config
 
 

@@ -1,6 +1,5 @@
 """Graphs, checkpoints, configurations and logging for all systems."""
 
-import glob
 import logging
 import os
 import re
@@ -9,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.envs import external_batch_env
-from agents.run import errors
+from agents.run import checkpoint as checkpoint_lib
 from agents.run import files
 from agents.run import mpi_ops
 from agents.run import plain_data
@@ -20,6 +19,9 @@ from agents.tools import attr_dict
 from agents.tools import in_graph_batch_env
 from agents.tools import simulate
 from agents.tools.tf1 import tf
+
+# Path of the newest checkpoint of a folder that is whole, or None.
+latest_checkpoint = checkpoint_lib.find_variables
 
 
 def define_simulation_graph(
@@ -213,7 +215,7 @@ def initialize_variables(
   Raises:
     ValueError: If `resume` is True without a checkpoint to resume.
     RuntimeError: If `resume` is False, but a checkpoint exists.
-    UsageError: If the checkpoint does not have these variables.
+    UsageError: If the checkpoint is damaged or does not have these variables.
   """
   sess.run(
     [tf.global_variables_initializer(), tf.local_variables_initializer()]
@@ -222,59 +224,10 @@ def initialize_variables(
     raise ValueError('Need to specify logdir to resume a checkpoint.')
   if not logdir:
     return
-  path: str | None
-  if checkpoint:
-    path = os.path.join(os.path.expanduser(logdir), checkpoint)
-  else:
-    path = latest_checkpoint(logdir)
+  path = checkpoint_lib.find_variables(logdir, checkpoint)
   if resume is False and path:
     raise RuntimeError(f'Found unexpected checkpoint {path}.')
   if resume and not path:
     raise ValueError(f'There is no checkpoint to resume in {logdir}.')
-  if not path:
-    return
-  try:
+  if path:
     saver.restore(sess, path)
-  except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
-    raise errors.UsageError(
-      f'The checkpoint {path} does not fit this version or these settings '
-      f'({_find_cause(error)}); begin a new run, or go back to those that it '
-      'was written with.'
-    ) from None
-
-
-def _find_cause(error):
-  """Part of a message of TensorFlow that names the variable."""
-  match = re.search(
-    r'Key \S+ not found|shapes? .* expected .*|tensor_name = .*',
-    str(error),
-  )
-  return match.group() if match else str(error).strip().splitlines()[0]
-
-
-def latest_checkpoint(logdir: str) -> str | None:
-  """Path of the newest checkpoint that can be read, or None.
-
-  A process may be killed while it writes; incomplete checkpoints are passed
-  over with a message.
-  """
-  logdir = os.path.expanduser(logdir)
-  steps = []
-  for filename in glob.glob(
-    os.path.join(glob.escape(logdir), 'model.ckpt-*.index')
-  ):
-    match = re.search(r'model\.ckpt-(\d+)\.index$', filename)
-    if match:
-      steps.append(int(match.group(1)))
-  for step in sorted(steps, reverse=True):
-    path = os.path.join(logdir, f'model.ckpt-{step}')
-    try:
-      tf.train.NewCheckpointReader(path)
-      if glob.glob(glob.escape(path) + '.data-*'):
-        return path
-    except (tf.errors.OpError, ValueError, RuntimeError):
-      pass
-    logging.getLogger(__name__).warning(
-      'Skip the incomplete checkpoint %s.', path
-    )
-  return None

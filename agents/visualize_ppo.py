@@ -9,7 +9,6 @@ has been moved to.
 """
 
 import functools
-import json
 import math
 import os
 import sys
@@ -22,6 +21,7 @@ from agents.run import entry
 from agents.run import errors
 from agents.run import files
 from agents.run import flags
+from agents.run import log
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -261,11 +261,16 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
   from agents.tools.tf1 import tf
 
   report = os.path.join(outdir, 'episodes.jsonl')
-  played = _Lines(report)
-  episodes = []
+  episodes: list[dict[str, Any]] = []
+
+  def read():
+    """Return what other processes have appended."""
+    return log.read_json(report) if os.path.exists(report) else []
+
+  earlier = len(read())
 
   def finished():
-    episodes.extend(played.read())
+    episodes[:] = read()[earlier:]
     return len(episodes) >= num_episodes or stopping.requested()
 
   loop.should_stop = finished
@@ -276,25 +281,6 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
     for _ in loop.run(sess, None):
       pass
   return episodes[:num_episodes]
-
-
-class _Lines:
-  """Lines of JSON that other processes append to a file from now on."""
-
-  def __init__(self, filename):
-    self._filename = filename
-    self._offset = os.path.getsize(filename) if os.path.exists(filename) else 0
-
-  def read(self):
-    """Return objects of the complete lines that are new."""
-    if not os.path.exists(self._filename):
-      return []
-    with open(self._filename) as file_:
-      file_.seek(self._offset)
-      text = file_.read()
-    complete = text[: text.rfind('\n') + 1]
-    self._offset += len(complete.encode())
-    return [json.loads(line) for line in complete.splitlines()]
 
 
 def _check_checkpoint(logdir, checkpoint):

@@ -12,6 +12,8 @@ lazy.export(
   __name__,
   {
     'DDPG': 'baselines_her.ddpg:DDPG',
+    'evaluate': 'agents.evaluation:evaluate',
+    'load': 'baselines_her.trained:load',
     'learn': 'baselines_her.her:learn',
     'make_sample_her_transitions': (
       'baselines_her.her_sampler:make_sample_her_transitions'

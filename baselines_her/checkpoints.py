@@ -3,26 +3,29 @@
 A checkpoint is a folder named after the number of updates done. It holds the
 weights, `model.ckpt`, and for each rank the rest, `rank<number>.json` and
 `rank<number>.npz`: replay, optimiser, random numbers, environments, counters.
-All of it is plain data. The folder gets its name when it is complete.
+All of it is plain data. The newest two are kept.
 """
 
 import os
+import re
 import shutil
 import time
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.pipeline import toolbox
-from agents.pipeline.checkpoints import read_tree
-from agents.pipeline.checkpoints import write_tree
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import mpi
 from baselines_her import logger
 
 # Largest share of the time to spend on checkpoints, unless they are forced.
 _TIME_SHARE = 0.05
+# Number of checkpoints to keep.
+_KEPT = 2
 
 
 class Checkpoints:
@@ -66,21 +69,17 @@ class Checkpoints:
     if not name:
       return
     began = time.time()
-    temporary = os.path.join(self._folder, '.' + name)
+    path = os.path.join(self._folder, name)
+    with checkpoint.write_folder(path, self._comm) as new:
+      if self._rank == 0:
+        self._saver.save(
+          self._policy.sess,
+          os.path.join(new, 'model.ckpt'),
+          write_meta_graph=False,
+        )
+      self._write_rank(new, state)
     if self._rank == 0:
-      shutil.rmtree(temporary, ignore_errors=True)
-      os.makedirs(temporary)
-      self._saver.save(
-        self._policy.sess,
-        os.path.join(temporary, 'model.ckpt'),
-        write_meta_graph=False,
-      )
-    self._comm.Barrier()
-    self._write_rank(temporary, state)
-    self._comm.Barrier()
-    if self._rank == 0:
-      os.rename(temporary, os.path.join(self._folder, name))
-      self._remove_others(name)
+      self._remove_others()
     self._last_state = dict(state)
     self._last_time = time.time()
     self._duration = self._last_time - began
@@ -95,12 +94,13 @@ class Checkpoints:
       UsageError: If the number of environments or ranks differs, or the
         checkpoint is damaged or a pickle of an earlier version.
     """
-    names = list_checkpoints(self._folder) if self._folder else []
-    names = self._comm.bcast(names)
-    if not names:
+    if not self._folder:
       return {}
     check(self._folder, self._comm.Get_size())
-    folder = os.path.join(self._folder, names[-1])
+    warn = None if self._rank else logger.warn
+    folder = self._comm.bcast(find_newest(self._folder, warn))
+    if not folder:
+      return {}
     data = self._read_rank(folder)
     policy = self._policy
     if data['num_envs'] != policy.rollout_batch_size:
@@ -134,7 +134,7 @@ class Checkpoints:
 
   def _write_rank(self, folder, state):
     policy = self._policy
-    write_tree(
+    checkpoint.write_tree(
       os.path.join(folder, f'rank{self._rank}'),
       {
         'state': dict(state),
@@ -149,18 +149,22 @@ class Checkpoints:
 
   def _read_rank(self, folder):
     try:
-      return read_tree(os.path.join(folder, f'rank{self._rank}'))
-    except Exception as error:  # Whatever damaged bytes may lead to.
+      return checkpoint.read_tree(os.path.join(folder, f'rank{self._rank}'))
+    except (OSError, ValueError) as error:
       raise errors.UsageError(
-        f'Cannot read the checkpoint {folder}: {error!r}. Choose another '
-        '--log_path to begin anew.'
+        f'Cannot read the checkpoint {folder}: {error}. Choose another '
+        '--log_path to begin anew, or remove that folder to continue from an '
+        'older one beside it.'
       ) from None
 
-  def _remove_others(self, name):
+  def _remove_others(self):
     """Remove older checkpoints, and what is left of incomplete ones."""
+    found = checkpoint.list_folders(self._folder)
+    whole = [x for x, path in found.items() if not _find_damage(path)]
     for other in os.listdir(self._folder):
-      if other != name and other.strip('.+').isdigit():
+      if other not in whole[-_KEPT:] and re.fullmatch(r'\.?\d+\+*', other):
         shutil.rmtree(os.path.join(self._folder, other), ignore_errors=True)
+    checkpoint.recover_folders(self._folder)
 
   def _venvs(self):
     """Vectors of environments of the workers, each once."""
@@ -169,10 +173,30 @@ class Checkpoints:
 
 
 def list_checkpoints(folder: str) -> list[str]:
-  """Names of the complete checkpoints of a folder, oldest first."""
-  if not os.path.isdir(folder):
-    return []
-  return sorted(x for x in os.listdir(folder) if x.rstrip('+').isdigit())
+  """Return the names of all checkpoints, also damaged ones, oldest first."""
+  return list(checkpoint.list_folders(folder))
+
+
+def find_newest(
+  folder: str, warn: Callable[[str], None] | None = None
+) -> str | None:
+  """Return the path of the newest whole checkpoint, None if there is none.
+
+  Args:
+    folder: Folder of the checkpoints.
+    warn: Function of a sentence about a damaged one that is passed over.
+
+  Raises:
+    UsageError: If there are checkpoints, but all of them are damaged.
+  """
+  paths = list(checkpoint.list_folders(folder).values())
+  newest = checkpoint.choose_newest(paths, _find_damage, warn)
+  if paths and newest is None:
+    raise errors.UsageError(
+      f'The checkpoint {paths[-1]} is damaged ({_find_damage(paths[-1])}), '
+      'and there is no other; choose another --log_path to begin anew.'
+    )
+  return newest
 
 
 def check(folder: str, size: int) -> None:
@@ -180,12 +204,11 @@ def check(folder: str, size: int) -> None:
 
   Raises:
     UsageError: If another number of ranks has written the checkpoint, or an
-      earlier version, which pickled it.
+      earlier version, which pickled it, or if it is damaged.
   """
-  names = list_checkpoints(folder)
-  if not names:
+  newest = find_newest(folder)
+  if not newest:
     return
-  newest = os.path.join(folder, names[-1])
   files = [x for x in os.listdir(newest) if x.startswith('rank')]
   if any(x.endswith('.joblib') for x in files):
     raise errors.UsageError(
@@ -199,3 +222,10 @@ def check(folder: str, size: int) -> None:
       f'The training in {folder} has {found} ranks, but there are {size} now; '
       f'start it with mpirun -n {found}, or choose another --log_path.'
     )
+
+
+def _find_damage(path):
+  # Those of earlier versions had no mark; their name was enough.
+  if not os.path.exists(os.path.join(path, checkpoint.COMPLETE)):
+    return None
+  return checkpoint.find_damage(path)

@@ -14,6 +14,7 @@ import numpy as np
 from agents.envs import probe
 from agents.run import errors
 from agents.run import files
+from agents.run import folder as run_folder
 from baselines_her import declarations
 from baselines_her import envs
 from baselines_her import logger
@@ -30,25 +31,6 @@ DEFAULT_PARAMS: dict[str, Any] = declarations.Settings.defaults()
 DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {
   'FetchReach': {'n_cycles': 10},
 }
-
-# What the constructor of the agent takes directly.
-_DDPG_PARAMS = (
-  'buffer_size',
-  'hidden',
-  'layers',
-  'network_class',
-  'polyak',
-  'batch_size',
-  'Q_lr',
-  'pi_lr',
-  'norm_eps',
-  'norm_clip',
-  'max_u',
-  'action_l2',
-  'clip_obs',
-  'scope',
-  'relative_goals',
-)
 
 _PARAMS_FILE = 'params.json'
 
@@ -144,23 +126,21 @@ def check_params(params: dict, folder: str) -> None:
     folder: Folder of the log.
 
   Raises:
-    UsageError: Naming the first setting that differs.
+    UsageError: Naming the settings that differ.
   """
-  path = os.path.join(folder, _PARAMS_FILE)
-  if not os.path.exists(path):
+  if not run_folder.has(folder, _PARAMS_FILE):
     return
-  with open(path) as file_:
+  with open(os.path.join(folder, _PARAMS_FILE)) as file_:
     before = json.load(file_)
   now = json.loads(json.dumps(params))
   arguments = now.pop('learn')
   # Older runs did not store them.
   arguments = before.pop('learn', arguments), arguments
-  change = _find_change(before, now) or _find_change(*arguments)
-  if change:
-    raise errors.UsageError(
-      f'The run in {folder} has {change}; continue it with its own settings, '
-      'or choose another --log_path.'
-    )
+  run_folder.check_same(
+    folder,
+    {**run_folder.compare(before, now), **run_folder.compare(*arguments)},
+    'Continue it with its own settings, or choose another --log_path.',
+  )
 
 
 def cached_make_env(make_env: Callable[[], Any]) -> Any:
@@ -196,7 +176,7 @@ def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
   if 'lr' in kwargs:
     kwargs['pi_lr'] = kwargs['Q_lr'] = kwargs.pop('lr')
   ddpg_params = {}
-  for name in _DDPG_PARAMS:
+  for name in declarations.Agent.names():
     ddpg_params[name] = kwargs['_' + name] = kwargs.pop(name)
   kwargs['ddpg_params'] = ddpg_params
   return kwargs
@@ -227,18 +207,25 @@ def configure_her(params: dict[str, Any]) -> 'HindsightSampler':
   """Return a sampler of hindsight transitions with the task's rewards."""
   from baselines_her import her_sampler
 
-  env = cached_make_env(params['make_env'])
+  for name in ('replay_strategy', 'replay_k'):
+    params['_' + name] = params.pop(name)
+  return her_sampler.make_sample_her_transitions(
+    params['_replay_strategy'],
+    params['_replay_k'],
+    find_reward(params['make_env']),
+  )
+
+
+def find_reward(make_env: Callable[[], Any]) -> Callable[..., np.ndarray]:
+  """Return the function of a task from `ag_2`, `g` and `info` to rewards."""
+  env = cached_make_env(make_env)
 
   def reward_fun(
     ag_2: np.ndarray, g: np.ndarray, info: dict[str, np.ndarray]
   ) -> np.ndarray:
     return env.compute_reward(ag_2, g, info)
 
-  for name in ('replay_strategy', 'replay_k'):
-    params['_' + name] = params.pop(name)
-  return her_sampler.make_sample_her_transitions(
-    params['_replay_strategy'], params['_replay_k'], reward_fun
-  )
+  return reward_fun
 
 
 def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -294,44 +281,17 @@ def configure_ddpg(
   sample_transitions = (
     configure_her(params) if buffer is None else buffer.sample_transitions
   )
-  gamma = params['gamma']
+  names = *declarations.Imitation.names(), 'T', 'rollout_batch_size', 'gamma'
   return ddpg.DDPG(
     **params['ddpg_params'],
+    **{name: params[name] for name in names},
     reuse=reuse,
     use_mpi=use_mpi,
     input_dims=dict(dims),
-    T=params['T'],
     clip_pos_returns=True,
-    clip_return=return_limit(gamma, clip_return),
-    rollout_batch_size=params['rollout_batch_size'],
+    clip_return=return_limit(params['gamma'], clip_return),
     subtract_goals=simple_goal_subtract,
     sample_transitions=sample_transitions,
-    gamma=gamma,
-    **{
-      name: params[name]
-      for name in (
-        'bc_loss',
-        'q_filter',
-        'num_demo',
-        'demo_batch_size',
-        'prm_loss_weight',
-        'aux_loss_weight',
-      )
-    },
     info={'env_name': params['env_name']},
     buffer=buffer,
   )
-
-
-def _find_change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-  """Return the first difference of two dicts in words, None without."""
-  for key in sorted({*before, *now}):
-    old, new = before.get(key), now.get(key)
-    if old == new:
-      continue
-    if old is None:
-      return f'no {key}, but now it is {new!r}'
-    if new is None:
-      return f'{key}={old!r}, but now there is none'
-    return f'{key}={old!r}, not {new!r}'
-  return None

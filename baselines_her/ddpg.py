@@ -1,7 +1,6 @@
 """Deep deterministic policy gradients towards goals, Lillicrap et al. 2016."""
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.pipeline import toolbox
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations
 from baselines_her import mpi
@@ -16,7 +16,7 @@ from baselines_her import replay_buffer
 from baselines_her import tf_util
 from baselines_her import training_graph
 from baselines_her import util
-from baselines_her.agent_settings import AgentSettings
+from baselines_her.declarations import AgentSettings
 from baselines_her.normalizer import Normalizer
 
 # What a saved policy holds as the original's does, although it follows from
@@ -32,12 +32,12 @@ class DDPG:
       `baselines_her.her_sampler`.
     reuse: Whether the variables of the scope exist already.
     buffer: Replay to use instead of a new one.
-    **kwargs: All fields of `AgentSettings`, where None as `clip_return` means
-      no limit. Others, such as `info`, are stored with a saved policy. As in
-      the original, all become attributes.
+    **kwargs: Fields of `declarations.AgentSettings`. Others, such as `info`,
+      are stored with a saved policy. As in the original, all become
+      attributes.
 
   Attributes:
-    settings: `AgentSettings`.
+    settings: The `AgentSettings`.
     sess: Session of the networks.
     main, target: Networks that learn, and target networks.
     o_stats, g_stats: Normalizers.
@@ -54,12 +54,8 @@ class DDPG:
     buffer: replay_buffer.ReplayBuffer | None = None,
     **kwargs: Any,
   ):
-    if kwargs.get('clip_return') is None:
-      kwargs['clip_return'] = self.clip_return = np.inf
-    names = {x.name for x in dataclasses.fields(AgentSettings)}
-    self.settings = AgentSettings(
-      **{key: value for key, value in kwargs.items() if key in names}
-    )
+    self.settings = toolbox.check_settings(AgentSettings, kwargs, 'agent')
+    self.clip_return = self.settings.clip_return
     self._saved = {**kwargs, 'reuse': reuse}
     self.stage_shapes = self.settings.stage_shapes
     self.dimo, self.dimg, self.dimu = (
@@ -319,6 +315,7 @@ class DDPG:
       g_stats=self.g_stats,
       hidden=settings.hidden,
       layers=settings.layers,
+      **settings.network_args,
     )
     graph = training_graph.TrainingGraph(settings, create_networks, self.sess)
     self._graph = graph

@@ -4,6 +4,7 @@ Free of TensorFlow, so that mistakes are reported at once.
 """
 
 import numbers
+from collections.abc import Callable
 from typing import Annotated
 from typing import Any
 from typing import ClassVar
@@ -55,6 +56,10 @@ Limits = Annotated[
   ),
   Words('a number or a list of numbers'),
 ]
+_Limits = Annotated[
+  float | np.ndarray,
+  pydantic.BeforeValidator(lambda x: np.array(x) if isinstance(x, list) else x),
+]
 File = Annotated[str, pydantic.BeforeValidator(str)]
 
 
@@ -103,10 +108,10 @@ class Flags(schema.Settings):
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
 
 
-class Settings(schema.Settings):
-  """Settings of all environments: `baselines_her.config.DEFAULT_PARAMS`.
+class Agent(schema.Settings):
+  """Settings that the agent gets when it is made.
 
-  Published runs used 19 workers of 2 episodes.
+  As in the original, only `override_params` can change them.
   """
 
   called: ClassVar[str] = 'Setting --{}'
@@ -126,13 +131,37 @@ class Settings(schema.Settings):
   clip_obs: Number = setting(200.0, 'largest magnitude of observations')
   scope: str = setting('ddpg', 'of all variables')
   relative_goals: Flag = setting(False, 'goals relative to what is achieved')
+  batch_size: Positive = setting(256, 'transitions per update')
+  # Normalisation.
+  norm_eps: Number = setting(0.01, 'smallest standard deviation')
+  norm_clip: Number = setting(5, 'largest magnitude of inputs')
+
+
+class Imitation(schema.Settings):
+  """Settings of learning from demonstrations."""
+
+  called: ClassVar[str] = 'Setting --{}'
+
+  bc_loss: Switch = setting(0, 'imitate demonstrations')
+  q_filter: Switch = setting(0, 'only those better than the policy')
+  num_demo: Positive = setting(100, 'demonstrations to use')
+  demo_batch_size: Whole = setting(128, 'of them in a batch')
+  prm_loss_weight: Number = setting(0.001, 'of the usual loss of the actor')
+  aux_loss_weight: Number = setting(0.0078, 'of the imitation')
+
+
+class Settings(Imitation, Agent):
+  """Settings of all environments: `baselines_her.config.DEFAULT_PARAMS`.
+
+  Published runs used 19 workers of 2 episodes.
+  """
+
   # Training.
   n_cycles: Positive = setting(50, 'per epoch')
   rollout_batch_size: Positive = setting(
     2, 'per rank; the number of environments counts'
   )
   n_batches: Positive = setting(40, 'updates per cycle')
-  batch_size: Positive = setting(256, 'transitions per update')
   n_test_rollouts: Positive = setting(10, 'per epoch')
   test_with_polyak: Flag = setting(False, 'test the target networks')
   # Exploration.
@@ -143,16 +172,51 @@ class Settings(schema.Settings):
     'future', 'none for plain replay'
   )
   replay_k: Amount = setting(4, 'goals in hindsight per true one')
-  # Normalisation.
-  norm_eps: Number = setting(0.01, 'smallest standard deviation')
-  norm_clip: Number = setting(5, 'largest magnitude of inputs')
-  # Demonstrations.
-  bc_loss: Switch = setting(0, 'imitate demonstrations')
-  q_filter: Switch = setting(0, 'only those better than the policy')
-  num_demo: Positive = setting(100, 'demonstrations to use')
-  demo_batch_size: Whole = setting(128, 'of them in a batch')
-  prm_loss_weight: Number = setting(0.001, 'of the usual loss of the actor')
-  aux_loss_weight: Number = setting(0.0078, 'of the imitation')
+
+
+class AgentSettings(Imitation, Agent):
+  """Settings of a `DDPG` agent, with those that follow from its task.
+
+  Attributes:
+    max_u: Largest magnitude of actions, one number or [dimu].
+    input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
+    T: Time limit of episodes.
+    rollout_batch_size: Number of environments of this rank.
+    subtract_goals: Function of two goals to their difference.
+    clip_pos_returns: Whether values above zero are cut.
+    clip_return: Largest magnitude of values, None for no limit.
+    gamma: Discount factor.
+    network_args: Further arguments of the networks.
+  """
+
+  model_config = pydantic.ConfigDict(
+    frozen=True, extra='ignore', arbitrary_types_allowed=True
+  )
+
+  max_u: _Limits = 1.0  # type: ignore[assignment]
+  # Agents that do not imitate are made without demonstrations.
+  num_demo: Count = 100
+  input_dims: dict[str, Whole]
+  T: Whole
+  rollout_batch_size: Whole
+  subtract_goals: Callable[[np.ndarray, np.ndarray], np.ndarray]
+  clip_pos_returns: Flag
+  clip_return: Annotated[
+    Number, pydantic.BeforeValidator(lambda x: np.inf if x is None else x)
+  ]
+  gamma: Number
+  network_args: dict[str, Any] = {}
+
+  @property
+  def stage_shapes(self) -> dict[str, tuple[int | None, ...]]:
+    """Return the shapes of a batch of transitions, in the original's order."""
+    dims = {k: v for k, v in self.input_dims.items() if k[:5] != 'info_'}
+    shapes: dict[str, tuple[int | None, ...]] = {
+      key: (None, dims[key]) for key in sorted(dims)
+    }
+    shapes['o_2'], shapes['g_2'] = shapes['o'], shapes['g']
+    shapes['r'] = (None,)
+    return shapes
 
 
 class Arguments(schema.Settings):

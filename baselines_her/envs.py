@@ -3,17 +3,17 @@
 `make` is the only function that creates an environment by id.
 """
 
+import traceback
 import types
 from typing import Any
 
 import numpy as np
 
 from agents.envs import adapters
+from agents.envs import goals
 from agents.envs import spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
-
-KEYS = ('observation', 'achieved_goal', 'desired_goal')
 
 # Their vectorised reward mixes up rows and columns, in the original as well:
 # the angle that should not count is overwritten in one row of the batch.
@@ -99,7 +99,8 @@ def make(
 
   Raises:
     UsageError: If the id is unknown, something is not installed, or the
-      environment has no goals.
+      environment has no goals or cannot render.
+    EnvError: If its constructor fails, with its traceback.
   """
   if render_mode == 'rgb_array' and adapters.renders_with_opengl(env_id):
     from agents.envs import opengl
@@ -113,6 +114,19 @@ def make(
   except gymnasium.error.Error as error:
     raise errors.UsageError(
       f'Environment {env_id!r} cannot be made: {error}'
+    ) from None
+  except errors.UsageError:
+    raise
+  except Exception as error:  # Whatever the user's code may raise.
+    if render_mode and 'render_mode' in str(error):
+      raise errors.UsageError(
+        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
+        'be shown; add one, or leave videos and --play away.'
+      ) from None
+    raise errors.EnvError(
+      f'Environment {env_id!r} cannot be made; its constructor fails with '
+      f'{error!r}.',
+      traceback.format_exc(),
     ) from None
   _check_goals(env, env_id)
   return GoalEnv(env, env_id)
@@ -138,56 +152,12 @@ def _check_goals(env, env_id):
   Raises:
     UsageError: Naming the first thing that is missing.
   """
-  problem = _find_problem(env)
+  problem = goals.find_problem(env)
   if problem:
     raise errors.UsageError(
       f'Environment {env_id} cannot be used with hindsight: {problem} See '
       'docs/her.md, or try FetchReach-v4.'
     )
-
-
-def _find_problem(env):
-  parts = getattr(env.observation_space, 'spaces', None)
-  if not isinstance(parts, dict) or not set(KEYS) <= set(parts):
-    found = sorted(parts) if isinstance(parts, dict) else env.observation_space
-    return (
-      f'its observations have to be dictionaries with {", ".join(KEYS)}, but '
-      f'are {found}.'
-    )
-  shapes = {key: parts[key].shape for key in KEYS}
-  if any(len(shape) != 1 for shape in shapes.values()):
-    return f'its observations have to be vectors, but have shapes {shapes}.'
-  if shapes['achieved_goal'] != shapes['desired_goal']:
-    return f'achieved and desired goal differ in shape: {shapes}.'
-  if len(getattr(env.action_space, 'shape', None) or ()) != 1:
-    return f'its actions have to be vectors, but are {env.action_space}.'
-  spec = getattr(env, 'spec', None)
-  if not getattr(spec, 'max_episode_steps', None):
-    return 'it has no time limit; register it with max_episode_steps.'
-  return _find_reward_problem(env, shapes['desired_goal'][0])
-
-
-def _find_reward_problem(env, size):
-  compute = getattr(env.unwrapped, 'compute_reward', None)
-  if compute is None:
-    return 'it has no method compute_reward(achieved, desired, info).'
-  env.reset()
-  _, _, _, info = env.step(env.action_space.sample())
-  rows = {k: np.repeat(np.reshape(v, [1, -1]), 3, 0) for k, v in info.items()}
-  goals = np.zeros((3, size))
-  try:
-    rewards = np.asarray(compute(goals, goals, rows))
-  except Exception as error:  # Whatever the user's code may raise.
-    return (
-      'its compute_reward fails for a batch, achieved and desired goal '
-      f'[3, {size}] and info a dict of arrays: {error!r}.'
-    )
-  if rewards.shape != (3,):
-    return (
-      'its compute_reward has to return one reward per row, shape (3,) for '
-      f'three goals, but the shape is {rewards.shape}.'
-    )
-  return None
 
 
 def _declare_float32(space):
@@ -196,6 +166,6 @@ def _declare_float32(space):
     {
       key: spaces.box(part.low, part.high, np.float32)
       for key, part in space.spaces.items()
-      if key in KEYS
+      if key in goals.KEYS
     }
   )

@@ -39,7 +39,7 @@ def learn(
   checkpoint_dir: str | None = None,
   **kwargs: Any,
 ) -> 'DDPG':
-  """Train an agent.
+  """Train an agent and return it.
 
   Args:
     network: Has no effect; baselines passes it to all algorithms.
@@ -47,22 +47,11 @@ def learn(
     total_timesteps: Number of steps in all environments of this rank.
     seed: Seed of everything but the environments.
     eval_env: Environments for evaluation; `env` by default.
-    replay_strategy: `future` for hindsight, `none` for plain replay.
-    policy_save_interval: Epochs between two policies that are kept.
-    clip_return: Whether values are limited to what discounting allows.
-    demo_file: Demonstrations to imitate; see `baselines_her.demonstrations`.
-      The file is a pickle, which can run any program, so it must be trusted.
-    override_params: Dict of settings that differ from `DEFAULT_PARAMS`.
-    load_path: File of variables to begin with; a pickle as well.
-    save_path: Folder for pickled policies: `policy_best.pkl`, the same as
-      `policy_latest.pkl` at that time, and `policy_<epoch>.pkl`.
-    checkpoint_dir: Folder for checkpoints, from which training is continued
-      if there is one.
-    **kwargs: Further settings. As in the original, those that the constructor
-      of the agent takes have no effect here; use `override_params`.
-
-  Returns:
-    The trained agent.
+    replay_strategy: As for all others, see `declarations.Arguments`.
+    save_path: Folder for pickled policies; see `PolicySaver`.
+    checkpoint_dir: Folder of checkpoints, to continue from if there is one.
+    **kwargs: Further settings, such as `gamma`. As in the original, those of
+      `declarations.Agent` have an effect in `override_params` only.
 
   Raises:
     UsageError: If a run that is continued had other settings.
@@ -70,43 +59,26 @@ def learn(
   """
   from baselines_her import tf_util
 
-  comm = mpi.world()
-  offset = 1000000 * comm.Get_rank()
+  offset = 1000000 * mpi.world().Get_rank()
   tf_util.set_global_seeds(None if seed is None else seed + offset)
-  spec = getattr(env, 'specs', None) or [env.spec]
-  settings = config.run_settings(
-    spec[0].id,
-    replay_strategy,
-    override_params,
-    seed=seed,
-    clip_return=clip_return,
-    demo_file=demo_file,
-    load_path=load_path,
-    **kwargs,
-  )
-  _store_or_compare(settings, checkpoint_dir)
-  params = config.define_params(spec[0].id, replay_strategy, override_params)
+  task = _find_name(env), replay_strategy, override_params
+  given = dict(kwargs, seed=seed, clip_return=clip_return)
+  given.update(demo_file=demo_file, load_path=load_path)
+  _store_or_compare(config.run_settings(*task, **given), checkpoint_dir)
+  params = config.define_params(*task)
   params = _complete_params(params, env.num_envs, demo_file, kwargs)
-  _warn_about_single_worker(comm)
   dims = config.configure_dims(params)
   policy = config.configure_ddpg(
     dims=dims, params=params, clip_return=clip_return
   )
   if load_path is not None:
     tf_util.load_variables(load_path, sess=policy.sess)
-  workers = _make_workers(env, eval_env or env, policy, dims, params)
-  n_cycles = params['n_cycles']
-  n_epochs = _count_epochs(total_timesteps, n_cycles * params['T'], env)
   return train(
-    save_path=save_path,
     policy=policy,
-    rollout_worker=workers[0],
-    evaluator=workers[1],
-    n_epochs=n_epochs,
-    n_test_rollouts=params['n_test_rollouts'],
-    n_cycles=n_cycles,
-    n_batches=params['n_batches'],
+    **_make_workers(env, eval_env or env, policy, dims, params),
+    **_count(params, total_timesteps, env.num_envs),
     policy_save_interval=policy_save_interval,
+    save_path=save_path,
     demo_file=demo_file,
     checkpoint_dir=checkpoint_dir,
   )
@@ -132,38 +104,26 @@ def train(
   All ranks have to call it with the same arguments.
 
   Args:
-    policy: The `DDPG` agent.
+    policy: The `DDPG` agent, which is returned.
     rollout_worker: Worker that explores.
     evaluator: Worker that exploits.
     n_epochs: Number of epochs in total.
     n_test_rollouts: Number of rollouts of each evaluation.
     n_cycles: Number of cycles per epoch.
     n_batches: Number of updates per cycle.
-    policy_save_interval: Epochs between two policies that are kept; 0 for
-      none.
-    save_path: Folder for pickled policies, or None.
+    policy_save_interval: See `PolicySaver`, as for `save_path`.
     demo_file: Demonstrations, needed if the agent has `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
     **kwargs: Ignored.
-
-  Returns:
-    The policy.
 
   Raises:
     UsageError: If the agent has `bc_loss`, but there are no demonstrations.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   logger.info('Training...')
-  if policy.settings.bc_loss == 1:
-    if demo_file is None:
-      raise errors.UsageError(
-        'Setting bc_loss needs demonstrations; give their file as demo_file.'
-      )
-    policy.init_demo_buffer(demo_file)
-  comm = mpi.world()
-  state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
+  _load_demonstrations(policy, demo_file)
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
-  state.update(checkpoints.restore())
+  state = _restore(checkpoints, checkpoint_dir)
   saver = PolicySaver(save_path, policy_save_interval, evaluator.save_policy)
   report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
   with report:
@@ -173,24 +133,14 @@ def train(
       _train_epoch(
         policy, rollout_worker, n_cycles, n_batches, state, report, checkpoints
       )
-      report.evaluating()
-      evaluator.clear_history()
-      for _ in range(n_test_rollouts):
-        evaluator.generate_rollouts()
-      logger.record_tabular('epoch', state['epoch'])
-      for key, value in (
-        evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
-      ):
-        logger.record_tabular(key, mpi_average(value))
-      report.epoch_done(comm)
-      success_rate = float(mpi_average(evaluator.current_success_rate()))
-      state['best_success_rate'] = saver.save(
-        state['epoch'], success_rate, state['best_success_rate']
-      )
-      check_seeds(comm)
-      state.update(epoch=state['epoch'] + 1, cycle=0)
+      _evaluate(evaluator, n_test_rollouts, report)
+      _log_epoch(state['epoch'], policy, rollout_worker, evaluator, report)
+      rate = float(mpi_average(evaluator.current_success_rate()))
+      best = saver.save(state['epoch'], rate, state['best_success_rate'])
+      check_seeds(mpi.world())
+      state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
       checkpoints.save(state, forced=state['epoch'] == n_epochs)
-      _stop_if_requested(comm, state, checkpoints)
+      _stop_if_requested(mpi.world(), state, checkpoints)
   policy.check_synced()
   return policy
 
@@ -274,6 +224,53 @@ def _train_epoch(
     _stop_if_requested(mpi.world(), state, checkpoints)
 
 
+def _evaluate(
+  evaluator: RolloutWorker, n_test_rollouts: int, report: reports.Report
+) -> None:
+  """Play episodes without exploration, which are not stored."""
+  report.evaluating()
+  evaluator.clear_history()
+  for _ in range(n_test_rollouts):
+    evaluator.generate_rollouts()
+
+
+def _log_epoch(
+  epoch: int,
+  policy: 'DDPG',
+  rollout_worker: RolloutWorker,
+  evaluator: RolloutWorker,
+  report: reports.Report,
+) -> None:
+  """Write the row of an epoch, means over all ranks."""
+  logger.record_tabular('epoch', epoch)
+  for key, value in (
+    evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
+  ):
+    logger.record_tabular(key, mpi_average(value))
+  report.epoch_done(mpi.world())
+
+
+def _load_demonstrations(policy: 'DDPG', demo_file: str | None) -> None:
+  if policy.settings.bc_loss == 0:
+    return
+  if demo_file is None:
+    raise errors.UsageError(
+      'Setting bc_loss needs demonstrations; give their file as demo_file.'
+    )
+  policy.init_demo_buffer(demo_file)
+
+
+def _restore(
+  checkpoints: Checkpoints, checkpoint_dir: str | None
+) -> dict[str, Any]:
+  """Return the counters of a training that begins or is continued."""
+  state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
+  state.update(checkpoints.restore())
+  if checkpoint_dir:
+    reports.forget_epochs(logger.get_dir(), state['epoch'])
+  return state
+
+
 def _tell_finished(epochs: int, n_cycles: int, worker: RolloutWorker) -> None:
   """Say that a run is finished, and how to go on."""
   steps = (epochs + 1) * n_cycles * worker.T * worker.rollout_batch_size
@@ -331,19 +328,28 @@ def _complete_params(
     params['bc_loss'] = 1
   params.update(kwargs)
   config.log_params(params)
+  _warn_about_single_worker(mpi.world())
   return params
 
 
-def _count_epochs(total_timesteps: float, steps_per_env: int, env: Any) -> int:
-  """Return the number of whole epochs; warn if there is none."""
-  steps = steps_per_env * env.num_envs
+def _find_name(env: Any) -> str:
+  """Return the id of the environments of a vector."""
+  return (getattr(env, 'specs', None) or [env.spec])[0].id
+
+
+def _count(
+  params: dict[str, Any], total_timesteps: float, num_envs: int
+) -> dict[str, Any]:
+  """Return the counts of `train`; warn if there is no whole epoch."""
+  steps = params['n_cycles'] * params['T'] * num_envs
   epochs = int(total_timesteps) // steps
   if not epochs:
     logger.warn(
       f'Nothing to train: an epoch has {steps} steps, but there are only '
       f'{int(total_timesteps)}.'
     )
-  return epochs
+  names = ('n_test_rollouts', 'n_cycles', 'n_batches')
+  return {'n_epochs': epochs, **{name: params[name] for name in names}}
 
 
 def _make_workers(
@@ -352,8 +358,8 @@ def _make_workers(
   policy: 'DDPG',
   dims: dict[str, int],
   params: dict[str, Any],
-) -> tuple[RolloutWorker, RolloutWorker]:
-  """Create workers that explore and that exploit."""
+) -> dict[str, Any]:
+  """Create the worker that explores and the one that exploits."""
   shared = {
     name: params[name]
     for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
@@ -369,7 +375,7 @@ def _make_workers(
     compute_Q=True,
     **shared,
   )
-  return rollout_worker, evaluator
+  return {'rollout_worker': rollout_worker, 'evaluator': evaluator}
 
 
 def _warn_about_single_worker(comm: Any) -> None:

@@ -4,10 +4,12 @@ Andrychowicz et al. 2017, arXiv:1707.01495, algorithm 1, strategy `future`.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
+from agents.run import references
 from baselines_her.util import Episode
 
 STRATEGIES = ('future', 'none')
@@ -94,6 +96,21 @@ class HindsightSampler:
       ag_2=transitions['ag_2'], g=transitions['g'], info=info
     )
     return transitions
+
+
+@references.nameable
+def define_sampler(
+  replay_strategy: str = 'future', replay_k: float = 4
+) -> Callable[[Callable[..., np.ndarray]], HindsightSampler]:
+  """Return a function from the rewards of a task to its sampler.
+
+  Args:
+    replay_strategy: See `make_sample_her_transitions`.
+    replay_k: See `make_sample_her_transitions`.
+  """
+  return functools.partial(
+    make_sample_her_transitions, replay_strategy, replay_k
+  )
 
 
 def make_sample_her_transitions(

@@ -8,7 +8,7 @@ import dataclasses
 
 from agents.tools.tf1 import tf
 from baselines_her.actor_critic import ActorCritic
-from baselines_her.agent_settings import AgentSettings
+from baselines_her.declarations import AgentSettings
 
 # Tensors [batch, size] by their names, the rewards `r` [batch, 1].
 Batch = dict[str, tf.Tensor]

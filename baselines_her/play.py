@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import video
 from agents.run import entry
 from agents.run import errors
 from agents.run import stopping
@@ -198,6 +199,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     raise errors.UsageError(
       f'Flag --n_test_rollouts is {args.n_test_rollouts}; give at least 1.'
     )
+  video.check_ending(args.video)
   return args
 
 

@@ -12,6 +12,7 @@ percentile.
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,32 +20,35 @@ import numpy as np
 
 from agents.run import entry
 from agents.run import errors
-from agents.run import files
+from agents.run import log
+from agents.run import plot
 from baselines_her import log_formats
 
 _KEY = 'test/success_rate'
+_AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
 
 
-def load_runs(folders: Sequence[str]) -> list[dict[str, Any]]:
+def load_runs(
+  folders: Sequence[str], axis: str = 'epoch', smoothed: bool = False
+) -> list[plot.Run]:
   """Return the results of all runs below some folders.
 
   Args:
     folders: List of paths.
+    axis: `epoch` or `steps`, the environment steps of all ranks.
+    smoothed: Whether to smooth the curves.
 
   Returns:
-    List of dicts with `env`, `label`, and arrays [epochs] `success` and
-    `steps`, the environment steps of all ranks.
+    List of runs with one curve each, whose name is the environment.
 
   Raises:
     UsageError: If there are none.
   """
   runs = []
-  for folder in folders:
-    for place, _, names in os.walk(os.path.expanduser(folder)):
-      if {'progress.csv', 'params.json'} <= set(names):
-        run = _load_run(place)
-        if run:
-          runs.append(run)
+  for place in plot.find_runs(folders, 'progress.csv', 'params.json'):
+    run = _load_run(place, axis, smoothed)
+    if run:
+      runs.append(run)
   if not runs:
     raise errors.UsageError(
       f'There are no results in {", ".join(folders)}; give folders of '
@@ -53,31 +57,38 @@ def load_runs(folders: Sequence[str]) -> list[dict[str, Any]]:
   return runs
 
 
-def load_reference(path: str) -> list[dict[str, Any]]:
+def load_reference(
+  path: str,
+  envs: Iterable[str],
+  axis: str = 'epoch',
+  smoothed: bool = False,
+) -> list[plot.Run]:
   """Return the results of a CSV file with the columns of the reference's curve.
 
   Args:
     path: File with the columns `seed`, `epoch`, `timesteps` and
       `test_success_rate`.
+    envs: Names of the curves, which are all the same.
+    axis: `epoch` or `steps`.
+    smoothed: Whether to smooth the curves.
 
   Returns:
-    List of dicts like those of `load_runs`.
+    List of runs, one per seed.
 
   Raises:
     UsageError: If the file has other columns.
   """
+  seeds: dict[str, list[dict[str, Any]]] = {}
   try:
-    rows = log_formats.read_csv(path)
-    seeds = sorted({row.get('seed') for row in rows}, key=str)
-    groups = [[x for x in rows if x.get('seed') == seed] for seed in seeds]
-    return [
-      {
-        'label': 'reference',
-        'success': np.array([x['test_success_rate'] for x in group]),
-        'steps': np.array([x['timesteps'] for x in group]),
-      }
-      for group in groups
-    ]
+    for row in log_formats.read_csv(path):
+      seeds.setdefault(str(row.get('seed')), []).append(row)
+    runs = []
+    for rows in seeds.values():
+      steps = [x['timesteps'] for x in rows]
+      success = [x['test_success_rate'] for x in rows]
+      points = _make_points(range(len(rows)), steps, success, axis, smoothed)
+      runs.append(plot.Run('reference', dict.fromkeys(envs, points)))
+    return runs
   except (OSError, KeyError) as error:
     raise errors.UsageError(
       f'Cannot read a curve from {path!r}: {error!r}. It needs the columns '
@@ -85,87 +96,22 @@ def load_reference(path: str) -> list[dict[str, Any]]:
     ) from None
 
 
-def summarize(curves: Sequence[np.ndarray]) -> np.ndarray:
-  """Compute median and quartiles over runs, which may differ in length.
-
-  Args:
-    curves: List of arrays [epochs].
-
-  Returns:
-    Array [3, longest]: 25th, 50th and 75th percentile of the runs that are
-    that long.
-  """
-  padded = np.full((len(curves), max(map(len, curves))), np.nan)
-  for row, curve in zip(padded, curves):
-    row[: len(curve)] = curve
-  return np.nanpercentile(padded, [25, 50, 75], axis=0)
-
-
 def smooth(curve: np.ndarray) -> np.ndarray:
   """Apply a box filter whose width grows with the length of the curve."""
-  half = int(np.ceil(len(curve) / 60))
-  ones = np.ones(2 * half + 1)
-  total = np.convolve(curve, ones, 'same')
-  return total / np.convolve(np.ones(len(curve)), ones, 'same')
-
-
-def plot(
-  runs: Sequence[dict[str, Any]],
-  out: str,
-  axis: str = 'epoch',
-  smoothed: bool = False,
-  reference: Sequence[dict[str, Any]] = (),
-) -> list[str]:
-  """Draw one figure per environment.
-
-  Args:
-    runs: List of dicts of `load_runs`.
-    out: Folder of the figures `fig_<env>.png`.
-    axis: `epoch` or `steps`.
-    smoothed: Whether to smooth the curves.
-    reference: Further curves, list of dicts of `load_reference`.
-
-  Returns:
-    List of the paths written.
-  """
-  import matplotlib
-
-  matplotlib.use('Agg')
-  from matplotlib import pyplot as plt
-
-  paths = []
-  for env in sorted({run['env'] for run in runs}):
-    chosen = [x for x in runs if x['env'] == env] + list(reference)
-    figure, axes = plt.subplots(figsize=(7, 4.5))
-    for label in sorted({x['label'] for x in chosen}):
-      group = [x for x in chosen if x['label'] == label]
-      _draw_curve(axes, label, group, axis, smoothed)
-    names = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
-    axes.set(
-      title=env,
-      xlabel=names[axis],
-      ylabel='Success rate of the evaluation',
-      ylim=(-0.02, 1.04),
-    )
-    if axis == 'epoch':
-      locator: Any = axes.xaxis.get_major_locator()
-      locator.set_params(integer=True)
-    axes.grid(alpha=0.3)
-    axes.legend(loc='best')
-    figure.tight_layout()
-    path = os.path.join(out, f'fig_{env}.png')
-    with files.atomic_path(path) as temporary:
-      figure.savefig(temporary, dpi=120)
-    plt.close(figure)
-    paths.append(path)
-  return paths
+  return plot.smooth(curve, 2 * int(np.ceil(len(curve) / 60)) + 1)
 
 
 def main(args: argparse.Namespace) -> None:
-  """Write the figures and print their paths."""
-  runs = load_runs(args.folders)
-  reference = load_reference(args.reference) if args.reference else ()
-  for path in plot(runs, args.out, args.axis, bool(args.smooth), reference):
+  """Write a figure per environment and print the paths."""
+  how = args.axis, bool(args.smooth)
+  runs = load_runs(args.folders, *how)
+  envs = sorted({env for run in runs for env in run.curves})
+  if args.reference:
+    runs += load_reference(args.reference, envs, *how)
+  ylabel = 'Success rate of the evaluation'
+  style = plot.Style(_AXES[args.axis], ylabel, (-0.02, 1.04), quartiles=True)
+  groups = dict(sorted(plot.group(runs).items()))
+  for path in plot.draw_all(groups, envs, args.out, style, prefix='fig_'):
     print(f'Wrote {path}.')
 
 
@@ -190,45 +136,35 @@ def run(argv: list[str] | None = None) -> int:
   return entry.run(lambda: main(parse_args(argv)))
 
 
-def _load_run(folder: str) -> dict[str, Any] | None:
+def _load_run(folder, axis, smoothed):
   """Return the results of one run, None before its first epoch."""
   params = log_formats.read_json(os.path.join(folder, 'params.json'))[0]
-  rows: dict[int, Any] = {}
+  rows: dict[Any, Any] = {}
   for row in log_formats.read_csv(os.path.join(folder, 'progress.csv')):
     if row.get(_KEY) is not None and row.get('epoch') is not None:
       # Epochs that were repeated after an interruption: the later one counts.
-      rows[int(row['epoch'] or 0)] = row
-  if not rows:
-    return None
+      rows[row['epoch']] = row[_KEY]
+  steps = {x['step']: x['env_steps'] for x in log.read_metrics(folder)}
   epochs = sorted(rows)
-  metrics = os.path.join(folder, 'metrics.jsonl')
-  steps = {}
-  if os.path.exists(metrics):
-    steps = {x['step']: x['env_steps'] for x in log_formats.read_json(metrics)}
+  points = _make_points(
+    epochs,
+    [steps.get(x, np.nan) for x in epochs],
+    [rows[x] for x in epochs],
+    axis,
+    smoothed,
+  )
   strategy = 'her' if params['replay_strategy'] == 'future' else 'ddpg'
   reward = 'dense' if 'Dense' in params['env_name'] else 'sparse'
-  return {
-    'env': params['env_name'].replace('Dense', ''),
-    'label': f'{strategy}-{reward}',
-    'success': np.array([float(rows[x][_KEY]) for x in epochs]),
-    'steps': np.array([steps.get(x, np.nan) for x in epochs]),
-  }
+  env = params['env_name'].replace('Dense', '')
+  curves = {env: points}
+  return plot.Run(f'{strategy}-{reward}', curves) if len(points[0]) else None
 
 
-def _draw_curve(
-  axes: Any,
-  label: str,
-  group: Sequence[dict[str, Any]],
-  axis: str,
-  smoothed: bool,
-) -> None:
-  curves = [smooth(x['success']) if smoothed else x['success'] for x in group]
-  low, median, high = summarize(curves)
-  longest = max(group, key=lambda x: len(x['success']))
-  x = longest['steps'] if axis == 'steps' else np.arange(len(median)) + 1
-  runs = '1 run' if len(group) == 1 else f'{len(group)} runs'
-  (line,) = axes.plot(x, median, label=f'{label} ({runs})', marker='.')
-  axes.fill_between(x, low, high, alpha=0.25, color=line.get_color())
+def _make_points(epochs, steps, success, axis, smoothed):
+  """Return the points of a run; epochs are drawn from 1 on."""
+  x = steps if axis == 'steps' else [epoch + 1 for epoch in epochs]
+  x, y = plot.make_points(x, success)
+  return x, smooth(y) if smoothed else y
 
 
 if __name__ == '__main__':

@@ -1,6 +1,8 @@
 """What users see of a training: progress, tables, metrics."""
 
+import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import log
@@ -130,3 +132,29 @@ class Report:
       'env steps': self.env_steps,
       'success': None if success is None else f'{success:.2f}',
     }
+
+
+def forget_epochs(folder: str | None, first: int) -> None:
+  """Remove the rows of epochs that a training which goes on will repeat.
+
+  It was killed after its last checkpoint. Only the first rank has rows.
+
+  Args:
+    folder: Folder of the logger; None for nothing to do.
+    first: Number of the first epoch to remove.
+  """
+
+  def keep(row: Mapping[str, Any]) -> bool:
+    epoch = row.get('epoch', row.get('step'))
+    return epoch is None or float(epoch) < first
+
+  if folder is None or mpi.world().Get_rank() > 0:
+    return
+  table, *lines = (
+    os.path.join(folder, x)
+    for x in ('progress.csv', 'progress.json', 'metrics.jsonl')
+  )
+  if os.path.exists(table):
+    log.Table(table, keep=keep)
+  for path in filter(os.path.exists, lines):
+    log.cut_json(path, keep)

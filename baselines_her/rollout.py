@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from agents.run import files
 from baselines_her import util
+
+# How often an episode with NaN is played again before the training ends.
+_MOST_REPETITIONS = 10
 
 
 class RolloutWorker:
@@ -91,14 +95,12 @@ class RolloutWorker:
     Returns:
       Dict of arrays [environments, time, size]: `o` and `ag` of T time steps,
       `u`, `g` and `info_*` of T - 1.
+
+    Raises:
+      EnvError: If the environments return NaN again and again, or not what
+        they did before, or their episodes have other lengths.
     """
-    while True:
-      self.reset_all_rollouts()
-      with self.policy.fixed_weights(self.use_target_net):
-        episode, successes, Qs = self._play()
-      if episode is not None:
-        break
-      self.logger.warn('NaN caught during rollout generation. Trying again...')
+    episode, successes, Qs = self._play_without_nan()
     self.success_history.append(np.mean(successes[-1]))
     if self.compute_Q:
       self.Q_history.append(np.mean(Qs))
@@ -147,19 +149,45 @@ class RolloutWorker:
     self.success_history.extend(state['success_history'])
     self.Q_history.extend(state['Q_history'])
 
-  def _play(self) -> tuple[dict[str, list] | None, list, list]:
-    """Step until the end; an episode of None means that NaN appeared."""
+  def _play_without_nan(self) -> tuple[dict[str, list], list, list]:
+    """Play until there is no NaN, as the original does, but not for ever."""
+    problem = ''
+    for _ in range(_MOST_REPETITIONS):
+      self.reset_all_rollouts()
+      try:
+        with self.policy.fixed_weights(self.use_target_net):
+          return self._play()
+      except FloatingPointError as error:
+        problem = str(error)
+        self.logger.warn(
+          'NaN caught during rollout generation. Trying again...'
+        )
+    raise errors.EnvError(
+      f'Environment {self._name} returns NaN as {problem}, in '
+      f'{_MOST_REPETITIONS} episodes in a row; mend it.'
+    )
+
+  def _play(self) -> tuple[dict[str, list], list, list]:
+    """Step until the end.
+
+    Raises:
+      FloatingPointError: If an observation is NaN; says which.
+    """
     episode: dict[str, list] = {key: [] for key in ('o', 'u', 'g', 'ag')}
     episode.update({f'info_{key}': [] for key in self.info_keys})
     successes: list[list[float]] = []
     Qs: list[np.ndarray] = []
-    for _ in range(self.T):
+    _check_numbers(self.o, self.ag, self.g, 0)
+    for step in range(1, self.T + 1):
       u = self._act(Qs)
       obs, _, dones, infos = self.venv.step(u)
-      if dones.any():
+      if dones.any() or step == self.T:
+        self._check_end(dones, step)
         break
-      if np.isnan(np.vdot(obs['observation'], obs['observation'])):
-        return None, successes, Qs
+      self._check_shapes(obs, step)
+      _check_numbers(
+        obs['observation'], obs['achieved_goal'], obs['desired_goal'], step
+      )
       successes.append([float(x.get('is_success', 0.0)) for x in infos])
       for key in self.info_keys:
         values = [np.ravel(x[key]) for x in infos]
@@ -176,6 +204,30 @@ class RolloutWorker:
     episode['o'].append(self.o.copy())
     episode['ag'].append(self.ag.copy())
     return episode, successes, Qs
+
+  def _check_end(self, dones: np.ndarray, step: int) -> None:
+    """Make sure that all episodes end in step T, which the replay relies on."""
+    if step == self.T and dones.all():
+      return
+    what = 'ends' if dones.any() else 'does not end'
+    raise errors.EnvError(
+      f'Environment {self._name} {what} an episode in step {step}, but HER '
+      f'needs episodes of T = {self.T} steps; let it end by its time limit '
+      'only (max_episode_steps), and set --T if the limit is another one.'
+    )
+
+  def _check_shapes(self, obs: dict[str, np.ndarray], step: int) -> None:
+    for key, value in (('observation', self.o), ('achieved_goal', self.ag)):
+      if obs[key].shape != value.shape:
+        raise errors.EnvError(
+          f'Environment {self._name} returns {key} of shape '
+          f'{obs[key].shape[1:]} in step {step}, but of {value.shape[1:]} '
+          'before; its observations have to keep their shapes.'
+        )
+
+  @property
+  def _name(self) -> str:
+    return getattr(getattr(self.venv, 'spec', None), 'id', 'without a name')
 
   def _act(self, Qs: list[np.ndarray]) -> np.ndarray:
     """Choose actions [environments, size] for the current observations."""
@@ -200,6 +252,17 @@ def save_policy(policy: Any, path: str) -> None:
   """Pickle a policy, completely or not at all."""
   with files.atomic_write(path, 'wb') as file_:
     pickle.dump(policy, file_)
+
+
+def _check_numbers(
+  o: np.ndarray, ag: np.ndarray, g: np.ndarray, step: int
+) -> None:
+  """Raise a FloatingPointError that says what is NaN, if anything is."""
+  values = {'observation': o, 'achieved_goal': ag, 'desired_goal': g}
+  for key, value in values.items():
+    if np.isnan(np.vdot(value, value)):
+      when = f'in step {step}' if step else 'when it is reset'
+      raise FloatingPointError(f'{key} {when}')
 
 
 def _mean(values: Collection[float]) -> Any:

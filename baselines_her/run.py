@@ -19,6 +19,7 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
+from agents.run import folder as run_folder
 from agents.run import mpi
 from agents.run import stopping
 from baselines_her import checkpoints
@@ -53,35 +54,8 @@ def main(argv: list[str]) -> Any:
   """
   args, unknown = parse_args(argv)
   kwargs = prepare(args, parse_cmdline_kwargs(unknown))
-  _configure_logger(args)
-  if envs.resolve(args.env) != args.env:
-    logger.warn(
-      f'{args.env} is not runnable any more, using {envs.resolve(args.env)}.'
-    )
-
-  from agents import utility
-  from agents.tools.tf1 import tf
-  from baselines_her import play
-  from baselines_her import tf_util
-
-  utility.set_up_logging()
-  with tf.Graph().as_default():
-    # More threads would make the order of sums, and thus numbers, random.
-    with tf_util.single_threaded_session().as_default():
-      model = train(args, kwargs)
-      if args.save_path and mpi.world().Get_rank() == 0:
-        model.save(os.path.expanduser(args.save_path))
-      if args.play and mpi.world().Get_rank() == 0:
-        logger.log('Running trained model')
-        play.show(
-          model,
-          args.env,
-          args.play_episodes,
-          args.seed,
-          os.path.join(logger.get_dir() or '', 'play.mp4'),
-          kwargs.get('T'),
-        )
-  return model
+  with _hold(args.log_path):
+    return _train_and_play(args, kwargs)
 
 
 def prepare(
@@ -287,6 +261,51 @@ def _end_job(code: int) -> None:
   with contextlib.suppress(errors.UsageError):
     if mpi.world().Get_size() > 1:
       mpi.world().Abort(code)
+
+
+def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
+  _configure_logger(args)
+  if envs.resolve(args.env) != args.env:
+    logger.warn(
+      f'{args.env} is not runnable any more, using {envs.resolve(args.env)}.'
+    )
+
+  from agents import utility
+  from agents.tools.tf1 import tf
+  from baselines_her import play
+  from baselines_her import tf_util
+
+  utility.set_up_logging()
+  with tf.Graph().as_default():
+    # More threads would make the order of sums, and thus numbers, random.
+    with tf_util.single_threaded_session().as_default():
+      model = train(args, kwargs)
+      if args.save_path and mpi.world().Get_rank() == 0:
+        model.save(os.path.expanduser(args.save_path))
+      if args.play and mpi.world().Get_rank() == 0:
+        logger.log('Running trained model')
+        play.show(
+          model,
+          args.env,
+          args.play_episodes,
+          args.seed,
+          os.path.join(logger.get_dir() or '', 'play.mp4'),
+          kwargs.get('T'),
+        )
+  return model
+
+
+def _hold(log_path: str | None) -> contextlib.ExitStack:
+  """Keep other programs away from the run until the stack is closed."""
+  if not log_path or mpi.world().Get_rank() > 0:
+    return contextlib.ExitStack()
+  held = run_folder.hold(os.path.expanduser(log_path))
+  if not held:
+    raise errors.UsageError(
+      f'Another process works on the run in {log_path}. Wait until it has '
+      'ended, or choose another --log_path.'
+    )
+  return held
 
 
 def _configure_logger(args: types.SimpleNamespace) -> None:

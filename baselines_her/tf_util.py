@@ -45,12 +45,7 @@ def make_session(
   if num_cpu is None:
     num_cpu = int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
   if config is None:
-    config = tf.ConfigProto(
-      allow_soft_placement=True,
-      inter_op_parallelism_threads=num_cpu,
-      intra_op_parallelism_threads=num_cpu,
-    )
-    config.gpu_options.allow_growth = True
+    config = _define_config(num_cpu, num_cpu)
   kind = tf.InteractiveSession if make_default else tf.Session
   return kind(config=config, graph=graph)
 
@@ -66,10 +61,14 @@ def single_threaded_session(graph: tf.Graph | None = None) -> tf.Session:
 
 def single_threaded_config() -> tf.ConfigProto:
   """Return the configuration of `single_threaded_session`."""
+  return _define_config(-1, 1)
+
+
+def _define_config(inter_op: int, intra_op: int) -> tf.ConfigProto:
   config = tf.ConfigProto(
     allow_soft_placement=True,
-    inter_op_parallelism_threads=-1,
-    intra_op_parallelism_threads=1,
+    inter_op_parallelism_threads=inter_op,
+    intra_op_parallelism_threads=intra_op,
   )
   config.gpu_options.allow_growth = True
   return config

@@ -11,8 +11,9 @@ from agents.tools.tf1 import tf
 from baselines_her import losses
 from baselines_her import mpi
 from baselines_her import tf_util
+from baselines_her import util
 from baselines_her.actor_critic import ActorCritic
-from baselines_her.agent_settings import AgentSettings
+from baselines_her.declarations import AgentSettings
 
 
 class TrainingGraph:
@@ -65,10 +66,8 @@ class TrainingGraph:
 
   def flat_gradients(self) -> list[tf.Tensor]:
     """Return the gradients of critic and actor, one vector each."""
-    return [
-      tf.concat([tf.reshape(x, [-1]) for x in gradients], 0)
-      for gradients in self._gradients
-    ]
+    variables = self._Q_vars, self._pi_vars
+    return list(map(util.flatten_grads, variables, self._gradients))
 
   def define_acting(self) -> dict[tuple[str, bool], Callable[..., list]]:
     """Define functions that act.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import vector
+from agents.run import errors
 from agents.run import mpi
 from agents.tools.wrappers.base import Wrapper
 from baselines_her import envs
@@ -128,14 +129,22 @@ class DummyVecEnv(vector.Group, VecEnv):
         obs = env.reset()
       observations.append(obs)
       infos.append(info)
-    return vector.stack(observations, self._dtypes), rewards, dones, infos
+    return self._stack(observations), rewards, dones, infos
 
   def reset(self) -> dict[str, np.ndarray]:
     """Return the first observations of new episodes of all environments."""
-    return vector.stack([env.reset() for env in self.envs], self._dtypes)
+    return self._stack([env.reset() for env in self.envs])
 
   def get_images(self) -> list[np.ndarray]:
-    return [env.render(mode='rgb_array') for env in self.envs]
+    images = [env.render(mode='rgb_array') for env in self.envs]
+    for image in images:
+      if np.ndim(image) != 3:
+        raise errors.UsageError(
+          f'Environment {self.spec.id} renders {_describe_image(image)} '
+          'instead of an image [height, width, 3]; mend its method render, '
+          'or leave videos away.'
+        )
+    return images
 
   def get_states(self) -> list:
     """Return what decides about future episodes, for checkpoints."""
@@ -145,6 +154,16 @@ class DummyVecEnv(vector.Group, VecEnv):
     """Undo `get_states`, after the environments were reset."""
     for env, state in zip(self.envs, states):
       env.set_state(state)
+
+  def _stack(self, observations: list) -> dict[str, np.ndarray]:
+    try:
+      return vector.stack(observations, self._dtypes)
+    except ValueError:
+      shapes = [{k: np.shape(v) for k, v in x.items()} for x in observations]
+      raise errors.EnvError(
+        f'Environments {self.spec.id} return observations of different '
+        f'shapes, {shapes}; they have to be the same all the time.'
+      ) from None
 
 
 class SubprocVecEnv(VecEnv):
@@ -287,6 +306,10 @@ class ClipAndScale(Wrapper):
     action = np.minimum(np.maximum(action, self._low), self._high)
     obs, reward, done, info = self._env.step(action)
     return obs, reward * self._reward_scale, done, info
+
+
+def _describe_image(image: Any) -> str:
+  return 'None' if image is None else f'shape {np.shape(image)}'
 
 
 def _tile(images):

@@ -15,7 +15,13 @@ from tests import processes
 
 # What all systems build on: what TensorFlow graphs need, what lies between
 # simulators and graphs, and what surrounds a run.
-SHARED = ['agents.tools', 'agents.envs', 'agents.run', 'agents.utility']
+SHARED = [
+  'agents.tools',
+  'agents.envs',
+  'agents.run',
+  'agents.utility',
+  'agents.evaluation',
+]
 # What parts of the project may import of others. Longer names come first.
 DIRECTIONS = {
   'agents.run': ['agents.tools'],
@@ -200,6 +206,7 @@ WIDE = {
   # file of parameters names.
   'agents.pipeline.ddpg.DDPGAgent.__init__',
   'agents.pipeline.ddpg.DDPGPolicy.__init__',
+  'baselines_her.pipeline.agent.HERAgent.__init__',
 }
 
 
@@ -285,6 +292,9 @@ def list_light_modules():
     'planet.scripts',
     'planet.scripts.train',
     'planet.scripts.evaluate',
+    'planet.scripts.plot',
+    'baselines_her.plot',
+    'scripts.plot_scores',
     'tests.scripted_envs',
   ]
 

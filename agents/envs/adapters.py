@@ -37,7 +37,8 @@ class GymnasiumEnv(Wrapper):
   def __init__(self, env: Any, env_id: str | None = None):
     super().__init__(env)
     self._seed: int | None = None
-    self.requested_id = env_id or env.spec.id
+    self._rendered = False
+    self.requested_id = env_id or (env.spec.id if env.spec else None)
     self.observation_space = env.observation_space
     self.action_space = env.action_space
 
@@ -62,11 +63,16 @@ class GymnasiumEnv(Wrapper):
   ) -> Any:
     """Return what the environment shows in the mode chosen by `make`."""
     if mode != self._env.render_mode:
-      raise ValueError(
-        f'Cannot render in mode {mode!r}; the environment was made for '
-        f'{self._env.render_mode!r}.'
+      raise errors.UsageError(
+        f'Cannot render in mode {mode!r}; the environment '
+        f'{self.requested_id} was made for {self._env.render_mode!r}.'
       )
-    return self._env.render()
+    if self._rendered:
+      return self._env.render()
+    self._rendered = True
+    with quietly():
+      # Libraries that draw are imported now, and complain about each other.
+      return self._env.render()
 
 
 class GymEnv(Wrapper):
@@ -199,15 +205,40 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     return _make_gym(resolved, kwargs)
   import gymnasium
 
+  # Not every constructor takes a render_mode.
+  if render_mode:
+    kwargs['render_mode'] = render_mode
   try:
-    env = gymnasium.make(
-      resolved, render_mode=render_mode, disable_env_checker=True, **kwargs
-    )
+    env = gymnasium.make(resolved, disable_env_checker=True, **kwargs)
   except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
     raise errors.UsageError(
       f'Environment {resolved} needs a package that is not installed: {error}'
     ) from None
   return GymnasiumEnv(env, env_id)
+
+
+def adapt(env: Any) -> Any:
+  """Give an environment of another library the interface of this module.
+
+  Args:
+    env: Environment of gymnasium, gym, or of this project; or an id, see
+      `make`.
+
+  Returns:
+    Environment; the same object if it needs no change.
+
+  Raises:
+    UsageError: If the id is unknown.
+  """
+  if isinstance(env, str):
+    return make(env)
+  import gymnasium
+
+  if isinstance(env, gymnasium.Env):
+    return GymnasiumEnv(env)
+  # Without importing gym, which few environments need.
+  gym = sys.modules.get('gym')
+  return GymEnv(env) if gym and isinstance(env, gym.Env) else env
 
 
 def _make_gym(env_id, kwargs):

@@ -84,6 +84,7 @@ class Monitor(Wrapper):
   Attributes:
     episode_return: Sum of the rewards of the current episode.
     episode_length: Number of its steps.
+    log: The `EpisodeLog`.
   """
 
   EXT = '.monitor.csv'
@@ -94,7 +95,7 @@ class Monitor(Wrapper):
     super().__init__(env)
     self.episode_return, self.episode_length = 0.0, 0
     path = filename and filename.removesuffix(self.EXT) + self.EXT
-    self._log = EpisodeLog(path, name or env.spec.id)
+    self.log = EpisodeLog(path, name or env.spec.id)
 
   def reset(self) -> Any:
     self.episode_return, self.episode_length = 0.0, 0
@@ -105,13 +106,13 @@ class Monitor(Wrapper):
     self.episode_return += float(reward)
     self.episode_length += 1
     if done:
-      row = self._log.write(self.episode_return, self.episode_length)
+      row = self.log.write(self.episode_return, self.episode_length)
       info = dict(info, episode=row)
     return obs, reward, done, info
 
   def get_state(self) -> dict:
     """Return the environment's state, and how many rows belong to it."""
-    return {'env': self._env.get_state(), 'episodes': self._log.episodes}
+    return {'env': self._env.get_state(), 'episodes': self.log.episodes}
 
   def set_state(self, state: dict) -> None:
     """Undo `get_state`; rows of episodes since then are removed."""
@@ -119,7 +120,7 @@ class Monitor(Wrapper):
       self._env.set_state(state)
       return
     self._env.set_state(state['env'])
-    self._log.truncate(state['episodes'])
+    self.log.truncate(state['episodes'])
 
 
 def begin_anew(folder: str, rank: int) -> None:

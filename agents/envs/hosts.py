@@ -133,6 +133,8 @@ class EnvHost:
       self._failure = f'Environment worker crashed earlier: {text}'
       if kind == 'usage':
         raise errors.UsageError(text)
+      if kind == 'environment':
+        raise errors.EnvError(text)
       raise WorkerError(text)
 
   def _read(self):
@@ -262,6 +264,9 @@ def _serve(conn, unpack):
   except errors.UsageError as error:
     with contextlib.suppress(OSError):
       conn.send((EXCEPTION, ('usage', str(error))))
+  except errors.EnvError as error:
+    with contextlib.suppress(OSError):
+      conn.send((EXCEPTION, ('environment', f'{error.details}{error}')))
   except Exception:
     with contextlib.suppress(OSError):
       conn.send((EXCEPTION, ('error', traceback.format_exc())))

@@ -57,19 +57,29 @@ def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
     UsageError: If the ending is another one, or .mp4 cannot be written
       because the package imageio-ffmpeg is missing.
   """
+  ending = check_ending(filename)
   images = np.asarray(images).repeat(scale, 1).repeat(scale, 2)
-  ending = os.path.splitext(filename)[1].lower()
-  if ending not in ('.gif', '.mp4'):
-    raise errors.UsageError(
-      f'Cannot write a video to {filename!r}; use a name that ends in '
-      '.mp4 or .gif.'
-    )
   with files.atomic_path(filename) as temporary:
     if ending == '.mp4':
       _write_mp4(temporary, images, fps)
     else:
       with open(temporary, 'wb') as file_:
         file_.write(encode_gif(images, fps))
+
+
+def check_ending(filename: str) -> str:
+  """Return the ending of a file's name, `.mp4` or `.gif`.
+
+  Raises:
+    UsageError: If it is another one.
+  """
+  ending = os.path.splitext(filename)[1].lower()
+  if ending not in ('.gif', '.mp4'):
+    raise errors.UsageError(
+      f'Cannot write a video to {filename!r}; use a name that ends in '
+      '.mp4 or .gif.'
+    )
+  return ending
 
 
 def preferred_ending() -> str:

@@ -1,11 +1,14 @@
 """What every agent of the pipeline offers to explorers and the runner."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.run import errors
+
+Sampler = Callable[[Mapping[str, Any]], Any]
 
 
 class AgentBase:
@@ -14,8 +17,7 @@ class AgentBase:
   It consists of a policy, which acts and learns, and of a sampler, which takes
   from memories what the policy learns from. The tree of parameters names both;
   the runner passes them as the arguments `policy`, a function that makes the
-  policy, and `sampler`, a function from the memories to a batch, or to None
-  while there are too few data.
+  policy, and `sampler`.
 
   Random numbers come from NumPy's global generator, which the runner seeds
   and keeps in checkpoints.
@@ -23,11 +25,18 @@ class AgentBase:
   Args:
     session: Session that the agent runs in.
     memory: Dict from mode to memory, usually only `train`.
-    name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`.
+    name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`,
+      and the scope of the variables.
     action_space: Plain description of the actions, see `describe_space` of
-      `agents.pipeline.env_config`; needed by `random_action_generator`.
+      `agents.envs.probe`; needed by `random_action_generator`.
+    sampler: Function from the memories to a batch, or to None while there are
+      too few data; needed by `step`.
+
+  Attributes:
     hidden_size: Size of the state that is carried from step to step.
   """
+
+  hidden_size = 1
 
   def __init__(
     self,
@@ -35,13 +44,13 @@ class AgentBase:
     memory: Mapping[str, Any],
     name: str = 'agent',
     action_space: Mapping[str, Any] | None = None,
-    hidden_size: int = 1,
+    sampler: Sampler | None = None,
   ) -> None:
     self.session = session
     self.memory = memory
     self.name = name
     self.action_space = action_space
-    self.hidden_size = hidden_size
+    self.sampler = sampler
 
   def action_generator(
     self,
@@ -103,6 +112,16 @@ class AgentBase:
     Returns:
       Dict from name to number, empty if there are too few data yet.
     """
+    assert self.sampler, (self.name, 'has no sampler')
+    with self.session.profiler('sample'):
+      batch = self.sampler(self.memory)
+    if batch is None:
+      return {}
+    with self.session.profiler('graph'):
+      return self.learn(batch)
+
+  def learn(self, batch: Any) -> dict[str, float]:
+    """Do one step of optimisation with what the sampler has returned."""
     raise NotImplementedError
 
   def update(self) -> None:
@@ -120,6 +139,71 @@ class AgentBase:
     """Restore what `state_dict` has returned."""
 
 
+def check_processes(comm: Any, name: str, instead: str) -> None:
+  """Refuse several ranks of MPI, for agents that learn in one process.
+
+  Args:
+    comm: MPI communicator.
+    name: Name of the agent.
+    instead: What the user may do instead.
+
+  Raises:
+    UsageError: If there are several.
+  """
+  if comm.Get_size() > 1:
+    raise errors.UsageError(
+      f'Agent {name!r} learns in one process, but there are {comm.Get_size()}; '
+      f'start it without mpirun, and {instead} instead.'
+    )
+
+
+def find_shape(
+  space: Mapping[str, Any] | None, what: str, vector: bool = True
+) -> list[int]:
+  """Return the shape of a box of real numbers.
+
+  Args:
+    space: Plain description, None if there is no such space.
+    what: Words for the space, for messages.
+    vector: Whether it has to have exactly one dimension.
+
+  Raises:
+    UsageError: If the space is something else.
+  """
+  if not space or space['typ'] != 'Box':
+    raise errors.UsageError(
+      f'The {what} are {space}, but they have to be boxes of real numbers; '
+      'choose an environment with continuous ones.'
+    )
+  if vector and len(space['dim']) != 1:
+    raise errors.UsageError(
+      f'The {what} are shaped {space["dim"]}, but they have to be vectors; '
+      'choose another environment.'
+    )
+  return list(space['dim'])
+
+
+def find_limits(
+  space: Mapping[str, Any], what: str, hint: str
+) -> tuple[np.ndarray, np.ndarray]:
+  """Return the lowest and highest values of a box, float32.
+
+  Args:
+    space: Plain description of a box.
+    what: Words for the space, for messages.
+    hint: What the user may do about a box without limits.
+
+  Raises:
+    UsageError: If a limit is not finite.
+  """
+  low, high = (np.asarray(x, np.float32) for x in space['lim'])
+  if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    raise errors.UsageError(
+      f'The {what} go from {low} to {high}, but need finite limits; {hint}.'
+    )
+  return low, high
+
+
 def _sample(space, count, name):
   if not space:
     raise errors.UsageError(
@@ -128,11 +212,8 @@ def _sample(space, count, name):
     )
   if space['typ'] == 'Discrete':
     return np.random.randint(space['dim'], size=count)
-  low, high = (np.asarray(x, np.float32) for x in space['lim'])
-  if not (np.isfinite(low).all() and np.isfinite(high).all()):
-    raise errors.UsageError(
-      f'Actions of agent {name!r} have no finite limits ({low} to {high}), so '
-      'none can be drawn uniformly; set warm_start to 0.'
-    )
+  low, high = find_limits(
+    space, f'random actions of agent {name!r}', 'set warm_start to 0'
+  )
   shape = (count,) + tuple(space['dim'])
   return np.random.uniform(low, high, shape).astype(np.float32)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-_AXES = {
+from agents.run import plot
+
+AXES = {
   'epoch': 'Epoch',
   'frame': 'Environment frames',
   'episode': 'Episodes',
@@ -36,42 +38,6 @@ def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
   return labels
 
 
-def draw_curves(
-  name: str, series: Sequence[Mapping[str, Any]], keyx: str
-) -> Any:
-  """Draw one variable.
-
-  Args:
-    name: Title.
-    series: List of dicts with `label` and arrays [points] `x`, `mean`, `std`
-      and `raw` or None.
-    keyx: What the abscissas are.
-
-  Returns:
-    The figure.
-  """
-  figure, axes = _make_figure((6.4, 4))
-  scale, label = 1, _AXES.get(keyx, keyx)
-  if keyx == 'clock':
-    scale, label = choose_unit(max(x['x'].max() for x in series))
-  for one in series:
-    x = one['x'] / scale
-    marker = '.' if len(x) <= 30 else None
-    (line,) = axes.plot(x, one['mean'], marker=marker, label=one['label'])
-    color = line.get_color()
-    if one['raw'] is not None:
-      axes.plot(x, one['raw'], color=color, alpha=0.3, linewidth=0.8)
-    if one['std'].any():
-      low, high = one['mean'] - one['std'], one['mean'] + one['std']
-      axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-  axes.set(title=name, xlabel=label)
-  _format_abscissa(axes, keyx)
-  axes.margins(x=0.02)
-  axes.grid(alpha=0.3)
-  axes.legend(loc='best', fontsize='small', framealpha=0.7)
-  return figure
-
-
 def draw_profile(label: str, totals: Mapping[str, Mapping[str, float]]) -> Any:
   """Draw where the time went, a bar per scope.
 
@@ -84,7 +50,7 @@ def draw_profile(label: str, totals: Mapping[str, Mapping[str, float]]) -> Any:
   """
   rows = list_scopes(totals)
   whole = max(sum(row['own'] for row in rows), 1e-9)
-  figure, axes = _make_figure((8.5, 1.3 + 0.32 * len(rows)))
+  figure, axes = plot.make_figure((8.5, 1.3 + 0.32 * len(rows)))
   for y, row in enumerate(rows):
     own, inner = 100 * row['own'] / whole, 100 * row['inner'] / whole
     axes.barh(y, own, color=_OWN, label='the scope itself')
@@ -167,7 +133,7 @@ def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
   ]
   panels = [x for x in panels if any(x[0] in table for table in tables)]
   panels = panels or [(next(iter(tables[0])), '', 1)]
-  figure, axes = _make_figure((6.4, 0.8 + 1.8 * len(panels)), len(panels))
+  figure, axes = plot.make_figure((6.4, 0.8 + 1.8 * len(panels)), len(panels))
   clocks = [x['clock'] for table in tables for x in table.values()]
   scale, xlabel = choose_unit(max(np.nanmax(x) for x in clocks))
   for ax, (name, title, unit) in zip(np.atleast_1d(axes), panels):
@@ -212,24 +178,6 @@ def format_seconds(seconds: float) -> str:
   return f'{seconds / 3600:.3g} h'
 
 
-def close(figure: Any) -> None:
-  """Free the memory of a figure."""
-  from matplotlib import pyplot as plt
-
-  plt.close(figure)
-
-
-def _make_figure(size, rows=1):
-  import matplotlib
-
-  matplotlib.use('Agg')
-  from matplotlib import pyplot as plt
-
-  return plt.subplots(
-    rows, figsize=size, sharex=True, layout='constrained', squeeze=True
-  )
-
-
 def _describe(row, whole):
   seconds = row['own'] + row['inner']
   text = f'{seconds / whole:.1%}   {format_seconds(seconds)}'
@@ -237,16 +185,6 @@ def _describe(row, whole):
     return f'{text} in {row["occurs"]:,.0f} cycles'
   each = format_seconds(seconds / max(row['occurs'], 1))
   return f'{text} = {row["occurs"]:,.0f} x {each}'
-
-
-def _format_abscissa(axes, keyx):
-  from matplotlib import ticker
-
-  if keyx == 'clock':
-    return
-  axes.xaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
-  if keyx != 'epoch':
-    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
 
 
 def _find_parent(path, totals):

@@ -4,11 +4,12 @@ A checkpoint holds `model.ckpt-<epoch>.*` (variables of TensorFlow), and for
 each rank `states.json` and `states.npz`; `runner.yaml`; and last, `COMPLETE`.
 """
 
-import json
 import os
 import re
 import shutil
+import time
 import uuid
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 from urllib import parse
@@ -16,11 +17,13 @@ from urllib import parse
 import numpy as np
 
 from agents.pipeline import folders
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
 
-# How values that JSON does not know are marked in it.
-_ARRAY, _BYTES, _TUPLE = '__array__', '__bytes__', '__tuple__'
+_PREFIX = 'checkpoint-'
+# Name of the identity of a checkpoint among the contents of a memory.
+_IDENTITY = '__bytes__'
 _TEMPORARY = (r'.*_temporary.*',)
 
 # Contents of memories: a dict from name to dict of arrays.
@@ -38,7 +41,7 @@ class Checkpoints:
   """
 
   def __init__(self, session: str, comm: Any):
-    self._folder = os.path.join(session, 'checkpoints')
+    self._folder = _parent(session)
     self._snapshots = os.path.join(session, 'memsnapshot')
     self._comm = comm
     self._rank = comm.Get_rank()
@@ -65,31 +68,23 @@ class Checkpoints:
     Returns:
       Path of the checkpoint.
     """
-    name = f'checkpoint-{index}'
-    final = os.path.join(self._folder, name)
-    new = os.path.join(self._folder, f'.{name}.new')
+    name = f'{_PREFIX}{index}'
+    path = os.path.join(self._folder, name)
     # Memories belong to a checkpoint only if both have the same identity.
     identity = self._comm.bcast(uuid.uuid4().hex)
-    if self._rank == 0:
-      shutil.rmtree(new, ignore_errors=True)
-      os.makedirs(new)
-      self._save_variables(sess, os.path.join(new, 'model.ckpt'), index)
-      files.write_yaml(os.path.join(new, 'runner.yaml'), runner)
-    self._comm.Barrier()
-    if snapshots is not None:
-      self._write_snapshots(name, identity, snapshots)
-    write_tree(
-      os.path.join(new, self._states_name()),
-      {'states': states, 'identity': identity},
-    )
-    self._comm.Barrier()
-    if self._rank == 0:
-      open(os.path.join(new, folders.COMPLETE), 'w').close()
-      _move(new, final)
+    with checkpoint.write_folder(path, self._comm) as new:
+      if self._rank == 0:
+        self._save_variables(sess, os.path.join(new, 'model.ckpt'), index)
+        files.write_yaml(os.path.join(new, 'runner.yaml'), runner)
       if snapshots is not None:
-        self._forget_snapshots(name)
-    self._comm.Barrier()
-    return final
+        self._write_snapshots(name, identity, snapshots)
+      checkpoint.write_tree(
+        os.path.join(new, self._states_name()),
+        {'states': states, 'identity': identity},
+      )
+    if self._rank == 0 and snapshots is not None:
+      self._forget_snapshots(name)
+    return path
 
   def load(
     self, path: str, sess: Any
@@ -107,43 +102,29 @@ class Checkpoints:
     Raises:
       UsageError: If the checkpoint does not fit what is built, or is damaged.
     """
-    match = re.search(r'checkpoint-(\d+)', os.path.basename(path))
-    assert match, path
-    index = int(match.group(1))
-    self._restore_variables(sess, os.path.join(path, f'model.ckpt-{index}'))
+    index = _find_index(path)
+    saver = self._define_saver(sess)
+    if saver:
+      saver.restore(sess, os.path.join(path, f'model.ckpt-{index}'))
     try:
-      content = read_tree(os.path.join(path, self._states_name()))
+      content = checkpoint.read_tree(os.path.join(path, self._states_name()))
     except FileNotFoundError:
       raise errors.UsageError(
         f'Checkpoint {path} has no states for rank {self._rank}; continue '
         'with as many processes as before.'
       ) from None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
       raise errors.UsageError(
         f'Cannot read the states in {path} ({error}); continue from an older '
         'checkpoint with --load-checkpoint.'
       ) from None
-    snapshots = self._read_snapshots(f'checkpoint-{index}', content['identity'])
+    snapshots = self._read_snapshots(f'{_PREFIX}{index}', content['identity'])
     return content['states'], snapshots
 
   def _save_variables(self, sess, prefix, index):
     saver = self._define_saver(sess)
     if saver:
       saver.save(sess, prefix, global_step=index, write_meta_graph=False)
-
-  def _restore_variables(self, sess, prefix):
-    from agents.tools.tf1 import tf
-
-    saver = self._define_saver(sess)
-    try:
-      if saver:
-        saver.restore(sess, prefix)
-    except (tf.errors.OpError, ValueError) as error:
-      reason = str(error).strip().splitlines()[0]
-      raise errors.UsageError(
-        f'Cannot restore {prefix}: {reason} Continue from another checkpoint, '
-        'or with the parameters that it was written with.'
-      ) from None
 
   def _define_saver(self, sess):
     if self._saver is None:
@@ -168,7 +149,7 @@ class Checkpoints:
 
   def _write_snapshots(self, name, identity, snapshots):
     for memory, arrays in snapshots.items():
-      content: dict[str, Any] = {_BYTES: np.array(identity), **arrays}
+      content: dict[str, Any] = {_IDENTITY: np.array(identity), **arrays}
       path = self._snapshot_path(name, memory)
       with files.atomic_write(path, 'wb') as file_:
         np.savez(file_, **content)
@@ -183,11 +164,18 @@ class Checkpoints:
       memory, dash, rank = memory.partition('-')
       if dash + rank != self._suffix():
         continue
-      with np.load(os.path.join(folder, filename)) as arrays:
-        if str(arrays[_BYTES]) == identity:
-          result[parse.unquote(memory)] = {
-            k: arrays[k] for k in arrays if k != _BYTES
-          }
+      path = os.path.join(folder, filename)
+      try:
+        with np.load(path) as arrays:
+          content = dict(arrays)
+        found = str(content.pop(_IDENTITY))
+      except Exception as error:  # Whatever damaged bytes may lead to.
+        raise errors.UsageError(
+          f'Cannot read the contents of a memory in {path} ({error}); remove '
+          'that file to continue with an empty memory.'
+        ) from None
+      if found == identity:
+        result[parse.unquote(memory)] = content
     return result or None
 
   def _forget_snapshots(self, name):
@@ -197,96 +185,93 @@ class Checkpoints:
         shutil.rmtree(os.path.join(self._snapshots, other), ignore_errors=True)
 
 
-def write_tree(prefix: str, tree: Any) -> None:
-  """Store nested data as `<prefix>.json` and `<prefix>.npz`.
+def list_checkpoints(session: str) -> list[tuple[int, str]]:
+  """List the complete checkpoints of a session, oldest first.
+
+  Returns:
+    List of tuples of the epoch and the path; nothing is changed.
+  """
+  paths = checkpoint.list_folders(_parent(session), _PREFIX).values()
+  whole = [x for x in paths if checkpoint.find_damage(x) is None]
+  return [(_find_index(x), x) for x in whole]
+
+
+def find_checkpoint(
+  path: str, warn: Callable[[str], None] | None = None
+) -> tuple[str, str]:
+  """Find the checkpoint that the user means.
 
   Args:
-    prefix: Path without ending.
-    tree: Nested dicts, lists and tuples of plain data, bytes and arrays.
+    path: Folder of a checkpoint, or of a session for its newest one.
+    warn: Function of a sentence about a damaged one that is passed over.
+
+  Returns:
+    Tuple of the path of the session and the path of the checkpoint.
 
   Raises:
-    TypeError: If there is something else in it.
+    UsageError: If there is none.
   """
-  arrays: dict[str, Any] = {}
-  plain = _pack(tree, arrays, '')
-  with files.atomic_write(prefix + '.npz', 'wb') as file_:
-    np.savez(file_, **arrays)
-  with files.atomic_write(prefix + '.json') as file_:
-    json.dump(plain, file_)
+  session, epoch = folders.find_session(path)
+  if epoch is None:
+    found = checkpoint.list_folders(_parent(session), _PREFIX)
+    newest = checkpoint.choose_newest(found.values(), warn=warn)
+    if newest is None:
+      raise errors.UsageError(
+        f'Session {session} has no complete checkpoint; start a new one.'
+      )
+    return session, newest
+  path = os.path.abspath(os.path.expanduser(path))
+  parent, name = os.path.split(path)
+  # It may have been moved aside.
+  place = checkpoint.list_folders(parent, _PREFIX).get(name, path)
+  damage = checkpoint.find_damage(place)
+  if damage:
+    whole = [f'{_PREFIX}{x}' for x, _ in list_checkpoints(session)]
+    raise errors.UsageError(
+      f'Checkpoint {path} is not complete: {damage}. Complete are: '
+      f'{", ".join(whole) or "none"}.'
+    )
+  return session, place
 
 
-def read_tree(prefix: str) -> Any:
-  """Undo `write_tree`.
+def recover(session: str) -> None:
+  """Finish what a process that was killed has begun; needs the lock."""
+  checkpoint.recover_folders(_parent(session))
 
-  Raises:
-    OSError: If a file is missing.
-    ValueError: If one is damaged.
+
+def set_newer_aside(session: str, epoch: int) -> str | None:
+  """Make the checkpoint of an epoch the newest one; needs the lock.
+
+  Returns:
+    Path of the folder where newer ones are now, None if there were none.
   """
-  with open(prefix + '.json') as file_:
-    plain = json.load(file_)
-  with np.load(prefix + '.npz') as arrays:
-    return _unpack(plain, arrays)
+  found = checkpoint.list_folders(_parent(session), _PREFIX).values()
+  newer = [x for x in found if _find_index(x) > epoch]
+  if not newer:
+    return None
+  name = 'superseded_' + time.strftime('%Y%m%d%H%M%S')
+  folder = os.path.join(session, name)
+  os.makedirs(folder, exist_ok=True)
+  for path in newer:
+    os.rename(path, os.path.join(folder, os.path.basename(path)))
+  return folder
 
 
-def _pack(value, arrays, path):
-  if value is None or isinstance(value, (bool, int, float, str)):
-    return value
-  if isinstance(value, (np.ndarray, np.generic)):
-    if value.dtype.hasobject:
-      raise TypeError(f'{path} is an array of objects')
-    arrays[str(len(arrays))] = value
-    scalar = isinstance(value, np.generic)
-    return {_ARRAY: str(len(arrays) - 1), 'scalar': scalar}
-  if isinstance(value, bytes):
-    arrays[str(len(arrays))] = np.frombuffer(value, np.uint8)
-    return {_BYTES: str(len(arrays) - 1)}
-  if isinstance(value, (list, tuple)):
-    items = [
-      _pack(x, arrays, f'{path}/{index}') for index, x in enumerate(value)
-    ]
-    return {_TUPLE: items} if isinstance(value, tuple) else items
-  if isinstance(value, dict):
-    wrong = [key for key in value if not isinstance(key, str)]
-    if wrong:
-      raise TypeError(f'{path} has the key {wrong[0]!r}, which is no text')
-    return {k: _pack(x, arrays, f'{path}/{k}') for k, x in value.items()}
-  raise TypeError(f'{path} is {type(value).__name__}, which cannot be stored')
+def _parent(session):
+  return os.path.join(session, 'checkpoints')
 
 
-def _unpack(value, arrays):
-  if isinstance(value, list):
-    return [_unpack(x, arrays) for x in value]
-  if not isinstance(value, dict):
-    return value
-  if _ARRAY in value:
-    array = arrays[value[_ARRAY]]
-    return array[()] if value['scalar'] else array
-  if _BYTES in value:
-    return arrays[value[_BYTES]].tobytes()
-  if _TUPLE in value:
-    return tuple(_unpack(x, arrays) for x in value[_TUPLE])
-  return {key: _unpack(x, arrays) for key, x in value.items()}
+def _find_index(path):
+  """Epoch in the name of a checkpoint, also of one that was moved aside."""
+  match = re.search(rf'{_PREFIX}(\d+)', os.path.basename(path))
+  assert match, path
+  return int(match.group(1))
 
 
 def _quote(name):
   """Name of a memory as part of a file name, without dashes and dots."""
   quoted = parse.quote(name, safe='')
   return quoted.replace('-', '%2D').replace('.', '%2E')
-
-
-def _move(new, final):
-  """Put a folder in the place of another one.
-
-  Until it is there, the other one can be found under a name that
-  `folders.list_checkpoints` knows.
-  """
-  folder, name = os.path.split(final)
-  old = os.path.join(folder, f'.{name}.old')
-  shutil.rmtree(old, ignore_errors=True)
-  if os.path.exists(final):
-    os.rename(final, old)
-  os.rename(new, final)
-  shutil.rmtree(old, ignore_errors=True)
 
 
 def restore_memories(

@@ -9,7 +9,6 @@ import numpy as np
 
 from agents.pipeline import agent
 from agents.pipeline import samplers
-from agents.run import errors
 from agents.run import references
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
@@ -19,9 +18,9 @@ class DDPGAgent(agent.AgentBase):
   """Explores with noise that is correlated in time, learns from a ring memory.
 
   Args:
-    session: Session with the graph that the agent is built in.
-    memory: Dict from mode to memory, which the sampler reads.
-    name: Name of the agent and the scope of its variables.
+    session: See `AgentBase`, also for `memory`, `name` and `sampler`.
+    memory: Usually with a `RingMemory`.
+    name: Name in the tree of parameters.
     action_space: Plain description of the actions, a bounded box.
     observation_space: Plain description of what is observed, a box of one
       dimension.
@@ -32,7 +31,7 @@ class DDPGAgent(agent.AgentBase):
     policy: Function that makes a `DDPGPolicy`, or anything with its methods,
       of the session of TensorFlow, the size of observations, and the lowest
       and highest actions.
-    sampler: Function from the memories to a batch, None if there is none yet.
+    sampler: By default `samplers.sample_replay` of 64 transitions.
 
   Raises:
     UsageError: If the spaces are not of the right kind, or there are several
@@ -51,22 +50,19 @@ class DDPGAgent(agent.AgentBase):
     n_update: int = 1,
     noise: Mapping[str, float] | None = None,
     policy: Callable[..., Any] | None = None,
-    sampler: Callable[..., Any] | None = None,
+    sampler: agent.Sampler | None = None,
   ) -> None:
-    super().__init__(session, memory, name, action_space)
-    if session.comm.Get_size() > 1:
-      raise errors.UsageError(
-        f'DDPG learns in one process, but there are {session.comm.Get_size()}; '
-        'start it without mpirun and raise num_workers instead.'
-      )
-    size = _find_size(name, 'observations', observation_space)
+    default = samplers.Compose(
+      [samplers.pick_memory, samplers.sample_replay], batch_size=64
+    )
+    super().__init__(session, memory, name, action_space, sampler or default)
+    agent.check_processes(session.comm, name, 'raise num_workers')
+    observed = f'observations of agent {name!r}'
+    (size,) = agent.find_shape(observation_space, observed)
     self._low, self._high = _find_limits(name, action_space)
     self._key = observation_key
     self._n_update = n_update
     self._noise = Noise(len(self._low), **(noise or {}))
-    self.sampler = sampler or samplers.Compose(
-      [samplers.pick_memory, samplers.sample_replay], batch_size=64
-    )
     self._sums: dict[str, list[float]] = {}
     self._updates = 0
     with tf.variable_scope(name):
@@ -88,20 +84,16 @@ class DDPGAgent(agent.AgentBase):
       actions = np.clip(actions, self._low, self._high).astype(np.float32)
     return {'actions': actions, 'hidden_state': hidden_state, 'artifacts': {}}
 
-  def step(self) -> dict[str, float]:
-    with self.session.profiler('sample'):
-      batch = self.sampler(self.memory)
-    if batch is None:
-      return {}
+  def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Improve the policy by transitions [batch, ...]."""
     prefix = f'/observations/{self._key}'
-    with self.session.profiler('graph'):
-      actor, critic = self.policy.update(
-        batch[prefix],
-        batch[f'/agents/{self.name}/actions'],
-        batch['/rewards'],
-        batch['/terminals'],
-        batch[f'{prefix}_2'],
-      )
+    actor, critic = self.policy.update(
+      batch[prefix],
+      batch[f'/agents/{self.name}/actions'],
+      batch['/rewards'],
+      batch['/terminals'],
+      batch[f'{prefix}_2'],
+    )
     return {'loss_actor': actor, 'loss_critic': critic}
 
   def update(self) -> None:
@@ -350,23 +342,8 @@ def _pair(network, target):
   return zip(network.variables, target.variables, strict=True)
 
 
-def _find_size(name, what, space):
-  """Number of dimensions of a space."""
-  if not space or space['typ'] != 'Box' or len(space['dim']) != 1:
-    raise errors.UsageError(
-      f'The {what} of agent {name!r} are {space}; DDPG needs vectors of real '
-      'numbers. Choose an environment with boxes of one dimension.'
-    )
-  return space['dim'][0]
-
-
 def _find_limits(name, space):
   """Lowest and highest actions [size]."""
-  _find_size(name, 'actions', space)
-  low, high = (np.array(x, np.float32) for x in space['lim'])
-  if not (np.isfinite(low).all() and np.isfinite(high).all()):
-    raise errors.UsageError(
-      f'The actions of agent {name!r} go from {low} to {high}; DDPG needs '
-      'finite limits.'
-    )
-  return low, high
+  what = f'actions of agent {name!r}'
+  agent.find_shape(space, what)
+  return agent.find_limits(space, what, 'choose another environment')

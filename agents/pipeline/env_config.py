@@ -13,6 +13,7 @@ from agents.envs import probe
 from agents.pipeline import toolbox
 from agents.run import errors
 from agents.run import references
+from agents.tools.wrappers import randomness
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
@@ -24,7 +25,7 @@ def make(
   trust: references.Trust = references.EVERYTHING,
   **kwargs: Any,
 ) -> Any:
-  """Build an environment.
+  """Build an environment, whose episodes depend on its seed only.
 
   Args:
     tree: Dict of `name`, an id of gymnasium or gym, or instead `constructor`,
@@ -56,6 +57,7 @@ def make(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
       'give it the id of an environment as name.'
     )
+  env = randomness.with_own_randomness(env)
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
     if wrapper.get('enabled', True):

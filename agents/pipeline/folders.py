@@ -1,7 +1,6 @@
 """Folders of sessions: names, contents, and which process may write."""
 
 import contextlib
-import glob
 import json
 import os
 import re
@@ -10,17 +9,19 @@ import shutil
 import time
 from collections.abc import Iterable
 from collections.abc import Mapping
-from typing import IO
 from typing import Any
 
 from agents.pipeline import toolbox
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
+from agents.run import folder as run_folder
 from agents.run import references
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
-COMPLETE = 'COMPLETE'
 _STARTING = '.starting'
+_DONE = 'done.lock'
+_LOCK = 'running.lock'
 _PARTS = (
   'checkpoints',
   'modules',
@@ -54,7 +55,7 @@ def make_name() -> str:
   return f'session_{time.strftime("%Y%m%d%H%M%S")}_{secrets.token_hex(2)}'
 
 
-def create(base: str, name: str = '') -> str:
+def create(base: str, name: str = '') -> tuple[str, contextlib.ExitStack]:
   """Create the folder of a new session, with all that makes it one.
 
   Args:
@@ -62,7 +63,7 @@ def create(base: str, name: str = '') -> str:
     name: Name of the session; made up by default.
 
   Returns:
-    Path of the session.
+    Tuple of the path of the session and its lock; see `lock`.
 
   Raises:
     UsageError: If the session exists or nothing can be written.
@@ -73,30 +74,24 @@ def create(base: str, name: str = '') -> str:
       f'Session name {name!r} is a path; give the name alone, and its parent '
       'with --session-path.'
     )
-  files.check_writable(base)
+  if name:
+    _discard_unstarted(os.path.join(base, name))
+  names: Iterable[str] = [name] if name else iter(make_name, None)
+  try:
+    path, held = run_folder.create(base, names, _LOCK)
+  except FileExistsError:
+    path = os.path.join(base, name)
+    raise errors.UsageError(
+      f'Session {path} exists; continue it with --load-checkpoint={path} '
+      '--resume, or give another --session-name.'
+    ) from None
   open(os.path.join(base, '__init__.py'), 'a').close()
-  for _ in range(100):
-    path = os.path.join(base, name or make_name())
-    if name and _never_started(path):
-      discard(path)
-    try:
-      os.mkdir(path)
-      break
-    except FileExistsError:
-      if name:
-        raise errors.UsageError(
-          f'Session {path} exists; continue it with --load-checkpoint={path} '
-          '--resume, or give another --session-name.'
-        ) from None
-  else:
-    raise RuntimeError(f'no free name for a session in {base}')
-  open(os.path.join(path, _STARTING), 'w').close()
+  run_folder.mark(path, _STARTING)
   for folder in SUBFOLDERS:
     os.mkdir(os.path.join(path, folder))
   for filename, text in (('saam.py', _SAAM), ('__init__.py', _INIT)):
-    with files.atomic_write(os.path.join(path, filename)) as file_:
-      file_.write(text)
-  return path
+    run_folder.mark(path, filename, text)
+  return path, held
 
 
 def discard(path: str) -> None:
@@ -106,63 +101,12 @@ def discard(path: str) -> None:
 
 def mark_as_started(path: str) -> None:
   """Remember that a session is one that can be continued."""
-  with contextlib.suppress(FileNotFoundError):
-    os.remove(os.path.join(path, _STARTING))
+  run_folder.unmark(path, _STARTING)
 
 
 def find_missing(path: str) -> list[str]:
   """Parts that a session has, but not this folder."""
-  return [x for x in _PARTS if not os.path.exists(os.path.join(path, x))]
-
-
-def list_checkpoints(session: str) -> list[tuple[int, str]]:
-  """Complete checkpoints of a session, oldest first; nothing is changed.
-
-  A checkpoint is replaced by moving the old one aside. If the process was
-  killed in between, the old one is listed where it lies; see `recover`.
-
-  Returns:
-    List of tuples of the epoch and the path.
-  """
-  folder = os.path.join(session, 'checkpoints')
-  found = {}
-  for name in sorted(os.listdir(folder)):
-    match = re.fullmatch(r'\.checkpoint-(\d+)\.old|checkpoint-(\d+)', name)
-    path = os.path.join(folder, name)
-    if match and os.path.exists(os.path.join(path, COMPLETE)):
-      # Those in their place come last.
-      found[int(match.group(1) or match.group(2))] = path
-  return sorted(found.items())
-
-
-def recover(session: str) -> None:
-  """Finish what a process that was killed has begun; needs the lock."""
-  folder = os.path.join(session, 'checkpoints')
-  for old in glob.glob(os.path.join(glob.escape(folder), '.*.old')):
-    final = os.path.join(folder, os.path.basename(old)[1:-4])
-    if os.path.exists(final):
-      shutil.rmtree(old, ignore_errors=True)
-    else:
-      os.rename(old, final)
-  for new in glob.glob(os.path.join(glob.escape(folder), '.*.new')):
-    shutil.rmtree(new, ignore_errors=True)
-
-
-def set_newer_aside(session: str, epoch: int) -> str | None:
-  """Make the checkpoint of an epoch the newest one; needs the lock.
-
-  Returns:
-    Path of the folder where newer ones are now, None if there were none.
-  """
-  newer = [path for x, path in list_checkpoints(session) if x > epoch]
-  if not newer:
-    return None
-  name = 'superseded_' + time.strftime('%Y%m%d%H%M%S')
-  folder = os.path.join(session, name)
-  os.makedirs(folder, exist_ok=True)
-  for path in newer:
-    os.rename(path, os.path.join(folder, os.path.basename(path)))
-  return folder
+  return [x for x in _PARTS if not run_folder.has(path, x)]
 
 
 def find_session(path: str) -> tuple[str, int | None]:
@@ -195,70 +139,32 @@ def find_session(path: str) -> tuple[str, int | None]:
   return session, int(match.group(1)) if match else None
 
 
-def find_checkpoint(path: str) -> tuple[str, str]:
-  """Checkpoint that the user means.
-
-  Args:
-    path: Folder of a checkpoint, or of a session for its newest one.
-
-  Returns:
-    Tuple of the path of the session and the path of the checkpoint.
-
-  Raises:
-    UsageError: If there is none.
-  """
-  session, epoch = find_session(path)
-  path = os.path.abspath(os.path.expanduser(path))
-  if epoch is not None and os.path.exists(os.path.join(path, COMPLETE)):
-    return session, path
-  found = dict(list_checkpoints(session))
-  if not found:
-    raise errors.UsageError(
-      f'Session {session} has no complete checkpoint; start a new one.'
-    )
-  if epoch is not None and epoch not in found:
-    raise errors.UsageError(
-      f'Checkpoint {path} is not complete. Complete are: '
-      f'{", ".join(f"checkpoint-{x}" for x in found)}.'
-    )
-  return session, found[max(found) if epoch is None else epoch]
-
-
-def lock(session: str) -> IO[str] | None:
+def lock(session: str) -> contextlib.ExitStack:
   """Make sure that no other process writes to a session.
 
   Returns:
-    Open file that holds the lock until it is closed or the process ends.
+    What holds the lock until it is closed or the process ends.
 
   Raises:
     UsageError: If another process has the lock.
   """
-  try:
-    import fcntl
-  except ImportError:  # Windows.
-    return None
-  file_ = open(os.path.join(session, 'running.lock'), 'a')  # noqa: SIM115
-  try:
-    fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except OSError:
-    file_.close()
+  held = run_folder.hold(session, _LOCK)
+  if not held:
     raise errors.UsageError(
       f'Session {session} is in use by another process; wait for it, or stop '
       'it.'
-    ) from None
-  return file_
+    )
+  return held
 
 
 def mark_as_done(session: str) -> None:
   """Remember that a training is finished."""
-  with files.atomic_write(os.path.join(session, 'done.lock')) as file_:
-    file_.write(time.strftime('%Y-%m-%d %H:%M:%S\n'))
+  run_folder.mark(session, _DONE, time.strftime('%Y-%m-%d %H:%M:%S\n'))
 
 
 def unmark(session: str) -> None:
   """Forget that a training was finished, as there is more to do now."""
-  with contextlib.suppress(FileNotFoundError):
-    os.remove(os.path.join(session, 'done.lock'))
+  run_folder.unmark(session, _DONE)
 
 
 def check_unfinished(session: str) -> None:
@@ -267,7 +173,7 @@ def check_unfinished(session: str) -> None:
   Raises:
     SessionFinished: If not.
   """
-  if os.path.exists(os.path.join(session, 'done.lock')):
+  if run_folder.has(session, _DONE):
     raise SessionFinished(
       f'The training in {session} is finished. To train for longer, give more '
       'epochs: --repeal \'{"runner.n_epochs": N}\'.'
@@ -305,17 +211,21 @@ def write_json(path: str, data: Mapping[str, Any]) -> None:
     file_.write('\n')
 
 
-def _never_started(path):
-  """Whether this is left of a process that was killed before it began.
+def _discard_unstarted(path):
+  """Remove what is left of a process that was killed before it began.
 
   Raises:
     UsageError: If another process is about to begin.
   """
-  if not os.path.exists(os.path.join(path, _STARTING)):
-    return False
-  with lock(path) or contextlib.nullcontext():
-    folder = os.path.join(path, 'checkpoints')
-    return not (os.path.isdir(folder) and list_checkpoints(path))
+  if not run_folder.has(path, _STARTING):
+    return
+  with lock(path):
+    # Another process may have done so, and begun.
+    if not run_folder.has(path, _STARTING):
+      return
+    parent = os.path.join(path, 'checkpoints')
+    if not checkpoint.list_folders(parent, 'checkpoint-'):
+      discard(path)
 
 
 def _jsonable(value):

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import chunks
+from agents.pipeline import declarations
 from agents.pipeline import env_config
 from agents.pipeline import env_pool
 from agents.pipeline import explorer
-from agents.pipeline import gym_settings
 from agents.pipeline import normalizers
-from agents.pipeline import toolbox
 from agents.pipeline import worker
 from agents.run import errors
 from agents.run import references
@@ -47,7 +46,7 @@ class GymExplorer(explorer.ExplorerBase):
     agents: Dict from name to agent. Several agents need an environment with
       a dictionary of actions, one for each name.
     mode: One of `train`, `test` and `eval`.
-    **settings: Values of `gym_settings.GymSettings`.
+    **settings: Values of `declarations.GymExplorer`.
 
   Raises:
     UsageError: If the settings do not fit together or to the environment.
@@ -60,10 +59,10 @@ class GymExplorer(explorer.ExplorerBase):
     mode: str = 'train',
     **settings: Any,
   ) -> None:
-    checked = toolbox.check_settings(
-      gym_settings.GymSettings, settings, f'{mode} explorer'
-    )
-    self._settings = checked.in_mode(mode)
+    checked = declarations.GymExplorer.make(
+      settings, f'Setting {{!r}} of the {mode} explorer'
+    ).in_mode(mode)
+    self._settings = checked
     if not (checked.n_steps or checked.n_episodes):
       raise errors.UsageError(
         f'The {mode} explorer has neither n_steps nor n_episodes; give it the '

@@ -9,7 +9,7 @@ import sys
 from importlib import machinery
 from typing import Any
 
-from agents.pipeline import folders
+from agents.pipeline import checkpoints
 from agents.pipeline import logs
 from agents.run import errors
 from agents.run import files
@@ -36,7 +36,7 @@ class Loader:
   @property
   def checkpoints(self) -> dict[int, str]:
     """Dict from epoch to path of all complete checkpoints."""
-    return dict(folders.list_checkpoints(self.path))
+    return dict(checkpoints.list_checkpoints(self.path))
 
   def getVarlogLoader(self) -> dict[str, Any]:
     """Return arrays of the Monitor by name; see `logs.read`."""

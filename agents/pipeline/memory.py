@@ -90,6 +90,9 @@ class RingMemory(MemoryBase):
     include_keys: Patterns of keys to store even though they are excluded.
     exclude_keys: Patterns of keys that are not stored.
 
+  Attributes:
+    capacity: Largest number of entries per worker.
+
   Raises:
     UsageError: If the sizes leave no room for a chunk.
   """
@@ -110,14 +113,12 @@ class RingMemory(MemoryBase):
     self._overrun = overrun
     self._reported = False
     self._include, self._exclude = tuple(include_keys), tuple(exclude_keys)
-    self._capacity = self._find_capacity()
-    if self._capacity < self._steps + overrun:
+    self.capacity = self._find_capacity()
+    if self.capacity < self._steps + overrun:
       raise errors.UsageError(
         f'A memory of {buffer_chunk_len} chunks of {chunk_sample_len} steps '
         f'has no room for the overrun of {overrun}; raise buffer_chunk_len.'
       )
-    self._arrays: dict[str, np.ndarray] = {}
-    self._views: dict[str, np.ndarray] = {}
     self._kept: dict[str, bool] = {}
     self.clear()
 
@@ -125,24 +126,21 @@ class RingMemory(MemoryBase):
     """Forget all entries."""
     self._length = 0
     self._end = self._overrun - 1
+    self._arrays: dict[str, np.ndarray] = {}
+    self._views: dict[str, np.ndarray] = {}
 
   @property
   def length(self) -> int:
     return self._length
 
   @property
-  def capacity(self) -> int:
-    """Largest number of entries per worker."""
-    return self._capacity
-
-  @property
   def full(self) -> bool:
-    return self._length == self._capacity
+    return self._length == self.capacity
 
   @property
   def start(self) -> int:
     """Index of the oldest entry."""
-    return (self._end - self._length + 1) % self._capacity
+    return (self._end - self._length + 1) % self.capacity
 
   @property
   def end(self) -> int:
@@ -161,13 +159,13 @@ class RingMemory(MemoryBase):
 
   def get_index(self, order: Any) -> Any:
     """Return indices of entries by their order, the oldest being 0."""
-    return (self.start + order) % self._capacity
+    return (self.start + order) % self.capacity
 
   def get_index_valid_elements(self) -> np.ndarray:
     return self.get_index(np.arange(self.num_valid))
 
   def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
-    return (index + n) % self._capacity
+    return (index + n) % self.capacity
 
   def get_buffer(self) -> dict[str, np.ndarray]:
     return dict(self._views)
@@ -181,11 +179,11 @@ class RingMemory(MemoryBase):
     chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
     self._check(chunk)
     self._make_room()
-    begin = (self._end - self._overrun + 1) % self._capacity
+    begin = (self._end - self._overrun + 1) % self.capacity
     count = self._steps + self._overrun
     self._length = max(self._length, self._overrun) + self._steps
-    self._length = min(self._length, self._capacity)
-    self._end = (self._end + self._steps) % self._capacity
+    self._length = min(self._length, self.capacity)
+    self._end = (self._end + self._steps) % self.capacity
     for key, value in chunk.items():
       if key not in self._arrays:
         self._allocate(key, value)
@@ -200,7 +198,7 @@ class RingMemory(MemoryBase):
   def state_dict(self) -> dict[str, Any]:
     return {
       'length': self._length,
-      'capacity': self._capacity,
+      'capacity': self.capacity,
       'keys': {
         key: [list(value.shape[2:]), value.dtype.str, len(value)]
         for key, value in self._arrays.items()
@@ -208,13 +206,12 @@ class RingMemory(MemoryBase):
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    if state['length'] > self._capacity:
+    if state['length'] > self.capacity:
       raise errors.UsageError(
         f'The stored memory has {state["length"]} entries, this one has room '
-        f'for {self._capacity}; give it the size that it had.'
+        f'for {self.capacity}; give it the size that it had.'
       )
     self.clear()
-    self._arrays, self._views = {}, {}
 
   def get_snapshot(self) -> dict[str, np.ndarray]:
     return {k: np.array(v) for k, v in self._read(0, self._length).items()}
@@ -229,15 +226,14 @@ class RingMemory(MemoryBase):
       UsageError: If the arrays differ in length or exceed the capacity.
     """
     self.clear()
-    self._arrays, self._views = {}, {}
     if not snapshot:
       return
     lengths = {np.shape(x)[:2] for x in snapshot.values()}
     (_, length), *others = lengths
-    if others or length > self._capacity:
+    if others or length > self.capacity:
       raise errors.UsageError(
         f'A snapshot with [workers, length] of {sorted(lengths)} does not fit '
-        f'into a memory with a capacity of {self._capacity}.'
+        f'into a memory with a capacity of {self.capacity}.'
       )
     self._length, self._end = length, length - 1
     for key, value in snapshot.items():
@@ -275,7 +271,7 @@ class RingMemory(MemoryBase):
 
   def _allocate(self, key, value):
     """Create the array of a new key; passed entries are marked as missing."""
-    shape = (len(value), self._capacity) + value.shape[2:]
+    shape = (len(value), self.capacity) + value.shape[2:]
     # Zeros take no memory until they are written to.
     array = np.zeros(shape, value.dtype)
     if array.dtype.kind == 'f' and self._length:
@@ -287,17 +283,17 @@ class RingMemory(MemoryBase):
     self._views[key] = view
 
   def _write(self, array, begin, count, value):
-    if begin + count <= self._capacity:
+    if begin + count <= self.capacity:
       array[:, begin : begin + count] = value
       return
-    head = self._capacity - begin
+    head = self.capacity - begin
     array[:, begin:] = value[:, :head] if value.ndim else value
     array[:, : count - head] = value[:, head:] if value.ndim else value
 
   def _read(self, first, last):
     """Entries by their order, as views where that is possible."""
     begin, count = self.get_index(first), last - first
-    if begin + count <= self._capacity:
+    if begin + count <= self.capacity:
       return {k: v[:, begin : begin + count] for k, v in self._views.items()}
     index = self.get_index(np.arange(first, last))
     return {key: value[:, index] for key, value in self._views.items()}
@@ -314,63 +310,15 @@ class RingMemory(MemoryBase):
 class RollMemory(RingMemory):
   """Holds its entries in the order of time, the oldest at index 0.
 
-  Args:
-    session: Session that the memory belongs to.
-    mode: Mode of the explorer that fills it.
-    chunk_sample_len: Number of steps per chunk; None to hold a single chunk
-      of any length.
-    buffer_chunk_len: Number of chunks to keep.
-    **kwargs: See `RingMemory`.
-
-  Raises:
-    UsageError: If several chunks of any length were asked for.
+  With a `buffer_chunk_len` of 1 it is the newest chunk. The arguments are
+  those of `RingMemory`.
   """
-
-  def __init__(
-    self,
-    session: Any,
-    mode: str = 'train',
-    chunk_sample_len: int | None = None,
-    buffer_chunk_len: int = 1,
-    **kwargs: Any,
-  ) -> None:
-    self._any_length = chunk_sample_len is None
-    if self._any_length and buffer_chunk_len != 1:
-      raise errors.UsageError(
-        f'A memory of {buffer_chunk_len} chunks needs their length; give it '
-        'chunk_sample_len, or a buffer_chunk_len of 1.'
-      )
-    steps = chunk_sample_len or 1
-    super().__init__(session, mode, steps, buffer_chunk_len, **kwargs)
-
-  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
-    if self._any_length and chunk:
-      self._resize(np.shape(next(iter(chunk.values())))[1] - self._overrun)
-    super().store(chunk)
-
-  def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    if self._any_length:
-      self._resize(max(1, state['length'] - self._overrun))
-    super().load_state_dict(state)
-
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    if self._any_length and snapshot:
-      self._resize(np.shape(next(iter(snapshot.values())))[1] - self._overrun)
-    super().set_snapshot(snapshot)
 
   def _find_capacity(self):
     return self._steps * self._chunks + self._overrun
 
-  def _resize(self, steps):
-    """Make a single chunk of some steps fit exactly."""
-    self.clear()
-    if steps != self._steps:
-      self._steps = steps
-      self._capacity = self._find_capacity()
-      self._arrays, self._views = {}, {}
-
   def _make_room(self):
-    if self._end + self._steps < self._capacity:
+    if self._end + self._steps < self.capacity:
       return
     for array in self._arrays.values():
       array[:, : -self._steps] = array[:, self._steps :]

@@ -5,17 +5,16 @@ Example:
   python -m agents.pipeline.plot sessions/a0 sessions/a1 --group sessions/b0
 
 Writes one PNG per variable. Sessions given together are runs of one
-experiment, drawn as their mean with a band of one standard deviation; each
---group is another experiment. A profile and a chart of the machine's load are
-added for every experiment that has recorded them.
+experiment, drawn as their mean with a band of one standard deviation, a line
+for each algorithm and environment; each --group is another experiment. A
+profile and a chart of the machine's load are added for every experiment that
+has recorded them.
 """
 
 import argparse
-import fnmatch
 import os
 import sys
 from collections.abc import Callable
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -23,17 +22,17 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import charts
+from agents.pipeline import loader
 from agents.pipeline import logs
 from agents.pipeline import writers
 from agents.run import entry
 from agents.run import errors
-from agents.run import files
+from agents.run import plot
 
 KEYS = (*logs.META, 'step')
-_GRID = 300
 
 
-def load_curves(session: str, keyx: str) -> dict[str, tuple]:
+def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
   """Load the curves of one session.
 
   Args:
@@ -41,8 +40,8 @@ def load_curves(session: str, keyx: str) -> dict[str, tuple]:
     keyx: One of `KEYS`.
 
   Returns:
-    Dict from name to tuple of two arrays [points], increasing abscissas and
-    means. Names without any value over `keyx` are left out.
+    Dict from name to points. Names without any value over `keyx` are left
+    out.
 
   Raises:
     UsageError: If the folder has no such file.
@@ -61,74 +60,42 @@ def load_curves(session: str, keyx: str) -> dict[str, tuple]:
   curves = {}
   for name, columns in table.items():
     if keyx == 'step':
-      x = np.array(list(columns), float)
-      y = np.array(list(columns.values()), float)
+      points = plot.make_points(list(columns), list(columns.values()))
     elif keyx in columns:
-      x = np.array(columns[keyx], float)
-      y = np.array(columns['sum'] / columns['num'], float)
+      points = plot.make_points(columns[keyx], columns['sum'] / columns['num'])
     else:
       continue
-    valid = np.isfinite(x) & np.isfinite(y)
-    if valid.any():
-      curves[name] = _join_ties(x[valid], y[valid])
+    if len(points[0]):
+      curves[name] = points
   return curves
 
 
-def merge(
-  runs: Sequence[tuple[np.ndarray, np.ndarray]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """Return mean and deviation of runs, over the range that all of them cover.
+def describe(session: str) -> str:
+  """Return algorithm and environment of a session, empty if unknown."""
+  try:
+    stored = loader.Loader(session)
+    algorithms = [
+      agent['name'].rpartition('.')[2].removesuffix('Agent')
+      for agent in stored.params['agents'].values()
+    ]
+  except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    return ''
+  task = stored.cpanel.get('model_name') or stored.cpanel.get('config')
+  return ' '.join([*algorithms, str(task or '')]).strip()
 
-  Runs with the same abscissas, such as epochs, are cut to the shortest;
-  others, such as clocks, are interpolated.
+
+def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
+  """Load sessions, which are told apart by their group if nothing else does.
 
   Args:
-    runs: List of tuples of two arrays [points].
-
-  Returns:
-    Three arrays [points]: abscissas, means, and standard deviations over the
-    runs (ddof=1), which are 0 for a single run.
+    groups: List of lists of paths.
+    keyx: One of `KEYS`.
   """
-  length = min(len(x) for x, _ in runs)
-  grid = runs[0][0][:length]
-  if not all(np.array_equal(x[:length], grid) for x, _ in runs):
-    low = max(x[0] for x, _ in runs)
-    high = max(low, min(x[-1] for x, _ in runs))
-    grid = np.linspace(low, high, min(_GRID, max(len(x) for x, _ in runs)))
-  values = np.array([np.interp(grid, x, y) for x, y in runs])
-  std = values.std(0, ddof=1) if len(runs) > 1 else np.zeros(len(grid))
-  return grid, values.mean(0), std
-
-
-def smooth(values: np.ndarray, window: int) -> np.ndarray:
-  """Average over `window` neighbours; fewer at the ends."""
-  if window <= 1:
-    return values
-  left = window // 2
-  sums = np.cumsum(np.concatenate([[0.0], values]))
-  index = np.arange(len(values))
-  first = np.maximum(index - left, 0)
-  last = np.minimum(index - left + window, len(values))
-  return (sums[last] - sums[first]) / (last - first)
-
-
-def choose_names(
-  known: Iterable[str], patterns: Sequence[str] | None
-) -> list[str]:
-  """Return names that match any of the patterns, sorted.
-
-  Raises:
-    UsageError: If a pattern matches nothing.
-  """
-  chosen = set()
-  for pattern in patterns or ['*']:
-    found = fnmatch.filter(known, pattern)
-    if not found:
-      raise errors.UsageError(
-        f'No variable is named {pattern!r}. {errors.suggest(pattern, known)}'
-      )
-    chosen.update(found)
-  return sorted(chosen)
+  return [
+    plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
+    for name, sessions in zip(charts.make_labels(groups), groups)
+    for x in sessions
+  ]
 
 
 def main(args: argparse.Namespace) -> None:
@@ -136,10 +103,6 @@ def main(args: argparse.Namespace) -> None:
   groups = [x for x in [args.sessions, *args.group] if x]
   if not groups:
     raise errors.UsageError('No session was given; name at least one folder.')
-  if args.window < 1:
-    raise errors.UsageError(
-      f'--window {args.window} is too small; 1 draws every value as it is.'
-    )
   groups = [[os.path.abspath(x) for x in group] for group in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
   paths = _draw_curves(groups, output, args)
@@ -176,7 +139,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     help='abscissa; step draws the scalars of the writer instead',
   )
   add('--names', nargs='+', metavar='GLOB', help='only these variables')
-  add('--window', type=int, default=5, help='points of the moving average')
+  add('--window', type=int, default=1, help='points of the moving average')
   return parser.parse_args(argv)
 
 
@@ -186,34 +149,22 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _draw_curves(groups, output, args):
-  loaded = [[load_curves(x, args.keyx) for x in group] for group in groups]
-  known = {name for group in loaded for run in group for name in run}
+  xlabel, counts = charts.AXES.get(args.keyx, args.keyx), args.keyx != 'clock'
+  style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
+  runs = load_runs(groups, args.keyx)
+  known = {name for run in runs for name in run.curves}
   if not known:
     raise errors.UsageError(
       f'Nothing was logged over {args.keyx!r} in {groups[0][0]!r}; wait for '
       'the first epoch, or choose another --keyx.'
     )
-  labels = charts.make_labels(groups)
-  paths = []
-  for name in choose_names(known, args.names):
-    series = []
-    for label, group in zip(labels, loaded):
-      runs = [run[name] for run in group if name in run]
-      if runs:
-        x, mean, std = merge(runs)
-        series.append(
-          {
-            'label': label if len(runs) == 1 else f'{label} ({len(runs)} runs)',
-            'x': x,
-            'mean': smooth(mean, args.window),
-            'std': smooth(std, args.window),
-            'raw': mean if len(runs) == 1 and args.window > 1 else None,
-          }
-        )
-    figure = charts.draw_curves(name, series, args.keyx)
-    title = name.strip('/').replace('/', '_')
-    paths.append(_save(figure, os.path.join(output, f'{title}.png')))
-  return paths
+  if args.keyx == 'clock':
+    last = max(x[-1] for run in runs for x, _ in run.curves.values())
+    scale, style.xlabel = charts.choose_unit(last)
+    for run in runs:
+      run.curves = {k: (x / scale, y) for k, (x, y) in run.curves.items()}
+  names = plot.choose_names(known, args.names)
+  return plot.draw_all(plot.group(runs), names, output, style)
 
 
 def _draw_extras(group, output, suffix):
@@ -223,12 +174,13 @@ def _draw_extras(group, output, suffix):
   profiles = _read_all(group, 'prolog.json')
   if profiles:
     figure = charts.draw_profile(label, _add_profiles(profiles))
-    paths.append(_save(figure, os.path.join(output, f'profile{suffix}.png')))
+    path = os.path.join(output, f'profile{suffix}.png')
+    paths.append(plot.save(figure, path))
   resources = _read_all(group, 'monlog.json')
   if resources:
     figure = charts.draw_resources(label, resources)
     path = os.path.join(output, f'resources{suffix}.png')
-    paths.append(_save(figure, path))
+    paths.append(plot.save(figure, path))
   return paths
 
 
@@ -250,25 +202,6 @@ def _read_all(group, name):
     if os.path.exists(path):
       tables.append(logs.read(path))
   return [x for x in tables if x]
-
-
-def _join_ties(x, y):
-  """Sort by abscissa; values at the same one become their mean."""
-  unique, index = np.unique(x, return_inverse=True)
-  return unique, np.bincount(index, y) / np.bincount(index)
-
-
-def _save(figure, path):
-  try:
-    with files.atomic_path(path) as temporary:
-      figure.savefig(temporary, dpi=150)
-  except OSError as error:
-    raise errors.UsageError(
-      f'Cannot write {path!r}: {error.strerror}. Choose another folder with '
-      '--output.'
-    ) from None
-  charts.close(figure)
-  return path
 
 
 if __name__ == '__main__':

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import agent
-from agents.run import errors
 from agents.tools.tf1 import tf
 
 
@@ -22,16 +21,15 @@ class PPOAgent(agent.AgentBase):
   Source: see `agents.ppo.policy.Policy`.
 
   Args:
-    session: Session that the agent runs in.
-    memory: Dict from mode to memory, which the sampler reads.
+    session: See `AgentBase`, also for `memory`, `name` and `sampler`.
+    memory: Usually with an `agents.pipeline.episodes.EpisodeMemory`.
     name: Name in the tree of parameters.
     observation_space: Plain description of the observations, a box.
     action_space: Plain description of the actions, a box.
     policy: Function that makes a `Policy`, or anything with its methods, of
       the shape of observations, the size of actions, and a bool tensor for
       training.
-    sampler: Function from the memories to episodes of
-      `agents.pipeline.episodes.EpisodeMemory`, or None if there are too few.
+    sampler: Returns whole episodes, or None if there are too few.
 
   Raises:
     UsageError: If the spaces or the number of processes do not suit.
@@ -46,16 +44,17 @@ class PPOAgent(agent.AgentBase):
     observation_space: Mapping[str, Any] | None = None,
     action_space: Mapping[str, Any] | None = None,
     policy: Callable[..., Any],
-    sampler: Callable[[Mapping], dict[str, np.ndarray] | None],
+    sampler: agent.Sampler,
   ) -> None:
-    super().__init__(session, memory, name, action_space)
-    if session.comm.Get_size() > 1:
-      raise errors.UsageError(
-        f'PPO of the pipeline cannot use {session.comm.Get_size()} processes '
-        'of MPI; start one, or use mpirun with agents.train_ppo.'
-      )
-    self.sampler = sampler
-    self._define_graph(policy, *find_shapes(observation_space, action_space))
+    super().__init__(session, memory, name, action_space, sampler)
+    agent.check_processes(session.comm, name, 'use agents.train_ppo')
+    observ_shape = agent.find_shape(observation_space, 'observations', False)
+    action_shape = agent.find_shape(action_space, 'actions')
+    self._pending: tuple[np.ndarray, np.ndarray] | None = None
+    self._nothing = np.zeros([0, *observ_shape]), np.zeros(0)
+    # Callables spare the preparations of each `Session.run`.
+    self._make = session.tf_session().make_callable
+    self._define_graph(policy, observ_shape, action_shape)
 
   def action_generator(
     self,
@@ -75,9 +74,10 @@ class PPOAgent(agent.AgentBase):
     Returns:
       Dict; the artifacts are `mean` and `logstd`, float32 [workers, size].
     """
+    pending, self._pending = self._pending or self._nothing, None
     with self.session.profiler('graph'):
       action, mean, logstd, state = self._act(
-        not deterministic, observations['agent'], hidden_state * masks
+        *pending, not deterministic, observations['agent'], hidden_state * masks
       )
     return {
       'actions': action,
@@ -88,31 +88,44 @@ class PPOAgent(agent.AgentBase):
   def remember(
     self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
   ) -> None:
-    with self.session.profiler('graph'):
-      self._remember(observations['agent'], rewards)
+    """Count a step, together with the next action; see `AgentBase`."""
+    self._flush()
+    self._pending = observations['agent'], rewards
 
   def step(self) -> dict[str, float]:
     """Improve the policy by the episodes that have ended, if these suffice."""
-    with self.session.profiler('sample'):
-      batch = self.sampler(self.memory)
-    if batch is None:
-      return {}
+    self._flush()
+    return super().step()
+
+  def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Improve the policy by episodes [episodes, time, ...]."""
     prefix = f'/agents/{self.name}'
-    with self.session.profiler('graph'):
-      summary = self._update(
-        batch['/observations/agent'],
-        batch[f'{prefix}/actions'],
-        batch[f'{prefix}/artifacts/mean'],
-        batch[f'{prefix}/artifacts/logstd'],
-        batch['/rewards'][..., 0],
-        batch['/lengths'],
-      )
+    summary = self._update(
+      batch['/observations/agent'],
+      batch[f'{prefix}/actions'],
+      batch[f'{prefix}/artifacts/mean'],
+      batch[f'{prefix}/artifacts/logstd'],
+      batch['/rewards'][..., 0],
+      batch['/lengths'],
+    )
     length = float(np.mean(batch['/lengths']))
     return {**_scalars(summary), 'episode_length': length}
 
   def update(self) -> None:
     for key, value in self.step().items():
       self.session.monitor(f'/update/{self.name}/{key}', value)
+
+  def state_dict(self) -> dict[str, Any]:
+    """Have the variables complete, which hold everything."""
+    self._flush()
+    return {}
+
+  def _flush(self):
+    """Count the step that no action has followed yet."""
+    if self._pending:
+      with self.session.profiler('graph'):
+        self._remember(*self._pending)
+      self._pending = None
 
   def _define_graph(self, policy, observ_shape, action_shape):
     """Build the policy and the functions that execute parts of it."""
@@ -126,60 +139,33 @@ class PPOAgent(agent.AgentBase):
         self._define_update([observ_shape, *[action_shape] * 3, []])
 
   def _define_steps(self, sampling, observ_shape):
-    observ = tf.placeholder(tf.float32, [None, *observ_shape], 'observ')
-    reward = tf.placeholder(tf.float32, [None], 'reward')
+    """Acting, which counts the step before in the same run of the graph."""
+    shape = [None, *observ_shape]
+    observ = tf.placeholder(tf.float32, shape, 'observ')
     state = tf.placeholder(tf.float32, [None, self.hidden_size], 'state')
-    if self.policy.state_size is None:
-      decision = self.policy.act(observ)._replace(state=tf.identity(state))
-    else:
-      decision = self.policy.act(observ, state)
-    counted = self.policy.remember(observ, reward)
-    # Callables spare the preparations of each `Session.run`.
-    make = self.session.tf_session().make_callable
-    self._act = make(list(decision), [sampling, observ, state])
-    self._remember = make(counted.op, [observ, reward])
+    last = (
+      tf.placeholder(tf.float32, shape, 'last_observ'),
+      tf.placeholder(tf.float32, [None], 'last_reward'),
+    )
+    counted = tf.cond(
+      tf.size(last[1]) > 0, lambda: self.policy.remember(*last), str
+    )
+    with tf.control_dependencies([counted]):
+      if self.policy.state_size is None:
+        decision = self.policy.act(observ)._replace(state=tf.identity(state))
+      else:
+        decision = self.policy.act(observ, state)
+    feeds = [*last, sampling, observ, state]
+    self._act: Any = self._make(list(decision), feeds)
+    self._remember = self._make(counted.op, list(last))
 
   def _define_update(self, shapes):
     config = self.policy.config
     leading = [config.update_every, config.max_length]
     data = [tf.placeholder(tf.float32, [*leading, *x]) for x in shapes]
     length = tf.placeholder(tf.int32, leading[:1], 'length')
-    make = self.session.tf_session().make_callable
-    self._update = make(self.policy.update(data, length), [*data, length])
-
-
-def find_shapes(
-  observation_space: Mapping[str, Any] | None,
-  action_space: Mapping[str, Any] | None,
-) -> tuple[list[int], list[int]]:
-  """Return the shapes of observations and actions.
-
-  Args:
-    observation_space: Description of `agents.pipeline.env_config`, or None.
-    action_space: The same.
-
-  Returns:
-    Tuple of two lists of integers.
-
-  Raises:
-    UsageError: If the spaces do not suit PPO.
-  """
-  shapes = []
-  spaces = {'observations': observation_space, 'actions': action_space}
-  for name, space in spaces.items():
-    if not space or space['typ'] != 'Box':
-      raise errors.UsageError(
-        f'PPO needs boxes of real numbers, but the {name} are {space}; choose '
-        'an environment with continuous observations and actions.'
-      )
-    shapes.append(list(space['dim']))
-  observ_shape, action_shape = shapes
-  if len(action_shape) != 1:
-    raise errors.UsageError(
-      f'PPO needs vectors, but the actions are shaped {action_shape}; choose '
-      'another environment.'
-    )
-  return observ_shape, action_shape
+    summary = self.policy.update(data, length)
+    self._update = self._make(summary, [*data, length])
 
 
 def _scalars(summary):

@@ -1,6 +1,7 @@
 """Where the time goes: nested scopes, cheap enough for every step."""
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -109,36 +110,25 @@ class Profiler:
     return found
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class _Scope:
   """One path; made once and entered again and again."""
 
-  __slots__ = (
-    'children',
-    'depth',
-    'occurs',
-    'path',
-    'seconds',
-    '_began',
-    '_outer',
-    '_profiler',
-  )
-
-  def __init__(self, profiler, path, depth):
-    self.path = path
-    self.depth = depth
-    self.children = {}
-    self.occurs = 0
-    self.seconds = 0.0
-    self._profiler = profiler
-    self._outer = None
-    self._began = 0.0
+  profiler: Profiler
+  path: str
+  depth: int
+  children: dict[str, Any] = dataclasses.field(default_factory=dict)
+  occurs: int = 0
+  seconds: float = 0.0
+  outer: Any = None
+  began: float = 0.0
 
   def __enter__(self):
-    self._outer = self._profiler._current
-    self._profiler._current = self
-    self._began = time.perf_counter()
+    self.outer = self.profiler._current
+    self.profiler._current = self
+    self.began = time.perf_counter()
 
   def __exit__(self, *unused_error):
-    self.seconds += time.perf_counter() - self._began
+    self.seconds += time.perf_counter() - self.began
     self.occurs += 1
-    self._profiler._current = self._outer
+    self.profiler._current = self.outer

@@ -87,24 +87,26 @@ class ResourceThread:
   def _loop(self):
     monitor = logs.Monitor(self._path)
     count = 0
-    for source in self._sources:
-      if isinstance(source, _Processors):
-        source.begin()
+    self._sample()  # Here psutil begins its first interval, in this thread.
     while not self._stopped.wait(self._period):
-      for source in list(self._sources):
-        try:
-          sample = source()
-        except Exception as error:
-          # The run is worth more than its measurement.
-          self._sources.remove(source)
-          self._logger.warn(f'Resources are no longer recorded: {error}')
-          continue
-        for name, value in sample.items():
-          monitor(name, value)
+      for name, value in self._sample().items():
+        monitor(name, value)
       count += 1
       if count % self._window == 0:
         self._pack(monitor)
     self._pack(monitor)
+
+  def _sample(self):
+    """Dict from name to number; a source that fails is left out from then."""
+    found = {}
+    for source in list(self._sources):
+      try:
+        found.update(source())
+      except Exception as error:
+        # The run is worth more than its measurement.
+        self._sources.remove(source)
+        self._logger.warn(f'Resources are no longer recorded: {error}')
+    return found
 
   def _pack(self, monitor):
     for key, value in (self._meta() if self._meta else {}).items():
@@ -164,10 +166,6 @@ class _Processors:
 
     self._psutil = psutil
     self._process = psutil.Process()
-
-  def begin(self):
-    """Start the first interval; psutil keeps a clock per thread."""
-    self._psutil.cpu_percent(percpu=True)
 
   def __call__(self):
     cores = self._psutil.cpu_percent(percpu=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline import checkpoints
+from agents.pipeline import declarations
 from agents.pipeline import old_trees
 from agents.pipeline import settings as settings_lib
 from agents.pipeline import toolbox
@@ -27,24 +28,19 @@ class Runner:
     params: Tree of parameters; see `agents.pipeline.params.ppo_pendulum`.
 
   Attributes:
+    declared: Declaration of the settings in the node `runner`.
     state: Dict of the counters `i_epoch`, `i_cycle` (of the epoch) and
       `i_frame`, of the best score and its epoch, and of the seconds so far.
+
+  Raises:
+    UsageError: If a setting is unknown or has a wrong value.
   """
+
+  declared: type[declarations.Runner] = declarations.Runner
 
   def __init__(self, params: dict[str, Any]) -> None:
     self.params = params
-    settings = {
-      'max_time': None,
-      'max_iter': None,
-      'randargs': {},
-      'test_act': True,
-      'test_int': 1,
-      'save_int': 1,
-      'memory_save': 'final',
-      'score': '/reward/test/episodic',
-      **params['runner'],
-    }
-    self._settings = settings
+    self._settings = self.declared.make(params['runner'])
     self.state: dict[str, Any] = {
       'i_epoch': 0,
       'i_cycle': 0,
@@ -66,7 +62,7 @@ class Runner:
     """
     self.session = session
     session.monitor.listeners.append(self._remember)
-    seed = self._settings['randargs'].get('seed')
+    seed = self._settings.randargs.get('seed')
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
     toolbox.set_seeds(seed)
@@ -102,13 +98,13 @@ class Runner:
     Ends with a checkpoint and a report in any case but an error.
     """
     self._began = time.time()
-    total = self._settings['n_epochs'] * self._settings['n_cycles']
+    total = self._settings.n_epochs * self._settings.n_cycles
     show = self.session.comm.Get_rank() == 0
     if show:
       self._progress = progress_lib.Progress(self._status, total, unit='cycles')
     try:
       with stopping.handle_signals(_MESSAGE, (signal.SIGUSR1,)):
-        while self.state['i_epoch'] < self._settings['n_epochs']:
+        while self.state['i_epoch'] < self._settings.n_epochs:
           if not self._train_epoch():
             break
           if self._reached_limit():
@@ -169,7 +165,7 @@ class Runner:
 
   def log(self) -> None:
     """Write the statistics of an epoch and tell about them."""
-    statistics = self._pack().get(self._settings['score'])
+    statistics = self._pack().get(self._settings.score)
     if statistics:
       score = _mean(statistics)
       best = self.state['best_score']
@@ -183,7 +179,7 @@ class Runner:
       forced: Whether this is the last one, which holds the memories, too,
         unless the settings say something else.
     """
-    when = self._settings['memory_save']
+    when = self._settings.memory_save
     snapshots = None
     if when == 'every' or (when == 'final' and forced):
       snapshots = {k: v.get_snapshot() for k, v in self.memory.items()}
@@ -242,7 +238,7 @@ class Runner:
   def _train_epoch(self):
     """Rest of an epoch; returns whether to go on."""
     state, settings = self.state, self._settings
-    n_cycles = settings['n_cycles']
+    n_cycles = settings.n_cycles
     if self._progress:
       epoch, done = state['i_epoch'], state['i_cycle']
       self._progress.start_phase(
@@ -259,20 +255,20 @@ class Runner:
         return False
     state.update(i_epoch=state['i_epoch'] + 1, i_cycle=0)
     self.session.monitor.set_meta('epoch', state['i_epoch'])
-    if settings['test_act'] and state['i_epoch'] % settings['test_int'] == 0:
+    if settings.test_act and state['i_epoch'] % settings.test_int == 0:
       self.test()
     for agent in self.agents.values():
       agent.epoch_done()
     self.log()
     self._epochs_here += 1
-    if state['i_epoch'] % settings['save_int'] == 0:
+    if state['i_epoch'] % settings.save_int == 0:
       self.save()
     return not self._stop_requested()
 
   def _finish(self):
     """Last checkpoint and report; of all epochs or of those so far."""
-    done = self.state['i_epoch'] >= self._settings['n_epochs']
-    if self._saved is None or self._settings['memory_save'] == 'final':
+    done = self.state['i_epoch'] >= self._settings.n_epochs
+    if self._saved is None or self._settings.memory_save == 'final':
       self.save(forced=True)
     if done:
       self.session.mark_as_done()
@@ -280,7 +276,7 @@ class Runner:
 
   def _reached_limit(self):
     """Whether the time or the epochs of this process are used up."""
-    hours, epochs = self._settings['max_time'], self._settings['max_iter']
+    hours, epochs = self._settings.max_time, self._settings.max_iter
     late = hours is not None and time.time() - self._began > 3600 * hours
     late = self.session.comm.bcast(late)
     return late or (epochs is not None and self._epochs_here >= epochs)
@@ -344,7 +340,7 @@ class Runner:
 
   def _status(self):
     """Values for the progress bar."""
-    last = self.session.monitor.last.get(self._settings['score'])
+    last = self.session.monitor.last.get(self._settings.score)
     score = last and f'{_mean(last):.4g}'
     return {'frame': f'{self.state["i_frame"]:,}', 'score': score}
 
@@ -356,7 +352,7 @@ class Runner:
     info(f'{what} after {state["i_epoch"]} epochs and {total}.')
     if state['best_score'] is not None:
       info(
-        f'Best {self._settings["score"]}: {state["best_score"]:.4g} in epoch '
+        f'Best {self._settings.score}: {state["best_score"]:.4g} in epoch '
         f'{state["best_epoch"]}.'
       )
     path = self.session.path

@@ -258,13 +258,10 @@ def _describe_cpanel(argv):
       'ddpg_pendulum},\nbaselines_her.params.{fetch_reach, fetch_push}. With '
       '--params MODULE --help, the\nvalues that --cpanel may change are listed.'
     )
-  cpanel = getattr(_import_typed(module), 'cpanel', {})
+  imported = toolbox.get_module(module, references.EVERYTHING)
+  cpanel = getattr(imported, 'cpanel', {})
   lines = [f'  {key}: {value!r}' for key, value in cpanel.items()]
   return '\n'.join([f'values of --cpanel for {module}:', *lines])
-
-
-def _import_typed(module):
-  return toolbox.get_module(module, references.EVERYTHING)
 
 
 def _parse_mapping(flag: str, text: str) -> dict[str, Any]:

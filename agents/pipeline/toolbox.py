@@ -7,16 +7,12 @@ import types
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
-from typing import TypeVar
 
 import numpy as np
-import pydantic
 
 from agents.run import errors
 from agents.run import plain_data
 from agents.run import references
-
-_Settings = TypeVar('_Settings', bound=pydantic.BaseModel)
 
 
 def get_module(name: str, trust: references.Trust) -> types.ModuleType:
@@ -101,36 +97,6 @@ def get_part(
       f'The arguments of {node["name"]} refer to something unknown: {error}'
     ) from None
   return functools.partial(get_class(node['name'], trust), **args)
-
-
-def check_settings(
-  model: type[_Settings], values: Mapping[str, Any], what: str
-) -> _Settings:
-  """Make typed settings of the values in a tree of parameters.
-
-  Args:
-    model: Class of the settings.
-    values: Dict from name to value.
-    what: What the settings belong to, for messages.
-
-  Raises:
-    UsageError: If a name is unknown or a value does not fit; says which.
-  """
-  try:
-    return model(**values)
-  except pydantic.ValidationError as error:
-    first = error.errors()[0]
-    name = str(first['loc'][0]) if first['loc'] else ''
-    if first['type'] == 'extra_forbidden':
-      hint = errors.suggest(name, model.model_fields)
-      message = f'Setting {name!r} of the {what} is unknown. {hint}'
-    elif first['type'] == 'missing':
-      message = f'Setting {name!r} of the {what} is missing.'
-    else:
-      message = (
-        f'Setting {name!r} of the {what} is {first["input"]!r}. {first["msg"]}.'
-      )
-    raise errors.UsageError(message) from None
 
 
 def set_seeds(seed: int | None) -> None:

@@ -14,6 +14,7 @@ from agents.envs import probe
 from agents.envs import recorder
 from agents.envs import video
 from agents.pipeline import env_config
+from agents.pipeline import toolbox
 from agents.run import references
 
 _LARGEST_FRAME = 240
@@ -44,8 +45,10 @@ class Worker:
     created = env_config.make(env, bool(video_folder), trust, **(kwargs or {}))
     self.description = probe.describe(created)
     self._has_agents = hasattr(created.action_space, 'spaces')
+    self._own_randomness = False
     if seed is not None and hasattr(created, 'seed'):
       created.seed(seed)
+      self._own_randomness = hasattr(created, 'exchanged')
     name = env.get('name') or env.get('constructor')
     self._env = episode_log.Monitor(created, csv_path, name)
     self._video_folder = video_folder
@@ -89,13 +92,17 @@ class Worker:
 
   def state_dict(self) -> dict:
     """Return the state of random numbers and, if offered, environment."""
-    state = {
+    state: dict[str, Any] = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
+      'rows': self._env.log.episodes,
     }
     generator = self._find_generator()
     if generator is not None:
       state['random'] = generator.bit_generator.state
+    if self._own_randomness:
+      with self._env.exchanged():
+        state['process'] = toolbox.get_random_state()
     if hasattr(self._env, 'get_env_state'):
       state['env'] = self._env.get_env_state()
     return state
@@ -103,15 +110,22 @@ class Worker:
   def load_state_dict(self, state: dict) -> dict[str, np.ndarray] | None:
     """Restore what `state_dict` has returned.
 
+    Rows of episodes since then are removed, as these are played once more.
+
     Returns:
       None if the episode goes on; the first observation of a new one if the
       state of the environment is not known.
     """
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
+    if 'rows' in state:  # Not in older checkpoints.
+      self._env.log.truncate(state['rows'])
     generator = self._find_generator()
     if generator is not None and 'random' in state:
       generator.bit_generator.state = _as_arrays(state['random'])
+    if self._own_randomness and 'process' in state:
+      with self._env.exchanged():
+        toolbox.set_random_state(state['process'])
     if 'env' not in state:
       return self.reset()
     self._env.set_env_state(state['env'])

@@ -18,8 +18,8 @@ def run(function: Callable[[], object]) -> int:
 
   Returns:
     0 after success and when the user asked to stop; 2 for bad input, and 1
-    when a process with environments was killed, whose sentences are printed.
-    Other errors are raised.
+    when an environment fails or its process was killed, whose sentences are
+    printed. Other errors are raised.
   """
   if '' not in sys.path:
     sys.path.append('')
@@ -34,4 +34,7 @@ def run(function: Callable[[], object]) -> int:
     return 2
   except errors.WorkerDeath as error:
     print(f'Error: {error} Repeat the command to continue.', file=sys.stderr)
+    return 1
+  except errors.EnvError as error:
+    print(f'{error.details}Error: {error}', file=sys.stderr)
     return 1

@@ -21,6 +21,22 @@ class WorkerDeath(RuntimeError):
   """
 
 
+class EnvError(RuntimeError):
+  """An environment does what it must not.
+
+  Programs print its traceback, if it has raised an error of its own, and the
+  sentence; they exit with code 1.
+
+  Args:
+    sentence: Which environment does what, and what to do about it.
+    details: Traceback of the environment.
+  """
+
+  def __init__(self, sentence: str, details: str = ''):
+    super().__init__(sentence)
+    self.details = details
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
   """Sentence that names the nearest known names, or lists some of them."""
   known = sorted(set(known))

@@ -85,16 +85,16 @@ def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
   """
   import filelock
 
-  lock = filelock.FileLock(filename)
+  lock = filelock.FileLock(filename, thread_local=False)
   try:
     lock.acquire(timeout=0)
   except (filelock.Timeout, PermissionError):
     return None
-  except NotImplementedError:
+  except (NotImplementedError, OSError) as error:
     logging.getLogger(__name__).warning(
-      'The file system of %s knows no locks; take care that only one process '
-      'works there.',
+      'Cannot lock %s (%s); take care that only one process works there.',
       filename,
+      error or 'the file system knows no locks',
     )
   return lock
 

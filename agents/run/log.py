@@ -5,7 +5,9 @@ keep the names and the columns of their files, and hand their rows to the
 writers of this module.
 """
 
+import contextlib
 import csv
+import fcntl
 import io
 import json
 import logging
@@ -21,6 +23,7 @@ from typing import Any
 from typing import TextIO
 
 from agents.run import files
+from agents.run import tags
 
 # Values of a row of a table by column; those of a short line are None.
 Row = dict[str, str | None]
@@ -31,13 +34,16 @@ def append(path: str, text: str) -> None:
 
   An incomplete last line, left by a process that was killed while it wrote,
   is removed first. The file is closed again, so that nothing is lost when
-  this process is killed.
+  this process is killed. Several processes may append to one file.
 
   Args:
     path: File in a folder that exists.
     text: Lines that end with a line break; nothing to only repair the file.
   """
   with open(path, 'ab+') as file_:
+    # Not every file system knows locks.
+    with contextlib.suppress(OSError):
+      fcntl.flock(file_, fcntl.LOCK_EX)
     if file_.seek(0, os.SEEK_END):
       file_.seek(-1, os.SEEK_END)
       if file_.read() != b'\n':
@@ -68,6 +74,18 @@ def read_json(path: str) -> list[Any]:
       except ValueError:
         continue
   return rows
+
+
+def cut_json(path: str, keep: Callable[[Any], bool]) -> None:
+  """Remove objects from a file, completely or not at all.
+
+  Args:
+    path: File with one object per line.
+    keep: Function that tells which of the objects stay.
+  """
+  rows = [x for x in read_json(path) if keep(x)]
+  with files.atomic_path(path) as temporary:
+    append(temporary, ''.join(json.dumps(x) + '\n' for x in rows))
 
 
 class Table:
@@ -127,8 +145,15 @@ class Table:
     rows = [x for x in read_table(self._path) if keep is None or keep(x)]
     self._columns += new
     lines = [[row.get(key) or '' for key in self._columns] for row in rows]
-    with files.atomic_path(self._path) as temporary:
-      append(temporary, _format_rows([self._columns, *lines]))
+    write_table(self._path, self._columns, lines)
+
+
+def write_table(
+  path: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]
+) -> None:
+  """Write a CSV file, completely or not at all."""
+  with files.atomic_path(path) as temporary:
+    append(temporary, _format_rows([columns, *rows]))
 
 
 def read_table(path: str) -> Iterator[Row]:
@@ -180,24 +205,35 @@ class Events:
       self._writer = None
 
 
-def read_events(folder: str) -> list[dict[str, float]]:
-  """Return dicts from tag to number, one per step, in their order.
+def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
+  """Yield wall time, step, tag and number of all scalars, in their order.
 
   Raises:
     OSError: If there is no such folder.
   """
   from agents.tools.tf1 import tf
 
-  rows: dict[int, dict[str, float]] = {}
   for name in sorted(os.listdir(folder)):
-    if name.startswith('events'):
-      try:
-        for event in tf.train.summary_iterator(os.path.join(folder, name)):
-          for value in event.summary.value:
-            rows.setdefault(event.step, {})[value.tag] = value.simple_value
-      except tf.errors.DataLossError:
-        # The file ends within an event, as its writer was killed.
-        continue
+    if 'tfevents' not in name:
+      continue
+    # DataLossError: the file ends within an event, as its writer is at work
+    # or was killed.
+    with contextlib.suppress(tf.errors.DataLossError):
+      for event in tf.train.summary_iterator(os.path.join(folder, name)):
+        for value in event.summary.value:
+          if value.HasField('simple_value'):
+            yield event.wall_time, event.step, value.tag, value.simple_value
+
+
+def read_events(folder: str) -> list[dict[str, float]]:
+  """Return dicts from tag to number, one per step, in their order.
+
+  Raises:
+    OSError: If there is no such folder.
+  """
+  rows: dict[int, dict[str, float]] = {}
+  for _, step, tag, value in iterate_events(folder):
+    rows.setdefault(step, {})[tag] = value
   return [rows[step] for step in sorted(rows)]
 
 
@@ -220,6 +256,9 @@ class MetricsWriter:
   that are repeated because the program was killed appear twice, and the later
   line counts.
 
+  Scalars that have a plain name, see `agents.run.tags`, go to event files in
+  the folder `scalars`, too, over environment steps.
+
   Args:
     logdir: Folder of the file; created if needed.
   """
@@ -227,9 +266,15 @@ class MetricsWriter:
   def __init__(self, logdir: str):
     os.makedirs(logdir, exist_ok=True)
     self._path = os.path.join(logdir, 'metrics.jsonl')
+    self._events = Events(os.path.join(logdir, 'scalars'))
 
   def write(
-    self, phase: str, step: int, global_step: int, scalars: Mapping[str, float]
+    self,
+    phase: str,
+    step: int,
+    global_step: int,
+    scalars: Mapping[str, float],
+    env_steps: int | None = None,
   ) -> None:
     """Append a line.
 
@@ -238,6 +283,7 @@ class MetricsWriter:
       step: Step of the summary.
       global_step: Step over all phases.
       scalars: Dict from tag to number.
+      env_steps: Environment steps so far; None to write no events.
     """
     line = {
       'phase': phase,
@@ -247,14 +293,40 @@ class MetricsWriter:
     }
     finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
     append_json(self._path, {**line, **finite})
+    names = {tag: tags.plain_name(tag, phase) for tag in finite}
+    plain = {name: finite[tag] for tag, name in names.items() if name}
+    if plain and env_steps is not None:
+      self._events.write(env_steps, plain)
+      self._events.flush()
 
   def write_summary(
-    self, phase: str, step: int, global_step: int, summary: bytes
+    self,
+    phase: str,
+    step: int,
+    global_step: int,
+    summary: bytes,
+    env_steps: int | None = None,
   ) -> None:
     """Append the scalars of a serialised TensorFlow summary, if any."""
     scalars = read_summary(summary)
     if scalars:
-      self.write(phase, step, global_step, scalars)
+      self.write(phase, step, global_step, scalars, env_steps)
+
+  def close(self) -> None:
+    """Close the event files."""
+    self._events.close()
+
+
+def read_metrics(logdir: str) -> list[dict[str, Any]]:
+  """Return the lines of `metrics.jsonl`, none if there is no such file.
+
+  Lines of the same phase and step become one, in which later values count.
+  """
+  path = os.path.join(logdir, 'metrics.jsonl')
+  rows: dict[tuple[Any, Any], dict[str, Any]] = {}
+  for row in read_json(path) if os.path.exists(path) else ():
+    rows.setdefault((row['phase'], row['step']), {}).update(row)
+  return list(rows.values())
 
 
 class TextHandler(logging.Handler):
@@ -306,7 +378,7 @@ def set_up_logging() -> None:
       logger.addHandler(TextHandler(stream='stderr'))
 
 
-def _format_rows(rows: Iterable[Iterable[str]]) -> str:
+def _format_rows(rows: Iterable[Iterable[Any]]) -> str:
   """Return lines of comma separated values."""
   text = io.StringIO()
   csv.writer(text, lineterminator='\n').writerows(rows)

@@ -4,8 +4,10 @@ import functools
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 from typing import NoReturn
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +19,8 @@ _SIZES = (
   'PMI_SIZE',  # MPICH, Intel MPI, srun --mpi=pmi2.
 )
 _RANKS = ('PMI_RANK', 'PMIX_RANK', 'SLURM_PROCID')
+
+_Result = TypeVar('_Result')
 
 # From here on, steps of Slurm are the scripts and shells of allocations.
 _FIRST_SHELL = 0xFFFFFFF0
@@ -92,6 +96,30 @@ def world() -> Any:
       f'another --mpi of srun. If it is meant so, unset {variable}.'
     )
   return MPI.COMM_WORLD
+
+
+def on_first_rank(
+  comm: Any,
+  function: Callable[[], _Result],
+  expected: tuple[type[Exception], ...] = (errors.UsageError,),
+) -> _Result:
+  """Return the result of a function on the first rank, on all ranks.
+
+  Args:
+    comm: Communicator.
+    function: Called on the first rank only.
+    expected: Errors that all ranks raise when it does; others end the job.
+  """
+  result = error = None
+  if comm.Get_rank() == 0:
+    try:
+      result = function()
+    except expected as failure:
+      error = failure
+  result, error = comm.bcast((result, error))
+  if error is not None:
+    raise error
+  return result
 
 
 def abort_on_errors() -> None:

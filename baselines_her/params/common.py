@@ -4,6 +4,7 @@ from typing import Any
 
 from agents.pipeline.params import common
 from baselines_her import config
+from baselines_her import declarations
 from baselines_her import demonstrations
 from baselines_her import settings as settings_lib
 
@@ -13,6 +14,9 @@ _RENAMED = {
   'rollout_batch_size': 'num_workers',
 }
 _DERIVED = ('bc_loss',)
+# Arguments of the nodes `policy` and `sampler` of the agent.
+_NETWORKS = ('hidden', 'layers')
+_SAMPLING = ('replay_strategy', 'replay_k')
 
 
 def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
@@ -49,7 +53,9 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
   }
   for name in config.DEFAULT_PARAMS:
     if name not in _RENAMED and name not in _DERIVED:
-      panel[name] = defaults[name]
+      # Overrides have to be of the same type, so that 5 would refuse 2.5.
+      real = declarations.Settings.base(name) is float
+      panel[name] = float(defaults[name]) if real else defaults[name]
   return panel
 
 
@@ -69,7 +75,11 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   env = _describe_env(cpanel['model_name'], cpanel['seed'])
   if cpanel['demo_file']:
     demonstrations.check(cpanel['demo_file'], cpanel['num_demo'], env['T'])
-  settings = {k: cpanel[k] for k in config.DEFAULT_PARAMS if k in cpanel}
+  settings = {
+    k: cpanel[k]
+    for k in config.DEFAULT_PARAMS
+    if k in cpanel and k not in ('network_class', *_NETWORKS, *_SAMPLING)
+  }
   settings['rollout_batch_size'] = cpanel['num_workers']
   # Says how often to repeat, which is an argument of the explorer.
   n_test_rollouts = settings.pop('n_test_rollouts')
@@ -103,14 +113,25 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
           'policy_save_interval': cpanel['policy_save_interval'],
           'demo_file': cpanel['demo_file'],
         },
+        **_define_parts(cpanel),
       }
     },
-    'explorer': {
-      mode: {
-        'name': 'baselines_her.pipeline.HERExplorer',
-        'args': {**shared, **args},
-      }
-      for mode, args in more.items()
+    'explorer': common.define_explorers(
+      shared, 'baselines_her.pipeline.HERExplorer', **more
+    ),
+  }
+
+
+def _define_parts(cpanel: dict[str, Any]) -> dict[str, Any]:
+  """Define the nodes `policy` and `sampler` of the agent."""
+  return {
+    'policy': {
+      'name': cpanel['network_class'].replace(':', '.'),
+      'args': {x: cpanel[x] for x in _NETWORKS},
+    },
+    'sampler': {
+      'name': 'baselines_her.her_sampler.define_sampler',
+      'args': {x: cpanel[x] for x in _SAMPLING},
     },
   }
 

@@ -1,6 +1,7 @@
 """DDPG with hindsight as an agent of the pipeline."""
 
 import functools
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from agents.run import errors
 from agents.run import references
 from baselines_her import config
 from baselines_her import her
+from baselines_her import replay_buffer
 from baselines_her import rollout
 from baselines_her.pipeline import memory as memory_lib
 
@@ -30,6 +32,12 @@ class HERAgent(AgentBase):
       folder `policies`, beside the best one; 0 for none.
     demo_file: Demonstrations to imitate, or None. The file is a pickle, which
       can run any program, so it must be trusted.
+    policy: Partial of a class such as `ActorCritic`, with the arguments that
+      the settings of the environment leave open; by default the settings name
+      it.
+    sampler: Function from the function of rewards to one that samples
+      transitions, see `baselines_her.her_sampler`; by default that of the
+      memory.
 
   Attributes:
     policy: The `DDPG` agent.
@@ -49,14 +57,22 @@ class HERAgent(AgentBase):
     clip_return: bool = True,
     policy_save_interval: int = 5,
     demo_file: str | None = None,
+    policy: functools.partial | None = None,
+    sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, memory, name)
     memory_lib.check_names(session, env, settings)
     if demo_file and not session.is_playing:
       references.check_pickle(demo_file, session.trust)
+    named, network_args = _describe_networks(policy)
+    make_env, buffer = memory['train'].make_env, memory['train'].buffer
     params = memory_lib.prepare_params(
-      env, settings, make_env=memory['train'].make_env
+      env, {**settings, **named}, make_env=make_env
     )
+    if network_args:
+      params['ddpg_params']['network_args'] = network_args
+    if sampler:
+      buffer.sample_transitions = sampler(config.find_reward(make_env))
     if demo_file:
       params['bc_loss'] = 1
     self._noise = {x: params[x] for x in ('noise_eps', 'random_eps')}
@@ -67,10 +83,7 @@ class HERAgent(AgentBase):
     self._best = -1.0
     self._success_rate = np.nan
     self.policy = config.configure_ddpg(
-      env['dims'],
-      params,
-      clip_return=clip_return,
-      buffer=memory['train'].buffer,
+      env['dims'], params, clip_return=clip_return, buffer=buffer
     )
     if self.policy.sess is not session.tf_session():
       raise errors.UsageError(
@@ -80,6 +93,9 @@ class HERAgent(AgentBase):
       )
     if demo_file and not session.is_playing:
       self.policy.init_demo_buffer(demo_file)
+    size, limit = self.policy.dimu, self.policy.settings.max_u
+    limits = [[-limit] * size, [limit] * size]
+    self.action_space = {'typ': 'Box', 'dim': [size], 'lim': limits}
 
   def action_generator(
     self,
@@ -117,15 +133,6 @@ class HERAgent(AgentBase):
       'actions': actions,
       'hidden_state': hidden_state,
       'artifacts': {'Q': Q},
-    }
-
-  def random_action_generator(self, num_workers: int) -> dict[str, Any]:
-    limit = self.policy.settings.max_u
-    shape = (num_workers, self.policy.dimu)
-    return {
-      'actions': np.random.uniform(-limit, limit, shape),
-      'hidden_state': self.reset_hidden_state(num_workers),
-      'artifacts': {},
     }
 
   def step(self) -> dict[str, float]:
@@ -184,3 +191,21 @@ class HERAgent(AgentBase):
       optimiser.set_slots(slots)
     self._epoch = state['epoch']
     self._best = state['best_success_rate']
+
+
+def _describe_networks(
+  policy: functools.partial | None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Return settings that name a class of networks, and its other arguments.
+
+  A policy that is saved names its networks in this way.
+  """
+  if policy is None:
+    return {}, {}
+  args = dict(policy.keywords)
+  name = f'{policy.func.__module__}:{policy.func.__qualname__}'
+  settings: dict[str, Any] = {'network_class': name}
+  for key in ('hidden', 'layers'):
+    if key in args:
+      settings[key] = args.pop(key)
+  return settings, args

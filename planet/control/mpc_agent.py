@@ -65,16 +65,19 @@ class MPCAgent:
         'plan', [count, config.warm_start] + action_shape
       )
 
+  @property
+  def memory(self) -> tuple[tf.Variable, ...]:
+    """Variables [agents, ...] that are zero at the begin of an episode."""
+    plan = () if self._plan is None else (self._plan,)
+    return (*nested.flatten(self._state), self._prev_action, *plan)
+
   def begin_episode(self, agent_indices: tf.Tensor) -> tf.Tensor:
     """Forget states and actions of the given agents.
 
     (The original forgot the actions of all agents here.)
     """
-    memory = nested.flatten(self._state) + (self._prev_action,)
-    if self._plan is not None:
-      memory += (self._plan,)
     with tf.control_dependencies(
-      [_clear(variable, agent_indices) for variable in memory]
+      [_clear(variable, agent_indices) for variable in self.memory]
     ):
       return tf.constant('')
 

@@ -11,6 +11,7 @@ from agents.tools.wrappers import MinimumDuration
 from agents.tools.wrappers import NormalizeActions
 from agents.tools.wrappers import ObservationDict
 from agents.tools.wrappers import ObservationToRender
+from agents.tools.wrappers import OneHotAction
 from agents.tools.wrappers import OverwriteRender
 from agents.tools.wrappers import PadActions
 from agents.tools.wrappers import PixelObservations
@@ -31,6 +32,7 @@ __all__ = [
   'NormalizeActions',
   'ObservationDict',
   'ObservationToRender',
+  'OneHotAction',
   'OverwriteRender',
   'PadActions',
   'PixelObservations',

@@ -38,12 +38,15 @@ def make(
 
   Raises:
     UsageError: If the id is unknown, lacks what it needs, has actions that
-      are not continuous, or observations that are not a box.
+      are neither vectors nor discrete, or observations that are not a box.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
   if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
   env = adapters.make(env_id, render_mode)
+  if type(env.action_space).__name__ == 'Discrete':
+    # What the author of PlaNet advises: take the largest planned number.
+    env = wrappers.OneHotAction(env)
   spaces.check_continuous(env, env_id, 'PlaNet')
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)

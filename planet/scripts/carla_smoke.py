@@ -10,7 +10,6 @@ file of measurements. The exit code is 1 if a check fails.
 """
 
 import argparse
-import csv
 import functools
 import math
 import os
@@ -27,6 +26,7 @@ from agents.envs import video
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
+from agents.run import log
 from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
@@ -193,10 +193,8 @@ def write_results(
   args: argparse.Namespace, rows: list[dict[str, Any]], images: list[np.ndarray]
 ) -> None:
   """Measurements as CSV, and a contact sheet."""
-  with files.atomic_write(os.path.join(args.out, 'measurements.csv')) as file_:
-    writer = csv.DictWriter(file_, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
+  path = os.path.join(args.out, 'measurements.csv')
+  log.write_table(path, rows[0], [row.values() for row in rows])
   sheet = os.path.join(args.out, 'episodes.png')
   video.write_png(sheet, video.contact_sheet(images))
 

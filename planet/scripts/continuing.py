@@ -5,6 +5,7 @@ change; `fixed` of the parameters says what may not, and why.
 """
 
 from agents.run import errors
+from agents.run import folder
 from planet.scripts import parameters
 from planet.scripts.parameters import Parameters
 from planet.tools.attr_dict import AttrDict
@@ -53,24 +54,16 @@ def merge(
 
 def _find_changes(stored, given):
   """Dict from sorted names to lists of the old and the new value."""
-  before = _complete(stored)
-  changed = {}
-  for name in sorted(given):
-    new = parameters.read(AttrDict(given), name)
-    if new != before[name]:
-      changed[name] = [before[name], new]
-  return changed
+  given = {name: parameters.read(AttrDict(given), name) for name in given}
+  return folder.compare(_complete(stored), given, given)
 
 
 def _find_kept(stored, given):
   """Dict of the values from before that a new run would not have."""
   usual = _complete(AttrDict(stored, params={}))
-  before = _complete(stored)
-  return {
-    name: before[name]
-    for name in sorted(stored.params)
-    if name not in given and before[name] != usual[name]
-  }
+  names = set(stored.params) - set(given)
+  different = folder.compare(_complete(stored), usual, names)
+  return {name: before for name, (before, _) in different.items()}
 
 
 def _complete(stored):

@@ -10,17 +10,21 @@ video comes a contact sheet, a PNG of the same name.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
 
 from agents.envs import video
+from agents.run import checkpoint
 from agents.run import entry
 from agents.run import errors
+from agents.run import folder
 from agents.run import progress
 from agents.run import references
 from agents.run import stopping
@@ -78,32 +82,54 @@ def prepare(args: Any) -> 'tuple[AttrDict, str]':
     UsageError: If there is no run or no checkpoint, or the run names a module
       that is not trusted.
   """
-  from agents import utility as agents_utility
+  trust = references.parse(args.trust)
+  return restore(args.logdir, args.checkpoint, args.params, args.seed, trust)
+
+
+def restore(
+  logdir: str,
+  name: str | None = None,
+  params: Mapping[str, Any] | None = None,
+  seed: int | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> 'tuple[AttrDict, str]':
+  """Do what `prepare` does, without a command line.
+
+  Args:
+    logdir: Folder of the experiment or run.
+    name: Name of the checkpoint, such as `model.ckpt-1000`; the newest one by
+      default.
+    params: Dict of parameters of the planner that differ from the training.
+    seed: Seed of environment and planner.
+    trust: `agents.run.references.Trust` in what the run may name.
+
+  Returns:
+    Tuple of the configuration and the path of the checkpoint.
+
+  Raises:
+    UsageError: See `prepare`.
+  """
   from planet.scripts import preparation
 
-  logdir = find_run(args.logdir)
-  for key in args.params:
+  logdir, params = folder.find_single(logdir), params or {}
+  for key in params:
     if not key.startswith('planner'):
       raise errors.UsageError(
         f'Parameter {key!r} belongs to the trained model; only those of the '
         'planner can be changed for an evaluation.'
       )
-  config = preparation.restore_config(logdir, args.params)
+  config = preparation.restore_config(logdir, params)
   if not config.test_collects:
     # The run plays no episodes itself.
-    overrides = {**args.params, 'test_collects': [{}]}
+    overrides = {**params, 'test_collects': [{}]}
     config = preparation.restore_config(logdir, overrides)
-  preparation.check_tasks(config.source.params, references.parse(args.trust))
+  preparation.check_tasks(config.source.params, trust)
   with config.unlocked:
-    config.seed = args.seed
-  if args.checkpoint:
-    path = os.path.join(logdir, args.checkpoint)
-    found = path if os.path.exists(path + '.index') else None
-  else:
-    found = agents_utility.latest_checkpoint(logdir)
-  if found is None:
+    config.seed = seed
+  found = checkpoint.find_variables(logdir, name)
+  if not found or not os.path.exists(found + '.index'):
     raise errors.UsageError(
-      f'There is no checkpoint {args.checkpoint or ""} in {logdir} yet. One '
+      f'There is no checkpoint {name or ""} in {logdir} yet. One '
       'is written at the end of training, when it is stopped with Ctrl-C, '
       'and every checkpoint_minutes.'
     )
@@ -122,9 +148,10 @@ def play(
     overview: Whether to keep maps from above.
 
   Yields:
-    Episodes as `planet.training.playing.Player.play` returns them.
+    Episodes as `planet.training.playing.play` returns them, with the `number`
+    of the episode from 1 on.
   """
-  from agents.envs import probe
+  from planet.tools.attr_dict import AttrDict
   from planet.training import playing
 
   bar = progress.Progress()
@@ -135,40 +162,16 @@ def play(
 
   try:
     for name, simulation in config.test_collects.items():
-      shapes = probe.inspect(simulation.task.env_ctor)['shapes']
-      with playing.Player(path, config, name, shapes) as player:
+      with (
+        playing.PlaNet(path, config, name) as agent,
+        contextlib.closing(agent.make_env()) as env,
+      ):
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
-          yield player.play(show, overview)
+          episode = playing.play(agent, env, show, overview)
+          yield AttrDict(episode, number=number)
   finally:
     bar.close()
-
-
-def find_run(logdir: str) -> str:
-  """Find the run in a folder that may be that of an experiment.
-
-  Raises:
-    UsageError: If there is none, or more than one.
-  """
-  logdir = os.path.abspath(os.path.expanduser(logdir))
-  if os.path.exists(os.path.join(logdir, 'config.yaml')):
-    return logdir
-  names = sorted(os.listdir(logdir)) if os.path.isdir(logdir) else []
-  found = [
-    os.path.join(logdir, name)
-    for name in names
-    if os.path.exists(os.path.join(logdir, name, 'config.yaml'))
-  ]
-  if not found:
-    raise errors.UsageError(
-      f'There is no run in {logdir}; give the --logdir of the training.'
-    )
-  if len(found) > 1:
-    raise errors.UsageError(
-      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
-      f'--logdir {found[0]}.'
-    )
-  return found[0]
 
 
 def annotate(episode: 'AttrDict') -> np.ndarray:

@@ -10,7 +10,6 @@ Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step, value.
 
 import argparse
 import concurrent.futures
-import csv
 import fnmatch
 import functools
 import glob
@@ -21,7 +20,7 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
-from agents.run import files
+from agents.run import log
 
 
 def main(args: Any) -> None:
@@ -70,10 +69,7 @@ def fetch_logdir(
   filenames = []
   for tag, rows in sorted(read_scalars(logdir, tags).items()):
     filenames.append(f'{prefix}{sanitize(tag)}.csv')
-    with files.atomic_write(filenames[-1]) as file_:
-      writer = csv.writer(file_)
-      writer.writerow(['wall_time', 'step', 'value'])
-      writer.writerows(rows)
+    log.write_table(filenames[-1], ['wall_time', 'step', 'value'], rows)
   return filenames
 
 
@@ -89,22 +85,10 @@ def read_scalars(
   Returns:
     Dict from tag to a list of (wall_time, step, value).
   """
-  from agents.tools.tf1 import tf
-
   scalars: dict[str, list] = {}
-  pattern = os.path.join(glob.escape(logdir), '*tfevents*')
-  for filename in sorted(glob.glob(pattern)):
-    try:
-      for event in tf.train.summary_iterator(filename):
-        for value in event.summary.value:
-          if value.HasField('simple_value') and fnmatch.fnmatchcase(
-            value.tag, tags
-          ):
-            row = (event.wall_time, event.step, value.simple_value)
-            scalars.setdefault(value.tag, []).append(row)
-    except tf.errors.DataLossError:
-      # The file ends within an event, as its writer is at work or was killed.
-      continue
+  for wall_time, step, tag, value in log.iterate_events(logdir):
+    if fnmatch.fnmatchcase(tag, tags):
+      scalars.setdefault(tag, []).append((wall_time, step, value))
   return scalars
 
 

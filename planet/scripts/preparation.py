@@ -8,6 +8,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
 from agents.run import references
@@ -105,7 +106,8 @@ def define_config(
   trust = references.parse(getattr(args, 'trust', None))
   check_tasks(stored.params, trust, new.params.get('tasks'))
   parameters.check_names(new.params)
-  source, lines = continuing.merge(logdir, stored, new, _find_step(logdir))
+  step = checkpoint.newest_step(logdir)
+  source, lines = continuing.merge(logdir, stored, new, step)
   if report:
     for line in lines:
       report(line)
@@ -205,21 +207,13 @@ def _build(logdir: str, source: AttrDict) -> AttrDict:
   params = AttrDict(source.params, logdir=logdir)
   config = AttrDict()
   config.seed = _seed_of_run(source.seed, logdir)
-  config.first_step = _find_step(logdir)
+  config.first_step = checkpoint.newest_step(logdir)
   config = configs.find(source.config)(config, params)
   config.unused = parameters.find_unused(params)
   config.source = source
   config.lock()
   tasks.prepare(config, logdir)
   return config
-
-
-def _find_step(logdir: str) -> int:
-  """Return the global step of the newest checkpoint, 0 if there is none."""
-  from agents import utility as agents_utility
-
-  checkpoint = agents_utility.latest_checkpoint(logdir)
-  return int(checkpoint.rpartition('-')[2]) if checkpoint else 0
 
 
 def _seed_of_run(seed: int | None, logdir: str) -> int | None:

@@ -10,7 +10,6 @@ The same command continues a run that was stopped or killed.
 
 import argparse
 import functools
-import glob
 import logging
 import os
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
+from agents.run import folder
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -217,14 +217,11 @@ def _seed_everything(seed):
 
 def _explain_idleness(args):
   """Say why there was nothing to do."""
-  failed = sorted(
-    glob.glob(os.path.join(glob.escape(args.logdir), '*', 'FAIL'))
-  )
+  failed = folder.find(args.logdir, 'FAIL')
   if failed:
-    run_dir = os.path.dirname(failed[0])
     raise errors.UsageError(
-      f'The run in {run_dir} has failed before; its traceback is in '
-      f'{failed[0]}. Delete the files DONE and FAIL there to continue it.'
+      f'The run in {failed[0]} has failed before; its traceback is in '
+      f'{failed[0]}/FAIL. Delete the files DONE and FAIL there to continue it.'
     )
   print(
     'There is nothing to do: all runs are done or belong to other workers. '

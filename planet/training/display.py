@@ -69,18 +69,23 @@ class Display(phases.Observer):
       f'Epoch {epoch + 1}: train return {train}, test return {test}, '
       f'{values["environment_steps"]} environment steps.'
     )
-    self._metrics.write('epoch', epoch + 1, global_step, values)
+    steps = self._train.steps
+    self._metrics.write('epoch', epoch + 1, global_step, values, steps)
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes
   ) -> None:
-    self._metrics.write_summary(phase.name, step, global_step, summary)
+    self._train.update()
+    self._metrics.write_summary(
+      phase.name, step, global_step, summary, self._train.steps
+    )
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
 
   def close(self) -> None:
     self._progress.close()
+    self._metrics.close()
 
   def _status(self):
     self._train.update(min_age=2.0)

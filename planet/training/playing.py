@@ -1,35 +1,40 @@
-"""Play episodes with a trained model, apart from training."""
+"""A trained model with its planner, apart from training."""
 
 import logging
 from collections.abc import Callable
 from collections.abc import Mapping
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from agents.envs import probe
+from agents.evaluation import TrainedAgent
 from agents.tools import graph_errors
-from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
 from planet import control
 from planet.control.simulate import define_batch_env
-from planet.control.simulate import simulate_step
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection
 from planet.training.define_networks import define_networks
 
 
-class Player:
-  """Model of a checkpoint with its planner, in an environment of one task.
+class PlaNet(TrainedAgent):
+  """Model of a checkpoint with its planner, for one task.
 
-  Nothing is recorded to disk. Close the player when done; it is a context
-  manager, too.
+  The state of `predict` holds the latent state, the previous action and, with
+  a warm start of the planner, the rest of the plan. An observation is the
+  array that the model has learned from, or a dict that has it. Noise of
+  exploration is that of the episodes of the training.
 
   Args:
     checkpoint: Path of the checkpoint.
     config: Configuration of the run.
     name: Name of one of the simulations in `config.test_collects`.
-    shapes: Dict from the names of recorded data to the shape of one step.
+    shapes: Dict from the names of recorded data to the shape of one step;
+      found out from an environment by default.
+
+  Attributes:
+    task: Task of the simulation, see `planet.scripts.tasks`.
   """
 
   def __init__(
@@ -37,125 +42,190 @@ class Player:
     checkpoint: str,
     config: AttrDict,
     name: str,
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Any] | None = None,
   ) -> None:
+    super().__init__()
     self._config = config
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
-    self._batch_env: Any = None
-    self._sess: Any = None
-    self._episodes = 0
+    self.task = self._simulation.task
+    if shapes is None:
+      shapes = probe.inspect(self.task.env_ctor)['shapes']
     with tf.Graph().as_default() as graph:
       if config.seed is not None:
         tf.set_random_seed(config.seed)
-      try:
-        weights = self._define(name, shapes)
-        self._sess = tf.Session(graph=graph)
-        self._sess.run(
-          [
-            tf.global_variables_initializer(),
-            tf.local_variables_initializer(),
-          ]
-        )
-        tf.train.Saver(weights).restore(self._sess, checkpoint)
-        graph.finalize()
-      except BaseException:
-        self.close()
-        raise
+      weights = self._define(name, shapes)
+      self._sess = tf.Session(graph=graph)
+      self._sess.run(
+        [tf.global_variables_initializer(), tf.local_variables_initializer()]
+      )
+      tf.train.Saver(weights).restore(self._sess, checkpoint)
+      graph.finalize()
+    logging.getLogger(__name__).info('The model is ready.')
 
-  def __enter__(self):
-    return self
-
-  def __exit__(self, *unused):
-    self.close()
-
-  def play(
-    self,
-    callback: Callable[[int, float], None] | None = None,
-    overview: bool = False,
-  ) -> AttrDict:
-    """Play one episode.
-
-    Args:
-      callback: Function called after each step with the number of steps and
-        the score so far.
-      overview: Whether to keep maps from above, if the environment has them.
-
-    Returns:
-      AttrDict of `task`, `number` of the episode from 1 on, `score`,
-      `rewards` float32 [time], `actions` float32 [time, size], and
-      `observations` [time, ...], each after the action of the same index;
-      and `maps`, uint8 [time, height, width, 3] or None.
-    """
-    self._episodes += 1
-    steps: list[list[np.ndarray]] = []
-    maps: list[Any] = []
-    score, done = 0.0, False
-    while not done:
-      with graph_errors.unwrapped():
-        done, score, *step = self._sess.run(
-          self._step, {self._reset: not steps}
-        )
-      steps.append(step)
-      if overview:
-        maps.append(getattr(self._batch_env[0], 'birdseye', None))
-        overview = maps[-1] is not None
-      if callback:
-        callback(len(steps), score)
-    observations, actions, rewards = map(np.stack, zip(*steps))
-    return AttrDict(
-      task=self._simulation.task.name,
-      number=self._episodes,
-      score=float(score),
-      rewards=rewards,
-      actions=actions,
-      observations=observations,
-      maps=np.stack(maps) if overview else None,
+  def make_env(self) -> 'PlayedEnv':
+    return PlayedEnv(
+      define_batch_env(
+        collection.recording_constructor(self._config, self._simulation),
+        1,
+        self._config.isolate_envs,
+        self._seed,
+      )
     )
 
   def close(self) -> None:
-    """End the session and the environment."""
-    if self._sess:
-      self._sess.close()
-    if self._batch_env:
-      self._batch_env.close()
+    self._sess.close()
+
+  def _act(self, observation, state, deterministic):
+    if isinstance(observation, Mapping):
+      observation = np.concatenate(
+        [observation[key] for key in self._config.observation_keys], 0
+      )
+    shape = tuple(self._observ.shape.as_list()[1:])
+    if np.shape(observation) != shape:
+      raise ValueError(
+        f'The observation is shaped {np.shape(observation)}, but those of the '
+        f'training are shaped {shape}.'
+      )
+    feed = dict(zip(self._memory, state or self._blank))
+    feed[self._observ] = np.asarray(observation)[None]
+    if not deterministic:
+      feed[self._scale] = self._exploration
+    with graph_errors.unwrapped():
+      action, state = self._sess.run([self._action, self._memory_after], feed)
+    return action[0], state
 
   def _define(self, name, shapes):
-    """Define the graph of one step; return the weights of the model."""
+    """Define the graph of one decision; return the weights of the model."""
     config, simulation = self._config, self._simulation
+    data = {key: tf.zeros([1, 1, *shape]) for key, shape in shapes.items()}
     with tf.variable_scope('graph', use_resource=True):
-      graph = define_networks(_blank_data(shapes), config)
+      graph = define_networks(data, config)
       weights = tf.trainable_variables()
       agent_config = collection.agent_config(config, simulation, graph, name)
-      self._batch_env = define_batch_env(
-        collection.recording_constructor(config, simulation),
-        1,
-        config.isolate_envs,
-        agent_config.seed,
-      )
-      batch_env = InGraphBatchEnv(self._batch_env)
-      agent = control.MPCAgent(
-        batch_env, tf.constant(0), False, False, agent_config
-      )
-      self._reset = tf.placeholder(tf.bool, ())
-      done, score, _ = simulate_step(
-        batch_env, agent, log=False, reset=self._reset
-      )
-      with tf.control_dependencies([done, score]):
-        self._step = [
-          tf.identity(x[0])
-          for x in (
-            done,
-            score,
-            batch_env.observ,
-            batch_env.action,
-            batch_env.reward,
-          )
-        ]
-    logging.getLogger(__name__).info('The model is ready.')
+      self._seed = agent_config.seed
+      self._define_exploration(agent_config)
+      self._define_decision(agent_config, shapes)
     return weights
 
+  def _define_exploration(self, agent_config):
+    """Add noise whose scale is zero unless it is fed."""
+    scales = [
+      x.exploration.scale
+      for x in self._config.train_collects.values()
+      if x.exploration
+    ]
+    self._exploration = scales[0] if scales else 0.0
+    self._scale = tf.placeholder_with_default(0.0, ())
+    with agent_config.unlocked:
+      agent_config.exploration = AttrDict(scale=self._scale, schedule=None)
 
-def _blank_data(shapes):
-  """Return data of one step that gives the networks their shapes."""
-  return {key: tf.zeros([1, 1] + list(shape)) for key, shape in shapes.items()}
+  def _define_decision(self, agent_config, shapes):
+    config = self._config
+    if config.observation == 'image':
+      observ = tf.placeholder(tf.uint8, [1, *shapes['image']])
+    else:
+      size = sum(shapes[key][0] for key in config.observation_keys)
+      observ = tf.placeholder(tf.float32, [1, size])
+    agent = control.MPCAgent(
+      _OneEnv(tf.zeros([1, *shapes['action']])),
+      tf.constant(0),
+      False,
+      False,
+      agent_config,
+    )
+    self._memory = [
+      tf.placeholder(x.dtype.base_dtype, x.shape) for x in agent.memory
+    ]
+    self._blank = [
+      np.zeros(x.shape.as_list(), np.float32) for x in agent.memory
+    ]
+    remember = [x.assign(y) for x, y in zip(agent.memory, self._memory)]
+    with tf.control_dependencies(remember):
+      action, _ = agent.perform(tf.constant([0]), observ)
+    with tf.control_dependencies([action]):
+      self._memory_after = [x.read_value() for x in agent.memory]
+    self._observ, self._action = observ, action
+
+
+def play(
+  agent: PlaNet,
+  env: 'PlayedEnv',
+  callback: Callable[[int, float], None] | None = None,
+  overview: bool = False,
+) -> AttrDict:
+  """Play one episode and keep what happened.
+
+  Args:
+    agent: Agent.
+    env: What its `make_env` returns.
+    callback: Function called after each step with the number of steps and the
+      score so far.
+    overview: Whether to keep maps from above, if the environment has them.
+
+  Returns:
+    AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
+    [time, size], and `observations` [time, ...], each after the action of the
+    same index; and `maps`, uint8 [time, height, width, 3] or None.
+  """
+  agent.reset()
+  observ, score, done = env.reset(), 0.0, False
+  steps: list[tuple] = []
+  maps: list[Any] = []
+  while not done:
+    action, _ = agent.predict(observ)
+    observ, reward, done, _ = env.step(action)
+    score += reward
+    steps.append((observ, action, np.float32(reward)))
+    if overview:
+      maps.append(env.birdseye)
+      overview = maps[-1] is not None
+    if callback:
+      callback(len(steps), score)
+  observations, actions, rewards = map(np.stack, zip(*steps))
+  return AttrDict(
+    task=agent.task.name,
+    score=score,
+    rewards=rewards,
+    actions=actions,
+    observations=observations,
+    maps=np.stack(maps) if overview else None,
+  )
+
+
+class _OneEnv:
+  """What `MPCAgent` has to know about one environment."""
+
+  def __init__(self, action):
+    self.action = action
+
+  def __len__(self):
+    return 1
+
+
+class PlayedEnv:
+  """The only environment of a batch, as one without batches.
+
+  Args:
+    batch_env: Batch environment.
+  """
+
+  def __init__(self, batch_env: Any) -> None:
+    self._batch_env = batch_env
+    self.observation_space = batch_env.observation_space
+    self.action_space = batch_env.action_space
+
+  @property
+  def birdseye(self) -> np.ndarray | None:
+    """Map uint8 [height, width, 3] from above, if there is one."""
+    return getattr(self._batch_env[0], 'birdseye', None)
+
+  def reset(self) -> np.ndarray:
+    return np.array(self._batch_env.reset([0])[0])
+
+  def step(self, action: np.ndarray) -> tuple:
+    observ, reward, done, info = self._batch_env.step(action[None])
+    return np.array(observ[0]), float(reward[0]), bool(done[0]), info[0]
+
+  def close(self) -> None:
+    self._batch_env.close()

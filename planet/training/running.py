@@ -4,6 +4,7 @@ Every run has a folder. The worker that owns it keeps its name and the time in
 the file PING; DONE marks its end, and FAIL holds the traceback of a failure.
 """
 
+import contextlib
 import datetime
 import itertools
 import logging
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.run import errors
-from agents.run import files
+from agents.run import folder
 from agents.run import stopping
 from planet.training import ping
 
@@ -62,15 +63,10 @@ def find_open(
   existing = {int(x) for x in names if re.fullmatch(r'\d{5,}', x)}
   new = next(x for x in itertools.count(1) if x not in existing)
   numbers = [x for x in sorted(existing | {new}) if x <= (num_runs or x)]
-  runs = [
-    Run(
-      os.path.join(basedir, f'{number:05d}'),
-      iter,
-      ping_every=ping_every or 0,
-      resume_runs=resume_runs,
-    )
-    for number in numbers
-  ]
+  experiment = Experiment(
+    basedir, iter, ping_every=ping_every, resume_runs=resume_runs
+  )
+  runs = map(experiment.make_run, numbers)
   return [run.logdir for run in runs if run.is_open()]
 
 
@@ -119,16 +115,7 @@ class Experiment:
 
   def __iter__(self):
     """Yield each claimed `Run`; iterate over it before asking for more."""
-    for number in self._generate_numbers():
-      run = Run(
-        os.path.join(self._basedir, f'{number:05d}'),
-        self._process_fn,
-        self._start_fn,
-        self._resume_fn,
-        self._worker_name,
-        self._ping_every,
-        self._resume_runs,
-      )
+    for run in map(self.make_run, self._generate_numbers()):
       try:
         run.claim()
         yield run
@@ -137,6 +124,18 @@ class Experiment:
       except StopExperiment:
         _logger.info('Stopping the experiment.')
         return
+
+  def make_run(self, number: int) -> 'Run':
+    """Return the run of a number, which is not claimed yet."""
+    return Run(
+      os.path.join(self._basedir, f'{number:05d}'),
+      self._process_fn,
+      self._start_fn,
+      self._resume_fn,
+      self._worker_name,
+      self._ping_every,
+      self._resume_runs,
+    )
 
   def _generate_numbers(self):
     if self._num_runs:
@@ -183,17 +182,13 @@ class Run:
     self._init_fn: Callable[[str], Any] | None = None
     self._stopped = threading.Event()
     self._conflict = threading.Event()
-    self._locked: Any = None
+    self._held: contextlib.ExitStack | None = None
 
   def is_open(self) -> bool:
     """Whether `claim` would succeed now."""
-    if self._should_start():
-      return True
-    if not self._should_resume():
+    if not (self._should_start() or self._should_resume()):
       return False
-    is_free = self._lock()
-    self._unlock()
-    return is_free
+    return bool(self._ping_every) or not folder.is_held(self.logdir)
 
   def claim(self) -> None:
     """Become the owner of the run.
@@ -202,6 +197,12 @@ class Run:
       SkipRun: If the run is done, belongs to another worker, or may not be
         resumed.
     """
+    if not (self._should_start() or self._should_resume()):
+      raise SkipRun(self.logdir)
+    if not self._lock():
+      _logger.warning('Another process works on the run %s.', self.logdir)
+      raise SkipRun(self.logdir)
+    # The process that had the lock until now may have ended the run.
     if self._should_start():
       self._init_fn = self._start_fn
       _logger.info('Start run %s.', self.logdir)
@@ -209,13 +210,13 @@ class Run:
       self._init_fn = self._resume_fn
       _logger.info('Resume run %s.', self.logdir)
     else:
+      self._unlock()
       raise SkipRun(self.logdir)
-    self._lock_or_skip()
     ping.write(self.logdir, self._worker_name)
-    self._lock_or_skip()
     # Of several workers that claim at the same time, the last one wins.
     time.sleep(self._ping_every)
     if not self._owns():
+      self._unlock()
       raise SkipRun(self.logdir)
 
   def __iter__(self):
@@ -238,7 +239,7 @@ class Run:
         self._check_conflict()
         yield value
       self._check_conflict()
-      self._write('DONE', '\n')
+      folder.mark(self.logdir, 'DONE')
     except (
       WorkerConflict,
       stopping.StopRequested,
@@ -251,8 +252,8 @@ class Run:
     except Exception:
       self._check_conflict()
       _logger.warning('Run %s failed:\n%s', self.logdir, traceback.format_exc())
-      self._write('DONE', '\n')
-      self._write('FAIL', traceback.format_exc() + '\n')
+      folder.mark(self.logdir, 'DONE')
+      folder.mark(self.logdir, 'FAIL', traceback.format_exc() + '\n')
       raise
     finally:
       self._stopped.set()
@@ -261,10 +262,10 @@ class Run:
       self._unlock()
 
   def _should_start(self):
-    return not self._exists('PING') and not self._exists('DONE')
+    return not any(folder.has(self.logdir, x) for x in ('PING', 'DONE'))
 
   def _should_resume(self):
-    if not self._resume_runs or self._exists('DONE'):
+    if not self._resume_runs or folder.has(self.logdir, 'DONE'):
       return False
     last = ping.read(self.logdir)
     if last is None:
@@ -274,11 +275,6 @@ class Run:
     stale = age.total_seconds() >= 2 * self._ping_every
     return name == self._worker_name or stale
 
-  def _lock_or_skip(self):
-    if not self._lock():
-      _logger.warning('Another process works on the run %s.', self.logdir)
-      raise SkipRun(self.logdir)
-
   def _lock(self):
     """Without further signs of life, keep others on this machine away.
 
@@ -287,24 +283,16 @@ class Run:
     """
     if self._ping_every:
       return True
-    try:
-      import fcntl
-
-      locked = open(os.path.join(self.logdir, 'PING'), 'rb')
-      fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-      locked.close()
-      return False
-    except (ImportError, OSError):
-      return True  # There is no file yet, or no locks on this file system.
-    self._unlock()
-    self._locked = locked
-    return True
+    self._held = folder.hold(self.logdir)
+    if self._held:
+      # Nothing but PING tells that there was a worker.
+      self._held.callback(folder.unmark, self.logdir, folder.LOCK)
+    return self._held is not None
 
   def _unlock(self):
-    if self._locked:
-      self._locked.close()
-      self._locked = None
+    if self._held:
+      self._held.close()
+      self._held = None
 
   def _keep_pinging(self):
     while not self._stopped.wait(self._ping_every):
@@ -323,10 +311,3 @@ class Run:
   def _owns(self):
     last = ping.read(self.logdir)
     return last is not None and last[0] == self._worker_name
-
-  def _exists(self, name):
-    return os.path.exists(os.path.join(self.logdir, name))
-
-  def _write(self, name, text):
-    with files.atomic_write(os.path.join(self.logdir, name)) as file_:
-      file_.write(text)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
-from agents import utility
+from agents.run import checkpoint
 from agents.tools import graph_errors
 from agents.tools import phases
 from agents.tools import streaming_mean
@@ -256,15 +256,11 @@ class Trainer(phases.PhaseMachine):
       sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-    for saver, variables, logdir, checkpoint in self._loaders:
+    for saver, variables, logdir, name in self._loaders:
       logdir = logdir or self._logdir
       if not logdir:
         continue
-      path = (
-        os.path.join(logdir, checkpoint)
-        if checkpoint
-        else utility.latest_checkpoint(logdir)
-      )
+      path = checkpoint.find_variables(logdir, name)
       if path:
         _logger.info('Restore %s.', path)
         _choose_restorer(sess, saver, variables, path).restore(sess, path)

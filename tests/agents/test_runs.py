@@ -10,6 +10,7 @@ from agents import runs
 from agents import utility
 from agents.run import errors
 from agents.tools.tf1 import tf
+from tests.agents import training_runs
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
 
@@ -19,8 +20,7 @@ def make_run(logdir, time, step=0, name='default', **overrides):
   config = runs.prepare(name, str(logdir), time, {**SMALL, **overrides})
   utility.save_config(config, config.logdir)
   if step:
-    path = os.path.join(config.logdir, f'model.ckpt-{step}.index')
-    open(path, 'w').close()
+    training_runs.write_checkpoint(config.logdir, step)
   return config.logdir
 
 

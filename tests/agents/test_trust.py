@@ -14,6 +14,7 @@ from agents.run import files
 from agents.run import references
 from agents.tools.attr_dict import AttrDict
 from tests.agents import hostile
+from tests.agents import training_runs
 
 
 def make_run(folder, **values):
@@ -23,7 +24,7 @@ def make_run(folder, **values):
   utility.save_config(config, run)
   filename = os.path.join(run, 'config.yaml')
   files.write_yaml(filename, {**files.read_yaml(filename), **values})
-  open(os.path.join(run, 'model.ckpt-40.index'), 'w').close()
+  training_runs.write_checkpoint(run, 40)
   return run
 
 

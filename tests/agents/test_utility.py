@@ -5,6 +5,7 @@ import os
 import pytest
 
 from agents import utility
+from agents.run import checkpoint
 from agents.tools.tf1 import tf
 
 
@@ -35,7 +36,7 @@ def test_incomplete_checkpoints_are_passed_over(tmp_path):
   os.remove(tmp_path / 'model.ckpt-300.data-00000-of-00001')
   (tmp_path / 'model.ckpt-40.index').write_bytes(b'')
   (tmp_path / 'checkpoint').unlink()
-  assert utility.latest_checkpoint(str(tmp_path)).endswith('model.ckpt-5')
+  assert checkpoint.find_variables(str(tmp_path)).endswith('model.ckpt-5')
 
 
 def test_folders_can_be_moved(tmp_path):
@@ -56,7 +57,7 @@ def test_expectations_about_resuming(tmp_path):
       initialize(sess, saver, str(tmp_path), resume=False)
     with pytest.raises(ValueError, match='no checkpoint to resume'):
       initialize(sess, saver, str(tmp_path / 'empty'), resume=True)
-    assert utility.latest_checkpoint(str(tmp_path / 'empty')) is None
+    assert checkpoint.find_variables(str(tmp_path / 'empty')) is None
 
 
 def test_excluded_variables(tmp_path):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from agents import runs
+from agents.tools.tf1 import tf
 from tests import golden
 
 Result = collections.namedtuple('Result', 'code, output')
@@ -37,6 +38,14 @@ def config(**settings):
   """Configuration of a run on the pendulum that keeps nothing."""
   overrides = {**SMALL, 'env': 'Pendulum-v1', **settings}
   return runs.prepare('default', overrides=overrides)
+
+
+def write_checkpoint(folder, step):
+  """Write a real one, which holds nothing but the global step."""
+  with tf.Graph().as_default(), tf.Session() as sess:
+    variable = tf.train.create_global_step()
+    sess.run(variable.initializer)
+    tf.train.Saver().save(sess, os.path.join(folder, 'model.ckpt'), step)
 
 
 def start(*args, prefix=(), **environ):

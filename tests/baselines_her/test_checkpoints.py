@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
-from agents.pipeline.checkpoints import write_tree
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import stopping
 from baselines_her import checkpoints
@@ -39,17 +39,20 @@ def learn(tmp_path, monkeypatch):
   return function
 
 
-def only_checkpoint(tmp_path):
-  (path,) = (tmp_path / 'checkpoints').iterdir()
-  return path
+def names(tmp_path):
+  return sorted(os.listdir(tmp_path / 'checkpoints'))
+
+
+def newest(tmp_path):
+  return tmp_path / 'checkpoints' / names(tmp_path)[-1]
 
 
 def test_plain_data(learn, tmp_path):
   """Anybody can read it without trusting it."""
   learn(total_timesteps=20)
-  path = only_checkpoint(tmp_path)
-  names = {x.name for x in path.iterdir()}
-  assert {'rank0.json', 'rank0.npz', 'model.ckpt.index'} < names
+  path = newest(tmp_path)
+  files = {'rank0.json', 'rank0.npz', 'model.ckpt.index', 'COMPLETE'}
+  assert files < set(os.listdir(path))
   content = json.loads((path / 'rank0.json').read_text())
   assert content['state']['epoch'] == 1 and content['num_envs'] == 1
   assert content['random']['numpy']['name'] == 'MT19937'
@@ -76,7 +79,7 @@ def test_pickles_of_earlier_versions(learn, tmp_path, capsys):
 def test_pickles_within_arrays(learn, tmp_path):
   """A file that somebody has exchanged is refused, not run."""
   path = tmp_path / 'checkpoints' / '000000006' / 'rank0'
-  write_tree(str(path), {'random': np.zeros(3)})
+  checkpoint.write_tree(str(path), {'random': np.zeros(3)})
   program = np.array([Program(tmp_path / 'was_here')], object)
   np.savez(path.with_suffix('.npz'), **{'0': program})
   with pytest.raises(errors.UsageError, match='Cannot read the checkpoint'):
@@ -87,7 +90,7 @@ def test_pickles_within_arrays(learn, tmp_path):
 def test_whole_or_not_at_all(learn, tmp_path, monkeypatch):
   """Dying while the next one is written leaves the last one as it was."""
   learn(total_timesteps=20)
-  before = only_checkpoint(tmp_path)
+  before = newest(tmp_path)
 
   def die(*unused):
     raise KeyboardInterrupt
@@ -98,11 +101,12 @@ def test_whole_or_not_at_all(learn, tmp_path, monkeypatch):
       learn(total_timesteps=40)
   assert checkpoints.list_checkpoints(before.parent) == [before.name]
   learn(total_timesteps=40)
-  assert only_checkpoint(tmp_path).name > before.name
+  first, second = names(tmp_path)
+  assert first == before.name and second > first
 
 
 def test_same_number_of_updates(learn, tmp_path, monkeypatch):
-  """One before and one after an evaluation: there is always one."""
+  """One before and one after an evaluation; the newest two are kept."""
   listed, rename = [], os.rename
 
   def watch(old, new):
@@ -114,9 +118,62 @@ def test_same_number_of_updates(learn, tmp_path, monkeypatch):
     test_learn.interrupt_after(patch, 2)
     with pytest.raises(stopping.StopRequested):
       learn()
-  assert only_checkpoint(tmp_path).name == '000000006'
+  assert names(tmp_path) == ['000000006']
   learn(total_timesteps=20)
   assert listed == [[], ['000000006']]
-  assert only_checkpoint(tmp_path).name == '000000006+'
-  state = json.loads((only_checkpoint(tmp_path) / 'rank0.json').read_text())
+  assert names(tmp_path) == ['000000006', '000000006+']
+  state = json.loads((newest(tmp_path) / 'rank0.json').read_text())
   assert state['state']['epoch'] == 1 and state['state']['cycle'] == 0
+
+
+def read_newest(tmp_path):
+  """Counters and arrays of the newest checkpoint."""
+  path = newest(tmp_path)
+  content = json.loads((path / 'rank0.json').read_text())
+  with np.load(path / 'rank0.npz') as arrays:
+    return content['state'], dict(arrays)
+
+
+@pytest.mark.parametrize('name', ['rank0.npz', 'model.ckpt.data'])
+def test_truncated_checkpoint(learn, tmp_path, monkeypatch, name):
+  """The one before is continued, says so, and leads to the same end."""
+  for epochs in (1, 2, 3):
+    learn(total_timesteps=20 * epochs)
+  state, expected = read_newest(tmp_path)
+  older, damaged = (tmp_path / 'checkpoints' / x for x in names(tmp_path))
+  (file_,) = damaged.glob(f'{name}*')
+  os.truncate(file_, file_.stat().st_size - 1)
+  told = []
+  monkeypatch.setattr(checkpoints.logger, 'warn', told.append)
+  learn(total_timesteps=60)
+  (sentence,) = [x for x in told if 'Checkpoint' in x]
+  assert f'Checkpoint {damaged} is damaged ({file_.name} has' in sentence
+  assert sentence.endswith(f'go on from {older}.')
+  assert names(tmp_path) == [older.name, damaged.name + '+']
+  again, found = read_newest(tmp_path)
+  assert again == state and set(found) == set(expected)
+  for key, value in expected.items():
+    np.testing.assert_array_equal(found[key], value)
+
+
+def test_nothing_but_damaged_checkpoints(learn, tmp_path, capsys):
+  """The run is refused, and stays as it is, also by the command."""
+  learn(total_timesteps=20)
+  os.truncate(newest(tmp_path) / 'rank0.json', 5)
+  with pytest.raises(errors.UsageError, match='rank0.json has 5 bytes'):
+    learn(total_timesteps=40)
+  before = sorted(tmp_path.rglob('*'))
+  assert run.run(['program', f'--log_path={tmp_path}']) == 2
+  assert 'there is no other' in capsys.readouterr().err
+  assert sorted(tmp_path.rglob('*')) == before
+
+
+def test_checkpoints_of_earlier_versions(learn, tmp_path):
+  """They had no mark, and what was not complete began with a dot."""
+  learn(total_timesteps=20)
+  path = newest(tmp_path)
+  (path / 'COMPLETE').unlink()
+  (tmp_path / 'checkpoints' / '.000000099').mkdir()
+  learn(total_timesteps=40)
+  first, second = names(tmp_path)
+  assert first == path.name and second > first

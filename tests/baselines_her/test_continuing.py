@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from agents.run import folder as run_folder
 from baselines_her import config
 from baselines_her import demonstrations
 from baselines_her import envs
@@ -47,29 +48,41 @@ def demonstrate(path, episodes):
 @pytest.mark.parametrize(
   'begun, continued, message',
   [
-    ('--gamma=0.9', '', 'gamma=0.9, but now there is none'),
-    ('', '--gamma=0.9', 'no gamma, but now it is 0.9'),
-    ('--gamma=0.9', '--gamma=0.95', 'gamma=0.9, not 0.95'),
-    ('', '--clip_return=0', 'clip_return=True, not False'),
-    ('--seed=1', '--seed=2', 'seed=1, not 2'),
-    ('--seed=1', '', 'seed=1, but now there is none'),
-    ('--T=60', '--T=50', 'T=60, not 50'),
-    ('--hidden=64', '', 'hidden=64, not 256'),
-    ('--lr=1e-2', '', 'lr=0.01, but now there is none'),
-    ('', '--replay_strategy=none', "replay_strategy='future', not 'none'"),
-    ('', '--env=FetchPush-v1', "env_name='FetchReach-v1', not 'FetchPush-v1'"),
-    ('--load_path=none', '', 'load_path=.*, but now there is none'),
+    ('--gamma=0.9', '', 'gamma 0.9 instead of unset'),
+    ('', '--gamma=0.9', 'gamma unset instead of 0.9'),
+    ('--gamma=0.9', '--gamma=0.95', 'gamma 0.9 instead of 0.95'),
+    ('', '--clip_return=0', 'clip_return True instead of False'),
+    ('--seed=1', '--seed=2', 'seed 1 instead of 2'),
+    ('--seed=1', '', 'seed 1 instead of unset'),
+    ('--T=60', '--T=50', 'T 60 instead of 50'),
+    ('--hidden=64', '', 'hidden 64 instead of 256'),
+    ('--lr=1e-2', '', 'lr 0.01 instead of unset'),
+    ('', '--replay_strategy=none', 'replay_strategy future instead of none'),
+    (
+      '',
+      '--env=FetchPush-v1',
+      'env_name FetchReach-v1 instead of FetchPush-v1',
+    ),
+    ('--load_path=none', '', 'load_path .* instead of unset'),
   ],
 )
 def test_other_settings_are_refused(
   begun, continued, message, tmp_path, capsys
 ):
-  """The first difference is named, before anything is written."""
+  """The differences are named, before anything is written."""
   begin(tmp_path, *begun.split())
   words = ['program', f'--log_path={tmp_path}', *continued.split()]
   assert run_lib.run(words) == 2
   assert re.search(message, capsys.readouterr().err)
   assert sorted(os.listdir(tmp_path)) == ['checkpoints', 'params.json']
+
+
+def test_one_program_at_a_time(tmp_path, capsys):
+  """The second one is refused before it writes anything."""
+  with run_folder.hold(str(tmp_path)):
+    assert run_lib.run(['program', f'--log_path={tmp_path}']) == 2
+    assert os.listdir(tmp_path) == ['lock']
+  assert 'Another process works on the run' in capsys.readouterr().err
 
 
 def test_imitation_goes_on(tmp_path, capsys):

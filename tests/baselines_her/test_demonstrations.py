@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agents.run import errors
+from agents.run import log
 from baselines_her import data_generation
 from baselines_her import demonstrations
 from baselines_her import plot
@@ -113,7 +114,11 @@ def test_figures(tmp_path, capsys):
   with open(tmp_path / 'runs' / 'b' / 'progress.csv', 'a') as file_:
     file_.write('1,0.8\n')
   runs = plot.load_runs([str(tmp_path / 'runs')])
-  found = sorted((x['env'], x['label'], list(x['success'])) for x in runs)
+  found = sorted(
+    (env, run.label, list(success))
+    for run in runs
+    for env, (_, success) in run.curves.items()
+  )
   assert found == [
     ('FetchPush-v1', 'ddpg-dense', [0.5]),
     ('FetchReach-v1', 'her-sparse', [0.1, 0.2, 0.3]),
@@ -132,11 +137,21 @@ def test_figures(tmp_path, capsys):
   assert plot.run([*words, '--reference=none.csv']) == 2
 
 
-def test_bands():
-  """Shorter runs count as long as they last; smoothing keeps constants."""
-  band = plot.summarize([np.array([0.0, 1, 2]), np.array([4.0, 5])])
-  np.testing.assert_array_equal(band[1], [2, 3, 2])
-  np.testing.assert_array_equal(band[0], [1, 2, 2])
+def test_environment_steps(tmp_path):
+  """They are in another file, which early runs may lack."""
+  write_run(tmp_path / 'a', [0.1, 0.2, 0.3])
+  writer = log.MetricsWriter(str(tmp_path / 'a'))
+  for epoch in (0, 1):
+    writer.write('epoch', epoch, 40, {'env_steps': 500 * (epoch + 1)})
+  write_run(tmp_path / 'b', [0.1])
+  (run,) = plot.load_runs([str(tmp_path)], 'steps')
+  steps, success = run.curves['FetchReach-v1']
+  assert list(steps) == [500, 1000] and list(success) == [0.1, 0.2]
+
+
+def test_smoothing():
+  """It keeps constants, also of short runs."""
+  np.testing.assert_allclose(plot.smooth(np.ones(2)), [1, 1])
   np.testing.assert_allclose(plot.smooth(np.ones(200)), 1)
   steps = plot.smooth(np.repeat([0.0, 1], 100))
   assert 0 < steps[99] < steps[100] < 1 and steps[0] == 0

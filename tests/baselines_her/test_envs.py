@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from agents.envs.goals import KEYS
 from agents.run import errors
 from baselines_her import envs
 from baselines_her import vec_env
@@ -29,7 +30,7 @@ def test_old_ids(old, new, o, g, u, T):
   env = envs.make(old)
   assert env.spec.id == old and env._max_episode_steps == T
   obs = env.reset()
-  assert set(obs) == set(envs.KEYS)
+  assert set(obs) == set(KEYS)
   assert obs['observation'].shape == (o,) and env.action_space.shape == (u,)
   assert env.observation_space['observation'].dtype == np.float32
   goals = np.stack([obs['desired_goal']] * 5)
@@ -100,7 +101,7 @@ class Reach(gymnasium.Env):
   """The smallest environment with goals; tests take things away from it."""
 
   observation_space = gymnasium.spaces.Dict(
-    {key: gymnasium.spaces.Box(-1, 1, (2,), np.float64) for key in envs.KEYS}
+    {key: gymnasium.spaces.Box(-1, 1, (2,), np.float64) for key in KEYS}
   )
   action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
 
@@ -109,7 +110,7 @@ class Reach(gymnasium.Env):
 
   def reset(self, seed=None, options=None):
     super().reset(seed=seed)
-    return {key: self.np_random.uniform(-1, 1, 2) for key in envs.KEYS}, {}
+    return {key: self.np_random.uniform(-1, 1, 2) for key in KEYS}, {}
 
   def step(self, action):
     assert action.shape == (1,)
@@ -137,7 +138,7 @@ PROBLEMS = [
   (
     {
       'observation_space': gymnasium.spaces.Dict(
-        {k: Reach.observation_space[k] for k in envs.KEYS[:2]}
+        {k: Reach.observation_space[k] for k in KEYS[:2]}
       )
     },
     'desired_goal',

@@ -32,7 +32,7 @@ def learn(folder, total_timesteps=60, seed=1, num_envs=1, **kwargs):
   """Train on the toy task in a fresh graph; returns values of variables."""
   kwargs.setdefault('override_params', SMALL)
   with tf.Graph().as_default(), toy.session():
-    with logger.scoped_configure(str(folder), ['json']):
+    with logger.scoped_configure(str(folder), ['json', 'csv']):
       policy = her.learn(
         network='mlp',
         env=toy.vec_env(10, range(num_envs)),
@@ -270,3 +270,31 @@ def test_too_short(tmp_path, monkeypatch):
   monkeypatch.setattr(logger, 'warn', lambda *args: said.append(args[0]))
   learn(tmp_path, total_timesteps=19)
   assert any('an epoch has 20 steps' in x for x in said)
+
+
+def test_killed_after_a_checkpoint(tmp_path, monkeypatch):
+  """Rows of epochs that are repeated are not listed twice."""
+  toy.use_toy(monkeypatch, 10)
+  folder = str(tmp_path / 'checkpoints')
+  kwargs = {'num_envs': 2, 'checkpoint_dir': folder}
+
+  class Killed(Exception):
+    pass
+
+  def die(self, state, forced=False):
+    if state['epoch'] == 2:
+      raise Killed
+    return save(self, state, forced=True)
+
+  save = her.Checkpoints.save
+  with monkeypatch.context() as patch:
+    patch.setattr(her.Checkpoints, 'save', die)
+    with pytest.raises(Killed):
+      learn(tmp_path, 120, **kwargs)
+  assert [x['epoch'] for x in rows(tmp_path)] == [0, 1]
+  learn(tmp_path, 120, **kwargs)
+  found = logger.read_csv(str(tmp_path / 'progress.csv'))
+  assert [x['epoch'] for x in found] == [0, 1, 2]
+  assert [x['epoch'] for x in rows(tmp_path)] == [0, 1, 2]
+  metrics = logger.read_json(str(tmp_path / 'metrics.jsonl'))
+  assert [x['step'] for x in metrics] == [0, 1, 2]

@@ -146,7 +146,9 @@ def test_killed_and_continued(tmp_path):
   assert len(wanted) > 20
   for key, value in wanted.items():
     np.testing.assert_array_equal(found[key], value, err_msg=key)
-  # Episodes that were played twice are listed once.
+  # Epochs and episodes that were played twice are listed once.
+  tables = [(x / 'progress.csv').read_text() for x in (whole, parts)]
+  assert tables[0] == tables[1] and len(tables[0].splitlines()) == 5
   returns = [
     [line.rsplit(',', 1)[0] for line in path.read_text().splitlines()[2:]]
     for path in (x / '0.0.monitor.csv' for x in (whole, parts))

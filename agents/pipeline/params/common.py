@@ -23,11 +23,9 @@ def define_runner(
   Raises:
     UsageError: If a number is too small.
   """
-  for key in ('number_epochs', 'epoch_size', 'test_interval', 'save_interval'):
-    if cpanel[key] < 1:
-      raise errors.UsageError(
-        f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
-      )
+  check_positive(
+    cpanel, 'number_epochs', 'epoch_size', 'test_interval', 'save_interval'
+  )
   return {
     'name': 'agents.pipeline.runner.Runner',
     'n_cycles': cpanel['epoch_size'],
@@ -40,6 +38,50 @@ def define_runner(
     'save_int': cpanel['save_interval'],
     'memory_save': memory_save,
     'score': score,
+  }
+
+
+def check_positive(cpanel: Mapping[str, Any], *keys: str) -> None:
+  """Make sure that values of a control panel are 1 or more.
+
+  Raises:
+    UsageError: If one is not.
+  """
+  for key in keys:
+    if cpanel[key] < 1:
+      raise errors.UsageError(
+        f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
+      )
+
+
+def find_spaces(env: Mapping[str, Any], key: str = 'agent') -> dict[str, Any]:
+  """Return the spaces of the only agent as its arguments; None if unknown.
+
+  Args:
+    env: Description of an environment, see `env_config.inspect`.
+    key: Path of the observation.
+  """
+  return {
+    'observation_space': env['observation_space'].get(key),
+    'action_space': env['action_space'].get('agent'),
+  }
+
+
+def define_explorers(
+  shared: Mapping[str, Any],
+  name: str = 'agents.pipeline.gym_explorer.GymExplorer',
+  **modes: Mapping[str, Any],
+) -> dict[str, Any]:
+  """Define the part `explorer` of the tree.
+
+  Args:
+    shared: Settings of all explorers, see `declarations.GymExplorer`.
+    name: Class of the explorers.
+    **modes: Further settings of each mode.
+  """
+  return {
+    mode: {'name': name, 'args': {**shared, **own}}
+    for mode, own in modes.items()
   }
 
 

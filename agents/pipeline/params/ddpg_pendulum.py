@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline.params import common
-from agents.run import errors
 
 cpanel: dict[str, Any] = collections.OrderedDict(
   number_epochs=40,
@@ -64,7 +63,9 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   """
   from agents.pipeline import env_config
 
-  _check(cpanel)
+  common.check_positive(
+    cpanel, 'test_win_size', 'num_workers', 'n_steps', 'batch_size'
+  )
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
   env['config'] = env_config.inspect(env)
   return {
@@ -98,10 +99,7 @@ def _define_agent(cpanel, config):
   return {
     'name': cpanel['agent_type'],
     'args': {
-      'action_space': config['action_space'].get('agent'),
-      'observation_space': config['observation_space'].get(
-        cpanel['observation_key']
-      ),
+      **common.find_spaces(config, cpanel['observation_key']),
       'observation_key': cpanel['observation_key'],
       'n_update': cpanel['n_update'],
       'noise': {x: cpanel[f'noise_{x}'] for x in ('mu', 'theta', 'sigma')},
@@ -118,44 +116,25 @@ def _define_explorers(cpanel, env):
     'clip': cpanel['norm_clip'],
     'gamma': cpanel['gamma'],
   }
-  seed = cpanel['seed']
-  args = {
-    'train': {
-      'num_workers': cpanel['num_workers'],
+  workers, seed = cpanel['num_workers'], cpanel['seed']
+  return common.define_explorers(
+    shared,
+    train={
+      'num_workers': workers,
       'n_steps': cpanel['n_steps'],
       'warm_start': cpanel['warm_start'],
       'win_size': 10,
       'seed': seed + 90,
     },
-    'test': {
-      'num_workers': cpanel['num_workers'],
+    test={
+      'num_workers': workers,
       'n_episodes': cpanel['test_win_size'],
       'seed': seed + 100,
     },
-    'eval': {
+    eval={
       'num_workers': 1,
       'n_episodes': 1,
       'win_size': -1,
       'seed': seed + 101,
     },
-  }
-  return {
-    mode: {
-      'name': 'agents.pipeline.gym_explorer.GymExplorer',
-      'args': {**shared, **own},
-    }
-    for mode, own in args.items()
-  }
-
-
-def _check(cpanel):
-  for key in (
-    'test_win_size',
-    'num_workers',
-    'n_steps',
-    'batch_size',
-  ):
-    if cpanel[key] < 1:
-      raise errors.UsageError(
-        f'{key} is {cpanel[key]}; it has to be 1 or more.'
-      )
+  )

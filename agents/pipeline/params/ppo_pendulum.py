@@ -60,8 +60,8 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a value is wrong, or the environment cannot be used.
   """
   from agents import runs
+  from agents.pipeline import agent
   from agents.pipeline import env_config
-  from agents.pipeline import ppo
   from agents.run import plain_data
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
@@ -70,7 +70,9 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   )
   env = _define_env(config)
   # The wrappers would make boxes of whatever there is.
-  ppo.find_shapes(**_find_spaces(env_config.inspect({'name': config.env})))
+  bare = common.find_spaces(env_config.inspect({'name': config.env}))
+  agent.find_shape(bare['observation_space'], 'observations', vector=False)
+  agent.find_shape(bare['action_space'], 'actions')
   env['config'] = env_config.inspect(env)
   plain = plain_data.to_plain(config)
   return {
@@ -83,18 +85,12 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     'agents': {
       'agent': {
         'name': 'agents.pipeline.ppo.PPOAgent',
-        'args': _find_spaces(env['config']),
+        'args': common.find_spaces(env['config']),
         **common.define_ppo_parts(plain),
       }
     },
     'explorer': _define_explorers(cpanel, config, env),
   }
-
-
-def _find_spaces(description):
-  """Spaces of the only agent, None if there are several."""
-  names = ('observation_space', 'action_space')
-  return {x: description[x].get('agent') for x in names}
 
 
 def _define_env(config):
@@ -117,32 +113,27 @@ def _define_env(config):
 
 
 def _define_explorers(cpanel, config, env):
+  # The seeds of `agents.train_ppo` for training, and others beyond them.
   seed = cpanel['seed']
+  seeds = [None if seed is None else 1000 * seed + x for x in (0, 100, 200)]
   shared = {
     'env': env,
     'num_workers': config.num_agents,
     'processes': cpanel['env_processes'],
   }
-  settings = {
+  return common.define_explorers(
+    shared,
     # The first to end, as in `agents.train_ppo`.
-    'train': {
+    train={
+      'seed': seeds[0],
       'n_episodes': config.update_every,
       'quota': False,
       'win_size': -1,
     },
-    'test': {
+    test={
+      'seed': seeds[1],
       'n_episodes': config.eval_episodes,
       'win_size': cpanel['test_win_size'],
     },
-    'eval': {'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
-  }
-  explorers = {}
-  for index, (mode, values) in enumerate(settings.items()):
-    # The seeds of `agents.train_ppo` for training, and others beyond them.
-    first = None if seed is None else 1000 * seed + 100 * index
-    args = {**shared, 'seed': first, **values}
-    explorers[mode] = {
-      'name': 'agents.pipeline.gym_explorer.GymExplorer',
-      'args': args,
-    }
-  return explorers
+    eval={'seed': seeds[2], 'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
+  )

@@ -10,6 +10,7 @@ from agents.run import references
 from agents.tools.wrappers.action import ActionRepeat
 from agents.tools.wrappers.action import ClipAction
 from agents.tools.wrappers.action import NormalizeActions
+from agents.tools.wrappers.action import OneHotAction
 from agents.tools.wrappers.action import PadActions
 from agents.tools.wrappers.base import Wrapper
 from agents.tools.wrappers.episode import AutoReset
@@ -51,6 +52,7 @@ __all__ = [
   'NormalizeActions',
   'ObservationDict',
   'ObservationToRender',
+  'OneHotAction',
   'OverwriteRender',
   'OwnRandomness',
   'PadActions',

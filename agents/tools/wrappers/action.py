@@ -76,6 +76,26 @@ class ClipAction(Wrapper):
     return self._env.step(np.clip(action, *self._bounds))
 
 
+class OneHotAction(Wrapper):
+  """Choose among discrete actions by the largest number of a vector.
+
+  Agents of continuous actions can use such environments then; uniform random
+  vectors choose uniformly.
+
+  Args:
+    env: Environment with a discrete space of actions.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    ones = np.ones(int(env.action_space.n), np.float32)
+    self.action_space = spaces.box(-ones, ones)
+    self._start = int(getattr(env.action_space, 'start', 0))
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    return self._env.step(self._start + int(np.argmax(action)), *args, **kwargs)
+
+
 class PadActions(Wrapper):
   """Give environments of different action sizes one common action space.
 

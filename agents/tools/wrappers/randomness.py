@@ -2,11 +2,31 @@
 
 import contextlib
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from agents.tools.wrappers.base import Wrapper
+
+# Modules of environments that draw from generators of their own only.
+_OWN_GENERATORS = (
+  'gymnasium.',
+  'gymnasium_robotics.',
+  'pybullet_envs.gym_',
+)
+
+
+def with_own_randomness(env: Any) -> Any:
+  """Return an environment that depends on nothing else once it is seeded.
+
+  Args:
+    env: Environment as it comes, which is wrapped if it has to be.
+  """
+  kind = type(getattr(env, 'unwrapped', env))
+  if kind.__module__.startswith(_OWN_GENERATORS):
+    return env
+  return OwnRandomness(env)
 
 
 class OwnRandomness(Wrapper):
@@ -38,15 +58,16 @@ class OwnRandomness(Wrapper):
     self._numpy = np.random.MT19937(seed % 2**32)
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
-    with self._exchanged():
+    with self.exchanged():
       return self._env.step(action, *args, **kwargs)
 
   def reset(self, *args: Any, **kwargs: Any) -> Any:
-    with self._exchanged():
+    with self.exchanged():
       return self._env.reset(*args, **kwargs)
 
   @contextlib.contextmanager
-  def _exchanged(self):
+  def exchanged(self) -> Iterator[None]:
+    """Let the generators of this environment be those of the process."""
     if self._python is None:
       yield
       return

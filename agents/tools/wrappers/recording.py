@@ -1,10 +1,10 @@
 """Wrapper that turns episodes into videos."""
 
-import json
 import os
 from typing import Any
 
 from agents.envs import recorder
+from agents.run import log
 from agents.tools.wrappers.base import Wrapper
 
 
@@ -63,5 +63,4 @@ class RecordEpisodes(Wrapper):
       'return': self._return,
       'length': length,
     }
-    with open(os.path.join(self._outdir, 'episodes.jsonl'), 'a') as file_:
-      file_.write(json.dumps(line) + '\n')
+    log.append_json(os.path.join(self._outdir, 'episodes.jsonl'), line)

@@ -61,7 +61,7 @@ def test_every_key_of_the_panel_is_used():
 
 
 def test_wrong_values_are_refused():
-  with pytest.raises(errors.UsageError, match='batch_size is 0'):
+  with pytest.raises(errors.UsageError, match="'batch_size' is 0"):
     ddpg_pendulum.gen_params({**ddpg_pendulum.cpanel, 'batch_size': 0})
   unknown = {**ddpg_pendulum.cpanel, 'model_name': 'Pendulm-v1'}
   with pytest.raises(errors.UsageError, match='Pendulum-v1'):

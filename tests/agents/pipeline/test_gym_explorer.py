@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
+from agents.run import checkpoint
 from agents.run import errors
 from tests import processes
 from tests.agents.pipeline import sessions
@@ -295,8 +295,8 @@ def test_resume(session, restorable):
   explorer = make(session, **args)
   explorer.update()
   path = os.path.join(session.path, 'states')
-  checkpoints.write_tree(path, explorer.state_dict())
-  state = checkpoints.read_tree(path)
+  checkpoint.write_tree(path, explorer.state_dict())
+  state = checkpoint.read_tree(path)
   other = make(session, seed=7, **args)
   other.load_state_dict(state)
   assert (other.steps, other.n_episode) == (5, 2)

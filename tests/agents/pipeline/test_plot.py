@@ -1,5 +1,6 @@
 """Figures of logged sessions."""
 
+import json
 import os
 
 import numpy as np
@@ -11,6 +12,8 @@ from agents.pipeline import logs
 from agents.pipeline import plot
 from agents.pipeline import profiler as profilers
 from agents.pipeline import writers
+from agents.run import files
+from agents.run import plot as curves
 
 
 def make_session(root, name, epochs=6, clock=10.0, offset=0.0):
@@ -148,28 +151,32 @@ def test_curves(tmp_path):
   assert x.tolist() == [4] and y.tolist() == [2]
 
 
-def test_merge():
-  """Cut to the shortest, or interpolated where the abscissas differ."""
-  epochs = np.arange(1.0, 5)
-  x, mean, std = plot.merge([(epochs, epochs), (epochs[:3], epochs[:3] + 2)])
-  assert x.tolist() == [1, 2, 3] and mean.tolist() == [2, 3, 4]
-  np.testing.assert_allclose(std, np.sqrt(2))
-  clock = np.array([2.0, 3.0, 4.5, 6.0])
-  x, mean, std = plot.merge([(epochs, epochs), (clock, clock)])
-  assert (x[0], x[-1]) == (2, 4)
-  np.testing.assert_allclose(mean, x)
-  np.testing.assert_allclose(std, 0, atol=1e-12)
-  assert plot.merge([(epochs, epochs)])[2].tolist() == [0] * 4
+def describe(session, agent, task):
+  """Add the parameters of a session."""
+  params = {'agents': {'agent': {'name': f'package.{agent}'}}}
+  files.write_yaml(os.path.join(session, 'params.yaml'), params)
+  with open(os.path.join(session, 'cpanel.json'), 'w') as file_:
+    json.dump({'model_name': task}, file_)
 
 
-def test_smooth():
-  """Averages over neighbours, as many as there are at the ends."""
-  values = np.array([1.0, 2, 3, 4, 10])
-  assert plot.smooth(values, 1).tolist() == [1, 2, 3, 4, 10]
-  np.testing.assert_allclose(
-    plot.smooth(values, 3), [1.5, 2, 3, 17 / 3, 7], rtol=1e-12
-  )
-  np.testing.assert_allclose(plot.smooth(values, 99), [4] * 5)
+def test_lines(tmp_path):
+  """One per algorithm and environment, also within a group."""
+  sessions = [make_session(tmp_path, f'a{i}', 1) for i in range(4)]
+  for number, session in enumerate(sessions[:3]):
+    describe(session, 'PPOAgent' if number else 'DDPGAgent', 'Pendulum-v1')
+  assert plot.describe(sessions[3]) == ''
+
+  def name(*groups):
+    runs = plot.load_runs(groups, 'epoch')
+    return {label: len(x) for label, x in curves.group(runs).items()}
+
+  mixed = {'DDPG Pendulum-v1': 1, 'PPO Pendulum-v1': 2}
+  assert name(sessions[:3]) == mixed
+  assert name(sessions[1:2], sessions[2:3], sessions[3:]) == {
+    'PPO Pendulum-v1, sessions a1': 1,
+    'PPO Pendulum-v1, sessions a2': 1,
+    'a3': 1,
+  }
 
 
 def test_scopes():

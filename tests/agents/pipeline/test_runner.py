@@ -11,11 +11,15 @@ import time
 import numpy as np
 import pytest
 
-from agents.pipeline import folders
+from agents.pipeline import checkpoints
+from agents.pipeline import declarations
 from agents.pipeline import main
-from agents.pipeline.checkpoints import read_tree
+from agents.pipeline import runner
 from agents.pipeline.loader import Loader
+from agents.run import checkpoint
+from agents.run import errors
 from agents.run import files
+from agents.run import schema
 from agents.tools.tf1 import tf
 from tests import golden
 from tests.agents.pipeline.test_session import load
@@ -24,13 +28,13 @@ from tests.agents.pipeline.test_session import start
 
 def read_checkpoint(path):
   """Variables, states and counters of the newest checkpoint."""
-  epoch, folder = folders.list_checkpoints(str(path))[-1]
+  epoch, folder = checkpoints.list_checkpoints(str(path))[-1]
   reader = tf.train.NewCheckpointReader(
     os.path.join(folder, f'model.ckpt-{epoch}')
   )
   names = reader.get_variable_to_shape_map()
   variables = {name: reader.get_tensor(name) for name in names}
-  states = read_tree(os.path.join(folder, 'states'))['states']
+  states = checkpoint.read_tree(os.path.join(folder, 'states'))['states']
   runner = files.read_yaml(os.path.join(folder, 'runner.yaml'))
   return variables, states, runner['state']
 
@@ -182,7 +186,7 @@ def test_interrupted_twice(tmp_path):
   began = time.time()
   assert process.wait(60) == 130
   assert time.time() - began < 10
-  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0]
+  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0]
   repeal = {'runner.n_epochs': 1, 'explorer.train.args.pause': 0.0}
   assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
 
@@ -205,7 +209,7 @@ def test_killed(tmp_path, count):
     process.kill()
     process.wait()
     process.stdout.close()
-    found = [x for x, _ in folders.list_checkpoints(str(path))]
+    found = [x for x, _ in checkpoints.list_checkpoints(str(path))]
     assert found[-1] > last
     last = found[-1]
   args = ('--resume', '--repeal', json.dumps({'runner.n_epochs': last + 1}))
@@ -221,3 +225,30 @@ def test_usage_of_the_program(capsys):
   with pytest.raises(SystemExit) as exit_:
     main.entrypoint(['--help'])
   assert exit_.value.code == 0
+
+
+@pytest.mark.parametrize(
+  'repeal, words',
+  [
+    ('{"runner.n_epochs": 0}', "'n_epochs' of the runner is 0; give a whole"),
+    ('{"runner.max_time": "long"}', "'max_time' of the runner is 'long'"),
+    ('{"runner.memory_save": "often"}', 'one of never, final, every'),
+  ],
+)
+def test_wrong_settings(tmp_path, capsys, repeal, words):
+  """Are refused before anything is left on disk."""
+  assert start(tmp_path, '--repeal', repeal) == 2
+  assert words in capsys.readouterr().err
+  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+
+
+def test_settings_of_another_runner():
+  """Names are checked; a derived class may declare more."""
+  with pytest.raises(errors.UsageError, match='Did you mean n_epochs'):
+    runner.Runner({'runner': {'n_epoch': 3}})
+
+  class Own(runner.Runner):
+    class declared(declarations.Runner):
+      size: schema.Count = schema.setting(3)
+
+  assert Own({'runner': {'n_epochs': 3}})

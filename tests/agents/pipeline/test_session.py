@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from agents.pipeline import checkpoints
 from agents.pipeline import folders
 from agents.pipeline import main
 from agents.pipeline.loader import Loader
@@ -157,6 +158,22 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
   assert start(tmp_path) == 2
 
 
+def test_killed_start_that_somebody_else_replaces(tmp_path, monkeypatch):
+  """What begins between the look and the lock is kept."""
+  path, held = folders.create(str(tmp_path), 'run')
+  held.close()
+  lock = folders.lock
+
+  def begin_and_lock(session):
+    folders.mark_as_started(session)
+    return lock(session)
+
+  monkeypatch.setattr(folders, 'lock', begin_and_lock)
+  with pytest.raises(errors.UsageError, match='exists; continue it'):
+    folders.create(str(tmp_path), 'run')
+  assert os.path.exists(os.path.join(path, 'saam.py'))
+
+
 def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
   """The others are closed all the same, and the error is told."""
   ended = []
@@ -194,15 +211,15 @@ def test_continuing_an_older_checkpoint(tmp_path):
   older = path / 'checkpoints' / 'checkpoint-1'
   repeal = ('--resume', '--repeal', '{"runner.max_iter": 1}')
   assert load(older, '--play', '--play-episodes', '1') == 0
-  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2, 3]
+  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2, 3]
   assert load(older, *repeal) == 0
-  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2]
+  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2]
   (aside,) = path.glob('superseded_*')
   assert sorted(os.listdir(aside)) == ['checkpoint-2', 'checkpoint-3']
   assert f'now in {aside}' in (path / 'report.log').read_text()
   assert load(aside / 'checkpoint-3', '--play', '--play-episodes', '1') == 0
   assert load(path, *repeal) == 0
-  assert [x for x, _ in folders.list_checkpoints(str(path))] == [0, 1, 2, 3]
+  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2, 3]
 
 
 def test_finished_session(tmp_path, capsys):
@@ -256,7 +273,7 @@ def test_wrong_checkpoints(tmp_path):
   for place, message in wrong.items():
     with pytest.raises(errors.UsageError, match=message):
       Session(['--load-checkpoint', str(place), '--resume'])
-  session, checkpoint = folders.find_checkpoint(str(path))
+  session, checkpoint = checkpoints.find_checkpoint(str(path))
   assert session == str(path) and checkpoint.endswith('checkpoint-1')
 
 
@@ -268,7 +285,7 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   os.rename(place / 'checkpoint-2', place / '.checkpoint-2.old')
   (place / '.checkpoint-2.new').mkdir()
   before = sorted(os.listdir(place))
-  found = folders.list_checkpoints(str(path))
+  found = checkpoints.list_checkpoints(str(path))
   assert [x for x, _ in found] == [0, 1, 2]
   # Without the lock it may be a running process that has moved them.
   with folders.lock(path):
@@ -280,11 +297,49 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   assert sorted(os.listdir(place)) == [f'checkpoint-{x}' for x in range(4)]
 
 
-def test_damaged_states(tmp_path, capsys):
+@pytest.mark.parametrize('name', ['states.npz', 'model.ckpt-1.data', 'runner'])
+def test_truncated_checkpoint(tmp_path, capsys, name):
+  """The one before is continued, and a sentence says so."""
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
-  (path / 'checkpoints' / 'checkpoint-1' / 'states.json').write_text('{')
-  assert load(path, '--resume') == 2
-  assert 'Cannot read the states' in capsys.readouterr().err
+  older, newest = (path / 'checkpoints' / f'checkpoint-{x}' for x in (0, 1))
+  (file_,) = newest.glob(f'{name}*')
+  file_.write_bytes(file_.read_bytes()[:-1])
+  with pytest.raises(errors.UsageError, match=f'{file_.name} has .* instead'):
+    checkpoints.find_checkpoint(str(newest))
+  assert load(path, '--resume') == 0
+  report = (path / 'report.log').read_text()
+  assert f'Checkpoint {newest} is damaged ({file_.name} has' in report
+  assert f'go on from {older}.' in report
+  # Nothing is lost but what was not whole.
+  (aside,) = path.glob('superseded_*')
+  assert os.listdir(aside) == ['checkpoint-1']
+  found = [x for x, _ in checkpoints.list_checkpoints(str(path))]
+  assert found == [0, 1]
+
+
+def test_damaged_checkpoint_of_an_earlier_version(tmp_path, capsys):
+  """It did not promise anything, and is found out when it is read."""
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  newest = path / 'checkpoints' / 'checkpoint-1'
+  (newest / 'COMPLETE').write_text('')
+  states = (newest / 'states.npz').read_bytes()
+  for name, content in (('npz', states[:-1]), ('json', b'{')):
+    (newest / f'states.{name}').write_bytes(content)
+    assert load(path, '--resume') == 2
+    assert 'Cannot read the states' in capsys.readouterr().err
   older = path / 'checkpoints' / 'checkpoint-0'
   assert load(older, '--resume') == 0
+
+
+def test_damaged_contents_of_a_memory(tmp_path, capsys):
+  """They can be left away."""
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+  contents = path / 'memsnapshot' / 'checkpoint-1' / 'train.npz'
+  contents.write_bytes(contents.read_bytes()[:-1])
+  assert load(path, '--resume') == 2
+  assert f'a memory in {contents}' in capsys.readouterr().err
+  contents.unlink()
+  assert load(path, '--resume') == 0

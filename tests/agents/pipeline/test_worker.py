@@ -1,6 +1,7 @@
 """What workers do to single observations and infos."""
 
 import numpy as np
+import pytest
 
 from agents.pipeline import worker
 from tests import golden
@@ -26,3 +27,44 @@ def test_only_numbers_are_told():
   found = worker.numbers(info)
   assert set(found) == {'flag', 'deep/array', 'deep/list'}
   assert found['deep/array'].dtype == np.float32
+
+
+@pytest.mark.parametrize('restorable', [True, False])
+def test_rows_after_a_kill(tmp_path, restorable):
+  """Episodes since the checkpoint are played again, and told once."""
+  path = str(tmp_path / '0.monitor.csv')
+  env = {'constructor': 'tests.agents.pipeline.toy_envs.CountEnv'}
+  kwargs = {'length': 2, 'restorable': restorable}
+  first = worker.Worker(env, 0, path, kwargs=kwargs)
+  first.reset()
+  action = {'agent': np.zeros(1)}
+  for _ in range(4):
+    first.step(action)
+  state = first.state_dict()
+  for _ in range(4):
+    first.step(action)
+  resumed = worker.Worker(env, 0, path, kwargs=kwargs)
+  resumed.load_state_dict(state)
+  resumed.step(action)
+  resumed.step(action)
+  with open(path) as file_:
+    rows = file_.read().splitlines()[2:]
+  assert [x.split(',')[1] for x in rows] == ['2'] * 3
+  del state['rows']  # As in checkpoints of before.
+  worker.Worker(env, 0, path, kwargs=kwargs).load_state_dict(state)
+
+
+def test_environment_that_draws_from_the_generators_of_the_process():
+  """Its episodes depend on its seed only, and go on from a checkpoint."""
+  env = {'constructor': 'tests.agents.pipeline.toy_envs.GlobalEnv'}
+  one, other = worker.Worker(env, 1), worker.Worker(env, 1)
+  np.random.seed(0)
+  before = np.random.get_state()[1].copy()
+  first = [one.reset()['agent'] for _ in range(3)]
+  second = [other.reset()['agent'] for _ in range(3)]
+  np.testing.assert_array_equal(first, second)
+  np.testing.assert_array_equal(before, np.random.get_state()[1])
+  state, expected = one.state_dict(), [one.reset() for _ in range(2)]
+  resumed = worker.Worker(env, 1)
+  found = [resumed.load_state_dict(state), resumed.reset()]
+  np.testing.assert_equal(found, expected)

@@ -1,5 +1,7 @@
 """Small environments for explorers, free of TensorFlow."""
 
+import random
+
 import numpy as np
 
 from agents.envs import spaces
@@ -119,3 +121,17 @@ class ChainEnv:
 
   def _observe(self):
     return np.eye(3, dtype=np.float32)[self._time]
+
+
+class GlobalEnv:
+  """Observes what the generators of the whole process give."""
+
+  def __init__(self):
+    self.observation_space = spaces.box([0, 0], [1, 1])
+    self.action_space = spaces.box([-1], [1])
+
+  def reset(self):
+    return np.array([random.random(), np.random.uniform()])
+
+  def step(self, unused_action):
+    return self.reset(), 0.0, False, {}

@@ -1,8 +1,10 @@
 """Scalars and messages on disk, also after a process was killed."""
 
+import fcntl
 import json
 import logging
 import os
+import threading
 
 import pytest
 
@@ -74,6 +76,45 @@ def test_append(tmp_path, before, after):
     path.write_text(before, encoding='utf-8')
   log.append(str(path), 'new\n')
   assert path.read_text(encoding='utf-8') == after
+
+
+def test_append_waits_for_others(tmp_path):
+  """The half-written line of another process is not taken for a torn one."""
+  path = tmp_path / 'lines.txt'
+  with open(path, 'ab', buffering=0) as file_:
+    fcntl.flock(file_, fcntl.LOCK_EX)
+    file_.write(b'one ')
+    thread = threading.Thread(target=log.append, args=(str(path), 'new\n'))
+    thread.start()
+    thread.join(0.3)
+    file_.write(b'line\n')
+  thread.join()
+  assert path.read_text() == 'one line\nnew\n'
+
+
+def test_plain_names(tmp_path):
+  """Events over environment steps, beside the lines with their tags."""
+  writer = MetricsWriter(str(tmp_path))
+  tags = {'graph/a/objectives/image': -3, 'x/optimizer_main/grad_norm': 2}
+  writer.write('train', 5, 7, {**tags, 'other': 1}, env_steps=1000)
+  writer.write('epoch', 1, 9, {'test_return': 10}, env_steps=2000)
+  writer.write('train', 8, 10, tags)
+  assert list(log.iterate_events(str(tmp_path / 'scalars')))[0][1] == 1000
+  assert log.read_events(str(tmp_path / 'scalars')) == [
+    {'objectives/image/train': -3, 'gradients/norm': 2},
+    {'returns/test': 10},
+  ]
+  assert read(tmp_path)[0]['graph/a/objectives/image'] == -3
+
+
+def test_read_metrics(tmp_path):
+  """Of steps that were repeated, the later values count."""
+  assert log.read_metrics(str(tmp_path)) == []
+  writer = MetricsWriter(str(tmp_path))
+  for phase, value in (('train', 1), ('test', 2), ('train', 3)):
+    writer.write(phase, 4, 5, {'a': value})
+  rows = log.read_metrics(str(tmp_path))
+  assert [(x['phase'], x['a']) for x in rows] == [('train', 3), ('test', 2)]
 
 
 def test_table(tmp_path):

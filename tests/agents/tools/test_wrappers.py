@@ -1,5 +1,6 @@
 """Wrappers of PPO, against `ppo/wrappers`; see also planet/control."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -152,3 +153,18 @@ def test_range_of_bytes():
   for observ in (env.reset(), env.step(np.zeros(1, np.float32))[0]):
     assert observ.dtype == np.float32
     np.testing.assert_allclose(observ, expected, 1e-6)
+
+
+def test_largest_number_chooses():
+  class Env:
+    action_space = gymnasium.spaces.Discrete(3, start=5)
+
+    def step(self, action):
+      return action, 0.0, False, {}
+
+  env = wrappers.OneHotAction(Env())
+  assert env.action_space.shape == (3,)
+  assert env.step(np.array([-0.5, 0.2, 0.1]))[0] == 6
+  env.action_space.seed(0)
+  chosen = [env.step(env.action_space.sample())[0] for _ in range(300)]
+  assert min(chosen.count(x) for x in (5, 6, 7)) > 70

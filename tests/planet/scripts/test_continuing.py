@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
 from planet.scripts import parameters
@@ -13,11 +14,9 @@ BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}
 
 
 @pytest.fixture(autouse=True)
-def checkpoint(monkeypatch):
+def stopped_run(monkeypatch):
   """The runs of these tests stopped at step 120."""
-  monkeypatch.setattr(
-    'agents.utility.latest_checkpoint', lambda logdir: 'model.ckpt-120'
-  )
+  monkeypatch.setattr(checkpoint, 'newest_step', lambda logdir: 120)
 
 
 def begin(folder, **params):

@@ -7,6 +7,7 @@ import pytest
 
 from agents.run import errors
 from agents.run import files
+from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import dummy_env
 from planet.scripts import evaluate
@@ -23,13 +24,16 @@ PARAMS = {
 }
 
 
-def test_evaluation_plays_nevertheless(tmp_path, monkeypatch):
+def test_evaluation_plays_nevertheless(tmp_path):
   """The run says how to play, though it did not play itself."""
   files.write_yaml(
     str(tmp_path / 'config.yaml'),
     {'config': 'debug', 'params': {'tasks': ['dummy'], **PARAMS}},
   )
-  monkeypatch.setattr('agents.utility.latest_checkpoint', lambda x: 'a-5')
+  step = tf.train.create_global_step()
+  with tf.Session() as sess:
+    sess.run(step.initializer)
+    tf.train.Saver([step]).save(sess, str(tmp_path / 'model.ckpt'), 5)
   args = evaluate.parse_args(
     ['--logdir', str(tmp_path), '--params', '{planner_horizon: 3}']
   )

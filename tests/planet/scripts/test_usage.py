@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 
 from agents.run import errors
+from agents.run import folder as run_folder
 from planet.scripts import evaluate
 from planet.scripts import preparation
 from planet.scripts import train
@@ -248,4 +249,4 @@ def test_evaluation_without_a_run(capsys, tmp_path):
   )
   assert evaluate.run(['--logdir', str(tmp_path)]) == 2
   assert 'There is no checkpoint' in capsys.readouterr().err
-  assert training_runs.run_dir(tmp_path) == evaluate.find_run(str(tmp_path))
+  assert training_runs.run_dir(tmp_path) == run_folder.find_single(tmp_path)

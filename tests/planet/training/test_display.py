@@ -7,6 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from agents.run import log
+from agents.tools import phases
+from agents.tools.tf1 import tf
 from planet.scripts import tasks
 from planet.tools import AttrDict
 from planet.training import display
@@ -42,9 +45,11 @@ def test_environment_steps(tmp_path, names, params, decisions, expected):
   """Decisions times the action repeat of the task that they belong to."""
   for count in decisions:
     write(tmp_path, count)
-  log = episode_folder.EpisodeLog(str(tmp_path), define_tasks(*names, **params))
-  log.update()
-  assert log.steps == expected
+  episodes = episode_folder.EpisodeLog(
+    str(tmp_path), define_tasks(*names, **params)
+  )
+  episodes.update()
+  assert episodes.steps == expected
 
 
 def test_updates_wait_for_each_other(tmp_path, monkeypatch):
@@ -58,14 +63,14 @@ def test_updates_wait_for_each_other(tmp_path, monkeypatch):
     return load(filename)
 
   monkeypatch.setattr(episode_folder.np, 'load', slow_load)
-  log = episode_folder.EpisodeLog(str(tmp_path), define_tasks('dummy'))
-  thread = threading.Thread(target=log.update)
+  episodes = episode_folder.EpisodeLog(str(tmp_path), define_tasks('dummy'))
+  thread = threading.Thread(target=episodes.update)
   thread.start()
   assert reading.wait(5)
-  log.update()
-  assert log.returns == [6.0] and log.steps == 5
+  episodes.update()
+  assert episodes.returns == [6.0] and episodes.steps == 5
   thread.join()
-  assert log.returns == [6.0] and log.steps == 5
+  assert episodes.returns == [6.0] and episodes.steps == 5
 
 
 def test_line_of_an_epoch(tmp_path):
@@ -81,7 +86,19 @@ def test_line_of_an_epoch(tmp_path):
   (tmp_path / 'train_episodes').mkdir()
   write(tmp_path / 'train_episodes', 100, 0.5)
   shown.score(None, 0, 20, 3.0)
+  write(tmp_path / 'train_episodes', 100)
+  summary = tf.Summary(
+    value=[tf.Summary.Value(tag='graph/objectives/image', simple_value=-2)]
+  )
+  train = phases.Phase('train', 10, 1)
+  shown.summary(train, 20, 30, summary.SerializeToString())
   shown.close()
+  # Plain names over the steps of the world.
+  assert [x[1:] for x in log.iterate_events(str(tmp_path / 'scalars'))] == [
+    (100, 'returns/train', 50.5),
+    (100, 'returns/test', 3.0),
+    (200, 'objectives/image/train', -2.0),
+  ]
   assert stream.getvalue() == (
     'Epoch 1: train return 50.5 (1 episodes), test return 3.0, '
     '100 environment steps.\n'

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from agents.run import errors
+from agents.run import folder
 from agents.run import stopping
 from planet.training import ping
 from planet.training import running
@@ -224,6 +225,33 @@ def test_run_of_a_living_worker_is_skipped(tmp_path):
   with pytest.raises(running.SkipRun):
     make_run(tmp_path, ping_every=30).claim()
   assert read_ping(tmp_path)[0] == 'other'
+
+
+def test_run_of_another_process_is_skipped(tmp_path):
+  """Also by one that has looked before; the lock is gone with the owner."""
+  first, second = make_run(tmp_path), make_run(tmp_path)
+  first.claim()
+  assert not second.is_open()
+  with pytest.raises(running.SkipRun):
+    second.claim()
+  assert sorted(os.listdir(tmp_path)) == ['PING', 'lock']
+  list(first)
+  assert sorted(os.listdir(tmp_path)) == ['DONE', 'PING']
+
+
+def test_run_that_ends_while_it_is_claimed(tmp_path, monkeypatch):
+  """Nobody begins it again, although it was open a moment before."""
+  run = make_run(tmp_path)
+  hold = folder.hold
+
+  def end_and_hold(logdir):
+    folder.mark(logdir, 'DONE')
+    return hold(logdir)
+
+  monkeypatch.setattr(folder, 'hold', end_and_hold)
+  with pytest.raises(running.SkipRun):
+    run.claim()
+  assert os.listdir(tmp_path) == ['DONE']
 
 
 def test_resuming_can_be_switched_off(tmp_path):

@@ -1,0 +1,56 @@
+"""Find out what keeps an environment from being used.
+
+Example:
+
+  python -m agents.check_env Pendulum-v1
+  python -m agents.check_env my_module:MyReach-v0 --for her
+
+Plays one episode with random actions. Ends with exit code 1 if the environment
+does not suit a system that was asked for, or none of them without `--for`.
+"""
+
+import argparse
+import sys
+
+from agents.envs import checks
+from agents.run import entry
+
+check_env = checks.check
+
+
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+  """Parse the command line."""
+  parser = argparse.ArgumentParser(
+    prog='python -m agents.check_env',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  add = parser.add_argument
+  add('env', help='id of the environment, such as my_module:MyEnv-v0')
+  add(
+    '--for',
+    dest='systems',
+    action='append',
+    choices=checks.SYSTEMS,
+    help='system that it should suit; may be repeated; default all',
+  )
+  add('--seed', type=int, default=0, help='of environment and actions')
+  return parser.parse_args(argv)
+
+
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
+  results: list[bool] = []
+
+  def work() -> None:
+    args = parse_args(argv)
+    report = checks.check(args.env, args.systems or checks.SYSTEMS, args.seed)
+    print(*report.lines(), sep='\n')
+    suits = [not found for found in report.problems.values()]
+    results.append(all(suits) if args.systems else any(suits))
+
+  return entry.run(work) or int(not all(results))
+
+
+if __name__ == '__main__':
+  sys.exit(run())

@@ -1,0 +1,289 @@
+"""What the project asks of an environment, found out by playing with it."""
+
+import dataclasses
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from agents.envs import adapters
+from agents.envs import goals
+from agents.envs import spaces
+from agents.run import errors
+from agents.tools import wrappers
+
+SYSTEMS = ('planet', 'ppo', 'her')
+# Episodes longer than this count as endless.
+_MOST_STEPS = 10000
+# Numbers of steps to compare rewards and to render at.
+_REWARDS, _RENDER_STEP = 10, 3
+
+
+@dataclasses.dataclass
+class Report:
+  """What `check` has found out.
+
+  Attributes:
+    facts: Dict from a word to what is good to know.
+    problems: Dict from the names of systems to sentences that say what keeps
+      the environment from being used, and what to do.
+    hints: Sentences about what works, but may not be meant.
+  """
+
+  facts: dict[str, str] = dataclasses.field(default_factory=dict)
+  problems: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+  hints: list[str] = dataclasses.field(default_factory=list)
+
+  def lines(self) -> list[str]:
+    """Return the report as text."""
+    result = [f'{key}: {value}' for key, value in self.facts.items()]
+    for system, found in self.problems.items():
+      name = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}[system]
+      result.append(f'{name}: {"not usable" if found else "usable"}')
+      result += [f'  - {x}' for x in found]
+    return result + [f'Hint: {x}' for x in self.hints]
+
+
+def check(
+  env_id: str, systems: Iterable[str] = SYSTEMS, seed: int = 0
+) -> Report:
+  """Play one episode with random actions, and look at everything.
+
+  Images may need OpenGL, so call this from a process without TensorFlow.
+
+  Args:
+    env_id: Id of the environment.
+    systems: Which of `SYSTEMS` it should suit.
+    seed: Seed of environment and actions.
+
+  Returns:
+    `Report`.
+
+  Raises:
+    UsageError: If the id is unknown.
+  """
+  report = Report(problems={name: [] for name in systems})
+  env, images = _make(env_id, report)
+  try:
+    _check_spaces(env, report)
+    everywhere = [*_Episode(env, env_id, report, images).play(seed)]
+  finally:
+    env.close()
+  for found in report.problems.values():
+    # What concerns all systems comes first.
+    found[:0] = everywhere
+  return report
+
+
+def _make(env_id, report):
+  """Return the environment, and whether it can render images."""
+  images = True
+  try:
+    if adapters.renders_with_opengl(env_id):
+      from agents.envs import opengl
+
+      opengl.select_backend()
+    env = adapters.make(env_id, 'rgb_array')
+  except errors.UsageError:
+    raise
+  except Exception as error:  # Whatever the user's code may raise.
+    images = False
+    env = adapters.make(env_id)
+    _add(
+      report,
+      'planet',
+      f"It cannot be made with render_mode='rgb_array' ({error!r}); take "
+      "render_mode in the constructor, name it in metadata['render_modes'], "
+      'or train with --params {observations: vector}.',
+    )
+  return env, images
+
+
+def _check_spaces(env, report):
+  """Compare the spaces to what the systems take."""
+  for name, system in (('planet', 'PlaNet'), ('ppo', 'PPO')):
+    seen = env
+    if name == 'planet' and type(env.action_space).__name__ == 'Discrete':
+      seen = wrappers.OneHotAction(env)
+    try:
+      spaces.check_continuous(seen, 'the environment', system)
+    except errors.UsageError as error:
+      _add(report, name, str(error))
+  if 'her' in report.problems:
+    problem = goals.find_problem(env)
+    if problem:
+      _add(report, 'her', f'For hindsight, {problem}')
+  report.facts['observations'] = str(env.observation_space)
+  report.facts['actions'] = str(env.action_space)
+  low = getattr(env.action_space, 'low', None)
+  if low is not None and not np.isfinite(low).all():
+    report.hints.append(
+      'Actions have no finite bounds, so they are not scaled; PlaNet plans '
+      'within [-1, 1]. Declare the bounds in action_space.'
+    )
+
+
+def _add(report, system, sentence):
+  if system in report.problems:
+    report.problems[system].append(sentence)
+
+
+class _Episode:
+  """One episode that is watched."""
+
+  def __init__(self, env, env_id, report, images):
+    self._env = env
+    self._id = env_id
+    self._report = report
+    self._images = images
+    self._found: dict[str, None] = {}
+
+  def play(self, seed):
+    """Play; return sentences about what no system can do with."""
+    env, report = self._env, self._report
+    env.seed(seed)
+    observation = env.reset()
+    self._check_observation(observation, 'reset')
+    self._check_seed(seed, observation)
+    kept: list[tuple] = []
+    seconds, length, done, info = 1e-9, 0, False, {}
+    while not done and length < _MOST_STEPS:
+      action = env.action_space.sample()
+      began = time.perf_counter()
+      observation, reward, done, info = env.step(action)
+      seconds += time.perf_counter() - began
+      length += 1
+      self._check_observation(observation, f'step {length}')
+      self._check_reward(reward, length)
+      if len(kept) < _REWARDS:
+        kept.append((observation, reward, info))
+      if length == _RENDER_STEP and self._images:
+        self._check_render()
+    report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
+    report.facts['speed'] = f'{length / seconds:.0f} steps per second'
+    if not done:
+      report.hints.append(
+        f'The episode had not ended after {_MOST_STEPS} steps; register the '
+        'environment with max_episode_steps, or set max_length for PPO.'
+      )
+    if not report.problems.get('her', ['']):
+      self._check_goals(kept, length, info)
+    return list(self._found)
+
+  def _check_observation(self, observation, when):
+    for name, value, space in _pairs(
+      observation, self._env.observation_space, 'The observation'
+    ):
+      array = np.asarray(value)
+      if array.shape != (space.shape or ()):
+        self._add(
+          f'{name} of {when} is shaped {array.shape}, but the space says '
+          f'{space.shape}; return the same shape always.'
+        )
+      elif array.dtype.kind in 'fc' and not np.isfinite(array).all():
+        kind = 'NaN' if np.isnan(array).any() else 'infinite'
+        self._add(f'{name} of {when} is {kind}; return finite numbers only.')
+      elif not np.can_cast(array.dtype, space.dtype, 'same_kind'):
+        self._add(
+          f'{name} of {when} has the dtype {array.dtype}, but the space says '
+          f'{space.dtype}; convert it or declare the other dtype.'
+        )
+      elif not space.contains(np.asarray(array, space.dtype)):
+        self._hint(
+          f'{name} of {when} is outside of its space {space}; correct the '
+          'bounds, as observations are scaled by them.'
+        )
+
+  def _check_reward(self, reward, step):
+    if np.shape(reward) not in ((), (1,)):
+      self._add(
+        f'The reward of step {step} is shaped {np.shape(reward)}; return a '
+        'number.'
+      )
+    elif not np.isfinite(reward).all():
+      kind = 'NaN' if np.isnan(reward).any() else 'infinite'
+      self._add(f'The reward of step {step} is {kind}; return finite numbers.')
+
+  def _check_seed(self, seed, first):
+    self._env.seed(seed)
+    again = self._env.reset()
+    space = self._env.observation_space
+    for (_, a, _), (_, b, _) in zip(_pairs(first, space), _pairs(again, space)):
+      if not np.array_equal(a, b):
+        self._hint(
+          'Two resets with the same seed differ, so runs cannot be repeated; '
+          'draw from self.np_random only.'
+        )
+
+  def _check_render(self):
+    problem = ''
+    try:
+      image = self._env.render('rgb_array')
+      if image is None:
+        problem = 'returns None'
+      elif np.ndim(image) != 3 or np.shape(image)[-1] != 3:
+        problem = f'returns an array shaped {np.shape(image)}'
+      elif np.asarray(image).dtype != np.uint8:
+        problem = f'returns the dtype {np.asarray(image).dtype}'
+    except Exception as error:  # Whatever the user's code may raise.
+      problem = f'fails with {error!r}'
+    if problem:
+      _add(
+        self._report,
+        'planet',
+        f'render {problem}; with render_mode rgb_array it has to return an '
+        'image uint8 [height, width, 3]. Without images, train with --params '
+        '{observations: vector}.',
+      )
+    else:
+      self._report.facts['images'] = f'uint8 {list(np.shape(image))}'
+
+  def _check_goals(self, kept, length, info):
+    """Compare rewards of steps to those that hindsight computes."""
+    limit = self._env.spec.max_episode_steps
+    if length < limit:
+      _add(
+        self._report,
+        'her',
+        f'The episode ended after {length} of {limit} steps; HER needs '
+        'episodes of one length, so never return terminated.',
+      )
+    achieved = np.stack([x['achieved_goal'] for x, _, _ in kept])
+    desired = np.stack([x['desired_goal'] for x, _, _ in kept])
+    rows = {
+      key: np.stack([np.reshape(x[key], [-1]) for _, _, x in kept])
+      for key in kept[0][2]
+      if key != 'truncated' and all(key in x for _, _, x in kept)
+    }
+    compute = self._env.unwrapped.compute_reward
+    rewards = [reward for _, reward, _ in kept]
+    if not np.allclose(compute(achieved, desired, rows), rewards):
+      _add(
+        self._report,
+        'her',
+        'compute_reward gives other rewards for a batch than the steps did; '
+        'compute the reward of a step with it.',
+      )
+    if 'is_success' not in info:
+      self._hint(
+        "info has no 'is_success', so HER cannot report a rate of success."
+      )
+
+  def _add(self, sentence):
+    # One observation that is wrong is wrong in most of the steps.
+    if not self._found:
+      self._found[sentence] = None
+
+  def _hint(self, sentence):
+    if len(self._report.hints) < 3 and sentence not in self._report.hints:
+      self._report.hints.append(sentence)
+
+
+def _pairs(value, space, name='observation'):
+  """Yield name, value and space of all parts of an observation."""
+  if hasattr(space, 'spaces') and isinstance(value, dict):
+    for key, part in dict(space.spaces).items():
+      if key in value:
+        yield from _pairs(value[key], part, f'{name} {key!r}')
+  else:
+    yield name, value, space

@@ -1,0 +1,312 @@
+"""Curves of runs: a line per group of equal runs, a band over its seeds.
+
+Each program that draws loads `Run`s from its own files and hands them to this
+module. Figures are made without pyplot, so that they need no display.
+"""
+
+import dataclasses
+import fnmatch
+import os
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.run import errors
+from agents.run import files
+
+# Abscissas, which increase, and values; both [points].
+Points = tuple[np.ndarray, np.ndarray]
+_COLORS = 10
+_FEW_POINTS = 30
+_GRID = 300
+_LONGEST = 30
+_MOST_SETTINGS = 3
+
+
+@dataclasses.dataclass
+class Run:
+  """What is drawn of one run.
+
+  Attributes:
+    label: What it is, such as its configuration and its task. Runs of
+      different algorithms or environments have different labels.
+    curves: Dict from name to points.
+    settings: Further values that set runs of the same label apart.
+  """
+
+  label: str
+  curves: Mapping[str, Points]
+  settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Style:
+  """How curves are drawn.
+
+  Attributes:
+    xlabel: Name of the abscissa.
+    ylabel: Name of the values.
+    ylim: Range of the values; by default, that of the curves.
+    counts: Whether abscissas are whole numbers.
+    quartiles: Whether to draw the median and the quartiles of the runs of a
+      group; by default their mean and standard deviation.
+    trim: Whether to draw only what all runs of a group cover.
+    window: Points of the moving average.
+  """
+
+  xlabel: str = 'Environment steps'
+  ylabel: str = ''
+  ylim: tuple[float, float] | None = None
+  counts: bool = True
+  quartiles: bool = False
+  trim: bool = False
+  window: int = 1
+
+  def __post_init__(self) -> None:
+    if self.window < 1:
+      raise errors.UsageError(
+        f'--window {self.window} is too small; 1 draws every value as it is.'
+      )
+
+
+def find_runs(folders: Iterable[str], *names: str) -> list[str]:
+  """Return the folders at and below some folders that hold all named files."""
+  return sorted(
+    place
+    for folder in folders
+    for place, _, found in os.walk(os.path.expanduser(folder))
+    if set(names) <= set(found)
+  )
+
+
+def make_points(x: Any, y: Any) -> Points:
+  """Sort by abscissa, leave out what is not finite, and average repetitions."""
+  x, y = np.array(x, float), np.array(y, float)
+  valid = np.isfinite(x) & np.isfinite(y)
+  unique, index = np.unique(x[valid], return_inverse=True)
+  return unique, np.bincount(index, y[valid]) / np.bincount(index)
+
+
+def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
+  """Gather runs of equal label and settings.
+
+  Returns:
+    Dict from name to runs. Names are labels, with the first settings in which
+    groups of the same label differ.
+  """
+  labels: dict[str, list[Run]] = {}
+  for run in runs:
+    labels.setdefault(run.label, []).append(run)
+  groups: dict[str, list[Run]] = {}
+  for label, members in labels.items():
+    parts: dict[tuple[str, ...], list[Run]] = {}
+    for run, words in zip(members, _list_differences(members)):
+      parts.setdefault(words, []).append(run)
+    for words, part in parts.items():
+      shown = [x if len(x) <= _LONGEST else x[:_LONGEST] + '...' for x in words]
+      name = ', '.join([label, *filter(None, shown[:_MOST_SETTINGS])])
+      if name in groups:
+        name += f', {len(groups) + 1}'
+      groups[name] = part
+  return groups
+
+
+def choose_names(
+  known: Iterable[str], patterns: Sequence[str] | None
+) -> list[str]:
+  """Return names that match any of the patterns, sorted.
+
+  Raises:
+    UsageError: If a pattern matches nothing.
+  """
+  known = list(known)
+  chosen = set()
+  for pattern in patterns or ['*']:
+    found = fnmatch.filter(known, pattern)
+    if not found:
+      raise errors.UsageError(
+        f'No variable is named {pattern!r}. {errors.suggest(pattern, known)}'
+      )
+    chosen.update(found)
+  return sorted(chosen)
+
+
+def smooth(values: np.ndarray, window: int) -> np.ndarray:
+  """Average over `window` neighbours; fewer at the ends."""
+  if window <= 1:
+    return values
+  left = window // 2
+  sums = np.cumsum(np.concatenate([[0.0], values]))
+  index = np.arange(len(values))
+  first = np.maximum(index - left, 0)
+  last = np.minimum(index - left + window, len(values))
+  return (sums[last] - sums[first]) / (last - first)
+
+
+def align(
+  runs: Sequence[Points], trim: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+  """Bring runs to common abscissas.
+
+  Runs with the same abscissas, such as epochs, keep them; others, such as
+  clocks, are interpolated.
+
+  Args:
+    runs: List of points.
+    trim: Whether to keep only the range that all of them cover.
+
+  Returns:
+    Abscissas [points], and values [runs, points], which are NaN beyond the
+    ends of a run.
+  """
+  grid = max((x for x, _ in runs), key=len)
+  if not all(np.array_equal(x, grid[: len(x)]) for x, _ in runs):
+    starts, ends = [x[0] for x, _ in runs], [x[-1] for x, _ in runs]
+    low, high = (max(starts), min(ends)) if trim else (min(starts), max(ends))
+    grid = np.linspace(low, max(low, high), min(_GRID, len(grid)))
+  values = np.array([np.interp(grid, x, y, np.nan, np.nan) for x, y in runs])
+  covered = np.isfinite(values)
+  keep = covered.all(0) if trim else covered.any(0)
+  return grid[keep], values[:, keep]
+
+
+def summarize(values: np.ndarray, quartiles: bool = False) -> np.ndarray:
+  """Compute the middle of runs and a band around it.
+
+  Args:
+    values: Array [runs, points] with NaN where a run has no value.
+    quartiles: Whether to return quartiles.
+
+  Returns:
+    Array [3, points]: 25th, 50th and 75th percentile, or the mean less a
+    standard deviation (ddof=1, 0 for a single run), the mean, and the mean
+    plus one.
+  """
+  if quartiles:
+    return np.nanpercentile(values, [25, 50, 75], axis=0)
+  masked = np.ma.masked_invalid(values)
+  mean = masked.mean(0).filled(np.nan)
+  std = np.ma.filled(masked.std(0, ddof=1), 0) if len(values) > 1 else 0 * mean
+  return np.array([mean - std, mean, mean + std])
+
+
+def draw(
+  title: str, groups: Mapping[str, Sequence[Points]], style: Style
+) -> Any:
+  """Draw a line per group, and a band around it if it has several runs.
+
+  Args:
+    title: Text above.
+    groups: Dict from label to the points of runs, at least one.
+    style: How to draw them.
+
+  Returns:
+    The figure.
+  """
+  from matplotlib import ticker
+
+  figure, axes = make_figure((6.4, 4))
+  for number, (label, runs) in enumerate(groups.items()):
+    smoothed = [(x, smooth(y, style.window)) for x, y in runs]
+    x, values = align(smoothed, style.trim)
+    low, middle, high = summarize(values, style.quartiles)
+    (line,) = axes.plot(
+      x,
+      middle,
+      marker='.' if len(x) <= _FEW_POINTS else None,
+      linestyle=('-', '--', ':')[number // _COLORS % 3],
+      label=label if len(runs) == 1 else f'{label} ({len(runs)} runs)',
+    )
+    if len(runs) > 1:
+      axes.fill_between(
+        x, low, high, color=line.get_color(), alpha=0.2, linewidth=0
+      )
+    elif style.window > 1:
+      axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
+  axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
+  axes.set(ylim=style.ylim)
+  axes.margins(x=0.02)
+  if style.counts:
+    low, high = axes.get_xlim()
+    if high - low < 1:
+      axes.set_xlim(low - 0.5, high + 0.5)
+    axes.xaxis.set_major_locator(
+      ticker.MaxNLocator(8, integer=True, min_n_ticks=1)
+    )
+    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
+  axes.grid(alpha=0.3)
+  axes.legend(loc='best', fontsize='small', framealpha=0.7)
+  return figure
+
+
+def draw_all(
+  groups: Mapping[str, Sequence[Run]],
+  names: Iterable[str],
+  out: str,
+  style: Style,
+  prefix: str = '',
+) -> list[str]:
+  """Write one figure per name.
+
+  Args:
+    groups: Dict from label to runs.
+    names: Names of curves, each of which at least one run has.
+    out: Folder of the figures.
+    style: How to draw them.
+    prefix: Beginning of the names of the files.
+
+  Returns:
+    List of the paths written.
+  """
+  paths = []
+  for name in names:
+    chosen = {
+      label: [run.curves[name] for run in runs if name in run.curves]
+      for label, runs in groups.items()
+    }
+    figure = draw(name, {k: v for k, v in chosen.items() if v}, style)
+    file_name = prefix + name.strip('/').replace('/', '_') + '.png'
+    paths.append(save(figure, os.path.join(out, file_name)))
+  return paths
+
+
+def make_figure(size: tuple[float, float], rows: int = 1) -> tuple[Any, Any]:
+  """Return a figure and its axes, an array if there are several rows."""
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+  from matplotlib.figure import Figure
+
+  figure = Figure(figsize=size, layout='constrained')
+  FigureCanvasAgg(figure)
+  return figure, figure.subplots(rows, sharex=True)
+
+
+def save(figure: Any, path: str) -> str:
+  """Write a figure, completely or not at all; return its path.
+
+  Raises:
+    UsageError: If it cannot be written.
+  """
+  try:
+    with files.atomic_path(path) as temporary:
+      figure.savefig(temporary, dpi=150)
+  except (OSError, ValueError) as error:
+    # ValueError: the ending is not that of a picture.
+    raise errors.UsageError(
+      f'Cannot write {path!r}: {getattr(error, "strerror", "") or error}. '
+      'Choose another folder for the figures.'
+    ) from None
+  return path
+
+
+def _list_differences(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+  """Return for each run those settings in words that not all have in common."""
+  words = [
+    {key: f'{key} {value}' for key, value in run.settings.items()}
+    for run in runs
+  ]
+  keys = list(dict.fromkeys(key for x in words for key in x))
+  differing = [k for k in keys if len({x.get(k) for x in words}) > 1]
+  return [tuple(x.get(key, '') for key in differing) for x in words]

@@ -1,0 +1,148 @@
+"""A trained PPO agent, apart from training.
+
+Example:
+
+  import agents
+
+  with agents.load('logs/pendulum') as agent:
+    print(agents.evaluate(agent, episodes=10).mean)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from agents import environments
+from agents import runs
+from agents.evaluation import TrainedAgent
+from agents.run import errors
+from agents.run import references
+from agents.tools import wrappers
+
+
+def load(
+  logdir: str,
+  checkpoint: str | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> 'PPO':
+  """Load the agent of a run of `agents.train_ppo`.
+
+  Args:
+    logdir: Folder of the run, or one that holds a single run.
+    checkpoint: Such as `model.ckpt-48000`; the newest one by default.
+    trust: `agents.run.references.Trust` in what the run may name.
+
+  Returns:
+    `PPO`.
+
+  Raises:
+    UsageError: If there is no run or no checkpoint.
+  """
+  from agents import utility
+
+  logdir, config = runs.load(logdir, trust)
+  if not checkpoint and not utility.latest_checkpoint(logdir):
+    raise errors.UsageError(
+      f'There is no checkpoint in {logdir} yet. One is written every minute '
+      'of training and at its end.'
+    )
+  return PPO(config, logdir, checkpoint)
+
+
+class PPO(TrainedAgent):
+  """Trained agent of PPO; its state is that of a recurrent network.
+
+  Args:
+    config: Configuration of the run.
+    logdir: Folder of the run.
+    checkpoint: Name of the checkpoint; the newest one by default.
+  """
+
+  def __init__(
+    self, config: Any, logdir: str, checkpoint: str | None = None
+  ) -> None:
+    super().__init__()
+    self._config = config
+    env = self.make_env()
+    self.observation_space = env.observation_space
+    self.action_space = env.action_space
+    env.close()
+    self._echo = _Echo(self.observation_space, self.action_space)
+    # What translates between environment and network in the training.
+    self._border = environments.wrapped(lambda: self._echo)
+    self._sess: Any = None
+    self._define(logdir, checkpoint)
+
+  def make_env(self) -> Any:
+    env = environments.make(self._config.env)
+    return wrappers.LimitDuration(env, self._config.max_length)
+
+  def close(self) -> None:
+    if self._sess:
+      self._sess.close()
+      self._sess = None
+
+  def _act(self, observation, state, deterministic):
+    observation = np.asarray(observation)
+    if observation.shape != self.observation_space.shape:
+      raise ValueError(
+        f'The observation is shaped {observation.shape}, but those of the '
+        f'training are shaped {self.observation_space.shape}.'
+      )
+    self._echo.observation = observation
+    if state is None and self._state_size:
+      state = np.zeros([1, self._state_size], np.float32)
+    args = (self._border.reset()[None], not deterministic)
+    action, *state = self._decide(*args, *([state] if self._state_size else []))
+    self._border.step(action[0])
+    action = np.asarray(self._echo.action, self.action_space.dtype)
+    return action, state[0] if state else None
+
+  def _define(self, logdir, checkpoint):
+    from agents import utility
+    from agents.ppo import policy
+    from agents.tools.tf1 import tf
+
+    with tf.Graph().as_default() as graph:
+      observ = tf.placeholder(
+        tf.float32, [None, *self._border.observation_space.shape]
+      )
+      sampling = tf.placeholder(tf.bool, ())
+      network = policy.Policy(
+        observ.shape.as_list()[1:],
+        self._border.action_space.shape[0],
+        sampling,
+        self._config,
+      )
+      self._state_size = network.state_size
+      inputs = [observ, sampling]
+      if self._state_size:
+        inputs.append(tf.placeholder(tf.float32, [None, self._state_size]))
+      decision = network.act(observ, *inputs[2:])
+      outputs = [decision.action, *([decision.state] if inputs[2:] else [])]
+      unread = {x.name for x in network.training_variables}
+      saver = tf.train.Saver(
+        [x for x in tf.global_variables() if x.name not in unread]
+      )
+      self._sess = tf.Session(graph=graph)
+      utility.initialize_variables(
+        self._sess, saver, logdir, checkpoint, resume=True
+      )
+      self._decide = self._sess.make_callable(outputs, inputs)
+
+
+class _Echo:
+  """Environment that shows what it is told and remembers what is done."""
+
+  def __init__(self, observation_space, action_space):
+    self.observation_space = observation_space
+    self.action_space = action_space
+    self.observation: Any = None
+    self.action: Any = None
+
+  def reset(self):
+    return self.observation
+
+  def step(self, action):
+    self.action = action
+    return self.observation, 0.0, False, {}

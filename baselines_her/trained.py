@@ -1,0 +1,79 @@
+"""A trained HER agent, apart from training.
+
+Example:
+
+  import baselines_her
+
+  with baselines_her.load('logs/reach') as agent:
+    print(baselines_her.evaluate(agent, episodes=10).success_rate)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from agents.envs import goals
+from agents.evaluation import TrainedAgent
+from baselines_her import envs
+
+
+def load(path: str, noise_eps: float = 0.2, random_eps: float = 0.3) -> 'HER':
+  """Load a policy that training has saved.
+
+  Unpickling can run any program, so only open policies that you trust.
+
+  Args:
+    path: File such as `policies/policy_best.pkl`, or the folder of a run for
+      its best policy.
+    noise_eps: Standard deviation of the noise of exploration, as a share of
+      the largest action; only for `predict` with `deterministic=False`.
+    random_eps: Probability of a random action, likewise.
+
+  Returns:
+    `HER`.
+
+  Raises:
+    UsageError: If there is no policy or it cannot be read.
+  """
+  return HER(path, noise_eps, random_eps)
+
+
+class HER(TrainedAgent):
+  """Trained agent of HER; it needs no state.
+
+  Args:
+    path: See `load`; also the other arguments.
+  """
+
+  def __init__(
+    self, path: str, noise_eps: float = 0.2, random_eps: float = 0.3
+  ) -> None:
+    super().__init__()
+    self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
+    from agents.tools.tf1 import tf
+    from baselines_her import play
+    from baselines_her import tf_util
+
+    with tf.Graph().as_default():
+      self._sess = tf_util.single_threaded_session()
+      with self._sess.as_default():
+        self.policy = play.load_policy(path)
+
+  def make_env(self) -> Any:
+    return envs.make(self.policy.info['env_name'], None, self.policy.T)
+
+  def close(self) -> None:
+    self._sess.close()
+
+  def _act(self, observation, state, deterministic):
+    parts = [np.asarray(observation[key]) for key in goals.KEYS]
+    sizes = [self.policy.dimo, self.policy.dimg, self.policy.dimg]
+    for key, part, size in zip(goals.KEYS, parts, sizes):
+      if part.shape != (size,):
+        raise ValueError(
+          f'The {key} is shaped {part.shape}, but those of the training are '
+          f'shaped {(size,)}.'
+        )
+    exploration = {} if deterministic else self._exploration
+    action = self.policy.get_actions(*parts, **exploration)
+    return np.asarray(action, np.float32), None

@@ -1,0 +1,92 @@
+"""Environments of gymnasium that make mistakes, by ids of this module."""
+
+import gymnasium
+import numpy as np
+
+
+class Odd(gymnasium.Env):
+  """Ten steps; each argument is a mistake."""
+
+  metadata = {'render_modes': ['rgb_array']}
+  action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+
+  def __init__(
+    self,
+    render_mode=None,
+    nan_at=0,
+    shape_at=0,
+    reward=1.0,
+    image='uint8',
+    unseeded=False,
+    goals=False,
+    other_reward=False,
+    end_at=10,
+  ):
+    self.render_mode = render_mode
+    self._wrong = {'nan': nan_at, 'shape': shape_at}
+    self._reward, self._image, self._unseeded = reward, image, unseeded
+    self._goals, self._other, self._end = goals, other_reward, end_at
+    space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
+    self.observation_space = space
+    if goals:
+      keys = 'observation', 'achieved_goal', 'desired_goal'
+      self.observation_space = gymnasium.spaces.Dict(
+        {key: space for key in keys}
+      )
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps = 0
+    return self._observe(), {}
+
+  def step(self, action):
+    self._steps += 1
+    observation = self._observe()
+    reward = self._reward
+    if self._goals:
+      achieved = observation['achieved_goal']
+      reward = self.compute_reward(achieved, observation['desired_goal'], {})
+      reward += float(self._other)
+    return observation, reward, self._steps == self._end, False, {}
+
+  def compute_reward(self, achieved, desired, info):
+    return -np.linalg.norm(achieved - desired, axis=-1)
+
+  def render(self):
+    if self._image == 'none':
+      return None
+    return np.zeros((8, 8, 3), self._image)
+
+  def _observe(self):
+    if self._wrong['shape'] and self._steps >= self._wrong['shape']:
+      return np.zeros(4)
+    rng = np.random if self._unseeded else self.np_random
+    value = rng.uniform(size=3)
+    if self._wrong['nan'] and self._steps >= self._wrong['nan']:
+      value[1] = np.nan
+    if self._goals:
+      goals = {'achieved_goal': value, 'desired_goal': np.ones(3)}
+      return {'observation': value, **goals}
+    return value
+
+
+class Blind(gymnasium.Env):
+  """Takes no render_mode."""
+
+  observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return np.zeros(1, np.float32), {}
+
+  def step(self, action):
+    return np.zeros(1, np.float32), 0.0, False, False, {}
+
+
+def register(name, **kwargs):
+  """Register an environment; return its id."""
+  kind = kwargs.pop('kind', Odd)
+  env_id = f'{name}-v0'
+  gymnasium.register(env_id, kind, max_episode_steps=10, kwargs=kwargs)
+  return env_id

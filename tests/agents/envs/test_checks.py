@@ -1,0 +1,57 @@
+"""What `agents.check_env` finds in environments that make mistakes."""
+
+import re
+
+import pytest
+
+from agents import check_env
+from agents.envs import checks
+from tests.agents.envs import odd_gymnasium
+
+
+def test_what_is_right():
+  report = checks.check(odd_gymnasium.register('Right'), ['planet', 'ppo'])
+  assert report.problems == {'planet': [], 'ppo': []}
+  assert not report.hints
+  assert report.facts['episode'] == '10 steps'
+  assert report.facts['images'] == 'uint8 [8, 8, 3]'
+
+
+@pytest.mark.parametrize(
+  'mistake, system, sentence',
+  [
+    (dict(nan_at=4), 'ppo', 'observation of step 4 is NaN; return finite'),
+    (dict(nan_at=4), 'planet', 'observation of step 4 is NaN'),
+    (dict(shape_at=2), 'ppo', r'step 2 is shaped \(4,\), but the space .*3'),
+    (dict(reward=float('inf')), 'ppo', 'reward of step 1 is infinite'),
+    (dict(reward=[1.0, 2.0]), 'ppo', r'reward of step 1 is shaped \(2,\)'),
+    (dict(image='none'), 'planet', 'render returns None; .*observations: ve'),
+    (dict(image='float32'), 'planet', 'render returns the dtype float32'),
+    (dict(goals=True, end_at=6), 'her', 'ended after 6 of 10 steps'),
+    (dict(goals=True, other_reward=True), 'her', 'compute_reward gives other'),
+    (dict(), 'her', 'observations have to be dictionaries'),
+    (dict(kind=odd_gymnasium.Blind), 'planet', 'made with render_mode='),
+  ],
+)
+def test_mistakes(mistake, system, sentence):
+  env_id = odd_gymnasium.register('Wrong', **mistake)
+  report = checks.check(env_id, [system])
+  (found,) = report.problems[system]
+  assert re.search(sentence, found), found
+
+
+def test_hint_about_seeds():
+  env_id = odd_gymnasium.register('Unseeded', unseeded=True)
+  report = checks.check(env_id, ['ppo'])
+  assert report.problems == {'ppo': []}
+  assert 'Two resets with the same seed differ' in report.hints[0]
+
+
+def test_program(capsys):
+  good = odd_gymnasium.register('Good', goals=True)
+  assert check_env.run([good, '--for', 'her']) == 0
+  assert 'HER: usable' in capsys.readouterr().out
+  assert check_env.run([good]) == 0
+  assert check_env.run([good, '--for', 'ppo']) == 1
+  assert check_env.run(['Pendulmu-v1']) == 2
+  assert 'is unknown' in capsys.readouterr().err

@@ -1,0 +1,185 @@
+"""Checkpoints are whole or ignored, whatever a process or disk did to them."""
+
+import glob
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from agents import runs
+from agents import utility
+from agents.run import checkpoint
+from agents.run import errors
+from agents.run import mpi
+from agents.tools.tf1 import tf
+
+
+def test_trees(tmp_path):
+  tree = {
+    'a': {'b': [1, 2.5, None, True, 'x']},
+    'tuple': (1, (2,)),
+    'bytes': b'\x00\xff',
+    'array': np.arange(6, dtype=np.uint8).reshape(2, 3),
+    'scalar': np.float32(1.5),
+    'empty': np.zeros((0, 3)),
+  }
+  checkpoint.write_tree(str(tmp_path / 'states'), tree)
+  found = checkpoint.read_tree(str(tmp_path / 'states'))
+  assert list(found) == list(tree)
+  for key in ('a', 'tuple', 'bytes', 'scalar'):
+    assert found[key] == tree[key]
+  assert type(found['scalar']) is np.float32
+  for key in ('array', 'empty'):
+    np.testing.assert_array_equal(found[key], tree[key])
+    assert found[key].dtype == tree[key].dtype
+
+
+@pytest.mark.parametrize(
+  'tree, place',
+  [({'a': [object()]}, '/a/0'), ({'a': {1: 2}}, '/a'), ({'a': {2}}, '/a')],
+)
+def test_what_cannot_be_stored(tmp_path, tree, place):
+  with pytest.raises(TypeError, match=place):
+    checkpoint.write_tree(str(tmp_path / 'states'), tree)
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('ending', ['.json', '.npz'])
+@pytest.mark.parametrize('length', [0, 1, -1])
+def test_truncated_trees(tmp_path, ending, length):
+  """Any damage is a `ValueError`."""
+  prefix = str(tmp_path / 'states')
+  checkpoint.write_tree(prefix, {'a': np.arange(6), 'b': 1})
+  with open(prefix + ending, 'r+b') as file_:
+    content = file_.read()
+    file_.truncate(length if length >= 0 else len(content) + length)
+  with pytest.raises(ValueError):
+    checkpoint.read_tree(prefix)
+
+
+def write(path, text):
+  """Checkpoint that consists of a text."""
+  with checkpoint.write_folder(str(path), mpi.world()) as new:
+    assert path.parent == type(path)(new).parent
+    (type(path)(new) / 'file').write_text(text)
+
+
+def test_folders(tmp_path):
+  """Listed by number; one is replaced by another of the same name."""
+  for name in ('x-10', 'x-9', 'x-9+', 'x-9'):
+    write(tmp_path / name, name)
+  (tmp_path / 'x-8.new').mkdir()
+  (tmp_path / 'x-').mkdir()
+  found = checkpoint.list_folders(str(tmp_path), 'x-')
+  assert list(found) == ['x-9', 'x-9+', 'x-10']
+  assert not any(map(checkpoint.find_damage, found.values()))
+  assert checkpoint.list_folders(str(tmp_path / 'none')) == {}
+
+
+@pytest.mark.parametrize('moves', [0, 1])
+def test_killed_while_replacing(tmp_path, monkeypatch, moves):
+  """The old one is listed until the new one is there, and comes back."""
+  path = tmp_path / 'x-1'
+  write(path, 'old')
+  rename, done = os.rename, []
+
+  def die(old, new):
+    if len(done) == moves:
+      raise KeyboardInterrupt
+    done.append(new)
+    rename(old, new)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(checkpoint.os, 'rename', die)
+    with pytest.raises(KeyboardInterrupt):
+      write(path, 'new')
+  (found,) = checkpoint.list_folders(str(tmp_path), 'x-').values()
+  assert checkpoint.find_damage(found) is None
+  assert len(os.listdir(tmp_path)) == 2
+  checkpoint.recover_folders(str(tmp_path))
+  assert os.listdir(tmp_path) == ['x-1']
+  assert (path / 'file').read_text() == 'old'
+
+
+DAMAGES = {
+  'file has 2 bytes instead of 4': lambda x: (x / 'file').write_text('ab'),
+  'it has no file file': lambda x: (x / 'file').unlink(),
+  'it has no file COMPLETE': lambda x: (x / 'COMPLETE').unlink(),
+  'COMPLETE cannot be read': lambda x: (x / 'COMPLETE').write_text('{'),
+}
+
+
+@pytest.mark.parametrize('words', DAMAGES)
+def test_damaged_folders(tmp_path, words):
+  """The sentence names the damage and the older one that is used."""
+  for index in range(3):
+    write(tmp_path / f'x-{index}', 'text')
+  DAMAGES[words](tmp_path / 'x-2')
+  paths = list(checkpoint.list_folders(str(tmp_path), 'x-').values())
+  told = []
+  assert checkpoint.choose_newest(paths, warn=told.append) == paths[1]
+  (sentence,) = told
+  assert f'Checkpoint {paths[2]} is damaged ({words}' in sentence
+  assert sentence.endswith(f'; go on from {paths[1]}.')
+  for path in paths[:2]:
+    shutil.rmtree(path)
+  assert checkpoint.choose_newest(paths[2:], warn=told.append) is None
+  assert told[1].endswith('there is no older one.')
+
+
+def test_folders_of_earlier_versions(tmp_path):
+  """An empty mark promises nothing, but that it was written last."""
+  write(tmp_path / 'x-1', 'text')
+  (tmp_path / 'x-1' / 'COMPLETE').write_text('')
+  assert checkpoint.find_damage(str(tmp_path / 'x-1')) is None
+
+
+def save_variables(folder, steps):
+  """Checkpoints of TensorFlow; returns a variable and the saver."""
+  variable = tf.get_variable('x', (3, 5), tf.int32, tf.ones_initializer())
+  tf.get_variable('text', initializer=tf.constant(['some', 'words']))
+  tf.get_variable('empty', (0, 3))
+  saver = utility.define_saver()
+  with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for step in steps:
+      saver.save(sess, str(folder / 'model.ckpt'), step)
+  return variable, saver
+
+
+@pytest.mark.parametrize('ending', ['.index', '.data-00000-of-00001'])
+@pytest.mark.parametrize('length', [0, 10, None])
+def test_truncated_variables(tmp_path, caplog, ending, length):
+  """Both files count; a run goes on from the checkpoint before."""
+  variable, saver = save_variables(tmp_path, [5, 40])
+  newest, older = str(tmp_path / 'model.ckpt-40'), tmp_path / 'model.ckpt-5'
+  assert runs.last_step(str(tmp_path)) == 40
+  if length is None:
+    os.remove(newest + ending)
+  else:
+    os.truncate(newest + ending, length)
+  assert runs.last_step(str(tmp_path)) == 5 and not caplog.messages
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, saver, str(tmp_path))
+    assert sess.run(variable).sum() == 15
+    if os.path.exists(newest + '.index'):
+      (sentence,) = caplog.messages
+      assert f'Checkpoint {newest} is damaged' in sentence
+      assert sentence.endswith(f'go on from {older}.')
+      with pytest.raises(errors.UsageError, match='ckpt-40 is damaged'):
+        utility.initialize_variables(
+          sess, saver, str(tmp_path), 'model.ckpt-40'
+        )
+
+
+def test_variables_with_other_bytes(tmp_path):
+  """Found out when they are read, and told in one sentence."""
+  _, saver = save_variables(tmp_path, [5])
+  (filename,) = glob.glob(str(tmp_path / '*.data-*'))
+  with open(filename, 'r+b') as file_:
+    file_.write(b'damage')
+  with tf.Session() as sess, pytest.raises(errors.UsageError) as error:
+    utility.initialize_variables(sess, saver, str(tmp_path))
+  text = str(error.value)
+  assert 'model.ckpt-5 is damaged' in text and '\n' not in text

@@ -1,0 +1,142 @@
+"""Folders of runs, as all systems use them."""
+
+import contextlib
+import os
+import shutil
+
+import pytest
+
+from agents.run import errors
+from agents.run import folder
+
+
+def make_runs(base, *names, marker='config.yaml'):
+  for name in names:
+    os.mkdir(base / name)
+    folder.mark(str(base / name), marker)
+
+
+def test_the_first_free_name_is_taken(tmp_path):
+  """Two commands at once get two folders, each with its lock."""
+  base = str(tmp_path / 'new')
+  run, held = folder.create(base, ['a', 'b'])
+  other, _ = folder.create(base, ['a', 'b'])
+  assert [run, other] == [os.path.join(base, x) for x in 'ab']
+  assert folder.is_held(run) and folder.is_held(other)
+  held.close()
+  assert not folder.is_held(run)
+  with pytest.raises(FileExistsError, match='taken'):
+    folder.create(base, ['a', 'b'])
+
+
+def test_one_holder_at_a_time(tmp_path):
+  """Asking writes nothing; the name of the file is up to the system."""
+  run = str(tmp_path)
+  assert not folder.is_held(run) and not os.listdir(run)
+  with folder.hold(run, 'running.lock'):
+    assert folder.hold(run, 'running.lock') is None
+    assert folder.is_held(run, 'running.lock') and not folder.is_held(run)
+    assert os.listdir(run) == ['running.lock']
+  with contextlib.ExitStack() as stack:
+    assert folder.take(run, stack) and not folder.take(run, stack)
+    assert not folder.take(run, None)
+  assert folder.take(run, None)
+
+
+def test_lock_of_a_removed_folder(tmp_path):
+  """It keeps nobody away from the folder that replaces it."""
+  run = str(tmp_path / 'run')
+  held = folder.hold(run)
+  shutil.rmtree(run)
+  with folder.hold(run):
+    held.close()
+    assert folder.is_held(run)
+
+
+def test_find(tmp_path):
+  make_runs(tmp_path, '2-x', '1-x', '3-y')
+  make_runs(tmp_path, '4-x', marker='other')
+  names = [os.path.basename(x) for x in folder.find(tmp_path, 'config.yaml')]
+  assert names == ['1-x', '2-x', '3-y']
+  assert len(folder.find(str(tmp_path), 'config.yaml', '-x')) == 2
+  assert folder.find(str(tmp_path / 'none'), 'config.yaml') == []
+
+
+def test_single_run(tmp_path):
+  """The folder itself, or the only one in it."""
+  with pytest.raises(errors.UsageError, match='no run in'):
+    folder.find_single(str(tmp_path))
+  make_runs(tmp_path, '1')
+  run = str(tmp_path / '1')
+  assert folder.find_single(run) == folder.find_single(str(tmp_path)) == run
+  make_runs(tmp_path, '2')
+  with pytest.raises(errors.UsageError, match='2 runs in .*--logdir=.*/2'):
+    folder.find_single(str(tmp_path))
+
+
+def test_choose(tmp_path):
+  """The first one that nothing speaks against, not even the second look."""
+  make_runs(tmp_path, *'12345')
+  runs = [str(tmp_path / x) for x in '54321']
+  looks = []
+
+  def find_obstacle(run):
+    looks.append(os.path.basename(run))
+    if looks[-1] == '5' or looks.count('3') == 2:
+      return 'is finished'
+    return None
+
+  with folder.hold(runs[1]), contextlib.ExitStack() as held:
+    run, words = folder.choose(runs[:3], find_obstacle, held)
+    assert run is None
+  named = '5 is finished; 4 is in use by another process; 3 is finished'
+  assert words == named
+  looks.clear()
+  with contextlib.ExitStack() as held:
+    assert folder.choose(runs[3:], find_obstacle, held) == (runs[3], '')
+    assert folder.is_held(runs[3])
+
+
+def test_explanations_are_short():
+  run, words = folder.choose('abcde', lambda run: 'is old', None)
+  assert run is None
+  named = 'a is old; b is old; c is old; 2 older cannot be continued either'
+  assert words == named
+  assert folder.choose([], lambda run: 'is old', None) == (None, '')
+
+
+def test_differences():
+  """What is missing counts as None; trees are named only."""
+  stored = {'steps': 100, 'seed': None, 'layers': [1], 'env': 'x', 'name': 'a'}
+  given = {'steps': 200.0, 'layers': [2], 'env': 'x', 'lr': 0.1}
+  different = folder.compare(stored, given)
+  assert list(different) == ['layers', 'lr', 'name', 'steps']
+  assert different['steps'] == [100, 200]
+  assert folder.describe(different) == (
+    'layers, lr unset instead of 0.1, name a instead of unset, '
+    'steps 100 instead of 200.0'
+  )
+  assert folder.compare(stored, given, ['env', 'seed']) == {}
+  folder.check_same('run', {}, 'Stop.')
+  with pytest.raises(errors.UsageError) as error:
+    folder.check_same('run', folder.compare({'a': 1}, {'a': 2}), 'Stop.')
+  assert str(error.value) == 'The run in run has a 1 instead of 2. Stop.'
+
+
+def test_marks(tmp_path):
+  run = str(tmp_path)
+  assert not folder.has(run, 'DONE')
+  folder.mark(run, 'DONE', 'text\n')
+  assert folder.has(run, 'DONE') and os.listdir(run) == ['DONE']
+  assert (tmp_path / 'DONE').read_text() == 'text\n'
+  for _ in range(2):
+    folder.unmark(run, 'DONE')
+    assert not os.listdir(run)
+
+
+def test_places_that_cannot_be_written(tmp_path):
+  file_ = tmp_path / 'file'
+  file_.touch()
+  for function in (lambda x: folder.create(x, ['a']), folder.hold):
+    with pytest.raises(errors.UsageError, match='Cannot write'):
+      function(str(file_ / 'run'))

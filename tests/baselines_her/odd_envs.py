@@ -1,0 +1,70 @@
+"""Environments that do what they must not, for `--env=<this module>:<id>`."""
+
+import gymnasium
+import numpy as np
+
+from baselines_her import envs
+
+LIMIT = 5
+
+
+class Odd(gymnasium.Env):
+  """Goal environment with one oddity.
+
+  Args:
+    oddity: What is wrong, a name of `ODDITIES` or nothing.
+    render_mode: Mode of `render`, which returns None.
+  """
+
+  observation_space = gymnasium.spaces.Dict(
+    {key: gymnasium.spaces.Box(-1, 1, (2,), np.float64) for key in envs.KEYS}
+  )
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def __init__(self, oddity='', render_mode=None):
+    if oddity == 'Broken':
+      raise KeyError('no such robot')
+    self.oddity = oddity
+    self.render_mode = render_mode
+    self.time = 0
+
+  def reset(self, seed=None, options=None):
+    super().reset(seed=seed)
+    self.time = 0
+    return self._observe(), {}
+
+  def step(self, action):
+    self.time += 1
+    done = self.oddity == 'Early' and self.time == 3
+    return self._observe(), -1.0, done, False, {'is_success': 0.0}
+
+  def compute_reward(self, achieved, desired, info):
+    return -np.linalg.norm(achieved - desired, axis=-1)
+
+  def render(self):
+    return None
+
+  def _observe(self):
+    obs = {key: np.zeros(2) for key in envs.KEYS}
+    if self.oddity == 'NaN' and self.time == 2:
+      obs['observation'][1] = np.nan
+    if self.oddity == 'NaNGoal':
+      obs['desired_goal'][1] = np.nan
+    if self.oddity == 'Growing' and self.time == 2:
+      obs['observation'] = np.zeros(3)
+    return obs
+
+
+class Blind(Odd):
+  """Takes no argument for rendering."""
+
+  def __init__(self):
+    super().__init__()
+
+
+ODDITIES = ('Fine', 'Broken', 'Early', 'NaN', 'NaNGoal', 'Growing')
+for _name in ODDITIES:
+  gymnasium.register(
+    f'{_name}-v0', Odd, max_episode_steps=LIMIT, kwargs={'oddity': _name}
+  )
+gymnasium.register('Blind-v0', Blind, max_episode_steps=LIMIT)

@@ -1,0 +1,101 @@
+"""Networks, sampler and values of HER in the trees of the pipeline."""
+
+import pytest
+
+from agents.pipeline import settings as settings_lib
+from agents.run import references
+from baselines_her import actor_critic
+from baselines_her import her_sampler
+from tests.baselines_her import test_pipeline
+
+toys = test_pipeline.toys
+
+
+def test_trees_without_parts(tmp_path, monkeypatch):
+  """Older sessions name networks and sampler among the settings."""
+  panel = {'number_epochs': 1, 'replay_strategy': 'none', 'layers': 2}
+  wanted, _ = test_pipeline.train(tmp_path / 'new', **panel)
+  define = test_pipeline.gen_params
+
+  def older(panel):
+    params = define(panel)
+    node = params['agents']['agent']
+    network = node.pop('policy')
+    # The parts of a tree share one dictionary.
+    node['args']['settings'].update(
+      network_class='baselines_her.actor_critic:ActorCritic',
+      **network['args'],
+      **node.pop('sampler')['args'],
+    )
+    return params
+
+  monkeypatch.setattr(test_pipeline, 'gen_params', older)
+  found, _ = test_pipeline.train(tmp_path / 'old', **panel)
+  test_pipeline.assert_same(found, wanted)
+
+
+class Narrow(actor_critic.ActorCritic):
+  """Networks with an argument of their own."""
+
+  def __init__(self, *args, narrowness=1, hidden, **kwargs):
+    self.narrowness = narrowness
+    super().__init__(*args, hidden=hidden // narrowness, **kwargs)
+
+
+@references.nameable
+def latest_only():
+  """Sampler of the last transition of each episode, without hindsight."""
+
+  def define(reward_fun):
+    sampler = her_sampler.HindsightSampler(0, reward_fun)
+    draw = sampler.draw
+
+    def draw_last(episodes, length, batch_size):
+      draws = draw(episodes, length, batch_size)
+      draws.time[:] = length - 1
+      return draws
+
+    sampler.draw = draw_last
+    return sampler
+
+  return define
+
+
+def test_other_parts(tmp_path, monkeypatch):
+  """Networks and sampler of one's own are names in the tree."""
+  define = test_pipeline.gen_params
+
+  def other(panel):
+    params = define(panel)
+    node = params['agents']['agent']
+    node['policy'] = {
+      'name': f'{__name__}.Narrow',
+      'args': {'hidden': 8, 'layers': 1, 'narrowness': 4},
+    }
+    node['sampler'] = {'name': f'{__name__}.latest_only'}
+    return params
+
+  monkeypatch.setattr(test_pipeline, 'gen_params', other)
+  _, runner = test_pipeline.train(tmp_path, number_epochs=1)
+  policy = runner.agents['agent'].policy
+  assert isinstance(policy.main, Narrow) and policy.main.narrowness == 4
+  assert policy.network_class == f'{__name__}:Narrow'
+  state = test_pipeline.load_policy(
+    tmp_path / 'run' / 'policies' / 'policy_best.pkl'
+  )
+  shapes = [x.shape for x in state['tf']]
+  assert (6, 2) in shapes and (6, 8) not in shapes
+  last = policy.buffer.buffers['u'][: policy.buffer.current_size, -1]
+  drawn = policy.buffer.sample(50)['u']
+  assert {tuple(x) for x in drawn} <= {tuple(x) for x in last}
+
+
+@pytest.mark.parametrize(
+  'panel', [{'norm_clip': 2.5, 'replay_k': 0.5, 'max_u': 2}, {'norm_clip': 3}]
+)
+def test_values_of_the_panel(panel):
+  """Fractions are taken where the command line takes them."""
+  found = settings_lib.update_cpanel(test_pipeline.cpanel, panel)
+  for name in ('norm_clip', 'replay_k', 'max_u'):
+    assert type(found[name]) is float
+    assert found[name] == panel.get(name, test_pipeline.cpanel[name])

@@ -1,0 +1,139 @@
+"""Episodes in environments that do what they must not."""
+
+import contextlib
+import re
+
+import numpy as np
+import pytest
+
+from agents.run import errors
+from baselines_her import envs
+from baselines_her import play
+from baselines_her import rollout
+from baselines_her import vec_env
+from tests.baselines_her import odd_envs
+from tests.baselines_her import test_programs
+
+MODULE = 'tests.baselines_her.odd_envs'
+DIMS = {'o': 2, 'g': 2, 'u': 1, 'info_is_success': 1}
+
+
+class Policy:
+  """Does nothing, for any number of environments."""
+
+  def get_actions(self, o, *unused_args, **unused_kwargs):
+    return np.zeros((len(o), 1))
+
+  def fixed_weights(self, unused_use_target_net):
+    return contextlib.nullcontext()
+
+
+class Logger:
+  """Keeps the warnings."""
+
+  def __init__(self):
+    self.lines = []
+
+  def warn(self, text):
+    self.lines.append(text)
+
+
+def make_worker(name, T=odd_envs.LIMIT, number=2):
+  env = vec_env.DummyVecEnv([lambda: envs.make(f'{MODULE}:{name}-v0')] * number)
+  return rollout.RolloutWorker(env, Policy(), DIMS, Logger(), T, number)
+
+
+@pytest.mark.parametrize(
+  'name, T, message',
+  [
+    ('NaN', 5, 'NaN-v0 returns NaN as observation in step 2, in 10 episodes'),
+    ('NaNGoal', 5, 'NaN as desired_goal when it is reset'),
+    ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
+    ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
+    ('Growing', 5, r'observation of shape \(3,\) in step 2, but of \(2,\)'),
+  ],
+)
+def test_refused(name, T, message):
+  """One sentence names environment, step, and what is wrong."""
+  worker = make_worker(name, T)
+  with pytest.raises(errors.EnvError, match=message):
+    worker.generate_rollouts()
+  repeated = 10 if 'NaN' in name else 0
+  assert len(worker.logger.lines) == repeated
+  assert all('NaN caught' in x for x in worker.logger.lines)
+
+
+def test_environments_that_differ():
+  """One of two environments changes the shape of its observations."""
+  worker = make_worker('Growing')
+  worker.venv.envs[0].reset = worker.venv.envs[1].reset
+  worker.venv.envs[0].step = make_worker('Fine').venv.envs[0].step
+  with pytest.raises(errors.EnvError, match='different shapes'):
+    worker.generate_rollouts()
+
+
+def test_nan_now_and_then():
+  """Episodes with NaN are played again, as in the original."""
+  worker = make_worker('NaN')
+  for env in worker.venv.envs:
+    env.unwrapped.oddity = ''
+  bad = worker.venv.envs[0].unwrapped
+  resets, reset = [], bad.reset
+
+  def count(**kwargs):
+    resets.append(bad)
+    bad.oddity = 'NaN' if len(resets) < 10 else ''
+    return reset(**kwargs)
+
+  bad.reset = count
+  assert worker.generate_rollouts()['o'].shape == (2, 5, 2)
+  assert len(worker.logger.lines) == 9
+
+
+def test_constructor_that_fails():
+  with pytest.raises(errors.EnvError, match='constructor fails') as caught:
+    envs.make(f'{MODULE}:Broken-v0')
+  assert caught.value.details.count('Traceback') == 1
+  assert "raise KeyError('no such robot')" in caught.value.details
+
+
+@pytest.mark.parametrize(
+  'name, message',
+  [
+    ('Fine', 'renders None instead of an image'),
+    ('Blind', 'takes no argument render_mode'),
+  ],
+)
+def test_videos_of_nothing(name, message):
+  with pytest.raises(errors.UsageError, match=message):
+    env = vec_env.make_vec_env(f'{MODULE}:{name}-v0', '', 1, 0, render='human')
+    env.close()
+    env = vec_env.make_vec_env(
+      f'{MODULE}:{name}-v0', '', 1, 0, render='rgb_array'
+    )
+    env.reset()
+    env.get_images()
+
+
+def test_other_video_formats(capsys):
+  assert play.run([__file__, '--video', 'x.avi']) == 2
+  assert "'x.avi'; use a name that ends in .mp4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+  'name, message',
+  [
+    ('NaN', 'returns NaN as observation in step 2'),
+    ('Broken', 'constructor fails with KeyError'),
+  ],
+)
+def test_programs_end(name, message, tmp_path):
+  """Exit code 1, one sentence, and at most the environment's traceback."""
+  _, error = test_programs.run(
+    *test_programs.SHORT,
+    f'--env={MODULE}:{name}-v0',
+    f'--log_path={tmp_path}',
+    code=1,
+  )
+  assert re.search(f'Error: .*{message}', error)
+  assert error.count('Traceback') == (name == 'Broken')

@@ -1,0 +1,67 @@
+"""Trained HER agents as a library."""
+
+import numpy as np
+import pytest
+
+import baselines_her
+from agents.run import errors
+from baselines_her import run
+from baselines_her import trained
+from tests import examples
+
+SETTINGS = ['--n_cycles=1', '--n_batches=1', '--batch_size=16', '--hidden=8']
+
+
+@pytest.fixture(scope='module')
+def logdir(tmp_path_factory):
+  folder = str(tmp_path_factory.mktemp('run'))
+  code = run.run(
+    ['run', '--env=FetchReach-v1', '--num_timesteps=100', '--seed=1']
+    + [f'--log_path={folder}', '--n_test_rollouts=1', *SETTINGS]
+  )
+  assert code == 0
+  return folder
+
+
+def test_evaluation(logdir):
+  with baselines_her.load(logdir) as agent:
+    result = baselines_her.evaluate(agent, episodes=2, seed=1)
+    again = baselines_her.evaluate(agent, episodes=2, seed=1)
+  assert result.lengths == [50, 50] and len(result.successes) == 2
+  assert result.returns == again.returns
+  assert 0 <= result.success_rate <= 1
+
+
+def test_two_agents_at_once(logdir):
+  with baselines_her.load(logdir) as one, baselines_her.load(logdir) as two:
+    env = one.make_env()
+    env.seed(1)
+    observation = env.reset()
+    env.close()
+    first, state = one.predict(observation)
+    second, _ = two.predict(observation)
+    noisy, _ = two.predict(observation, deterministic=False)
+  assert state is None
+  assert (first == second).all() and (first != noisy).any()
+  assert first.dtype == np.float32 and first.shape == (4,)
+
+
+def test_wrong_observation(logdir):
+  with baselines_her.load(logdir) as agent:
+    observation = {
+      'observation': np.zeros(3),
+      'achieved_goal': np.zeros(3),
+      'desired_goal': np.zeros(3),
+    }
+    with pytest.raises(ValueError, match=r'observation is shaped \(3,\)'):
+      agent.predict(observation)
+
+
+def test_nothing_to_load(tmp_path):
+  with pytest.raises(errors.UsageError, match='Cannot load a policy'):
+    baselines_her.load(str(tmp_path))
+
+
+def test_example_of_the_documentation(logdir, capsys):
+  examples.run_example(trained.__doc__, 'logs/reach', logdir)
+  assert np.isfinite(float(capsys.readouterr().out))

@@ -1,0 +1,93 @@
+"""Curves of runs of PlaNet."""
+
+import pytest
+
+from agents.run import errors
+from agents.run import files
+from agents.run import log
+from agents.run.plot import group
+from planet.scripts import plot
+
+
+def make_run(root, name, tasks=('dummy',), offset=0.0, **params):
+  """Write what two epochs leave: steps 10 and 20, 100 and 200 of the world."""
+  folder = str(root / name)
+  writer = log.MetricsWriter(folder)
+  values = {'tasks': [[x, None, 50] for x in tasks]}
+  source = {'config': 'debug', 'params': params, 'seed': 0, 'values': values}
+  files.write_yaml(f'{folder}/config.yaml', source)
+  for epoch in (1, 2):
+    scalars = {'graph/general/objectives/image': -epoch, 'a/b': 1}
+    writer.write('train', 10 * epoch - 5, 10 * epoch - 5, scalars)
+    values = {'environment_steps': 100 * epoch, 'test_return': epoch + offset}
+    writer.write('epoch', epoch, 10 * epoch, values)
+    tag = f'graph/simulation/test_main_{tasks[0]}/return'
+    writer.write('test', 10 * epoch, 10 * epoch, {tag: 7})
+  return folder
+
+
+@pytest.mark.parametrize(
+  'axis, ends, between',
+  [
+    ('env_steps', [100, 200], [100, 150]),
+    ('global_step', [10, 20], [5, 15]),
+    ('epoch', [1, 2], [1, 1.5]),
+  ],
+)
+def test_abscissas(tmp_path, axis, ends, between):
+  """Those of losses lie between those of epochs."""
+  run = plot.load_run(make_run(tmp_path, 'a'), axis)
+  points = {k: [v.tolist() for v in x] for k, x in run.curves.items()}
+  assert points['returns/test'] == [ends, [1, 2]]
+  assert points['objectives/image/train'] == [between, [-1, -2]]
+  assert points['train/a/b'] == [between, [1, 1]]
+
+
+def test_groups(tmp_path):
+  """Seeds belong together; other parameters and tasks do not."""
+  paths = [
+    make_run(tmp_path, 'a'),
+    make_run(tmp_path, 'b', max_steps=7),
+    make_run(tmp_path, 'c', model='ssm'),
+    make_run(tmp_path, 'd', ['dummy', 'other']),
+  ]
+  groups = group(plot.load_run(x) for x in paths)
+  assert {k: len(v) for k, v in groups.items()} == {
+    'debug: dummy': 2,
+    'debug: dummy, model ssm': 1,
+    'debug: dummy, other': 1,
+  }
+  # Returns of several tasks have no common mean.
+  several = groups['debug: dummy, other'][0].curves
+  assert 'returns/test' not in several and 'returns/test_main_dummy' in several
+
+
+def test_program(tmp_path, capsys):
+  for number in range(2):
+    make_run(tmp_path / 'runs', f'0000{number}', offset=number)
+  words = [str(tmp_path / 'runs'), '--out', str(tmp_path / 'out')]
+  assert plot.run(words) == 0
+  capsys.readouterr()
+  assert sorted(x.name for x in (tmp_path / 'out').iterdir()) == [
+    'objectives_image_train.png',
+    'returns_test.png',
+    'returns_test_main_dummy.png',
+  ]
+  assert plot.run([*words, '--names', '*a/b', '--window', '2']) == 0
+  assert capsys.readouterr().out == f'Wrote {tmp_path}/out/train_a_b.png.\n'
+
+
+def test_bad_input(tmp_path, capsys):
+  """One sentence and exit code 2."""
+  folder = make_run(tmp_path, 'a')
+  for words, message in (
+    ([str(tmp_path / 'none')], 'There is nothing to draw in'),
+    ([folder, '--names', 'return/*'], "No variable is named 'return/*'"),
+    ([folder, '--window', '0'], '--window 0 is too small'),
+  ):
+    assert plot.run([*words, '--out', str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count('\n') == 1
+  files.write_yaml(f'{folder}/config.yaml', {'env': 'A-v0'})
+  with pytest.raises(errors.UsageError, match='planet.scripts.train'):
+    plot.load_run(folder)

@@ -1,0 +1,71 @@
+"""Trained PlaNet agents as a library."""
+
+import numpy as np
+import pytest
+
+import planet
+from agents.run import errors
+from planet import trained
+from tests import examples
+from tests.planet.scripts import training_runs
+
+
+@pytest.fixture(scope='module')
+def logdir(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('run')
+  params = {'planner_warm_start': True, 'max_steps': 10}
+  result = training_runs.train(folder, params)
+  assert result.code == 0, result.output
+  return str(folder)
+
+
+def test_episodes(logdir):
+  with planet.load(logdir, seed=1) as agent:
+    result = planet.evaluate(agent, episodes=1)
+  with planet.load(logdir, seed=1) as agent:
+    again = planet.evaluate(agent, episodes=1)
+  assert result.lengths == [20]
+  assert result.returns == again.returns
+
+
+def test_state_and_noise(logdir):
+  rng = np.random.RandomState(0)
+  images = rng.randint(0, 255, (2, 64, 64, 3), np.uint8)
+
+  def play(use_state, deterministic=True):
+    # The planner draws its candidates from the same seed.
+    with planet.load(logdir, seed=1) as agent:
+      action, state = agent.predict(images[0], None, deterministic)
+      if use_state:
+        agent.reset()
+      following, _ = agent.predict(
+        {'image': images[1]}, state if use_state else None
+      )
+      return action, following
+
+  remembered, given = play(None), play(True)
+  assert np.array_equal(remembered, given)
+  noisy, _ = play(None, deterministic=False)
+  assert not np.array_equal(noisy, remembered[0])
+  assert remembered[0].shape == (5,) and abs(remembered[0]).max() <= 1
+
+
+def test_what_cannot_be_loaded(logdir, tmp_path):
+  with pytest.raises(errors.UsageError, match='There is no run'):
+    planet.load(str(tmp_path))
+  with pytest.raises(errors.UsageError, match="'dumy'.*Did you mean dummy"):
+    planet.load(logdir, task='dumy')
+  with pytest.raises(errors.UsageError, match='batch_shape'):
+    planet.load(logdir, params={'batch_shape': [1, 1]})
+  with planet.load(logdir) as agent:
+    with pytest.raises(ValueError, match=r'shaped \(64, 64\), but'):
+      agent.predict(np.zeros((64, 64), np.uint8))
+
+
+def test_example_of_the_documentation(logdir, capsys):
+  examples.run_example(trained.__doc__, 'logs/cartpole/00001', logdir)
+  assert np.isfinite(float(capsys.readouterr().out))
+  code = examples.readme_code('planet.load').replace(
+    'logs/cartpole/00001', logdir
+  )
+  exec(code, {})
