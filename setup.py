@@ -74,6 +74,7 @@ EXTRAS['all'] = sorted(
 PROGRAMS = {
   'planet-train': 'planet.scripts.train:run',
   'planet-evaluate': 'planet.scripts.evaluate:run',
+  'planet-plot': 'planet.scripts.plot:run',
   'planet-fetch-events': 'planet.scripts.fetch_events:run',
   'planet-create-video': 'planet.scripts.create_video:run',
   'planet-carla-smoke': 'planet.scripts.carla_smoke:run',
@@ -86,6 +87,7 @@ PROGRAMS = {
   'her-record': 'baselines_her.data_generation:run',
   'agents-session': 'agents.pipeline.main:entrypoint',
   'agents-plot': 'agents.pipeline.plot:run',
+  'agents-check-env': 'agents.check_env:run',
 }
 
 with open(os.path.join(HERE, 'README.md'), encoding='utf-8') as readme:
