@@ -128,7 +128,7 @@ setuptools.setup(
     'filelock>=4',
     'pydantic>=2.7,<3',
     'annotated-types>=0.6',
-    'pillow>=10',
+    'pillow>=10.1',
     'matplotlib>=3.8',
     'scikit-image>=0.24',
     'scipy>=1.13',

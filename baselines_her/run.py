@@ -336,9 +336,11 @@ def _configure_logger(args: types.SimpleNamespace) -> None:
 def _record(env: Any, args: types.SimpleNamespace, folder: str) -> Any:
   from baselines_her import video_recorder
 
+  videos = os.path.join(folder, 'videos')
+  print_root(f'Videos go to {videos}.')
   return video_recorder.VecVideoRecorder(
     env,
-    os.path.join(folder, 'videos'),
+    videos,
     lambda step: step % args.save_video_interval == 0,
     args.save_video_length,
   )

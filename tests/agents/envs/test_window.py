@@ -1,0 +1,83 @@
+"""Windows, on a display that nobody sees."""
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests import golden
+
+# Shows an episode to its end and keeps what is on the screen before that.
+_PLAY = """
+import sys
+from PIL import ImageGrab
+from agents.envs import window
+from agents.pipeline import worker
+
+assert window.has_display()
+played = worker.Worker({'name': 'Pendulum-v1'}, seed=0, window=True)
+played.reset()
+for _ in range(5):
+  played.step({'agent': [0.0]})
+ImageGrab.grab(xdisplay=sys.argv[1]).save(sys.argv[2])
+played.close()
+ImageGrab.grab(xdisplay=sys.argv[1]).save(sys.argv[3])
+"""
+
+
+@pytest.fixture
+def display():
+  """Name of a display of 640 x 600 pixels."""
+  if not shutil.which('Xvfb'):
+    pytest.skip('Xvfb is not installed: apt-get install -y xvfb')
+  pytest.importorskip('pygame', reason='windows need pygame')
+  command = ['Xvfb', '-displayfd', '1', '-screen', '0', '640x600x24']
+  server = subprocess.Popen(
+    command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+  )
+  try:
+    yield ':' + server.stdout.readline().strip()
+  finally:
+    server.terminate()
+    server.wait()
+
+
+def test_window_shows_what_is_played(display, monkeypatch, tmp_path):
+  monkeypatch.setenv('DISPLAY', display)
+  monkeypatch.delenv('SDL_VIDEODRIVER', raising=False)
+  names = [str(tmp_path / 'played.png'), str(tmp_path / 'closed.png')]
+  command = [sys.executable, '-c', _PLAY, display, *names]
+  result = subprocess.run(
+    command, cwd=golden.ROOT, capture_output=True, text=True, timeout=120
+  )
+  assert result.returncode == 0, result.stderr
+  assert not result.stdout
+  played, closed = (np.asarray(Image.open(x).convert('RGB')) for x in names)
+  # The pendulum is red on white.
+  white = (played == 255).all(-1)
+  red = (played[..., 0] > 180) & (played[..., 1] < 100)
+  assert white.sum() > 0.8 * 500 * 500 and red.sum() > 1000
+  assert not closed.any()
+
+
+def test_display_that_is_gone(monkeypatch):
+  pytest.importorskip('pygame', reason='windows need pygame')
+  code = (
+    'from agents.envs import window\n'
+    'from agents.run import entry\n'
+    'raise SystemExit(entry.run(lambda: window.Window("title", 30)))'
+  )
+  monkeypatch.setenv('DISPLAY', ':12345')
+  monkeypatch.setenv('SDL_VIDEODRIVER', 'x11')
+  result = subprocess.run(
+    [sys.executable, '-c', code],
+    cwd=golden.ROOT,
+    capture_output=True,
+    text=True,
+    timeout=120,
+  )
+  assert result.returncode == 2
+  assert result.stderr.startswith('Error: Cannot open a window')
