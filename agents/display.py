@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from agents.run import log
@@ -30,6 +31,7 @@ class Display(phases.Observer):
     first_step: Global step at which the run begins or continues.
     max_step: Global step at which it ends.
     stream: Text stream for the progress, standard error by default.
+    mirrors: See `agents.run.log.MetricsWriter`.
   """
 
   def __init__(
@@ -38,13 +40,14 @@ class Display(phases.Observer):
     first_step: int = 0,
     max_step: int | None = None,
     stream: Any = None,
+    mirrors: Iterable[Any] = (),
   ) -> None:
     names = ('score', 'kl', 'penalty')
     self._values: dict[str, str | None] = dict.fromkeys(names)
     self._epoch = 0
     self._metrics = self._scores = None
     if config.logdir:
-      self._metrics = log.MetricsWriter(config.logdir)
+      self._metrics = log.MetricsWriter(config.logdir, mirrors)
       self._scores = ScoreTable(
         os.path.join(config.logdir, 'scores.csv'), first_step
       )

@@ -17,6 +17,7 @@ from annotated_types import Gt
 
 from agents.run import errors
 from agents.run import schema
+from agents.run import wandb_mirror
 from agents.run.schema import WHOLE
 from agents.run.schema import Amount
 from agents.run.schema import Count
@@ -107,6 +108,7 @@ class Flags(schema.Settings):
     'none; by default a run is continued if there is one',
   )
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
+  wandb: str | None = setting(None, wandb_mirror.MEANING)
 
 
 class Agent(schema.Settings):

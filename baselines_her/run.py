@@ -23,6 +23,7 @@ from agents.run import flags
 from agents.run import folder as run_folder
 from agents.run import mpi
 from agents.run import stopping
+from agents.run import wandb_mirror
 from baselines_her import checkpoints
 from baselines_her import cmd_util
 from baselines_her import config
@@ -153,6 +154,7 @@ def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
       total_timesteps=int(args.num_timesteps),
       save_path=args.policy_dir or os.path.join(folder, 'policies'),
       checkpoint_dir=_checkpoint_dir(folder),
+      mirrors=_make_mirrors(args, folder, kwargs),
       **kwargs,
     )
   except stopping.StopRequested:
@@ -344,6 +346,15 @@ def _record(env: Any, args: types.SimpleNamespace, folder: str) -> Any:
     lambda step: step % args.save_video_interval == 0,
     args.save_video_length,
   )
+
+
+def _make_mirrors(
+  args: types.SimpleNamespace, folder: str, kwargs: dict[str, Any]
+) -> list[wandb_mirror.WandbMirror]:
+  if mpi.world().Get_rank() > 0:
+    return []
+  settings = {'env': args.env, 'seed': args.seed, **kwargs}
+  return wandb_mirror.make_mirrors(args.wandb, folder, settings)
 
 
 def _checkpoint_dir(folder: str) -> str:

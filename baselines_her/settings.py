@@ -14,6 +14,7 @@ from agents.run import errors
 from agents.run import files
 from agents.run import flags
 from agents.run import schema
+from agents.run import wandb_mirror
 from baselines_her import config
 from baselines_her.declarations import Arguments
 from baselines_her.declarations import CommandLine
@@ -134,6 +135,7 @@ def check_flags(args: types.SimpleNamespace) -> None:
   """
   check_algorithm(args.alg)
   flags.check(Flags, args)
+  wandb_mirror.check(args.wandb)
 
 
 def check_algorithm(name: str) -> None:
