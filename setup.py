@@ -50,7 +50,8 @@ EXTRAS = {
   'visdom': ['visdom==0.2.4', 'setuptools>=70.1,<81'],
 }
 EXTRAS['test'] = (
-  ['mypy>=2.4,<3', 'pytest>=8', 'pytest-xdist>=3.6', 'ruff>=0.9']
+  ['ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
+  + ['pytest>=8', 'pytest-xdist>=3.6', 'ruff>=0.9']
   + EXTRAS['dmc']
   + EXTRAS['robotics']
   + EXTRAS['pybullet']

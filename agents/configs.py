@@ -10,6 +10,7 @@ from annotated_types import Ge
 from annotated_types import Gt
 from annotated_types import MinLen
 
+from agents.envs import minitaur
 from agents.run import schema
 from agents.run.schema import Count
 from agents.run.schema import Finite
@@ -129,12 +130,10 @@ def pybullet_racecar() -> dict[str, Any]:
 
 
 def pybullet_humanoid() -> dict[str, Any]:
-  from agents import environments
-
   return dict(
     default(),
     # Unused, as in the original.
-    randomizer=environments.minitaur_randomizer,
+    randomizer=minitaur.minitaur_randomizer,
     env='HumanoidBulletEnv-v0',
     max_length=1000,
     steps=3e8,
@@ -150,11 +149,9 @@ def pybullet_duck_minitaur() -> dict[str, Any]:
 
 
 def _minitaur(duck: bool) -> dict[str, Any]:
-  from agents import environments
-
-  randomizer = environments.minitaur_randomizer
+  randomizer = minitaur.minitaur_randomizer
   env = functools.partial(
-    environments.minitaur,
+    minitaur.minitaur,
     duck=duck,
     accurate_motor_model_enabled=True,
     motor_overheat_protection=True,

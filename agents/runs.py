@@ -117,9 +117,15 @@ def load(
     Tuple of the folder of the run and a locked AttrDict.
 
   Raises:
-    UsageError: If there is no run, more than one, or the file is damaged.
+    UsageError: If there is no run, more than one, the file is damaged, or the
+      run is not one of PPO.
   """
   run = folder.find_single(logdir)
+  if 'algorithm' not in _read_plain(run):
+    raise errors.UsageError(
+      f'The run in {run} is not one of PPO; show it with the program that '
+      'wrote it.'
+    )
   return run, _read(run, trust)
 
 
@@ -205,7 +211,7 @@ def _make_names(name):
 
 def _find_obstacle(run, config, overrides):
   """Why a command cannot continue a run; None if it can."""
-  stored = _read_plain(run)
+  stored = plain_data.current(_read_plain(run))
   wanted = plain_data.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
   keys = set(stored) | (set(wanted) & set(overrides))
@@ -311,9 +317,9 @@ def check_env(config: AttrDict) -> None:
   Raises:
     UsageError: Saying what is wrong with the environment.
   """
-  from agents import environments
+  from agents.envs import continuous
 
-  env = environments.make(config.env)
+  env = continuous.make(config.env)
   close = getattr(env, 'close', None)
   if close:
     close()

@@ -74,7 +74,7 @@ def train(
   config: Any,
   env_processes: bool,
   comm: Any = None,
-  observers: Callable[[int, int], list] | None = None,
+  observers: Callable[[int, int], list] = lambda first, last: [],
   batch_env: Any = None,
   threads: int | None = None,
 ) -> Iterator[float]:
@@ -98,35 +98,26 @@ def train(
   Raises:
     UsageError: If the environment cannot be used.
   """
-  from agents import environments
   from agents import utility
+  from agents.envs import continuous
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
   rank, size = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
   _check_numbers(config, size)
-  if config.update_every % config.num_agents:
-    logging.getLogger('agents.train_ppo').warning(
-      'Number of agents should divide episodes per update.'
-    )
-  own = config.num_agents // size
   first_step = runs.last_step(config.logdir) if config.logdir else 0
-  seed = config.seed
   tf.reset_default_graph()
-  if seed is not None:
-    tf.set_random_seed(seed + first_step + 7919 * rank)
-    seed = 1000 * seed + first_step + own * rank
-  # Processes of MPI are the processes.
-  workers = None if env_processes and size == 1 else 0
+  seed = _seed(config, first_step, rank, size)
   if batch_env is None:
-    batch_env = environments.batch(config, own, seed, workers)
+    # Processes of MPI are the processes.
+    workers = None if env_processes and size == 1 else 0
+    own = config.num_agents // size
+    batch_env = continuous.batch(config, own, seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
+      env = in_graph_batch_env.InGraphBatchEnv(batch_env)
       graph = utility.define_simulation_graph(
-        in_graph_batch_env.InGraphBatchEnv(batch_env),
-        config.algorithm,
-        config,
-        comm,
+        env, config.algorithm, config, comm
       )
       loop = _define_loop(
         graph,
@@ -134,49 +125,71 @@ def train(
         config.update_every * config.max_length,
         config.eval_episodes * config.max_length,
       )
-      total = runs.total_steps(config)
-      for observer in observers(first_step, total) if observers else ():
+      for observer in observers(first_step, runs.total_steps(config)):
         loop.add_observer(observer)
-      options = _session_options(threads, size)
-      yield from _run(loop, graph, config, total, comm, options)
+      yield from _run(loop, graph, config, comm, threads)
   finally:
     batch_env.close()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Train as the command line says.
+def _seed(config, first_step, rank, size):
+  """Seed the graph; return the seed of the first environment, if any."""
+  from agents.tools.tf1 import tf
 
-  Args:
-    argv: List of arguments; those of the process by default.
+  if config.seed is None:
+    return None
+  tf.set_random_seed(config.seed + first_step + 7919 * rank)
+  return 1000 * config.seed + first_step + config.num_agents // size * rank
+
+
+def main(_: Any) -> None:
+  """Train as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the arguments; nothing on disk has
+    UsageError: If something is wrong with the flags; nothing on disk has
       changed then.
     StopRequested: If the user asks to stop.
   """
-  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
-  args = flags.parse(
-    'python -m agents.train_ppo', __doc__ or '', Flags, argv, table
-  )
+  from agents.tools.tf1 import tf
+
+  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  check(FLAGS)
   comm = mpi.world()
-  overrides = parse_params(args.params)
-  for name in ('env', 'seed', 'steps'):
-    if getattr(args, name) is not None:
-      overrides[name] = getattr(args, name)
-  run = args.config, args.logdir, args.timestamp, overrides
-  trust = references.parse(args.trust)
   config = reason = None
   with contextlib.ExitStack() as stack:
     if comm.Get_rank() == 0:
-      # Nothing is written for a command that cannot work.
-      config = runs.prepare(*run, trust)
-      _check_numbers(config, comm.Get_size())
-      runs.check_env(config)
-      config, reason = stack.enter_context(runs.claim(*run, trust))
+      claimed = runs.claim(*_choose_run(FLAGS))
+      config, reason = stack.enter_context(claimed)
     config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
-    _train_and_report(config, reason, args.env_processes, comm, args.threads)
+    _train_and_report(config, reason, FLAGS.env_processes, comm, FLAGS.threads)
     stopping.check()
+
+
+def check(FLAGS: Any) -> None:
+  """Refuse a command that cannot work; nothing is written.
+
+  Args:
+    FLAGS: Object with an attribute per flag.
+
+  Raises:
+    UsageError: Saying what is wrong.
+  """
+  comm = mpi.world()
+  if comm.Get_rank() == 0:
+    config = runs.prepare(*_choose_run(FLAGS))
+    _check_numbers(config, comm.Get_size())
+    runs.check_env(config)
+
+
+def _choose_run(FLAGS):
+  """Arguments of `runs.prepare` that the flags stand for."""
+  overrides = parse_params(FLAGS.params)
+  for name in ('env', 'seed', 'steps'):
+    if getattr(FLAGS, name) is not None:
+      overrides[name] = getattr(FLAGS, name)
+  trust = references.parse(FLAGS.trust)
+  return FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
 
 
 def parse_params(text: str) -> dict[str, Any]:
@@ -190,9 +203,17 @@ def parse_params(text: str) -> dict[str, Any]:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code."""
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+  """
   mpi.abort_on_errors()
-  return entry.run(lambda: main(argv))
+  name, text = 'python -m agents.train_ppo', __doc__ or ''
+  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
+  return entry.run(
+    lambda: flags.run(name, text, Flags, main, argv, table, check)
+  )
 
 
 def _train_and_report(config, reason, env_processes, comm, threads=None):
@@ -232,10 +253,10 @@ def _train_and_report(config, reason, env_processes, comm, threads=None):
 
 
 def _create_environment(config):
-  """Environment with the wrappers of the original, see `environments`."""
-  from agents import environments
+  """Environment with the wrappers of the original, see `agents.envs`."""
+  from agents.envs import continuous
 
-  return environments.wrapped(config.env, config.max_length)
+  return continuous.wrapped(config.env, config.max_length)
 
 
 def _define_loop(graph, logdir, train_steps, eval_steps):
@@ -276,22 +297,24 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
   return loop
 
 
-def _run(loop, graph, config, total, comm, options):
+def _run(loop, graph, config, comm, threads):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
   from agents import utility
   from agents.tools.tf1 import tf
 
-  logging.getLogger('agents.train_ppo').info(
-    'Graph contains %s trainable weights.', f'{tools.count_weights():,}'
-  )
+  log = logging.getLogger('agents.train_ppo')
+  if config.update_every % config.num_agents:
+    log.warning('Number of agents should divide episodes per update.')
+  log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
   share = _define_sharing(loop, graph, config, comm)
+  options = _session_options(threads, comm.Get_size() if comm else 1)
   with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
     share(sess)
     before = sess.run(graph.step)
-    yield from loop.run(sess, saver, total)
+    yield from loop.run(sess, saver, runs.total_steps(config))
     if sess.run(graph.step) > before:
       loop.save(sess)
 

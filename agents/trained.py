@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from agents import environments
 from agents import runs
+from agents.envs import continuous
 from agents.evaluation import TrainedAgent
 from agents.run import errors
 from agents.run import references
@@ -69,12 +69,12 @@ class PPO(TrainedAgent):
     env.close()
     self._echo = _Echo(self.observation_space, self.action_space)
     # What translates between environment and network in the training.
-    self._border = environments.wrapped(lambda: self._echo)
+    self._border = continuous.wrapped(lambda: self._echo)
     self._sess: Any = None
     self._define(logdir, checkpoint)
 
   def make_env(self) -> Any:
-    env = environments.make(self._config.env)
+    env = continuous.make(self._config.env)
     return wrappers.LimitDuration(env, self._config.max_length)
 
   def close(self) -> None:

@@ -48,6 +48,7 @@ class Flags(schema.Settings):
   env_processes: bool = setting(
     True, 'Step environments in processes of their own.'
   )
+  seed: int | None = setting(None, 'For environments and actions.')
   trust: list[str] | None = setting(None, references.HELP)
 
 
@@ -59,7 +60,8 @@ def visualize(
   checkpoint: str | None = None,
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
-) -> list[str]:
+  seed: int | None = None,
+) -> list[dict[str, Any]]:
   """Play episodes with the mean actions of a policy, and write videos.
 
   Args:
@@ -70,36 +72,12 @@ def visualize(
     checkpoint: Name of a checkpoint; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
     trust: `agents.run.references.Trust` in what the run may name.
+    seed: For environments and actions; the first of several environments gets
+      this one, the second the next, and so on.
 
   Returns:
-    Paths of the videos, one per episode; fewer if the user asks to stop.
-
-  Raises:
-    UsageError: If there is no run or no checkpoint.
-  """
-  outdir = os.path.expanduser(outdir)
-  episodes = play(
-    logdir, outdir, num_agents, num_episodes, checkpoint, env_processes, trust
-  )
-  return [os.path.join(outdir, x['video']) for x in episodes]
-
-
-def play(
-  logdir: str,
-  outdir: str,
-  num_agents: int,
-  num_episodes: int,
-  checkpoint: str | None = None,
-  env_processes: bool = True,
-  trust: references.Trust = references.NOTHING,
-) -> list[dict]:
-  """Do what `visualize` does, for callers that want the scores, too.
-
-  Args:
-    logdir: See `visualize`; also the other arguments.
-
-  Returns:
-    List of dicts with `video` (a name), `return` and `length` of the episodes.
+    List of dicts with `video` (a path), `return` and `length`, one per
+    episode; fewer if the user asks to stop.
 
   Raises:
     UsageError: If there is no run or no checkpoint.
@@ -107,79 +85,67 @@ def play(
   from agents import utility
   from agents.tools.tf1 import tf
 
+  outdir = os.path.expanduser(outdir)
   logdir, config = runs.load(logdir, trust)
   _check_checkpoint(logdir, checkpoint)
   per_agent = math.ceil(num_episodes / num_agents)
   with config.unlocked:
-    config.num_agents = num_agents
-    config.num_episodes = per_agent
+    config.update(num_agents=num_agents, num_episodes=per_agent, seed=seed)
+  constructors = [
+    functools.partial(_create_environment, config, outdir, number)
+    for number in range(1, num_agents + 1)
+  ]
   tf.reset_default_graph()
+  tf.set_random_seed(seed)
   with tf.device('/cpu:0'), graph_errors.unwrapped():
-    batch_env = utility.define_batch_env(
-      [
-        functools.partial(_create_environment, config, outdir, number)
-        for number in range(1, num_agents + 1)
-      ],
-      num_agents,
-      env_processes,
-    )
+    env = utility.define_batch_env(constructors, num_agents, env_processes)
     try:
-      graph = utility.define_simulation_graph(
-        batch_env, config.algorithm, config
-      )
-      loop = _define_loop(
-        graph, per_agent * num_agents * (config.max_length + 1)
-      )
-      return _play(
-        loop, find_variables(graph), logdir, outdir, checkpoint, num_episodes
-      )
+      graph = utility.define_simulation_graph(env, config.algorithm, config)
+      steps = per_agent * num_agents * (config.max_length + 1)
+      loop = _define_loop(graph, steps)
+      variables = find_variables(graph)
+      return _play(loop, variables, logdir, outdir, checkpoint, num_episodes)
     finally:
-      batch_env.close()
+      env.close()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Play as the command line says.
-
-  Args:
-    argv: List of arguments; those of the process by default.
+def main(_: Any) -> None:
+  """Play as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the arguments.
+    UsageError: If something is wrong with the flags.
     StopRequested: If the user asks to stop.
   """
-  args = flags.parse('python -m agents.visualize_ppo', __doc__, Flags, argv)
-  if not args.logdir:
-    raise errors.UsageError(
-      'You must specify a logdir: give --logdir with the folder of a run.'
-    )
-  trust = references.parse(args.trust)
-  logdir, config = runs.load(args.logdir, trust)
-  _check_checkpoint(logdir, args.checkpoint)
+  from agents.tools.tf1 import tf
+
+  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  logdir, config = _find_run(FLAGS)
   opengl = isinstance(config.env, str) and adapters.renders_with_opengl(
     config.env
   )
-  if opengl and not args.env_processes:
+  if opengl and not FLAGS.env_processes:
     raise errors.UsageError(
       f'{config.env} renders with OpenGL, which crashes in the process of '
       'TensorFlow; leave --noenv_processes away.'
     )
-  outdir = os.path.expanduser(args.outdir or os.path.join(logdir, 'videos'))
+  outdir = os.path.expanduser(FLAGS.outdir or os.path.join(logdir, 'videos'))
   files.check_writable(outdir)
   with stopping.handle_signals():
     scores = []
-    for episode in play(
+    for episode in visualize(
       logdir,
       outdir,
-      args.num_agents,
-      args.num_episodes,
-      args.checkpoint,
-      args.env_processes,
-      trust,
+      FLAGS.num_agents,
+      FLAGS.num_episodes,
+      FLAGS.checkpoint,
+      FLAGS.env_processes,
+      references.parse(FLAGS.trust),
+      FLAGS.seed,
     ):
       scores.append(episode['return'])
       print(
         f'Score {episode["return"]:.2f}, {episode["length"]} steps, '
-        f'{os.path.join(outdir, episode["video"])}',
+        f'{episode["video"]}',
         flush=True,
       )
     if scores:
@@ -188,17 +154,37 @@ def main(argv: Sequence[str] | None = None) -> None:
     stopping.check()
 
 
+def _find_run(FLAGS):
+  """Folder and configuration of the run that the flags stand for."""
+  if not FLAGS.logdir:
+    raise errors.UsageError(
+      'You must specify a logdir: give --logdir with the folder of a run.'
+    )
+  logdir, config = runs.load(FLAGS.logdir, references.parse(FLAGS.trust))
+  _check_checkpoint(logdir, FLAGS.checkpoint)
+  return logdir, config
+
+
 def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(argv))
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+  """
+  name, text = 'python -m agents.visualize_ppo', __doc__ or ''
+  return entry.run(
+    lambda: flags.run(name, text, Flags, main, argv, (), _find_run)
+  )
 
 
 def _create_environment(config, outdir, number=1):
   """Environment with the wrappers of the original that records videos."""
-  from agents import environments
+  from agents.envs import continuous
   from agents.tools import wrappers
 
-  env = environments.make(config.env, 'rgb_array')
+  env = continuous.make(config.env, 'rgb_array')
+  if config.seed is not None:
+    env.seed(config.seed + number - 1)
   env = wrappers.LimitDuration(env, config.max_length)
   env = wrappers.RecordEpisodes(
     env, outdir, f'agent{number}-episode', config.num_episodes
@@ -280,7 +266,10 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
     )
     for _ in loop.run(sess, None):
       pass
-  return episodes[:num_episodes]
+  return [
+    {**x, 'video': os.path.join(outdir, x['video'])}
+    for x in episodes[:num_episodes]
+  ]
 
 
 def _check_checkpoint(logdir, checkpoint):

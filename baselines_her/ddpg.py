@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import toolbox
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations
 from baselines_her import mpi
@@ -54,7 +53,7 @@ class DDPG:
     buffer: replay_buffer.ReplayBuffer | None = None,
     **kwargs: Any,
   ):
-    self.settings = toolbox.check_settings(AgentSettings, kwargs, 'agent')
+    self.settings = AgentSettings.make(kwargs)
     self.clip_return = self.settings.clip_return
     self._saved = {**kwargs, 'reuse': reuse}
     self.stage_shapes = self.settings.stage_shapes

@@ -15,6 +15,7 @@ import pydantic
 from annotated_types import Ge
 from annotated_types import Gt
 
+from agents.run import errors
 from agents.run import schema
 from agents.run.schema import WHOLE
 from agents.run.schema import Amount
@@ -206,6 +207,27 @@ class AgentSettings(Imitation, Agent):
   ]
   gamma: Number
   network_args: dict[str, Any] = {}
+
+  @classmethod
+  def make(cls, given: dict[str, Any]) -> 'AgentSettings':
+    """Return settings of the values by name; names of others are ignored.
+
+    Raises:
+      UsageError: If a value is missing or does not fit.
+    """
+    try:
+      return cls(**given)
+    except pydantic.ValidationError as error:
+      first = error.errors()[0]
+      name = first['loc'][0] if first['loc'] else ''
+      problem = (
+        'missing'
+        if first['type'] == 'missing'
+        else f'{first["input"]!r}. {first["msg"]}'
+      )
+      raise errors.UsageError(
+        f'Setting {name!r} of the agent is {problem}.'
+      ) from None
 
   @property
   def stage_shapes(self) -> dict[str, tuple[int | None, ...]]:

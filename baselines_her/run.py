@@ -19,6 +19,7 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
+from agents.run import flags
 from agents.run import folder as run_folder
 from agents.run import mpi
 from agents.run import stopping
@@ -53,7 +54,19 @@ def main(argv: list[str]) -> Any:
     StopRequested: If the user asks to stop.
   """
   args, unknown = parse_args(argv)
-  kwargs = prepare(args, parse_cmdline_kwargs(unknown))
+  return work(args, prepare(args, parse_cmdline_kwargs(unknown)))
+
+
+def work(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
+  """Do what `main` does once the arguments are known to be right.
+
+  Args:
+    args: Flags of `parse_args`.
+    kwargs: Further arguments of `learn`.
+
+  Returns:
+    The trained agent.
+  """
   with _hold(args.log_path):
     return _train_and_play(args, kwargs)
 
@@ -222,7 +235,7 @@ def print_root(text: str) -> None:
 def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   argv = list(sys.argv if argv is None else argv)
-  if {'--help', '-h', '-help', '--helpfull'} & set(argv[1:]):
+  if flags.HELP & set(argv[1:]):
     print(f'{__doc__}\nflags:\n{settings.describe()}')
     return 0
 
@@ -231,10 +244,11 @@ def run(argv: list[str] | None = None) -> int:
 
   codes: list[int] = []
 
-  def work() -> None:
+  def start() -> None:
     args, unknown = parse_args(argv)
     settings.check_flags(args)
-    settings.split_settings(parse_cmdline_kwargs(unknown))
+    extra = parse_cmdline_kwargs(unknown)
+    settings.split_settings(extra)
     try:
       if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
         return
@@ -246,9 +260,10 @@ def run(argv: list[str] | None = None) -> int:
     with stopping.handle_signals(
       'Stopping after this cycle; press Ctrl-C again to exit at once.'
     ):
-      main(argv)
+      kwargs = prepare(args, extra)
+      flags.run_app(lambda rest: work(args, kwargs), argv)
 
-  code = entry.run(work) or sum(codes)
+  code = entry.run(start) or sum(codes)
   if code:
     _end_job(code)
   return code

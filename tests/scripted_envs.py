@@ -5,6 +5,7 @@ Workers import this module, so it has to stay free of TensorFlow.
 
 import os
 import sys
+import threading
 import time
 import types
 
@@ -95,6 +96,10 @@ class VectorEnv(ScriptedEnv):
   @property
   def pid(self):
     return os.getpid()
+
+  @property
+  def thread(self):
+    return threading.get_ident()
 
   @property
   def has_tensorflow(self):

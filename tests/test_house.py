@@ -34,7 +34,6 @@ DIRECTIONS = {
   'agents.pipeline': SHARED,
   'agents.configs': [
     *SHARED,
-    'agents.environments',
     'agents.networks',
     'agents.ppo',
   ],

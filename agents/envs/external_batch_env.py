@@ -1,4 +1,4 @@
-"""Batch of environments spread over a few processes."""
+"""Batch of environments spread over a few processes or threads."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -9,7 +9,6 @@ import numpy as np
 
 from agents.envs import vector
 from agents.tools import batch_env
-from agents.tools.wrappers import process
 
 
 class ExternalBatchEnv:
@@ -21,6 +20,7 @@ class ExternalBatchEnv:
     constructors: Functions that build the environments in their processes.
     num_workers: Number of processes; by default as many as there are cores,
       or environments if these are fewer.
+    strategy: `process`, or `thread` for threads instead.
 
   Raises:
     ValueError: If the spaces of the environments differ.
@@ -30,8 +30,11 @@ class ExternalBatchEnv:
     self,
     constructors: Iterable[Callable[[], Any]],
     num_workers: int | None = None,
+    strategy: str = 'process',
   ):
-    self._vector = vector.Vector(_Batch, constructors, num_workers or None)
+    self._vector = vector.Vector(
+      _Batch, constructors, num_workers or None, strategy
+    )
     self._spaces = self._vector.common_spaces()
     self._envs = [self._vector[i] for i in range(len(self._vector))]
 
@@ -68,12 +71,12 @@ class ExternalBatchEnv:
     return self._vector.reset(indices)
 
   def close(self) -> None:
-    """End all processes."""
+    """Close the environments and end their hosts."""
     self._vector.close()
 
 
 class _Batch(vector.Group):
-  """Environments of one process."""
+  """Environments of one host."""
 
   def step(self, actions):
     return batch_env.stack_transitions(
@@ -100,8 +103,8 @@ def make_batch_env(
   if isolate_envs == 'none':
     return batch_env.BatchEnv([x() for x in constructors], blocking=True)
   if isolate_envs == 'thread':
-    envs = [process.Async(x, 'thread') for x in constructors]
-    return batch_env.BatchEnv(envs, blocking=False)
+    constructors = list(constructors)
+    return ExternalBatchEnv(constructors, len(constructors), 'thread')
   if isolate_envs == 'process':
     return ExternalBatchEnv(constructors)
   raise NotImplementedError(

@@ -22,15 +22,16 @@ from agents.tools.wrappers import process
 
 
 class Vector:
-  """Environments in groups, each in a process of its own or all of them here.
+  """Environments in groups, each in a host of its own or all of them here.
 
   Args:
     group: Function from a list of constructors to a group, such as a subclass
       of `Group`; picklable by cloudpickle.
     constructors: Functions that build the environments, picklable by
       cloudpickle.
-    num_workers: Number of processes, no more than there are environments; 0
-      for this process, None for one per core.
+    num_workers: Number of hosts, no more than there are environments; 0 for
+      none but this thread, None for one per core.
+    strategy: What hosts are, `process` or `thread`.
   """
 
   def __init__(
@@ -38,6 +39,7 @@ class Vector:
     group: Callable[[list[Callable[[], Any]]], Any],
     constructors: Iterable[Callable[[], Any]],
     num_workers: int | None = None,
+    strategy: str = 'process',
   ):
     constructors = list(constructors)
     if num_workers is None:
@@ -49,7 +51,7 @@ class Vector:
       for rows in self._rows:
         build = functools.partial(group, constructors[rows])
         self._hosts.append(
-          hosts.EnvHost(build, 'process') if count else _Here(build())
+          hosts.EnvHost(build, strategy) if count else _Here(build())
         )
     except BaseException:
       self.close()
@@ -129,7 +131,7 @@ class Vector:
     return None if parts[0] is None else join(parts)[np.argsort(order)]
 
   def close(self) -> None:
-    """Close the environments and end their processes."""
+    """Close the environments and end their hosts."""
     hosts.close_hosts(x for x in self._hosts if isinstance(x, hosts.EnvHost))
     for host in self._hosts:
       host.close()

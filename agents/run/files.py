@@ -75,6 +75,18 @@ def check_writable(logdir: str) -> None:
     ) from None
 
 
+def check_creatable(folder: str) -> None:
+  """Make sure that a folder can be created, or written to if it exists.
+
+  Raises:
+    UsageError: If it cannot.
+  """
+  folder = os.path.abspath(folder)
+  while not os.path.lexists(folder):
+    folder = os.path.dirname(folder)
+  check_writable(folder)
+
+
 def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
   """Lock a file, which is created if needed, unless another process has it.
 

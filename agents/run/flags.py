@@ -1,8 +1,9 @@
-"""Command line flags that programs in one process do not share."""
+"""Flags of the command line, on `tf.app.flags` and `tf.app.run`."""
 
 import argparse
 import sys
 import types
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
@@ -10,38 +11,40 @@ from typing import Any
 from agents.run import errors
 from agents.run import schema
 
-_HELP = {'--help', '-h', '-help', '--helpfull'}
+HELP = {'--help', '-h', '-help', '--helpfull'}
 
 
-def parse(
+def run(
   program: str,
   description: str,
   declared: type[schema.Settings],
+  main: Callable[[list[str]], None],
   argv: Sequence[str] | None = None,
   more: Iterable[str] = (),
-) -> types.SimpleNamespace:
-  """Read flags of the command line.
+  check: Callable[[types.SimpleNamespace], Any] = lambda flags: None,
+) -> None:
+  """Run a program by `tf.app.run`, with its flags in `tf.app.flags`.
 
-  Every call has flags of its own, so programs may be imported together.
+  The flags exist for the time of the program, so that others may follow in
+  the same process. TensorFlow is imported once they are known to be right.
 
   Args:
     program: How users start the program.
     description: Text for `--help`.
     declared: Declaration of the flags: text, numbers, booleans, or lists for
       flags that can be repeated.
+    main: Main function, to which its flags are what `read` returns.
     argv: List of arguments after the name of the program; those of the
       process by default.
     more: Further lines for `--help`.
-
-  Returns:
-    Object with an attribute per flag.
+    check: Function of the flags that refuses what cannot work.
 
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
     SystemExit: After `--help`, with code 0.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  if asks_for_help(argv):
+  if HELP & set(argv):
     lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
     print('\n'.join([*lines, *describe(declared), *more]))
     raise SystemExit(0)
@@ -50,7 +53,57 @@ def parse(
     raise errors.UsageError(
       f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
     )
-  return values
+  check(values)
+  from agents.tools.tf1 import tf
+
+  _define(declared, tf.app.flags)
+  try:
+    run_app(main, [program, *argv])
+  finally:
+    for name in declared.names():
+      delattr(tf.app.flags.FLAGS, name)
+
+
+def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
+  """Call `tf.app.run`, but return after success instead of exiting.
+
+  Args:
+    main: Function of the arguments that are not flags of `tf.app.flags`; what
+      it returns does not matter.
+    argv: List of arguments that begins with the name of the program.
+  """
+  from agents.tools.tf1 import tf
+
+  def call(rest):
+    main(rest)
+
+  try:
+    tf.app.run(call, list(argv))
+  except SystemExit as end:
+    if end.code:
+      raise
+
+
+def read(given: Any, declared: type[schema.Settings]) -> types.SimpleNamespace:
+  """Return the flags of a program; its defaults where there is no such flag.
+
+  Args:
+    given: `tf.app.flags.FLAGS`, where notebooks may have defined some flags
+      with defaults of their own.
+    declared: See `run`.
+
+  Raises:
+    UsageError: If a flag has a value that is not allowed.
+  """
+  defined = set(given)
+  result = types.SimpleNamespace(
+    **{
+      name: given[name].value if name in defined else declared.default(name)
+      for name in declared.names()
+    }
+  )
+  check(declared, result)
+  return result
 
 
 def parse_known(
@@ -59,11 +112,13 @@ def parse_known(
   argv: Sequence[str],
   known_only: bool = True,
 ) -> tuple[types.SimpleNamespace, list[str]]:
-  """Split the command line into known flags and the rest.
+  """Split a command line into known flags and the rest.
+
+  Every call has flags of its own, beside those of `tf.app.flags`.
 
   Args:
     program: How users start the program.
-    declared: See `parse`.
+    declared: See `run`.
     argv: List of arguments after the name of the program.
     known_only: Whether unknown flags belong to the rest.
 
@@ -78,17 +133,7 @@ def parse_known(
 
   values = flags.FlagValues()
   values.set_gnu_getopt(True)
-  define: dict[type, Any] = {
-    str: flags.DEFINE_string,
-    int: flags.DEFINE_integer,
-    float: flags.DEFINE_float,
-    bool: flags.DEFINE_bool,
-    list: flags.DEFINE_multi_string,
-  }
-  for name in declared.names():
-    define[declared.base(name)](
-      name, declared.default(name), declared.meaning(name), flag_values=values
-    )
+  _define(declared, flags, flag_values=values)
   try:
     rest = values([program, *argv], known_only=known_only)[1:]
   except flags.UnrecognizedFlagError as error:
@@ -97,11 +142,21 @@ def parse_known(
   except flags.Error as error:
     text = ' '.join(str(error).split())
     raise errors.UsageError(f'{text}. See {program} --help.') from None
-  result = types.SimpleNamespace(
-    **{name: getattr(values, name) for name in declared.names()}
-  )
-  check(declared, result)
-  return result, rest
+  return read(values, declared), rest
+
+
+def _define(declared, flags, **kwargs):
+  """Define flags by the functions of `tf.app.flags` or `absl.flags`."""
+  define = {
+    str: flags.DEFINE_string,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    bool: flags.DEFINE_bool,
+    list: flags.DEFINE_multi_string,
+  }
+  for name in declared.names():
+    kind, default = declared.base(name), declared.default(name)
+    define[kind](name, default, declared.meaning(name), **kwargs)
 
 
 def check(
@@ -110,7 +165,7 @@ def check(
   """Make sure that flags have allowed values, whoever has set them.
 
   Args:
-    declared: See `parse`.
+    declared: See `run`.
     args: Object with an attribute per flag.
     dashes: Whether the user writes dashes instead of underscores.
 
@@ -131,7 +186,7 @@ def add_arguments(
 
   Args:
     parser: Parser to add to. Its results still need `check`.
-    declared: See `parse`; the title of a flag is what `--help` shows for its
+    declared: See `run`; the title of a flag is what `--help` shows for its
       value, and flags without meaning are left out there. Booleans are False
       unless they are given; lists can be repeated, too.
   """
@@ -154,11 +209,6 @@ def add_arguments(
       help=text,
       **how,
     )
-
-
-def asks_for_help(argv: Sequence[str]) -> bool:
-  """Return whether a command line asks for a description of its flags."""
-  return bool(_HELP & set(argv))
 
 
 def describe(declared: type[schema.Settings]) -> list[str]:

@@ -6,18 +6,22 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
-_last: list[Exception] = []
+# Collection of the graph for what its Python functions have raised.
+_COLLECTION = 'python_errors'
 
 
 def remember(function: Callable[..., Any]) -> Callable[..., Any]:
-  """Decorator for functions given to `tf.py_func`."""
+  """Decorate a function for `tf.py_func` in the default graph."""
+  from agents.tools.tf1 import tf
+
+  raised = tf.get_collection_ref(_COLLECTION)
 
   @functools.wraps(function)
   def wrapper(*args, **kwargs):
     try:
       return function(*args, **kwargs)
     except Exception as error:
-      _last[:] = [error]
+      raised[:] = [error]
       raise
 
   return wrapper
@@ -28,10 +32,11 @@ def unwrapped() -> Iterator[None]:
   """Raise the remembered error instead of TensorFlow's report about it."""
   from agents.tools.tf1 import tf
 
-  _last.clear()
   try:
     yield
-  except tf.errors.OpError:
-    if _last:
-      raise _last.pop() from None
+  except tf.errors.OpError as error:
+    graph = error.op.graph if error.op else tf.get_default_graph()
+    raised = graph.get_collection_ref(_COLLECTION)
+    if raised:
+      raise raised.pop() from None
     raise

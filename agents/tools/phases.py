@@ -68,6 +68,9 @@ class Observer:
   def close(self) -> None:
     """The machine has stopped."""
 
+  def finish(self) -> None:
+    """All steps are made and stored; not every machine tells so."""
+
 
 class PhaseMachine:
   """Alternate phases by a global step, so that resuming finds its place.

@@ -29,10 +29,6 @@ def cross_entropy_method(
 
   Repeatedly draw candidate sequences from a diagonal Gaussian, predict where
   each leads to, and fit the Gaussian to the best of them.
-
-  Every environment of the batch gets the plan that it would get alone. (The
-  original mixed up the states of several environments.)
-
   Source: Hafner et al. (2019), arXiv:1811.04551, algorithm 2.
 
   Args:
@@ -51,8 +47,7 @@ def cross_entropy_method(
     max_action: Upper bound of the actions.
     initial_mean: Mean of the first Gaussian [batch, horizon, actions]; zero
       by default.
-    bias: List of numbers, the action of which the first mean consists if
-      there is no other.
+    bias: List of numbers; the action of a first mean that is not given.
 
   Returns:
     Mean of the last Gaussian, float32 [batch, horizon, actions].
@@ -60,29 +55,32 @@ def cross_entropy_method(
   del graph
   batch = shape(nested.flatten(state)[0])[0]
   sizes = tf.stack([batch, horizon] + list(action_shape))
-  mean = initial_mean
-  if mean is None:
-    mean = tf.zeros(sizes) + tf.constant(bias or 0, tf.float32)
+  if initial_mean is None:
+    initial_mean = tf.zeros(sizes) + tf.constant(bias or 0, tf.float32)
   if iterations < 1:
-    return mean
+    return initial_mean
   start = nested.map(lambda x: _repeat(x, amount), state)
   obs = tf.zeros(tf.stack([batch * amount] + list(obs_shape)))
 
-  def evaluate(candidates):
-    states = _predict(cell, start, obs, candidates)
-    return tf.reshape(objective_fn(states), tf.stack([batch, amount]))
-
-  def iteration(index, mean, stddev):
+  def iteration(mean, stddev):
     candidates = _draw(mean, stddev, amount, min_action, max_action)
-    mean, stddev = _fit(candidates, evaluate(candidates), topk)
-    return index + 1, mean, stddev
+    states = _predict(cell, start, obs, candidates)
+    returns = tf.reshape(objective_fn(states), tf.stack([batch, amount]))
+    return _fit(candidates, returns, topk)
 
-  # One iteration at a time, as otherwise the draws of several iterations may
-  # be made in any order.
+  return _iterate(iteration, iterations, initial_mean, tf.ones(sizes))
+
+
+def _iterate(iteration, iterations, mean, stddev):
+  """Return the mean of the Gaussian after some iterations.
+
+  They run one at a time, as otherwise the draws of several iterations may be
+  made in any order.
+  """
   _, mean, _ = tf.while_loop(
     lambda index, *unused: index < iterations,
-    iteration,
-    [0, mean, tf.ones(sizes)],
+    lambda index, mean, stddev: (index + 1, *iteration(mean, stddev)),
+    [0, mean, stddev],
     parallel_iterations=1,
     back_prop=False,
   )
@@ -121,7 +119,11 @@ def _predict(cell, state, obs, actions):
 
 
 def _repeat(tensor, amount):
-  """Repeat every row in place: rows 0, 0, ..., 1, 1, ..."""
+  """Repeat every row in place: rows 0, 0, ..., 1, 1, ...
+
+  Every environment of the batch gets the plan that it would get alone. (The
+  original mixed up the states of several environments.)
+  """
   tiled = tf.tile(tensor[:, None], [1, amount] + [1] * (tensor.shape.ndims - 1))
   rest = shape(tensor)[1:]
   repeated = tf.reshape(tiled, tf.stack([-1] + rest))

@@ -49,9 +49,6 @@ def random_episodes(
         episodes.append(info['episode'])
     return episodes
   finally:
-    try:
-      close = env.close
-    except AttributeError:
-      close = None
+    close = getattr(env, 'close', None)
     if close:
       close()

@@ -9,6 +9,7 @@ import numpy as np
 from agents.envs import external_batch_env
 from agents.run import progress
 from agents.run import stopping
+from agents.tools import nested
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
@@ -114,12 +115,9 @@ def collect_rollouts(
     with tf.control_dependencies([done, score]):
       return (done, score, batch_env.observ, batch_env.action, batch_env.reward)
 
-  initial = (
-    tf.zeros_like(batch_env.done),
-    tf.zeros_like(batch_env.reward),
-    tf.zeros_like(batch_env.observ),
-    tf.zeros_like(batch_env.action),
-    tf.zeros_like(batch_env.reward),
+  env = batch_env
+  initial = nested.map(
+    tf.zeros_like, (env.done, env.reward, env.observ, env.action, env.reward)
   )
   # The function does not depend on the carried values, so nothing but the limit
   # of one iteration at a time keeps the environment steps in order.

@@ -17,11 +17,9 @@ def seeded_constructor(env_ctor: Callable, seed: int) -> Any:
   """
   env = env_ctor()
   env.action_space.seed(seed)
-  try:
-    seed_env = env.seed
-  except AttributeError:
-    return env
-  seed_env(seed)
+  seed_env = getattr(env, 'seed', None)
+  if seed_env:
+    seed_env(seed)
   return env
 
 

@@ -59,18 +59,17 @@ class Report:
     )
 
 
-class Watched(backend_lib.Backend):
+class Watched:
   """Backend whose frames are kept."""
 
   def __init__(self, backend: backend_lib.Backend):
     self._backend = backend
     self.frames: list[backend_lib.Frame] = []
 
-  def __getattribute__(self, name):
-    own = ('_backend', 'frames', 'reset', 'tick', '__class__')
-    if name in own:
-      return object.__getattribute__(self, name)
-    return getattr(object.__getattribute__(self, '_backend'), name)
+  def __getattr__(self, name):
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._backend, name)
 
   def reset(self, *args: Any) -> backend_lib.Frame:
     self.frames = [self._backend.reset(*args)]
@@ -131,7 +130,7 @@ def open_env(
 ) -> tuple[env_lib.CarlaEnv, Watched]:
   """Environment whose frames are kept."""
   config = define_config(args, **changes)
-  watched = Watched(choice.make(args.backend))
+  watched: Any = Watched(choice.make(args.backend))
   return env_lib.CarlaEnv(config, watched), watched
 
 

@@ -88,15 +88,8 @@ def choose_backend(
   if before and wanted == 'auto' and not may_change:
     backend = before
   elif wanted == 'auto':
-    complete = env_config.complete({**settings, 'backend': 'offline'})
-    backend = choice.choose(
-      wanted,
-      complete['host'],
-      complete['port'],
-      complete['timeout'],
-      complete['allow_version_mismatch'],
-      complete['map'],
-    )
+    settings = {**settings, 'backend': 'offline'}
+    backend = choice.choose(env_config.complete(settings))
   if before and before != backend and not may_change:
     raise errors.UsageError(
       f'This run has begun with carla_backend {before}, now it is {backend}. '

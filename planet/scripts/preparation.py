@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import math
 import os
 import re
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
+from agents.run import folder
 from agents.run import references
 from planet.envs.seeding import derive_seed
 from planet.scripts import continuing
@@ -39,12 +41,12 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
   from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)
-  files.check_writable(logdir)
+  files.check_creatable(logdir)
   folders = running.find_open(
     logdir, args.num_runs, args.ping_every, args.resume_runs
   )
   # With nothing to do, wrong arguments are still worth a sentence.
-  configs = [define_config(x, args) for x in folders] or [
+  configs = [define_config(x, args) for x in [*folders, *_find_over(args)]] or [
     _build(logdir, _new_source(args))
   ]
   for name in configs[0].unused:
@@ -59,6 +61,17 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
     _check_renderer(task, report['renderer'], configs[0].isolate_envs)
   _check_bias(args.params.get('planner_bias'), report['shapes']['action'])
   return report['shapes']
+
+
+def reopen(args: Any) -> None:
+  """Let runs go on that are over: those that failed, or have more steps to go.
+
+  Args:
+    args: See `main`; they have passed `check`.
+  """
+  for logdir in _find_over(args):
+    for marker in ('FAIL', 'DONE'):
+      folder.unmark(logdir, marker)
 
 
 def check_episodes(
@@ -79,8 +92,8 @@ def check_episodes(
   from planet.training import episode_folder
 
   needed = config.batch_shape[1] * config.num_chunks
-  for folder in (config.train_dir, config.test_dir):
-    episode_folder.check(folder, shapes, needed)
+  for directory in (config.train_dir, config.test_dir):
+    episode_folder.check(directory, shapes, needed)
 
 
 def define_config(
@@ -155,6 +168,21 @@ def restore_config(logdir: str, overrides: Mapping[str, Any]) -> AttrDict:
   with stored.unlocked:
     stored.params = {**stored.params, **overrides}
   return _build(logdir, stored)
+
+
+def _find_over(args):
+  """List runs that are over, but go on with these arguments."""
+  logdir, given = os.path.expanduser(args.logdir), AttrDict(args.params)
+  over = folder.find(logdir, 'DONE') if args.resume_runs else []
+  steps = parameters.read(given, 'max_steps') if 'max_steps' in given else 0
+  return [
+    run
+    for run in over
+    if re.fullmatch(r'\d{5,}', os.path.basename(run))
+    and int(os.path.basename(run)) <= (args.num_runs or math.inf)
+    and (folder.has(run, 'FAIL') or checkpoint.newest_step(run) < steps)
+    and not folder.is_held(run)
+  ]
 
 
 def _as_list(tasks):

@@ -5,7 +5,8 @@ Example:
   python -m planet.scripts.train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
-The same command continues a run that was stopped or killed.
+The same command continues a run that was stopped or killed, or has failed; with
+a larger max_steps it continues one that is done.
 """
 
 import argparse
@@ -18,7 +19,6 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
-from agents.run import folder
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -48,6 +48,7 @@ def process(
   from planet.scripts import preparation
   from planet.tools import numpy_episodes
   from planet.training import display
+  from planet.training import running
   from planet.training import utility
 
   config = preparation.define_config(logdir, args, print)
@@ -69,14 +70,16 @@ def process(
     seed=seed,
   )
   logging.getLogger('planet.scripts.train').info('%s', devices.describe())
+  finish = running.Finish(logdir)
   yield from utility.train(
     training.define_model,
     dataset,
     logdir,
     config,
-    [display.Display(logdir, config)],
+    [display.Display(logdir, config), finish],
   )
-  stopping.check()
+  if not finish.reached:
+    stopping.check()
 
 
 def main(args: Any) -> None:
@@ -98,6 +101,7 @@ def main(args: Any) -> None:
 
   utility.set_up_logging()
   shapes = preparation.check(args)
+  preparation.reopen(args)
   experiment = training.Experiment(
     args.logdir,
     process_fn=functools.partial(process, args=args, shapes=shapes),
@@ -112,9 +116,15 @@ def main(args: Any) -> None:
       for _ in run:
         pass
     except running.WorkerConflict:
-      continue  # The log has named the run; it is the other worker's now.
+      pass  # The log has named the run; it is the other worker's now.
+    if stopping.requested():
+      break
   if not worked:
-    _explain_idleness(args)
+    print(
+      'There is nothing to do: all runs are over or belong to other workers. '
+      'To train them for longer, raise max_steps.',
+      file=sys.stderr,
+    )
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -127,7 +137,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     Namespace for `main`.
 
   Raises:
-    UsageError: If `--params` is not a YAML mapping.
+    UsageError: If a flag is unknown or has a value that is not allowed.
   """
   from planet.scripts import parameters
 
@@ -137,43 +147,23 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     epilog='parameters (name, default, meaning):\n' + parameters.describe(),
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  parser.add_argument(
-    '--logdir', required=True, help='folder of the experiment'
-  )
-  parser.add_argument(
-    '--num_runs',
-    type=int,
-    default=1,
-    help='number of runs of the experiment, 0 for endless',
-  )
-  parser.add_argument(
-    '--config', default='default', help='default, debug or cpu'
-  )
-  parser.add_argument(
-    '--params',
-    default='{}',
-    help="parameters as a YAML mapping; '#' stands for a comma",
-  )
-  parser.add_argument(
-    '--ping_every',
-    type=int,
-    default=0,
-    help='seconds between signs of life, to share runs; 0 for none',
-  )
-  parser.add_argument(
-    '--resume_runs',
-    type=_literal_bool,
-    default=True,
-    help='True or False, whether to continue existing runs',
-  )
-  parser.add_argument(
-    '--seed', type=int, default=None, help='for all random numbers'
-  )
-  parser.add_argument('--trust', action='append', help=references.HELP)
+  add = parser.add_argument
+  add('--logdir', required=True, help='folder of the experiment')
+  text = 'number of runs of the experiment, 0 for endless'
+  add('--num_runs', type=int, default=1, help=text)
+  add('--config', default='default', help='default, debug or cpu')
+  text = "parameters as a YAML mapping; '#' stands for a comma"
+  add('--params', default='{}', help=text)
+  text = 'seconds between signs of life, to share runs; 0 for none'
+  add('--ping_every', type=int, default=0, help=text)
+  text = 'True or False, whether to continue existing runs'
+  add('--resume_runs', type=_literal_bool, default=True, help=text)
+  add('--seed', type=int, default=None, help='for all random numbers')
+  add('--trust', action='append', help=references.HELP)
+  text = 'accept flags of launchers that are not for this program'
+  add('--ignore_unknown', action='store_true', help=text)
   args, unknown = parser.parse_known_args(argv)
-  if unknown:
-    # As in the original, launchers may pass flags that are not for us.
-    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  _check_flags(args, unknown)
   args.params = parse_params(args.params)
   args.logdir = os.path.expanduser(args.logdir)
   return args
@@ -201,6 +191,25 @@ def run(argv: list[str] | None = None) -> int:
   return entry.run(work)
 
 
+def _check_flags(args, unknown):
+  if unknown and args.ignore_unknown:
+    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  elif unknown:
+    # The original accepts everything, also what is misspelt.
+    known = [f'--{name}' for name in vars(args)]
+    raise errors.UsageError(
+      f'Argument {unknown[0]!r} is unknown. '
+      f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
+      'are not for this program need --ignore_unknown.'
+    )
+  for name, meaning in (('num_runs', 'endless'), ('ping_every', 'none')):
+    if getattr(args, name) < 0:
+      raise errors.UsageError(
+        f'Flag --{name} is {getattr(args, name)}; give 0 for {meaning}, or '
+        'more.'
+      )
+
+
 def _seed_everything(seed):
   import random
 
@@ -213,21 +222,6 @@ def _seed_everything(seed):
   tf.set_random_seed(seed)
   np.random.seed(seed % 2**32)
   random.seed(seed)
-
-
-def _explain_idleness(args):
-  """Say why there was nothing to do."""
-  failed = folder.find(args.logdir, 'FAIL')
-  if failed:
-    raise errors.UsageError(
-      f'The run in {failed[0]} has failed before; its traceback is in '
-      f'{failed[0]}/FAIL. Delete the files DONE and FAIL there to continue it.'
-    )
-  print(
-    'There is nothing to do: all runs are done or belong to other workers. '
-    'To train a run for longer, delete its file DONE and raise max_steps.',
-    file=sys.stderr,
-  )
 
 
 def _literal_bool(text):

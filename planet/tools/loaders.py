@@ -91,9 +91,7 @@ def recent_loader(
   Raises:
     RuntimeError: If no episode appears for half a minute.
   """
-  del batch_size
-  memory = _Memory(reader, directory, max_bytes)
-  yield from _half_recent(memory, every, seed, None)
+  return scan_loader(reader, directory, batch_size, every, seed, max_bytes)
 
 
 def scan_loader(
@@ -127,7 +125,22 @@ def scan_loader(
   """
   del batch_size
   memory = _Memory(reader, directory, max_bytes)
-  yield from _half_recent(memory, every, seed, max_episodes)
+  draws = _generators(seed)
+  recent: list[str] = []
+  known: list[str] = []
+  half = max(1, every // 2)
+  deadline = _Deadline(directory)
+  while True:
+    selected = _sample(recent, half, draws[0])
+    selected += _sample(known, half, draws[0])
+    yield from memory.read(_permuted(selected, every, draws[1]))
+    known += recent
+    recent = memory.scan()
+    if max_episodes:
+      recent = recent[-max_episodes:]
+      known = known[max(0, len(known) + len(recent) - max_episodes) :]
+      memory.forget_all_but(known + recent)
+    deadline.check(known or recent)
 
 
 def reload_loader(
@@ -198,33 +211,6 @@ def dummy_loader(
     yield {key: draw(value) for key, value in example.items()}
 
 
-def _half_recent(memory, every, seed, newest):
-  """Yield equally from episodes since the last scan and from those before.
-
-  Args:
-    memory: `_Memory` of the episodes.
-    every: Number of episodes between two scans.
-    seed: Seed of generators of its own, or None.
-    newest: Number of episodes to draw from, the newest ones; None for all.
-  """
-  draws = _generators(seed)
-  recent: list[str] = []
-  known: list[str] = []
-  half = max(1, every // 2)
-  deadline = _Deadline(memory.directory)
-  while True:
-    selected = _sample(recent, half, draws[0])
-    selected += _sample(known, half, draws[0])
-    yield from memory.read(_permuted(selected, every, draws[1]))
-    known += recent
-    recent = memory.scan()
-    if newest:
-      recent = recent[-newest:]
-      known = known[max(0, len(known) + len(recent) - newest) :]
-      memory.forget_all_but(known + recent)
-    deadline.check(known or recent)
-
-
 def _generators(seed):
   """Return generators for `_sample` and `_permuted`."""
   if seed is None:
@@ -288,7 +274,7 @@ class _Memory:
 
   def __init__(self, reader, directory, max_bytes):
     self._reader = reader
-    self.directory = directory
+    self._directory = directory
     self._max_bytes = max_bytes or memory_limit.allowed_memory() // 4
     self._bytes = 0
     self._full = False
@@ -299,7 +285,7 @@ class _Memory:
     """Return the names of files that are new and can be read."""
     return [
       filename
-      for filename in list_episodes(self.directory)
+      for filename in list_episodes(self._directory)
       if filename not in self._known and self._load(filename) is not None
     ]
 
@@ -338,7 +324,7 @@ class _Memory:
           'Episodes in %s take more than %.1f MiB. From now on, some are read '
           'from disk again when they are drawn; raise loader_max_bytes to '
           'keep more in memory.',
-          self.directory,
+          self._directory,
           self._max_bytes / 2**20,
         )
 

@@ -154,7 +154,11 @@ def _define_dataset(episodes, example, shape, num_chunks, preprocess_fn):
     dataset = dataset.map(
       lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
     )
-  return dataset.prefetch(10)
+  # Nothing here is tuned, but the thread that would do so sleeps up to a
+  # minute, for which closing the session would wait.
+  options = tf.data.Options()
+  options.autotune.enabled = False
+  return dataset.prefetch(10).with_options(options)
 
 
 class _CheckedReader:

@@ -22,6 +22,7 @@ from typing import Any
 from agents.run import errors
 from agents.run import folder
 from agents.run import stopping
+from agents.tools import phases
 from planet.training import ping
 
 _logger = logging.getLogger(__name__)
@@ -147,6 +148,28 @@ class Experiment:
     else:
       time.sleep(self._stale_after)
       yield from itertools.count(1)
+
+
+class Finish(phases.Observer):
+  """Mark a run as done when all is stored, whatever becomes of the clean-up.
+
+  Args:
+    logdir: Folder of the run, which belongs to this worker.
+
+  Attributes:
+    reached: Whether all steps have been made.
+  """
+
+  def __init__(self, logdir: str) -> None:
+    self._logdir = logdir
+    self._owner = _find_owner(logdir)
+    self.reached = False
+
+  def finish(self) -> None:
+    self.reached = True
+    # Another worker keeps the run that it has taken over.
+    if _find_owner(self._logdir) == self._owner:
+      folder.mark(self._logdir, 'DONE')
 
 
 class Run:
@@ -309,5 +332,9 @@ class Run:
       raise WorkerConflict(self.logdir)
 
   def _owns(self):
-    last = ping.read(self.logdir)
-    return last is not None and last[0] == self._worker_name
+    return _find_owner(self.logdir) == self._worker_name
+
+
+def _find_owner(logdir):
+  last = ping.read(logdir)
+  return last and last[0]

@@ -29,6 +29,13 @@ class Trainer(phases.PhaseMachine):
     config: AttrDict. Its optional `checkpoint_to_load` names the checkpoint
       to restore, relative to the logdir, instead of the newest one; with
       `checkpoint_at_end`, one is written when iterating stops.
+
+  Attributes:
+    global_step: Number of examples over all phases, int64 variable.
+    step: Number of examples within the current phase, int32 placeholder.
+    phase: Name of the current phase, string placeholder.
+    log: Whether to compute summaries, bool placeholder.
+    reset: Whether the phase has just begun, bool placeholder.
   """
 
   def __init__(
@@ -36,39 +43,14 @@ class Trainer(phases.PhaseMachine):
   ) -> None:
     super().__init__(logdir)
     self._config = config if config is not None else {}
-    self._global_step = tf.train.get_or_create_global_step()
-    self._step = tf.placeholder(tf.int32, (), name='step')
-    self._phase = tf.placeholder(tf.string, (), name='phase')
-    self._log = tf.placeholder(tf.bool, (), name='log')
+    self.global_step: tf.Variable = tf.train.get_or_create_global_step()
+    self.step = tf.placeholder(tf.int32, (), name='step')
+    self.phase = tf.placeholder(tf.string, (), name='phase')
+    self.log = tf.placeholder(tf.bool, (), name='log')
     self._report = tf.placeholder(tf.bool, (), name='report')
-    self._reset = tf.placeholder(tf.bool, (), name='reset')
+    self.reset = tf.placeholder(tf.bool, (), name='reset')
     self._loaders: list[tuple] = []
     self._savers: list[tuple] = []
-
-  @property
-  def global_step(self) -> tf.Variable:
-    """Number of examples over all phases, int64 variable."""
-    return self._global_step
-
-  @property
-  def step(self) -> tf.Tensor:
-    """Number of examples within the current phase, int32 placeholder."""
-    return self._step
-
-  @property
-  def phase(self) -> tf.Tensor:
-    """Name of the current phase, string placeholder."""
-    return self._phase
-
-  @property
-  def log(self) -> tf.Tensor:
-    """Whether to compute summaries, bool placeholder."""
-    return self._log
-
-  @property
-  def reset(self) -> tf.Tensor:
-    """Whether the phase has just begun, bool placeholder."""
-    return self._reset
 
   def add_saver(
     self,
@@ -179,8 +161,11 @@ class Trainer(phases.PhaseMachine):
     try:
       global_step = self._initialize(session)
       yield from self._iterate(session, global_step, max_step)
+      global_step = int(session.run(self.global_step))
       if self._config.get('checkpoint_at_end'):
-        self._checkpoint(session, int(session.run(self._global_step)))
+        self._checkpoint(session, global_step)
+      if max_step and global_step >= max_step:
+        self._notify('finish')
     finally:
       for phase in self._phases:
         if phase.writer:
@@ -197,14 +182,14 @@ class Trainer(phases.PhaseMachine):
         epoch + 1,
         phase.name,
         phase_step,
-        sess.run(self._global_step),
+        sess.run(self.global_step),
       )
     feed = {
-      self._step: phase_step,
-      self._phase: phase.name,
-      self._log: log,
+      self.step: phase_step,
+      self.phase: phase.name,
+      self.log: log,
       self._report: report,
-      self._reset: reset,
+      self.reset: reset,
     }
     with graph_errors.unwrapped():
       summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
@@ -242,7 +227,7 @@ class Trainer(phases.PhaseMachine):
           lambda: summary,
         )
       with tf.control_dependencies([mean_score, summary]):
-        next_step = self._global_step.assign_add(batch_size)
+        next_step = self.global_step.assign_add(batch_size)
       with tf.control_dependencies([next_step]):
         return (
           tf.identity(summary),
@@ -266,7 +251,7 @@ class Trainer(phases.PhaseMachine):
         _choose_restorer(sess, saver, variables, path).restore(sess, path)
         self._remember_checkpoints(saver, logdir)
     sess.graph.finalize()
-    return int(sess.run(self._global_step))
+    return int(sess.run(self.global_step))
 
   def _remember_checkpoints(self, saver, logdir):
     """Let the saver delete old checkpoints of an earlier process, too."""

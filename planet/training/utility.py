@@ -113,35 +113,40 @@ def train(
       logging.getLogger(__name__).info(
         'The model has %s weights.', f'{count_weights():,}'
       )
-      batch_size = config.batch_shape[0]
-      if config.train_steps:
-        trainer.add_phase(
-          'train',
-          config.train_steps,
-          score,
-          summary,
-          batch_size=batch_size,
-          report_every=None,
-          log_every=config.train_log_every,
-          checkpoint_every=config.train_checkpoint_every,
-        )
-      if config.test_steps:
-        trainer.add_phase(
-          'test',
-          config.test_steps,
-          score,
-          summary,
-          batch_size=batch_size,
-          report_every=config.test_steps,
-          log_every=config.test_steps,
-          checkpoint_every=config.test_checkpoint_every,
-        )
+      _add_phases(trainer, config, score, summary)
     for saver in config.savers:
       trainer.add_saver(**saver)
     yield from trainer.iterate(config.max_steps)
   finally:
     for cleanup in cleanups:
       cleanup()
+
+
+def _add_phases(trainer, config, score, summary):
+  """Add the phases of an epoch that have steps."""
+  batch_size = config.batch_shape[0]
+  if config.train_steps:
+    trainer.add_phase(
+      'train',
+      config.train_steps,
+      score,
+      summary,
+      batch_size=batch_size,
+      report_every=None,
+      log_every=config.train_log_every,
+      checkpoint_every=config.train_checkpoint_every,
+    )
+  if config.test_steps:
+    trainer.add_phase(
+      'test',
+      config.test_steps,
+      score,
+      summary,
+      batch_size=batch_size,
+      report_every=config.test_steps,
+      log_every=config.test_steps,
+      checkpoint_every=config.test_checkpoint_every,
+    )
 
 
 def get_batch(

@@ -119,17 +119,17 @@ class _Clock(phases.Observer):
 
 
 def _create_batch_env(config, num_workers=0):
-  from agents import environments
+  from agents.envs import continuous
 
-  return environments.batch(config, config.num_agents, 0, num_workers)
+  return continuous.batch(config, config.num_agents, 0, num_workers)
 
 
 def _one_by_one(config):
-  from agents import environments
+  from agents.envs import continuous
 
   envs = []
   for index in range(config.num_agents):
-    env = environments.seeded(config.env, index)
+    env = continuous.seeded(config.env, index)
     envs.append(_wrap(env, config.max_length))
   return _BatchEnv(envs)
 

@@ -5,10 +5,10 @@ import functools
 import pytest
 
 from agents import configs
-from agents import environments
 from agents import networks
 from agents import ppo
 from agents import utility
+from agents.envs import minitaur
 from agents.tools import AttrDict
 from agents.tools.tf1 import tf
 
@@ -16,7 +16,7 @@ MINITAUR = dict(
   accurate_motor_model_enabled=True,
   motor_overheat_protection=True,
   pd_control_enabled=True,
-  env_randomizer=environments.minitaur_randomizer,
+  env_randomizer=minitaur.minitaur_randomizer,
   render=False,
 )
 ENVS = {
@@ -59,7 +59,7 @@ def test_environments(name):
   ]
   assert rest[0] == rest[1]
   if name in RANDOMIZED:
-    assert config['randomizer'] is environments.minitaur_randomizer
+    assert config['randomizer'] is minitaur.minitaur_randomizer
   else:
     assert 'randomizer' not in config
 
@@ -114,7 +114,7 @@ def test_storing(tmp_path, name):
     for key, value in MINITAUR.items():
       if not callable(value):
         assert f'    {key}: {str(value).lower()}\n' in text
-    assert text.count('agents.environments:minitaur_randomizer') == 2
+    assert text.count('agents.envs.minitaur:minitaur_randomizer') == 2
   assert loaded.weight_summaries == config.weight_summaries
   with pytest.raises(RuntimeError):
     loaded.steps = 1

@@ -56,7 +56,7 @@ def stored_episodes(run):
 
 def play(run, outdir):
   videos = visualize_ppo.visualize(run, str(outdir), 1, 1, None, False)
-  assert len(videos) == 1 and os.path.exists(videos[0])
+  assert len(videos) == 1 and os.path.exists(videos[0]['video'])
 
 
 def test_training(tmp_path):

@@ -282,11 +282,27 @@ def test_videos(capsys, finished, tmp_path):
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
   assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
   # As a function, which plays at once and tells where the videos are.
-  paths = visualize_ppo.visualize(
+  (episode,) = visualize_ppo.visualize(
     str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
   )
-  assert paths == [str(outdir / 'more' / 'agent1-episode-1.mp4')]
-  assert os.path.getsize(paths[0]) > 1000
+  assert episode['video'] == str(outdir / 'more' / 'agent1-episode-1.mp4')
+  assert os.path.getsize(episode['video']) > 1000
+
+
+def test_seed_of_videos(finished, tmp_path):
+  """The same episodes again; another environment plays others."""
+  logdir = training_runs.run_dir(finished[0])
+
+  def play(name, agents, episodes, seed):
+    played = visualize_ppo.visualize(
+      logdir, str(tmp_path / name), agents, episodes, None, False, seed=seed
+    )
+    return [x['return'] for x in played]
+
+  first = play('first', 1, 2, 5)
+  assert first == play('same', 1, 2, 5) and first[0] != first[1]
+  # In a batch of another size numbers differ by rounding.
+  assert min(abs(x - first[0]) for x in play('both', 2, 2, 4)) < 1e-3
 
 
 def test_bad_input_for_videos(capsys, finished, tmp_path):
@@ -301,3 +317,9 @@ def test_bad_input_for_videos(capsys, finished, tmp_path):
     f'--logdir={run}', '--checkpoint=model.ckpt-7'
   )
   assert not os.path.exists(os.path.join(run, 'videos'))
+  planet = tmp_path / 'planet'
+  planet.mkdir()
+  (planet / 'config.yaml').write_text(
+    'preprocess: {reference: planet.tools.preprocess:preprocess}'
+  )
+  assert 'is not one of PPO' in sentence(f'--logdir={planet}')

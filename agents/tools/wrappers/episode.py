@@ -57,71 +57,59 @@ class RandomStart(Wrapper):
         return observ
 
 
-class MaximumDuration(Wrapper):
-  """End episodes after a number of steps; they must be reset then.
-
-  Only `reset` clears the counter, not an earlier end by the environment. The
-  step that reaches the limit says so in `info['truncated']`.
+class _Counted(Wrapper):
+  """Count the steps of an episode; `_step` is None while it is over.
 
   Args:
     env: Environment to wrap.
-    duration: Number of steps of the longest episode.
+    duration: Number of steps that matters.
 
   Raises:
-    RuntimeError: From `step`, before the first reset and after the limit.
+    RuntimeError: When stepped while the episode is over.
   """
 
   def __init__(self, env: Any, duration: int):
     super().__init__(env)
     self._duration = duration
-    self._step: int | None = None
+    self._step: Any = None
 
   def step(self, action: Any) -> tuple:
     if self._step is None:
       raise RuntimeError('Must reset environment.')
-    observ, reward, done, info = self._env.step(action)
+    transition = self._env.step(action)
     self._step += 1
+    return transition
+
+  def reset(self) -> Any:
+    self._step = 0
+    return self._env.reset()
+
+
+class MaximumDuration(_Counted):
+  """End episodes after `duration` steps; they must be reset then.
+
+  Only `reset` clears the counter, not an earlier end by the environment. The
+  step that reaches the limit says so in `info['truncated']`.
+  """
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = super().step(action)
     if self._step >= self._duration:
       info = info if done else dict(info, truncated=True)
       done = True
       self._step = None
     return observ, reward, done, info
 
-  def reset(self) -> Any:
-    self._step = 0
-    return self._env.reset()
-
 
 LimitDuration = MaximumDuration
 
 
-class MinimumDuration(Wrapper):
-  """Ignore the end of episodes that are too short.
+class MinimumDuration(_Counted):
+  """Ignore the end of episodes of fewer than `duration` steps.
 
   The environment is stepped on past its own end.
-
-  Args:
-    env: Environment to wrap.
-    duration: Number of steps of the shortest episode.
-
-  Raises:
-    RuntimeError: When stepped before the first reset.
   """
 
-  def __init__(self, env: Any, duration: int):
-    super().__init__(env)
-    self._duration = duration
-    self._step: int | None = None
-
   def step(self, action: Any) -> tuple:
-    if self._step is None:
-      raise RuntimeError('Must reset environment.')
-    observ, reward, done, info = self._env.step(action)
-    self._step += 1
-    if self._step < self._duration:
-      done = False
-    return observ, reward, done, info
-
-  def reset(self) -> Any:
-    self._step = 0
-    return self._env.reset()
+    observ, reward, done, info = super().step(action)
+    return observ, reward, done and self._step >= self._duration, info

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from typing import Any
 
 from agents.run import errors
 from planet.envs.carla import backend
@@ -34,37 +35,25 @@ def make(name: str) -> backend.Backend:
   return {x.name: x for x in worlds}[name]()
 
 
-def choose(
-  wanted: str,
-  host: str,
-  port: int,
-  timeout: float,
-  allow_mismatch: bool,
-  map_name: str,
-) -> str:
-  """Decide which backend `auto` means, and say so once.
+def choose(config: dict[str, Any]) -> str:
+  """Decide in which world to drive, and say so once if it is the offline one.
 
   A server that could be started counts as one.
 
   Args:
-    wanted: `auto`, `server` or `offline`.
-    host: Address of the server.
-    port: Port of the server.
-    timeout: Seconds to wait for answers.
-    allow_mismatch: Whether servers of another version will do.
-    map_name: Map that the offline world would use.
+    config: Dict as of `env_config.complete`.
 
   Returns:
     `server` or `offline`.
   """
-  if wanted != 'auto':
-    return wanted
+  host, port = config['host'], config['port']
   reason = connect.find_obstacle(host, port)
   if reason and os.environ.get(connect.SERVER_VARIABLE):
     return 'server'
   if not reason:
+    timeout, allowed = config['timeout'], config['allow_version_mismatch']
     try:
-      connect.connect(host, port, timeout, allow_mismatch)
+      connect.connect(host, port, timeout, allowed)
       return 'server'
     except errors.UsageError as error:
       reason = str(error)
@@ -74,6 +63,6 @@ def choose(
     host,
     port,
     reason,
-    map_name,
+    config['map'],
   )
   return 'offline'

@@ -17,7 +17,6 @@ from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.envs.carla import image_log
 from planet.envs.carla import measure as measure_lib
-from planet.envs.carla import places
 from planet.envs.carla import planner
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
@@ -55,6 +54,13 @@ class CarlaEnv:
     config: Dict of some of the keys of `env_config.ENV_CONFIG`.
     backend: `Backend`, by default made and opened by configuration.
 
+  Attributes:
+    backend: World.
+    surroundings: What is where on the map.
+    dt: Seconds per step.
+    location: Place of the vehicle, from the first reset on.
+    route: Way to the goal of this episode, None if there is none.
+
   Raises:
     UsageError: If the configuration is wrong or the world cannot be had.
   """
@@ -67,15 +73,15 @@ class CarlaEnv:
     self._config = env_config.complete(config or {})
     self._scenarios = self._config['scenarios']
     self._image_log = image_log.make(self._config)
-    self._backend = backend or choice.make(self._config['backend'])
-    self._backend.open(self._config)
+    self.backend = backend or choice.make(self._config['backend'])
+    self.backend.open(self._config)
     try:
-      self._surroundings = measure_lib.Surroundings(self._backend.map)
-      self._trips = trips.Trips(self._backend, self._surroundings)
+      self.surroundings = measure_lib.Surroundings(self.backend.map)
+      self._trips = trips.Trips(self.backend, self.surroundings)
       for scenario in self._scenarios:
         self._trips.check(scenario)
     except BaseException:
-      self._backend.close()
+      self.backend.close()
       raise
     self._reward = rewards.REWARDS[self._config['reward_function']]
     self.seed(self._config['seed'])
@@ -84,24 +90,20 @@ class CarlaEnv:
     self._failed = False
     self._roads_above: birdseye.Map | None = None
     self._goal: planner.Route | None = None
-    # Known from the first reset on.
-    self._measurements: Any = None
-    self._location: Any = None
-    self._image: Any = None
-
-  @property
-  def observation_space(self) -> gymnasium.Space:
     size = 5 if self._config['state'] == 'full' else 1
     high = np.full(size, np.inf)
-    return spaces.dictionary({'state': spaces.box(-high, high)})
-
-  @property
-  def action_space(self) -> gymnasium.Space:
+    self.observation_space = spaces.dictionary(
+      {'state': spaces.box(-high, high)}
+    )
+    self.action_space: gymnasium.Space = spaces.box(-np.ones(2), np.ones(2))
     if self._config['discrete_actions']:
-      return gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
-    if not hasattr(self, '_action_space'):
-      self._action_space = spaces.box(-np.ones(2), np.ones(2))
-    return self._action_space
+      self.action_space = gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
+    self.dt: float = self._config['dt']
+    self.route: planner.Route | None = None
+    # Known from the first reset on.
+    self.location: Any = None
+    self._measurements: Any = None
+    self._image: Any = None
 
   @property
   def measurements(self) -> dict[str, Any]:
@@ -109,50 +111,26 @@ class CarlaEnv:
     return dict(self._measurements)
 
   @property
-  def location(self) -> places.Location:
-    """Place of the vehicle."""
-    return self._location
-
-  @property
-  def backend(self) -> backend_lib.Backend:
-    return self._backend
-
-  @property
   def birdseye(self) -> np.ndarray:
     """Map from above with goal, way, traffic and vehicle; uint8 image."""
     if self._roads_above is None:
-      self._roads_above = birdseye.Map(self._backend.lanes)
+      self._roads_above = birdseye.Map(self.backend.lanes)
     view = copy.copy(self._roads_above)
     view.image = view.image.copy()
-    x, y = self._location[:2]
+    x, y = self.location[:2]
     if self._goal:
-      place = self._trips.locate(self._location)
+      place = self._trips.locate(self.location)
       view.path(self._goal.way_from(*place), (70, 120, 230))
       view.dot(*self._goal.goal, (90, 230, 250), 3)
-    for other in self._backend.others():
+    for other in self.backend.others():
       view.dot(*other, (250, 200, 60))
     view.dot(x, y, (240, 50, 50), 3)
     return view.image
 
   @property
-  def surroundings(self) -> measure_lib.Surroundings:
-    """What is where on the map."""
-    return self._surroundings
-
-  @property
-  def dt(self) -> float:
-    """Seconds per step."""
-    return self._config['dt']
-
-  @property
   def new_damage(self) -> bool:
     """Whether a contact began in the last step."""
     return self._damage.new
-
-  @property
-  def route(self) -> planner.Route | None:
-    """Way to the goal of this episode, None if there is none."""
-    return self._route
 
   def seed(self, seed: int | None) -> None:
     """Start all random choices anew; None is different each time."""
@@ -182,13 +160,13 @@ class CarlaEnv:
     traffic = self._scenario.num_vehicles, self._scenario.num_pedestrians
     seed = int(self._random.integers(2**31 - 1))
     try:
-      frame = self._backend.reset(start, self._weather, *traffic, seed)
+      frame = self.backend.reset(start, self._weather, *traffic, seed)
     except backend_lib.BackendError as error:
       raise errors.UsageError(str(error)) from None
     start, self._goal = self._trips.follow(
       self._scenario, start, route, (*frame.location, frame.yaw), self._random
     )
-    self._route = self._goal if self._config['enable_planner'] else None
+    self.route = self._goal if self._config['enable_planner'] else None
     self._coords = start[:2], self._goal.goal if self._goal else None
     self._step, self._total = 0, 0.0
     self._damage = measure_lib.Damage()
@@ -216,7 +194,7 @@ class CarlaEnv:
       return self._observe(), 0.0, True, {'step_error': True}
     control = self._to_control(action)
     try:
-      frame = self._backend.tick(control)
+      frame = self.backend.tick(control)
     except backend_lib.BackendError as error:
       return self._fail(error)
     self._step += 1
@@ -250,7 +228,7 @@ class CarlaEnv:
 
   def close(self) -> None:
     """Give the world back, and complete what is logged."""
-    self._backend.close()
+    self.backend.close()
     if self._image_log:
       self._image_log.finish()
 
@@ -272,30 +250,28 @@ class CarlaEnv:
     """Drive on to another goal, if episodes do not end at goals."""
     if self._config['termination'] != 'rllib':
       route = self._trips.draw_goal(frame.location, None, self._random)
-      self._route = self._goal = route or self._route
-      distances = _distances(self._surroundings, self._backend, frame, route)
+      self.route = self._goal = route or self.route
+      distances = _distances(self.surroundings, self.backend, frame, route)
       self._measurements.update(distances)
 
   def _measure(self, frame, last):
-    self._location = frame.location
+    self.location = frame.location
     return measure_lib.measure(
-      self._surroundings,
-      self._backend.lanes,
+      self.surroundings,
+      self.backend.lanes,
       frame,
       last,
       self._damage,
-      self._route,
+      self.route,
     )
 
   def _compute_reward(self, frame, now, last):
     lane = None
     if self._config['reward_function'] in rewards.LANE_BASED:
-      lane = self._surroundings.on_lane(
+      lane = self.surroundings.on_lane(
         frame.location, frame.velocity[:2], math.radians(frame.yaw)
       )
-    terms = measure_lib.reward_terms(
-      now, last, self._damage, lane, self._config['dt']
-    )
+    terms = measure_lib.reward_terms(now, last, self._damage, lane, self.dt)
     return float(self._reward(terms))
 
   def _record(self, now, action, reward, done):
@@ -304,7 +280,7 @@ class CarlaEnv:
       episode_id=self._episode,
       step=self._step,
       weather=scenarios.WEATHERS[self._weather],
-      map=self._backend.map.name,
+      map=self.backend.map.name,
       start_coord=tuple(self._coords[0]),
       end_coord=self._coords[1] and tuple(self._coords[1]),
       current_scenario=self._scenario.name,

@@ -1,11 +1,22 @@
 """Scenarios: town, traffic, weather and route of an episode."""
 
 import dataclasses
-import math
-import numbers
+from typing import Annotated
 from typing import Any
+from typing import ClassVar
+from typing import Literal
+
+import pydantic
+from annotated_types import MinLen
 
 from agents.run import errors
+from agents.run import schema
+from agents.run.schema import Count
+from agents.run.schema import Finite
+from agents.run.schema import Name
+from agents.run.schema import Positive
+from agents.run.schema import Words
+from agents.run.schema import setting
 from planet.envs.carla import places
 
 WEATHERS = (
@@ -61,6 +72,40 @@ class Scenario:
   end_pos_id: int | None = None
   start_pose: places.Pose | None = None
   end_pose: places.Pose | None = None
+
+
+_AS_LIST = pydantic.BeforeValidator(
+  lambda x: x if isinstance(x, (list, tuple)) else [x]
+)
+_Pose = Annotated[
+  tuple[Finite, Finite, Finite, Finite],
+  Words('x, y and z in metres, and the heading in degrees'),
+]
+
+
+class _Keys(schema.Settings):
+  """Declaration of the attributes of a `Scenario` that users may give."""
+
+  called: ClassVar[str] = 'Key {!r} of a scenario'
+
+  name: Name = setting(None)
+  city: Annotated[Name, Words('the name of a town')] = setting(None)
+  num_vehicles: Count = setting(None)
+  num_pedestrians: Count = setting(None)
+  max_steps: Positive = setting(None)
+  weather_distribution: Annotated[
+    list[Any], MinLen(1), Words('one or more weathers'), _AS_LIST
+  ] = setting(None)
+  kinds: Annotated[
+    tuple[Literal[_ALL], ...],  # type: ignore[valid-type]
+    MinLen(1),
+    Words(f'one or more of {", ".join(_ALL)}'),
+    _AS_LIST,
+  ] = setting(None)
+  start_pos_id: Count = setting(None)
+  end_pos_id: Count = setting(None)
+  start_pose: _Pose = setting(None)
+  end_pose: _Pose = setting(None)
 
 
 def _scenario(town, vehicles, pedestrians, steps, weather, *kinds):
@@ -170,86 +215,15 @@ def find_weather(name: str | int) -> int:
 
 def _define(given):
   """Scenario from a mapping of the user."""
-  values = {}
-  for key, value in given.items():
-    if key not in _CHECKS:
-      raise errors.UsageError(
-        f'Key {key!r} of a scenario is unknown. '
-        f'{errors.suggest(str(key), _CHECKS)}'
-      )
-    try:
-      values[key] = None if value is None else _CHECKS[key](value)
-    except (TypeError, ValueError) as error:
-      if isinstance(error, errors.UsageError):
-        raise
-      raise errors.UsageError(
-        f'Key {key!r} of a scenario is {value!r}; give {error}.'
-      ) from None
+  given = {key: value for key, value in given.items() if value is not None}
+  values = _Keys.check(given)
+  if 'weather_distribution' in values:
+    weathers = values['weather_distribution']
+    values['weather_distribution'] = tuple(find_weather(x) for x in weathers)
   for end in ('start', 'end'):
     keys = f'{end}_pose', f'{end}_pos_id'
-    if all(values.get(key) is not None for key in keys):
+    if values.keys() >= set(keys):
       raise errors.UsageError(
         f'A scenario has {keys[0]} and {keys[1]}; give one of them.'
       )
-  return Scenario(**{k: v for k, v in values.items() if v is not None})
-
-
-def _check_name(value):
-  if not isinstance(value, str) or not value:
-    raise ValueError('a name')
-  return value
-
-
-def _check_town(value):
-  if not isinstance(value, str) or not value:
-    raise ValueError('the name of a town')
-  return value
-
-
-def _check_whole(low):
-  def check(value):
-    fits = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not fits or not float(value).is_integer() or value < low:
-      raise ValueError(f'a whole number of at least {low}')
-    return int(value)
-
-  return check
-
-
-def _check_weathers(value):
-  items = value if isinstance(value, (list, tuple)) else [value]
-  if not items:
-    raise ValueError('one or more weathers')
-  return tuple(find_weather(x) for x in items)
-
-
-def _check_kinds(value):
-  items = value if isinstance(value, (list, tuple)) else [value]
-  if not items or any(x not in _ALL for x in items):
-    raise ValueError(f'one or more of {", ".join(_ALL)}')
-  return tuple(items)
-
-
-def _check_pose(value):
-  try:
-    pose = tuple(float(x) for x in value)
-  except (TypeError, ValueError):
-    pose = ()
-  if len(pose) != 4 or not all(math.isfinite(x) for x in pose):
-    raise ValueError('x, y and z in metres, and the heading in degrees')
-  return pose
-
-
-_CHECKS = {
-  'name': _check_name,
-  'city': _check_town,
-  'num_vehicles': _check_whole(0),
-  'num_pedestrians': _check_whole(0),
-  'max_steps': _check_whole(1),
-  'weather_distribution': _check_weathers,
-  'kinds': _check_kinds,
-  'start_pos_id': _check_whole(0),
-  'end_pos_id': _check_whole(0),
-  'start_pose': _check_pose,
-  'end_pose': _check_pose,
-}
+  return Scenario(**values)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents import configs
-from agents import environments
+from agents.envs import continuous
 from agents.pipeline import env_config
 from agents.pipeline import settings
 from agents.pipeline.params import ppo_cheetah
@@ -41,11 +41,11 @@ def test_values_are_those_of_the_configuration(name, tmp_path):
 
 @pytest.mark.needs('pybullet')
 def test_environment_is_that_of_the_original():
-  """The wrappers give the numbers of `agents.environments.wrapped`."""
+  """The wrappers give the numbers of `agents.envs.continuous.wrapped`."""
   tree = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
   config = configs.pybullet_pendulum()
   ours = env_config.make(tree['env'])
-  theirs = environments.wrapped(config['env'], config['max_length'])
+  theirs = continuous.wrapped(config['env'], config['max_length'])
   ours.seed(3)
   theirs.seed(3)
   np.testing.assert_array_equal(ours.reset(), theirs.reset())

@@ -5,6 +5,7 @@ import pytest
 from agents.run import errors
 from agents.run import flags
 from agents.run import schema
+from agents.tools.tf1 import tf
 from tests import processes
 
 
@@ -17,7 +18,13 @@ class Flags(schema.Settings):
 
 
 def parse(*args):
-  return flags.parse('program', 'What it does.', Flags, args)
+  """Flags that a program of `tf.app.run` sees."""
+  seen = []
+  main = lambda rest: seen.append(flags.read(tf.app.flags.FLAGS, Flags))
+  flags.run('program', 'What it does.', Flags, main, args)
+  assert not {*Flags.names()} & {*tf.app.flags.FLAGS}
+  (args,) = seen
+  return args
 
 
 def test_values():
@@ -67,7 +74,7 @@ def test_help_is_quick(program):
     'import sys\n'
     f'from agents import {program}\n'
     'try:\n'
-    f'  {program}.main(["--help"])\n'
+    f'  {program}.run(["--help"])\n'
     'except SystemExit as end:\n'
     '  print("code", end.code, "tensorflow" in sys.modules)'
   )

@@ -100,3 +100,24 @@ def test_errors_of_environments_come_out_of_the_graph():
     with pytest.raises(RuntimeError, match='^boom in step$'):
       with graph_errors.unwrapped():
         sess.run(step)
+
+
+def test_errors_stay_in_their_graph():
+  """What fails in a graph is not explained by an error in another."""
+
+  class Crashing(scripted_envs.VectorEnv):
+    def __init__(self, length):
+      super().__init__(length, crash_at=1)
+
+  env = make(3, cls=Crashing)
+  reset, step = env.reset(), env.step(tf.zeros([1, 1]))
+  with graphs.session() as sess:
+    sess.run(reset)
+    with pytest.raises(tf.errors.OpError):
+      sess.run(step)
+  with tf.Graph().as_default():
+    wrong = tf.check_numerics(tf.constant(np.nan), 'wrong')
+    with graphs.session() as sess:
+      with pytest.raises(tf.errors.InvalidArgumentError, match='wrong'):
+        with graph_errors.unwrapped():
+          sess.run(wrong)

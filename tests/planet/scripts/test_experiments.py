@@ -6,6 +6,7 @@ from unittest import mock
 
 import pytest
 
+from agents.run import checkpoint
 from agents.run import errors
 from planet.scripts import preparation
 from planet.scripts import train
@@ -106,6 +107,56 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   first, second, third = worked
   assert first == third != second
   assert all((tmp_path / x / 'DONE').exists() for x in worked)
+
+
+def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
+  """Failed ones and those with more steps to go; nobody deletes files."""
+  worked = []
+
+  def process(logdir, args, shapes):
+    worked.append(os.path.basename(logdir))
+    yield 1.0
+    if args.params.get('fails'):
+      raise ZeroDivisionError('on purpose')
+
+  def work(**changes):
+    del worked[:]
+    params = AttrDict(args.params, **changes.pop('params', {}))
+    train.main(AttrDict(args, params=params, **changes))
+    return sorted(worked)
+
+  monkeypatch.setattr(train, 'process', process)
+  monkeypatch.setattr(preparation, 'check', lambda args: None)
+  args = make_args(tmp_path, num_runs=2)
+  with pytest.raises(ZeroDivisionError):
+    work(params={'fails': True})
+  (failed,) = worked
+  assert (tmp_path / failed / 'FAIL').exists()
+  assert work(resume_runs=False) == [
+    x for x in ('00001', '00002') if x != failed
+  ]
+  assert work() == [failed]
+  assert not (tmp_path / failed / 'FAIL').exists()
+  assert work() == []
+  for name in ('00001', '00002', '00003'):
+    (tmp_path / name).mkdir(exist_ok=True)
+    (tmp_path / name / 'DONE').touch()
+  monkeypatch.setattr(
+    checkpoint, 'newest_step', lambda x: 20 if x.endswith('1') else 40
+  )
+  assert work(params={'max_steps': 20}) == []
+  assert work(params={'max_steps': 30}) == ['00001']
+  assert work(params={'max_steps': 50}) == ['00001', '00002']
+
+
+def test_arguments_are_judged_for_runs_that_go_on(tmp_path):
+  """Refused ones leave the run as it is."""
+  make_foreign_run(tmp_path / '00001')
+  for marker in ('DONE', 'FAIL'):
+    (tmp_path / '00001' / marker).touch()
+  with pytest.raises(errors.UsageError, match='tasks: '):
+    train.main(make_args(tmp_path))
+  assert (tmp_path / '00001' / 'FAIL').exists()
 
 
 def test_runs_of_an_experiment_differ(tmp_path):

@@ -2,13 +2,17 @@
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
 import pytest
 
+from agents.run import stopping
 from planet.scripts import fetch_events
+from planet.scripts import train
 from planet.training import running
+from planet.training import utility
 from tests import processes
 from tests.planet.scripts import training_runs
 
@@ -181,11 +185,10 @@ def test_finished_run_has_nothing_to_do(finished):
   'isolate_envs', ['none', pytest.param('thread', marks=pytest.mark.slow)]
 )
 def test_resume_after_the_end(tmp_path, isolate_envs):
-  """With DONE deleted and more steps, training goes on at the stored step."""
+  """With more steps, training goes on at the stored step."""
   params = {'isolate_envs': isolate_envs, 'max_steps': 20}
   assert training_runs.train(tmp_path, params).code == 0
   before = training_runs.episodes(tmp_path)
-  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
   result = training_runs.train(tmp_path, {**params, 'max_steps': 40})
   assert result.code == 0, result.output
   assert 'model.ckpt-20.' in result.output
@@ -248,6 +251,27 @@ def test_signals_save_and_end(tmp_path, number):
     assert 'DONE' not in names and 'FAIL' not in names
   finally:
     process.kill()
+
+
+def test_signal_during_the_clean_up(tmp_path, monkeypatch, capsys):
+  """The run is over, nobody is told to continue it, and no other begins."""
+
+  def train_only(model_fn, dataset, logdir, config, observers):
+    yield 1.0
+    for observer in observers:
+      observer.finish()
+    assert os.path.exists(os.path.join(logdir, 'DONE'))
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert requested.wait(10)
+
+  requested = threading.Event()
+  monkeypatch.setattr(stopping, '_requested', requested)
+  monkeypatch.setattr(utility, 'train', train_only)
+  args = ['--logdir', str(tmp_path), '--config', 'debug', '--num_runs', '2']
+  args += ['--params', '{tasks: [dummy], isolate_envs: none}']
+  assert train.run(args) == 0
+  assert 'Repeat the command' not in capsys.readouterr().err
+  assert len(os.listdir(tmp_path)) == 1
 
 
 def find_workers(pid):
@@ -329,7 +353,6 @@ def test_damaged_episodes_are_set_aside(tmp_path):
   with open(os.path.join(folder, '0-cut.npz'), 'wb') as file_:
     file_.write(content[: len(content) // 2])
   np.savez(os.path.join(folder, '0-foreign.npz'), reward=np.zeros(5))
-  os.remove(os.path.join(training_runs.run_dir(tmp_path), 'DONE'))
   result = training_runs.train(tmp_path, {'max_steps': 20})
   assert result.code == 0, result.output
   for bad in ('0-cut.npz', '0-foreign.npz'):

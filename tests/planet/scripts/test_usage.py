@@ -54,8 +54,25 @@ PARAMS = [
 
 @pytest.mark.parametrize('params, message', PARAMS)
 def test_parameters(capsys, tmp_path, params, message):
-  error = fail(capsys, '--logdir', str(tmp_path), '--params', params)
-  assert message in error
+  """Refused without a trace on disk."""
+  logdir = str(tmp_path / 'new' / 'logdir')
+  assert message in fail(capsys, '--logdir', logdir, '--params', params)
+  assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+  'args, message',
+  [
+    (['--confg', 'cpu'], "'--confg' is unknown. Did you mean --config"),
+    (['--confg=cpu'], 'Did you mean --config'),
+    (['cpu'], "'cpu' is unknown"),
+    (['--num_runs', '-1'], '--num_runs is -1; give 0 for endless'),
+    (['--ping_every', '-1'], '--ping_every is -1; give 0 for none'),
+  ],
+)
+def test_flags(capsys, tmp_path, args, message):
+  logdir = str(tmp_path / 'logdir')
+  assert message in fail(capsys, '--logdir', logdir, *args)
   assert not os.listdir(tmp_path)
 
 
@@ -93,7 +110,7 @@ def test_unwritable_logdir(capsys, tmp_path):
 @pytest.mark.parametrize(
   'task, message',
   [
-    ('gym_CartPole-v1', 'PlaNet needs a box'),
+    ('gym_Blackjack-v1', 'PlaNet needs a box'),
     ('gym_Pendulumm-v1', 'Did you mean'),
   ],
 )
@@ -221,7 +238,8 @@ def test_rendering_beside_tensorflow(capsys, tmp_path, monkeypatch):
 
 def test_unknown_flags_are_passed_over(capsys):
   """Like the original, for launchers that add flags of their own."""
-  args = train.parse_args(['--logdir', 'x', '--launcher_id', '7'])
+  args = ['--logdir', 'x', '--launcher_id', '7', '--ignore_unknown']
+  args = train.parse_args(args)
   assert args.config == 'default' and args.num_runs == 1
   assert '--launcher_id 7' in capsys.readouterr().err
 

@@ -131,3 +131,11 @@ def test_folder_without_readable_episodes(tmp_path):
 def test_loaders_are_offered_under_their_old_place():
   for name in ('cache_loader', 'recent_loader', 'reload_loader', '_sample'):
     assert getattr(numpy_episodes, name) is getattr(loaders, name)
+
+
+def test_sessions_close_at_once(tmp_path):
+  """No thread tunes the datasets; closing would wait up to a minute for it."""
+  write(str(tmp_path / 'a.npz'), 5, 0)
+  datasets = numpy_episodes.numpy_episodes(str(tmp_path), str(tmp_path), (1, 2))
+  for dataset in datasets.values():
+    assert dataset.options().autotune.enabled is False

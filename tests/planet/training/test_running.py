@@ -161,6 +161,18 @@ def test_abandoned_run_can_be_resumed(tmp_path):
   assert sorted(os.listdir(tmp_path)) == ['DONE', 'PING']
 
 
+@pytest.mark.parametrize('owner', ['me', 'other'])
+def test_done_before_the_clean_up(owner, tmp_path):
+  """Unless another worker has taken over the run."""
+  ping.write(str(tmp_path), 'me')
+  finish = running.Finish(str(tmp_path))
+  assert not finish.reached and os.listdir(tmp_path) == ['PING']
+  ping.write(str(tmp_path), owner)
+  finish.finish()
+  assert finish.reached
+  assert ('DONE' in os.listdir(tmp_path)) == (owner == 'me')
+
+
 def test_takeover_is_noticed(tmp_path):
   """The worker that lost the run stops, and leaves it to the other."""
   run = make_run(tmp_path, lambda logdir: itertools.count(), ping_every=0.05)

@@ -177,6 +177,32 @@ def test_nothing_is_kept_without_a_folder():
   assert count_steps(None, 15) == [0, 5, 10]
 
 
+@pytest.mark.parametrize('stop', [False, True])
+def test_the_end_is_told_before_the_clean_up(stop, tmp_path):
+  """After the last checkpoint, while the session is open; not after a stop."""
+  events = []
+
+  class Session(tf.Session):
+    def close(self):
+      events.append('close')
+      super().close()
+
+  class Events(Recorder):
+    def checkpoint(self, path):
+      events.append('checkpoint')
+
+    def finish(self):
+      events.append('finish')
+
+  trainer = define_growing(tmp_path)
+  trainer.add_observer(Events())
+  trainer.should_stop = lambda: stop
+  trainer._create_session = Session
+  trainer.run(15)
+  expected = ['checkpoint', *([] if stop else ['finish']), 'close']
+  assert events[: len(expected)] == expected
+
+
 def test_scores_of_any_length():
   """Vectors count each entry; no entry at all leaves the mean unknown."""
   trainer = Trainer(None)

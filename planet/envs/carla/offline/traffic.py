@@ -78,7 +78,7 @@ class Traffic:
   Args:
     roads: `Roads` of the map.
     ego: x and y of the ego vehicle, from which others keep 12 m.
-    num_vehicles, num_pedestrians: How many, at most; see `fitting`.
+    num_vehicles, num_pedestrians: How many, at most.
     random: NumPy generator.
   """
 
@@ -244,8 +244,3 @@ class Traffic:
     outside = (self._walk_arc < 0) | (self._walk_arc > length)
     self._walk_way = np.where(outside, -self._walk_way, self._walk_way)
     self._walk_arc = np.clip(self._walk_arc, 0, length)
-
-
-def fitting(lanes: lanes_lib.Lanes, num_vehicles: int) -> int:
-  """Return how many vehicles fit, one for each 20 m of lane."""
-  return min(num_vehicles, int(lanes.total_length // 20))

@@ -19,6 +19,8 @@ from planet.envs.carla.offline import vehicle as vehicle_lib
 from planet.envs.carla.offline import weather as weather_lib
 
 _SPAWN_EVERY = 8.0
+# Metres of lane for each vehicle.
+_ROOM = 20
 # Ticks without contact after which the same obstacle counts again.
 _REARM = 5
 
@@ -84,9 +86,6 @@ class OfflineBackend(backend_lib.Backend):
   def others(self) -> list[places.Point]:
     return [tuple(x) for x in self._traffic.cars.pose[:, :2].tolist()]
 
-  def close(self) -> None:
-    """Do nothing, as there is nothing to give back."""
-
   @property
   def obstacles(self) -> boxes_lib.Boxes:
     """Boxes of vehicles, pedestrians and scenery, in this order."""
@@ -104,7 +103,8 @@ class OfflineBackend(backend_lib.Backend):
     return image
 
   def _clip(self, wanted):
-    count = traffic_lib.fitting(self.lanes, wanted)
+    """Return how many of the wanted vehicles fit."""
+    count = min(wanted, int(self.lanes.total_length // _ROOM))
     if count < wanted and not self._warned:
       self._warned = True
       logging.getLogger(__name__).info(

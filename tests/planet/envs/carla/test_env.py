@@ -103,7 +103,7 @@ def test_observations_and_actions():
 )
 def test_controls(config, action, control):
   env, backend = recorded([frame()], repeat=True, **config)
-  env._backend._frames = [frame(), frame()]
+  env.backend._frames = [frame(), frame()]
   env.reset()
   env.step(np.asarray(action))
   assert backend.controls[-1] == pytest.approx(control, abs=1e-5)

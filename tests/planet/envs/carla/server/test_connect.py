@@ -10,6 +10,7 @@ import pytest
 
 from agents.run import errors
 from planet.envs.carla import choice
+from planet.envs.carla import env_config
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
@@ -38,8 +39,9 @@ def closed_port():
   return port
 
 
-def choose(wanted, port):
-  return choice.choose(wanted, '127.0.0.1', port, 1.0, False, 'loop')
+def choose(port):
+  given = {'port': port, 'timeout': 1.0, 'map': 'loop'}
+  return choice.choose(env_config.complete(given))
 
 
 def test_nothing_listens(caplog):
@@ -48,12 +50,10 @@ def test_nothing_listens(caplog):
   assert f'no CARLA server at 127.0.0.1:{port} (connection refused)' in message
   assert 'CarlaUE4.sh' in message and 'carla_backend: offline' in message
   for _ in range(2):
-    assert choose('auto', port) == 'offline'
+    assert choose(port) == 'offline'
   (record,) = caplog.records
   assert 'using the offline backend, map loop' in record.getMessage()
   assert 'connection refused' in record.getMessage()
-  assert choose('offline', port) == 'offline'
-  assert choose('server', port) == 'server'
 
 
 def test_another_program_listens(caplog):
@@ -61,7 +61,7 @@ def test_another_program_listens(caplog):
     began = time.time()
     message = fail(port)
     assert f'127.0.0.1:{port} is open but does not answer as CARLA' in message
-    assert choose('auto', port) == 'offline'
+    assert choose(port) == 'offline'
     assert time.time() - began < 20
   assert 'does not answer as CARLA' in caplog.text
 
@@ -72,13 +72,13 @@ def test_another_version():
     assert 'is version 0.9.15, the Python package is 0.9.16' in message
     assert 'carla_allow_version_mismatch' in message
     assert connect.connect('127.0.0.1', port, 1.0, True)
-    assert choose('auto', port) == 'offline'
+    assert choose(port) == 'offline'
 
 
 def test_right_version():
   """Then `auto` takes it; what the stub lacks is one sentence, too."""
   with rpc_stub.listen(rpc_stub.answer_version('0.9.16')) as port:
-    assert choose('auto', port) == 'server'
+    assert choose(port) == 'server'
     assert connect.connect('127.0.0.1', port, 1.0, False)
     message = fail(port, map_timeout=1.0)
     assert message.startswith(f'The CARLA server at 127.0.0.1:{port} fails')

@@ -2,14 +2,13 @@
 
 import random
 import sys
-import types
 
 import numpy as np
 import pytest
 
 from agents import configs
-from agents import environments
 from agents.envs import adapters
+from agents.envs import continuous
 from agents.envs import spaces
 from agents.run import errors
 from agents.tools import AttrDict
@@ -32,14 +31,14 @@ PENDULUM = 'InvertedPendulumBulletEnv-v0'
 def test_refused(env, message):
   """One sentence says why."""
   with pytest.raises(errors.UsageError, match=message) as error:
-    environments.make(env)
+    continuous.make(env)
   assert '\n' not in str(error.value)
 
 
 @pytest.mark.needs('pybullet')
 def test_wrapped_pendulum():
   """Limit of time, infinite boxes stay, actions are clipped, 32 bits."""
-  env = environments.wrapped(PENDULUM, 3)
+  env = continuous.wrapped(PENDULUM, 3)
   assert isinstance(env, wrappers.CacheSpaces)
   assert env.observation_space.shape == (5,)
   assert env.action_space.shape == (1,)
@@ -54,41 +53,6 @@ def test_wrapped_pendulum():
   env.close()
 
 
-@pytest.mark.needs('pybullet')
-@pytest.mark.parametrize('duck', [False, True])
-def test_minitaur(duck):
-  """The original cannot find the one with the duck."""
-  env = environments.minitaur(duck)
-  assert env.observation_space.shape == (28,)
-  assert env.action_space.shape == (8,)
-  assert env.reset().shape == (28,)
-  observ, reward, done, info = env.step(np.zeros(8, np.float32))
-  assert observ.shape == (28,) and np.isfinite(reward)
-  assert isinstance(done, bool) and isinstance(info, dict)
-  env.close()
-
-
-def test_minitaur_takes_its_arguments(monkeypatch):
-  """Also from `config.yaml`; without a randomizer all episodes are alike."""
-  given = {}
-
-  class Minitaur:
-    def __init__(self, **kwargs):
-      given.update(kwargs)
-
-  module = types.SimpleNamespace(MinitaurBulletEnv=Minitaur)
-  monkeypatch.setattr(environments, '_import_minitaur', lambda name: module)
-  monkeypatch.setattr(environments.adapters, 'GymEnv', lambda env: env)
-  environments.minitaur(pd_control_enabled=False, env_randomizer=None)
-  assert given == dict(
-    accurate_motor_model_enabled=True,
-    motor_overheat_protection=True,
-    pd_control_enabled=False,
-    env_randomizer=None,
-    render=False,
-  )
-
-
 CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
 
 
@@ -97,7 +61,7 @@ CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
 def test_same_seed_same_episodes(name):
   """In one process and in turn, whatever draws from the global generators."""
   constructor = getattr(configs, name)()['env']
-  envs = [environments.seeded(constructor, seed) for seed in (5, 5, 6)]
+  envs = [continuous.seeded(constructor, seed) for seed in (5, 5, 6)]
   rows = [[], [], []]
   for step in range(6):
     for env, row in zip(envs, rows):
@@ -131,7 +95,7 @@ class Drawer:
 
 def test_global_generators_stay_as_they_are():
   """They belong to the rest of the program; without a seed they are used."""
-  env, other = environments.seeded(Drawer, 1), environments.seeded(Drawer, 1)
+  env, other = continuous.seeded(Drawer, 1), continuous.seeded(Drawer, 1)
   random.seed(2)
   np.random.seed(2)
   rows = [env.reset(), env.step(np.zeros(1))[0]]
@@ -145,7 +109,7 @@ def test_global_generators_stay_as_they_are():
   np.testing.assert_array_equal(env.reset(), rows[0])
   random.seed(2)
   assert drawn[0] == random.random()
-  unseeded = environments.make(Drawer)
+  unseeded = continuous.make(Drawer)
   random.seed(3)
   drawn = unseeded.reset()[0]
   random.seed(3)
@@ -176,12 +140,12 @@ def play(env, steps, size):
 )
 def test_batch_equals_wrapped_environments(env, workers):
   """Bit for bit, also when spread over processes."""
-  reference = BatchEnv([environments.wrapped(env, 7) for _ in range(3)], True)
+  reference = BatchEnv([continuous.wrapped(env, 7) for _ in range(3)], True)
   for index in range(3):
     reference[index].seed(5 + index)
   expected = play(reference, 20, 1)
   with processes.time_limit(60):
-    batch = environments.batch(
+    batch = continuous.batch(
       AttrDict(env=env, max_length=7), 3, seed=5, num_workers=workers
     )
     try:
@@ -216,8 +180,8 @@ def test_path_of_python():
   assert sys.path == before
   code = (
     'import sys; before = list(sys.path)\n'
-    'from agents import environments\n'
-    f'environments.make({PENDULUM!r}).reset()\n'
+    'from agents.envs import continuous\n'
+    f'continuous.make({PENDULUM!r}).reset()\n'
     'assert sys.path == before, sys.path\n'
     'assert "tensorflow" not in sys.modules\n'
     'import agents; print(agents.__file__)'
