@@ -42,7 +42,7 @@ class Display(phases.Observer):
     stream: Any = None,
     mirrors: Iterable[Any] = (),
   ) -> None:
-    names = ('score', 'kl', 'penalty')
+    names = ('return', 'kl', 'penalty')
     self._values: dict[str, str | None] = dict.fromkeys(names)
     self._epoch = 0
     self._metrics = self._scores = None
@@ -74,9 +74,10 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    self._values['score'] = f'{phase.name} {score:.1f}'
+    self._values['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
-      f'Score {score:.2f}. Update {epoch + 1} {phase.name}, step {global_step}.'
+      f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '
+      f'{global_step} environment steps.'
     )
     if self._scores:
       self._scores.append(
@@ -98,7 +99,7 @@ class Display(phases.Observer):
           if tag.endswith('adjust_penalty/' + name):
             self._values[key] = f'{value:.3g}'
       self._progress.write(
-        f'Update {self._epoch + 1}, step {global_step}: '
+        f'Update {self._epoch + 1}, {global_step} environment steps: '
         f'{describe_update(scalars)}.'
       )
     if self._metrics:

@@ -47,9 +47,7 @@ class Flags(schema.Settings):
     'has the same settings (--steps aside), is not finished, and that no other '
     'process works on; without such a run, a new one begins.',
   )
-  config: str | None = setting(
-    None, 'Name of the configuration, see agents/configs.py.'
-  )
+  config: str | None = setting(None, 'Name of the configuration, see below.')
   env_processes: bool = setting(
     True, 'Step environments in processes of their own.'
   )
@@ -213,9 +211,9 @@ def run(argv: Sequence[str] | None = None) -> int:
   """
   mpi.abort_on_errors()
   name, text = 'python -m agents.train_ppo', __doc__ or ''
-  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
+  more = configs.describe()
   return entry.run(
-    lambda: flags.run(name, text, Flags, main, argv, table, check)
+    lambda: flags.run(name, text, Flags, main, argv, more, check)
   )
 
 

@@ -93,7 +93,7 @@ class Flags(schema.Settings):
   )
   save_video_length: Positive = setting(200, 'steps per video')
   log_path: str | None = setting(
-    None, 'folder of the run; by default a temporary one'
+    None, 'folder of the run, also --logdir; by default a temporary one'
   )
   play: bool = setting(False, 'show the trained agent')
   play_episodes: Count | None = setting(
@@ -269,4 +269,4 @@ class Arguments(schema.Settings):
 class CommandLine(Settings, Arguments):
   """All settings that the command line accepts."""
 
-  lr: Rate | None = setting(None, 'both learning rates')
+  lr: Rate | None = setting(None, 'Q_lr and pi_lr at once')

@@ -140,7 +140,7 @@ class Report:
     success = self._success
     return {
       'env steps': self.env_steps,
-      'success': None if success is None else f'{success:.2f}',
+      'success rate': None if success is None else f'{success:.2f}',
     }
 
 

@@ -238,7 +238,8 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   argv = list(sys.argv if argv is None else argv)
   if flags.HELP & set(argv[1:]):
-    print(f'{__doc__}\nflags:\n{settings.describe()}')
+    others = [x for x in argv[1:] if x not in flags.HELP]
+    print(f'{__doc__}\nflags:\n{settings.describe(others)}')
     return 0
 
   # Ranks that wait leave the cores to others; Open MPI reads this.

@@ -55,9 +55,10 @@ def main(args: Any) -> None:
   scores, videos = [], []
   try:
     for episode in play(config, path, args.episodes, bool(filename)):
+      steps = len(episode.rewards) * episode.action_repeat
       print(
         f'Episode {episode.number} of {episode.task}: '
-        f'return {episode.score:.1f}, {len(episode.rewards)} decisions.',
+        f'return {episode.score:.1f}, {steps} environment steps.',
         flush=True,
       )
       scores.append(episode.score)
@@ -150,7 +151,7 @@ def play(
 
   Yields:
     Episodes as `planet.training.playing.play` returns them, with the `number`
-    of the episode from 1 on.
+    of the episode from 1 on and the `action_repeat` of its task.
   """
   from planet.tools.attr_dict import AttrDict
   from planet.training import playing
@@ -170,7 +171,8 @@ def play(
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
           episode = playing.play(agent, env, show, overview)
-          yield AttrDict(episode, number=number)
+          repeat = simulation.task.action_repeat
+          yield AttrDict(episode, number=number, action_repeat=repeat)
   finally:
     bar.close()
 
@@ -180,9 +182,9 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
 
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, 3],
-      `rewards` [time], `number` and `task`. With `maps` uint8 [time, height,
-      width, 3], these are shown beside the frames, and actions and rewards
-      below.
+      `rewards` [time], `number` and `action_repeat`. With `maps` uint8 [time,
+      height, width, 3], these are shown beside the frames, and actions and
+      rewards below.
 
   Returns:
     uint8 array [time, larger height, larger width, 3].
@@ -190,15 +192,18 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
   frames = np.stack([video.resize(x) for x in episode.observations])
   if episode.get('maps') is not None:
     return _annotate_drive(episode, frames)
-  title = f'episode {episode.number}'
+  returns = np.cumsum(episode.rewards)
   return np.stack(
     [
-      video.caption(frame, f'{title}  step {step}  return {return_:.1f}')
-      for step, (frame, return_) in enumerate(
-        zip(frames, np.cumsum(episode.rewards)), 1
-      )
+      video.caption(frame, f'{_count(episode, step)}  return {return_:.1f}')
+      for step, (frame, return_) in enumerate(zip(frames, returns), 1)
     ]
   )
+
+
+def _count(episode, step):
+  """Words for where a frame is, in steps of the environment."""
+  return f'episode {episode.number}  step {step * episode.action_repeat}'
 
 
 def _annotate_drive(episode, frames):
@@ -211,7 +216,7 @@ def _annotate_drive(episode, frames):
     drive, steer = episode.actions[step]
     picture = np.concatenate(parts, 1)
     for text in (
-      f'episode {episode.number}  step {step + 1}  return {total:.1f}  '
+      f'{_count(episode, step + 1)}  return {total:.1f}  '
       f'reward {episode.rewards[step]:.2f}',
       f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
       f'steer {steer:+.2f}',

@@ -143,19 +143,23 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
   """
+  from planet.scripts import choices
   from planet.scripts import parameters
 
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.train',
     description=__doc__,
-    epilog='parameters (name, default, meaning):\n' + parameters.describe(),
+    epilog=(
+      f'{choices.describe()}\n\n'
+      f'parameters (name, default, meaning):\n{parameters.describe()}'
+    ),
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
   add('--logdir', required=True, help='folder of the experiment')
   text = 'number of runs of the experiment, 0 for endless'
   add('--num_runs', type=int, default=1, help=text)
-  add('--config', default='default', help='default, debug or cpu')
+  add('--config', default='default', help='default, debug or cpu, see below')
   text = "parameters as a YAML mapping; '#' stands for a comma"
   add('--params', default='{}', help=text)
   text = 'seconds between signs of life, to share runs; 0 for none'

@@ -98,7 +98,7 @@ class Display(phases.Observer):
     self._train.update(min_age=2.0)
     last = self._train.returns[-1] if self._train.returns else None
     return {
-      'env': self._train.steps,
+      'env steps': self._train.steps,
       'episodes': len(self._train.returns),
       'return': None if last is None else f'{last:.1f}',
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agents.envs import window
+from agents.pipeline import gym_explorer
 from tests import golden
+from tests.agents.pipeline import sessions
+from tests.agents.pipeline import toy_agents
 
 # Shows an episode to its end and keeps what is on the screen before that.
 _PLAY = """
@@ -81,3 +85,37 @@ def test_display_that_is_gone(monkeypatch):
   )
   assert result.returncode == 2
   assert result.stderr.startswith('Error: Cannot open a window')
+
+
+def test_window_for_play(tmp_path, monkeypatch):
+  """The first environment is shown where there is a display."""
+  shown = []
+
+  class Window:
+    def __init__(self, title, fps):
+      shown.append((title, fps))
+
+    def show(self, frame):
+      shown.append(frame.shape)
+
+    def close(self):
+      shown.append('closed')
+
+  monkeypatch.setattr(window, 'has_display', lambda: True)
+  monkeypatch.setattr(window, 'Window', Window)
+  session = sessions.SmallSession(tmp_path)
+  session.is_playing = True
+  explorer = gym_explorer.GymExplorer(
+    session,
+    {'agent': toy_agents.CountingAgent(session)},
+    'eval',
+    env={'constructor': 'tests.agents.pipeline.toy_envs.CountEnv'},
+    num_workers=2,
+    n_episodes=2,
+    processes=0,
+  )
+  explorer.update()
+  explorer.close()
+  (title, fps), *frames, end = shown
+  assert title.endswith('CountEnv') and fps == 20 and end == 'closed'
+  assert len(frames) >= 4 and set(frames) == {(600, 400, 3)}

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from agents.envs import window
 from agents.pipeline import gym_explorer
 from agents.pipeline import memory
 from agents.run import checkpoint
@@ -249,31 +248,6 @@ def test_videos_in_eval(session):
   ]
   frames = imageio.mimread(videos[0])
   assert len(frames) == 4 and frames[0].shape[:2] == (384, 256)
-
-
-def test_window_for_play(session, monkeypatch):
-  """The first environment is shown where there is a display."""
-  shown = []
-
-  class Window:
-    def __init__(self, title, fps):
-      shown.append((title, fps))
-
-    def show(self, frame):
-      shown.append(frame.shape)
-
-    def close(self):
-      shown.append('closed')
-
-  monkeypatch.setattr(window, 'has_display', lambda: True)
-  monkeypatch.setattr(window, 'Window', Window)
-  session.is_playing = True
-  explorer = make(session, num_workers=2, mode='eval', n_episodes=2)
-  explorer.update()
-  explorer.close()
-  (title, fps), *frames, end = shown
-  assert title.endswith('CountEnv') and fps == 20 and end == 'closed'
-  assert len(frames) >= 4 and set(frames) == {(600, 400, 3)}
 
 
 def test_observation_normalizer(session):

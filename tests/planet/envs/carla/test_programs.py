@@ -90,7 +90,7 @@ def test_video_of_driving():
     rewards=np.float32([1, 2, 3]),
     actions=np.float32([[0.5, 0.1], [-0.5, 0], [0, -1]]),
     number=1,
-    task='carla',
+    action_repeat=2,
   )
   frames = evaluate.annotate(episode)
   assert frames.shape == (3, 256 + 48, 512, 3)
