@@ -45,7 +45,8 @@ def test_files(finished):
     assert f'Return {score:.2f}.' in output
     assert f'{phase}, {step} environment steps.' in output
   for number in (1, 2):
-    line = f'Update {number}, step {80 * number - 40}: return '
+    steps = 80 * number - 40
+    line = f'Update {number}, {steps} environment steps: return '
     assert output.count(line) == 1
   keys = {
     key.split('/')[-1] for x in training_runs.metrics(logdir) for key in x
@@ -279,7 +280,7 @@ def test_videos(capsys, finished, tmp_path):
     'agent1-episode-2.mp4',
     'episodes.jsonl',
   ]
-  assert output.count('20 steps') == 2
+  assert output.count('20 environment steps') == 2
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
   assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
   # As a function, which plays at once and tells where the videos are.
