@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import video
+from agents.envs import window as window_lib
 from agents.run import entry
 from agents.run import errors
 from agents.run import stopping
@@ -50,7 +51,7 @@ def show(
     filename: Path of the video.
     time_limit: Number of steps of an episode; by default that of the id.
   """
-  window = has_display()
+  window = window_lib.has_display()
   if episodes is None:
     episodes = 0 if window else _EPISODES_IN_FILE
   env = make_viewed_env(env_id, seed, window, filename, time_limit)
@@ -101,12 +102,6 @@ def make_viewed_env(
   )
 
 
-def has_display() -> bool:
-  """Return whether windows can be opened."""
-  names = ('DISPLAY', 'WAYLAND_DISPLAY')
-  return sys.platform == 'darwin' or any(os.environ.get(x) for x in names)
-
-
 def load_policy(path: str) -> Any:
   """Load a policy from a file, or the best one of the folder of a run.
 
@@ -152,7 +147,7 @@ def main(args: argparse.Namespace) -> None:
       env_id = policy.info['env_name']
       if envs.resolve(env_id) != env_id:
         print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
-      window = bool(args.render) and has_display()
+      window = bool(args.render) and window_lib.has_display()
       if args.render:
         env = make_viewed_env(env_id, args.seed, window, args.video, policy.T)
       else:
