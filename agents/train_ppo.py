@@ -29,6 +29,7 @@ from agents.run import plain_data
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
+from agents.run import wandb_mirror
 from agents.run.schema import Positive
 from agents.run.schema import setting
 from agents.tools import graph_errors
@@ -46,9 +47,7 @@ class Flags(schema.Settings):
     'has the same settings (--steps aside), is not finished, and that no other '
     'process works on; without such a run, a new one begins.',
   )
-  config: str | None = setting(
-    None, 'Name of the configuration, see agents/configs.py.'
-  )
+  config: str | None = setting(None, 'Name of the configuration, see below.')
   env_processes: bool = setting(
     True, 'Step environments in processes of their own.'
   )
@@ -67,6 +66,7 @@ class Flags(schema.Settings):
     'Other values of the configuration as a YAML mapping, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
   )
+  wandb: str | None = setting(None, wandb_mirror.MEANING)
   trust: list[str] | None = setting(None, references.HELP)
 
 
@@ -162,7 +162,7 @@ def main(_: Any) -> None:
       config, reason = stack.enter_context(claimed)
     config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
-    _train_and_report(config, reason, FLAGS.env_processes, comm, FLAGS.threads)
+    _train_and_report(config, reason, FLAGS, comm)
     stopping.check()
 
 
@@ -175,6 +175,7 @@ def check(FLAGS: Any) -> None:
   Raises:
     UsageError: Saying what is wrong.
   """
+  wandb_mirror.check(FLAGS.wandb, FLAGS.logdir)
   comm = mpi.world()
   if comm.Get_rank() == 0:
     config = runs.prepare(*_choose_run(FLAGS))
@@ -210,13 +211,13 @@ def run(argv: Sequence[str] | None = None) -> int:
   """
   mpi.abort_on_errors()
   name, text = 'python -m agents.train_ppo', __doc__ or ''
-  table = ['', 'parameters (name, default, meaning):', *configs.Config.table()]
+  more = configs.describe()
   return entry.run(
-    lambda: flags.run(name, text, Flags, main, argv, table, check)
+    lambda: flags.run(name, text, Flags, main, argv, more, check)
   )
 
 
-def _train_and_report(config, reason, env_processes, comm, threads=None):
+def _train_and_report(config, reason, FLAGS, comm):
   from agents import display
   from agents import utility
   from agents.tools import devices
@@ -224,7 +225,7 @@ def _train_and_report(config, reason, env_processes, comm, threads=None):
   utility.set_up_logging()
   if comm.Get_rank() > 0:
     logging.getLogger('agents').setLevel(logging.WARNING)
-    for _ in train(config, env_processes, comm, threads=threads):
+    for _ in train(config, FLAGS.env_processes, comm, threads=FLAGS.threads):
       pass
     return
   log = logging.getLogger('agents.train_ppo')
@@ -237,14 +238,15 @@ def _train_and_report(config, reason, env_processes, comm, threads=None):
     files.write_yaml(filename, plain_data.to_plain(config))
   if comm.Get_size() > 1:
     log.info('%d processes train together.', comm.Get_size())
+  shown = plain_data.to_plain(config)
+  mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, config.logdir, shown)
 
   def observers(first_step, total):
-    return [display.Display(config, first_step, total)]
+    return [display.Display(config, first_step, total, mirrors=mirrors)]
 
-  idle = True
-  for _ in train(config, env_processes, comm, observers, threads=threads):
-    idle = False
-  if idle and not stopping.requested():
+  processes, threads = FLAGS.env_processes, FLAGS.threads
+  scores = list(train(config, processes, comm, observers, threads=threads))
+  if not scores and not stopping.requested():
     log.info(
       'There is nothing to do: the run in %s is finished. To train it for '
       'longer, raise --steps.',

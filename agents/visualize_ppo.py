@@ -4,7 +4,7 @@ Example:
 
   python -m agents.visualize_ppo --logdir=~/logdir --outdir=~/videos
 
-Prints the score of each episode. The folder of the run is enough, wherever it
+Prints the return of each episode. The folder of the run is enough, wherever it
 has been moved to.
 """
 
@@ -153,13 +153,13 @@ def main(_: Any) -> None:
     ):
       scores.append(episode['return'])
       print(
-        f'Score {episode["return"]:.2f}, {episode["length"]} steps, '
-        f'{episode["video"]}',
+        f'Return {episode["return"]:.2f}, {episode["length"]} environment '
+        f'steps, {episode["video"]}',
         flush=True,
       )
     if scores:
       mean = sum(scores) / len(scores)
-      print(f'Mean score {mean:.2f} of {len(scores)} episodes.')
+      print(f'Mean return {mean:.2f} of {len(scores)} episodes.')
     stopping.check()
 
 

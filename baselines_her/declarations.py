@@ -17,6 +17,7 @@ from annotated_types import Gt
 
 from agents.run import errors
 from agents.run import schema
+from agents.run import wandb_mirror
 from agents.run.schema import WHOLE
 from agents.run.schema import Amount
 from agents.run.schema import Count
@@ -92,7 +93,7 @@ class Flags(schema.Settings):
   )
   save_video_length: Positive = setting(200, 'steps per video')
   log_path: str | None = setting(
-    None, 'folder of the run; by default a temporary one'
+    None, 'folder of the run, also --logdir; by default a temporary one'
   )
   play: bool = setting(False, 'show the trained agent')
   play_episodes: Count | None = setting(
@@ -107,6 +108,7 @@ class Flags(schema.Settings):
     'none; by default a run is continued if there is one',
   )
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
+  wandb: str | None = setting(None, wandb_mirror.MEANING)
 
 
 class Agent(schema.Settings):
@@ -267,4 +269,4 @@ class Arguments(schema.Settings):
 class CommandLine(Settings, Arguments):
   """All settings that the command line accepts."""
 
-  lr: Rate | None = setting(None, 'both learning rates')
+  lr: Rate | None = setting(None, 'Q_lr and pi_lr at once')

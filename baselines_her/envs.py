@@ -86,6 +86,16 @@ class GoalEnv(Wrapper):
     return type(getattr(inner, 'data', None)).__module__.startswith('mujoco')
 
 
+def find_time_limit(env_id: str) -> int | None:
+  """Return the number of steps of an episode, None if it is not known."""
+  import gymnasium
+
+  try:
+    return gymnasium.spec(adapters.resolve(env_id)[1]).max_episode_steps
+  except (errors.UsageError, gymnasium.error.Error, ImportError):
+    return None
+
+
 def make(
   env_id: str, render_mode: str | None = None, time_limit: int | None = None
 ) -> GoalEnv:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -37,6 +38,7 @@ def learn(
   load_path: str | None = None,
   save_path: str | None = None,
   checkpoint_dir: str | None = None,
+  mirrors: Iterable[Any] = (),
   **kwargs: Any,
 ) -> 'DDPG':
   """Train an agent and return it.
@@ -50,6 +52,7 @@ def learn(
     replay_strategy: As for all others, see `declarations.Arguments`.
     save_path: Folder for pickled policies; see `PolicySaver`.
     checkpoint_dir: Folder of checkpoints, to continue from if there is one.
+    mirrors: See `agents.run.log.MetricsWriter`.
     **kwargs: Further settings, such as `gamma`. As in the original, those of
       `declarations.Agent` have an effect in `override_params` only.
 
@@ -62,15 +65,13 @@ def learn(
   offset = 1000000 * mpi.world().Get_rank()
   tf_util.set_global_seeds(None if seed is None else seed + offset)
   task = _find_name(env), replay_strategy, override_params
-  given = dict(kwargs, seed=seed, clip_return=clip_return)
+  given = {**kwargs, 'seed': seed, 'clip_return': clip_return}
   given.update(demo_file=demo_file, load_path=load_path)
   _store_or_compare(config.run_settings(*task, **given), checkpoint_dir)
   params = config.define_params(*task)
   params = _complete_params(params, env.num_envs, demo_file, kwargs)
   dims = config.configure_dims(params)
-  policy = config.configure_ddpg(
-    dims=dims, params=params, clip_return=clip_return
-  )
+  policy = config.configure_ddpg(dims, params, clip_return=clip_return)
   if load_path is not None:
     tf_util.load_variables(load_path, sess=policy.sess)
   return train(
@@ -81,6 +82,7 @@ def learn(
     save_path=save_path,
     demo_file=demo_file,
     checkpoint_dir=checkpoint_dir,
+    mirrors=mirrors,
   )
 
 
@@ -97,6 +99,7 @@ def train(
   save_path: str | None,
   demo_file: str | None,
   checkpoint_dir: str | None = None,
+  mirrors: Iterable[Any] = (),
   **kwargs: Any,
 ) -> 'DDPG':
   """Alternate between cycles of rollouts with updates, and evaluation.
@@ -114,6 +117,7 @@ def train(
     policy_save_interval: See `PolicySaver`, as for `save_path`.
     demo_file: Demonstrations, needed if the agent has `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
+    mirrors: See `learn`.
     **kwargs: Ignored.
 
   Raises:
@@ -125,7 +129,9 @@ def train(
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state = _restore(checkpoints, checkpoint_dir)
   saver = PolicySaver(save_path, policy_save_interval, evaluator.save_policy)
-  report = reports.Report(rollout_worker, n_epochs, n_cycles, n_batches, state)
+  report = reports.Report(
+    rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
+  )
   with report:
     if state['epoch'] >= n_epochs > 0:
       _tell_finished(state['epoch'], n_cycles, rollout_worker)

@@ -4,8 +4,9 @@ Example:
 
   python -m baselines_her.play logs/reach/policies/policy_best.pkl
 
-Shows a window where there is a display, and writes a video otherwise. Open
-only policies that you trust, as pickled files can run any program.
+Shows a window where there is a display, and writes a video to the folder of the
+run otherwise. Open only policies that you trust, as pickled files can run any
+program.
 """
 
 import argparse
@@ -126,6 +127,16 @@ def load_policy(path: str) -> Any:
   return policy
 
 
+def default_video(policy_file: str) -> str:
+  """Return where the video of a policy goes: to the folder of its run."""
+  folder = os.path.abspath(os.path.expanduser(policy_file))
+  if not os.path.isdir(folder):
+    folder = os.path.dirname(folder)
+  if os.path.basename(folder) == 'policies':
+    folder = os.path.dirname(folder)
+  return os.path.join(folder, 'play.mp4')
+
+
 def main(args: argparse.Namespace) -> None:
   """Evaluate a policy and print the table of the results.
 
@@ -149,7 +160,8 @@ def main(args: argparse.Namespace) -> None:
         print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
       window = bool(args.render) and window_lib.has_display()
       if args.render:
-        env = make_viewed_env(env_id, args.seed, window, args.video, policy.T)
+        filename = args.video or default_video(args.policy_file)
+        env = make_viewed_env(env_id, args.seed, window, filename, policy.T)
       else:
         env = vec_env.make_vec_env(
           env_id, 'robotics', 1, args.seed, time_limit=policy.T
@@ -188,13 +200,15 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--seed', type=int, default=0, help='of environment and policy')
   add('--n_test_rollouts', type=int, default=10, help='number of episodes')
   add('--render', type=int, default=1, help='0 to only measure')
-  add('--video', default='play.mp4', help='file to write without a display')
+  text = 'file to write without a display; by default play.mp4 in the run'
+  add('--video', default=None, help=text)
   args = parser.parse_args(argv)
   if args.n_test_rollouts < 1:
     raise errors.UsageError(
       f'Flag --n_test_rollouts is {args.n_test_rollouts}; give at least 1.'
     )
-  video.check_ending(args.video)
+  if args.video:
+    video.check_ending(args.video)
   return args
 
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ class Report:
     n_cycles: Number of cycles per epoch.
     n_batches: Number of updates per cycle.
     state: Dict with the current `epoch` and `cycle`, kept by the caller.
+    mirrors: See `agents.run.log.MetricsWriter`.
   """
 
   def __init__(
@@ -30,6 +32,7 @@ class Report:
     n_cycles: int,
     n_batches: int,
     state: dict[str, Any],
+    mirrors: Iterable[Any] = (),
   ):
     self._worker = rollout_worker
     self._n_epochs = n_epochs
@@ -37,6 +40,7 @@ class Report:
     self._n_batches = n_batches
     self._state = state
     self._size = mpi.world().Get_size()
+    self._mirrors = mirrors
     self._is_root = mpi.world().Get_rank() == 0
     self._success: float | None = None
     self._began = time.time()
@@ -53,7 +57,7 @@ class Report:
         unit='updates',
       )
       if folder := logger.get_dir():
-        self._metrics = log.MetricsWriter(folder)
+        self._metrics = log.MetricsWriter(folder, self._mirrors)
       logger.info(
         f'World size {self._size}, {self._worker.rollout_batch_size} '
         f'environments per rank.'
@@ -64,6 +68,8 @@ class Report:
     progress.set_activity('')
     if self._progress:
       self._progress.close()
+    if self._metrics:
+      self._metrics.close()
 
   def training(self, epoch: int, cycle: int) -> None:
     """Show that an epoch begins or is continued."""
@@ -113,7 +119,11 @@ class Report:
         updates_per_second=rate,
       )
       self._metrics.write(
-        'epoch', self._state['epoch'], self._global_step(), scalars
+        'epoch',
+        self._state['epoch'],
+        self._global_step(),
+        scalars,
+        self.env_steps,
       )
 
   @property
@@ -130,7 +140,7 @@ class Report:
     success = self._success
     return {
       'env steps': self.env_steps,
-      'success': None if success is None else f'{success:.2f}',
+      'success rate': None if success is None else f'{success:.2f}',
     }
 
 

@@ -23,6 +23,7 @@ from agents.run import flags
 from agents.run import folder as run_folder
 from agents.run import mpi
 from agents.run import stopping
+from agents.run import wandb_mirror
 from baselines_her import checkpoints
 from baselines_her import cmd_util
 from baselines_her import config
@@ -153,6 +154,7 @@ def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
       total_timesteps=int(args.num_timesteps),
       save_path=args.policy_dir or os.path.join(folder, 'policies'),
       checkpoint_dir=_checkpoint_dir(folder),
+      mirrors=_make_mirrors(args, folder, kwargs),
       **kwargs,
     )
   except stopping.StopRequested:
@@ -236,7 +238,8 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   argv = list(sys.argv if argv is None else argv)
   if flags.HELP & set(argv[1:]):
-    print(f'{__doc__}\nflags:\n{settings.describe()}')
+    others = [x for x in argv[1:] if x not in flags.HELP]
+    print(f'{__doc__}\nflags:\n{settings.describe(others)}')
     return 0
 
   # Ranks that wait leave the cores to others; Open MPI reads this.
@@ -336,12 +339,23 @@ def _configure_logger(args: types.SimpleNamespace) -> None:
 def _record(env: Any, args: types.SimpleNamespace, folder: str) -> Any:
   from baselines_her import video_recorder
 
+  videos = os.path.join(folder, 'videos')
+  print_root(f'Videos go to {videos}.')
   return video_recorder.VecVideoRecorder(
     env,
-    os.path.join(folder, 'videos'),
+    videos,
     lambda step: step % args.save_video_interval == 0,
     args.save_video_length,
   )
+
+
+def _make_mirrors(
+  args: types.SimpleNamespace, folder: str, kwargs: dict[str, Any]
+) -> list[wandb_mirror.WandbMirror]:
+  if mpi.world().Get_rank() > 0:
+    return []
+  settings = {'env': args.env, 'seed': args.seed, **kwargs}
+  return wandb_mirror.make_mirrors(args.wandb, folder, settings)
 
 
 def _checkpoint_dir(folder: str) -> str:

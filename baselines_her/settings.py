@@ -3,7 +3,9 @@
 Free of TensorFlow, so that mistakes are reported at once.
 """
 
+import contextlib
 import os
+import re
 import types
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -14,7 +16,9 @@ from agents.run import errors
 from agents.run import files
 from agents.run import flags
 from agents.run import schema
+from agents.run import wandb_mirror
 from baselines_her import config
+from baselines_her import envs
 from baselines_her.declarations import Arguments
 from baselines_her.declarations import CommandLine
 from baselines_her.declarations import Flags
@@ -31,6 +35,8 @@ def parse_args(
 ) -> tuple[types.SimpleNamespace, list[str]]:
   """Split the command line into known flags and the rest.
 
+  `--logdir`, as the other systems have it, is the same as `--log_path`.
+
   Args:
     argv: List that begins with the name of the program.
 
@@ -41,7 +47,8 @@ def parse_args(
   Raises:
     UsageError: If a flag has a value that is not allowed.
   """
-  return flags.parse_known('python -m baselines_her.run', Flags, argv[1:])
+  words = [re.sub(r'^--logdir(?=$|=)', '--log_path', x) for x in argv[1:]]
+  return flags.parse_known('python -m baselines_her.run', Flags, words)
 
 
 def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def split_settings(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a name is unknown or a value is not allowed.
   """
   result, override = {}, {}
-  for name, value in _flatten(kwargs):
+  for name, value in _flatten(_merge_params(kwargs)):
     if value is None and CommandLine.default(name) is None:
       continue
     if name == 'rollout_batch_size':
@@ -134,6 +141,7 @@ def check_flags(args: types.SimpleNamespace) -> None:
   """
   check_algorithm(args.alg)
   flags.check(Flags, args)
+  wandb_mirror.check(args.wandb)
 
 
 def check_algorithm(name: str) -> None:
@@ -149,20 +157,44 @@ def check_algorithm(name: str) -> None:
     )
 
 
-def describe() -> str:
-  """Return the text of `--help`: all flags and settings with defaults."""
+def describe(argv: Sequence[str] = ()) -> str:
+  """Return the text of `--help`: all flags, settings and their values.
+
+  Args:
+    argv: What else is on the command line, which values depend on.
+  """
   names = [x for x in CommandLine.names() if x not in _HIDDEN]
+  env, values = _find_values(argv)
   return '\n'.join(
     [
       *flags.describe(Flags),
       '',
-      'settings, as --name=value (name, default, meaning):',
-      *CommandLine.table(names),
+      'settings, as --name=value or together as --params={name: value}',
+      f'(name, value that will be used for {env}, meaning):',
+      *CommandLine.table(names, values),
       '',
       'demo_file and load_path are pickles, which can run programs:',
       'open only those that you trust. Checkpoints are plain data.',
     ]
   )
+
+
+def _find_values(argv: Sequence[str]) -> tuple[str, dict[str, Any]]:
+  """Return the environment, and settings that a command line leads to."""
+  args, kwargs = types.SimpleNamespace(env=Flags.default('env')), {}
+  # Help does not depend on whether the rest is right.
+  with contextlib.suppress(errors.UsageError):
+    args, unknown = parse_args(['', *argv])
+    kwargs = split_settings(parse_cmdline_kwargs(unknown))
+  override = kwargs.pop('override_params', {})
+  strategy = kwargs.get('replay_strategy', 'future')
+  values = {**config.define_params(args.env, strategy, override), **kwargs}
+  if values.get('lr') is not None:
+    values['Q_lr'] = values['pi_lr'] = values['lr']
+  limit = values.setdefault('T', envs.find_time_limit(args.env))
+  if limit:
+    values.setdefault('gamma', 1 - 1 / limit)
+  return args.env, values
 
 
 def check_values(
@@ -198,6 +230,17 @@ def _check_together(
       'Setting --bc_loss needs demonstrations; give their file with '
       '--demo_file.'
     )
+
+
+def _merge_params(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+  """Add what `--params` holds; settings with a flag of their own win."""
+  own = dict(kwargs)
+  params = own.pop('params', {})
+  if not isinstance(params, dict):
+    raise errors.UsageError(
+      f"Flag --params is {params!r}; give a mapping such as '{{n_cycles: 10}}'."
+    )
+  return {**params, **own}
 
 
 def _flatten(kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

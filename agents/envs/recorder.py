@@ -16,8 +16,8 @@ class Recorder:
   Args:
     render: Function that returns an image uint8 [height, width, 3].
     fps: Frames per second.
-    largest: Largest height and width; of larger images, rows and columns are
-      left out. None for no limit.
+    largest: Greatest height or width, whichever is smaller, of the frames;
+      larger images are reduced. None for no limit. Small images are enlarged.
   """
 
   def __init__(
@@ -55,9 +55,7 @@ class Recorder:
     if not self.recording:
       return
     frame = np.asarray(self._render())
-    if self._largest:
-      stride = -(-max(frame.shape[:2]) // self._largest)
-      frame = frame[::stride, ::stride]
+    frame = video.resize(frame, largest=self._largest)
     # Environments may draw to the same memory again.
     self._frames.append(frame.copy())
 

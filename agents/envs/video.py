@@ -11,6 +11,11 @@ import numpy as np
 from agents.run import errors
 from agents.run import files
 
+SIZE = 256  # Height or width of frames, whichever is smaller.
+_GAP = 2
+_SHEET_WIDTH = 1600
+_FONT_SIZES = (16, 14, 12, 10)
+
 
 def encode_gif(images: Any, fps: float) -> bytes:
   """Encode frames as an endless GIF animation.
@@ -93,12 +98,40 @@ def write_png(filename: str, image: np.ndarray) -> None:
     file_.write(encode_png(image))
 
 
-def caption(image: np.ndarray, text: str, height: int = 20) -> np.ndarray:
+def resize(
+  image: np.ndarray, smallest: int = SIZE, largest: int | None = SIZE
+) -> np.ndarray:
+  """Scale an image so that its shorter side lies within limits.
+
+  Small images are enlarged without blur, so that their pixels can be told.
+
+  Args:
+    image: uint8 array [height, width, 3].
+    smallest: Least length of the shorter side.
+    largest: Greatest length of the shorter side, None for no limit.
+
+  Returns:
+    uint8 array [height, width, 3].
+  """
+  from PIL import Image
+
+  side = min(image.shape[:2])
+  wanted = max(side, smallest)
+  wanted = min(wanted, largest or wanted)
+  if side == wanted:
+    return image
+  sharp = wanted >= 2 * side
+  kind = Image.Resampling.NEAREST if sharp else Image.Resampling.LANCZOS
+  height, width = (round(x * wanted / side) for x in image.shape[:2])
+  return np.asarray(Image.fromarray(image).resize((width, height), kind))
+
+
+def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
   """Add a dark strip with a line of text below an image.
 
   Args:
     image: uint8 array [height, width, 3].
-    text: Text, cut off at the right edge.
+    text: Text; it gets smaller letters where it would be too wide.
     height: Height of the strip in pixels.
 
   Returns:
@@ -106,35 +139,37 @@ def caption(image: np.ndarray, text: str, height: int = 20) -> np.ndarray:
   """
   from PIL import Image
   from PIL import ImageDraw
+  from PIL import ImageFont
 
-  strip = Image.new('RGB', (image.shape[1], height), (24, 24, 24))
-  ImageDraw.Draw(strip).text((4, 4), text, fill=(240, 240, 240))
+  width = image.shape[1]
+  strip = Image.new('RGB', (width, height), (24, 24, 24))
+  draw = ImageDraw.Draw(strip)
+  fonts = [ImageFont.load_default(x) for x in _FONT_SIZES]
+  fitting = [x for x in fonts if x.getlength(text) <= width - 8]
+  font = (fitting or fonts[-1:])[0]
+  place = (4, height // 2)
+  draw.text(place, text, fill=(240, 240, 240), font=font, anchor='lm')
   return np.concatenate([image, np.asarray(strip)], 0)
 
 
-def contact_sheet(
-  videos: Sequence[np.ndarray],
-  columns: int = 10,
-  scale: int = 1,
-  gap: int = 2,
-) -> np.ndarray:
+def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
   """Arrange evenly spaced frames of several videos, one video per row.
+
+  Frames keep their size, so that what is written on them can be read; there
+  are as many in a row as a screen shows.
 
   Args:
     videos: List of uint8 arrays [time, height, width, 3] of one frame size.
-    columns: Number of frames to show of each video.
-    scale: Integer factor by which pixels are enlarged.
-    gap: Pixels of white between two frames.
 
   Returns:
     uint8 array [height of the sheet, width of the sheet, 3].
   """
+  columns = max(3, _SHEET_WIDTH // (videos[0].shape[2] + _GAP))
   rows = []
   for video in videos:
     index = np.linspace(0, len(video) - 1, columns).round().astype(int)
-    frames = np.asarray(video)[index].repeat(scale, 1).repeat(scale, 2)
-    pad = ((0, 0), (0, gap), (0, gap), (0, 0))
-    frames = np.pad(frames, pad, constant_values=255)
+    pad = ((0, 0), (0, _GAP), (0, _GAP), (0, 0))
+    frames = np.pad(np.asarray(video)[index], pad, constant_values=255)
     rows.append(np.concatenate(list(frames), 1))
   return np.concatenate(rows, 0)
 

@@ -1,14 +1,72 @@
-"""Windows that show images of environments while these are played."""
+"""A window that shows images while an environment is played."""
 
 import importlib.util
 import os
 import sys
-import warnings
-from typing import Any
 
 import numpy as np
 
+from agents.envs import adapters
+from agents.envs import video
 from agents.run import errors
+
+
+class Window:
+  """Window for the frames of any environment.
+
+  As it shows images that were rendered off screen, it needs no OpenGL. When
+  the user closes it, frames are not shown any more.
+
+  Args:
+    title: Title of the window.
+    fps: Frames per second, which `show` waits for.
+
+  Raises:
+    UsageError: If the display cannot be used.
+  """
+
+  def __init__(self, title: str, fps: float):
+    self._fps = fps
+    self._is_open = True
+    self._size: tuple[int, int] | None = None
+    # Otherwise SDL may use OpenGL for nothing but copying.
+    os.environ.setdefault('SDL_FRAMEBUFFER_ACCELERATION', '0')
+    with adapters.quietly():
+      import pygame
+    try:
+      pygame.display.init()
+    except pygame.error as error:
+      raise errors.UsageError(
+        f'Cannot open a window: {error}. Unset DISPLAY and WAYLAND_DISPLAY, or '
+        'give those of a display that runs.'
+      ) from None
+    self._pygame = pygame
+    self._clock = pygame.time.Clock()
+    pygame.display.set_caption(title)
+
+  def show(self, frame: np.ndarray) -> None:
+    """Show a frame, uint8 [height, width, 3], for its time."""
+    display = self._pygame.display
+    if not self._is_open:
+      return
+    if any(x.type == self._pygame.QUIT for x in self._pygame.event.get()):
+      self.close()
+      return
+    frame = video.resize(frame, largest=None)
+    size = frame.shape[1], frame.shape[0]
+    if size != self._size:
+      display.set_mode(size)
+      self._size = size
+    image = self._pygame.image.frombuffer(frame.tobytes(), size, 'RGB')
+    display.get_surface().blit(image, (0, 0))
+    display.flip()
+    self._clock.tick(self._fps)
+
+  def close(self) -> None:
+    """Close the window."""
+    if self._is_open:
+      self._is_open = False
+      self._pygame.display.quit()
 
 
 def has_display() -> bool:
@@ -33,69 +91,3 @@ def check() -> None:
       "Windows need the package pygame: pip install 'pygame>=2.6'. Without "
       'it, leave --render away; the videos show the same.'
     )
-
-
-class Window:
-  """Window of the size of its images, opened by the first one.
-
-  Once the user has closed it, images are not shown any more.
-
-  Args:
-    title: Text above.
-    fps: Images per second; `show` waits for it.
-  """
-
-  def __init__(self, title: str, fps: float):
-    self._title = title
-    self._fps = fps
-    self._screen: Any = None
-    self._clock: Any = None
-    self._closed = False
-
-  def show(self, image: np.ndarray) -> None:
-    """Show an image uint8 [height, width, 3].
-
-    Raises:
-      UsageError: If no window can be opened.
-    """
-    if self._closed:
-      return
-    pygame = _import_pygame()
-    size = image.shape[1], image.shape[0]
-    if self._screen is None or self._screen.get_size() != size:
-      self._open(pygame, size)
-    if pygame.event.get(pygame.QUIT):
-      self.close()
-      return
-    pygame.event.pump()
-    pygame.surfarray.blit_array(self._screen, image.swapaxes(0, 1))
-    pygame.display.flip()
-    self._clock.tick(self._fps)
-
-  def close(self) -> None:
-    """Close the window, if it is open."""
-    if self._screen is not None:
-      _import_pygame().display.quit()
-      self._screen = None
-    self._closed = True
-
-  def _open(self, pygame, size):
-    try:
-      pygame.display.init()
-      self._screen = pygame.display.set_mode(size)
-    except pygame.error as error:
-      raise errors.UsageError(
-        f'Cannot open a window: {error}. Leave --render away; the videos show '
-        'the same.'
-      ) from None
-    pygame.display.set_caption(self._title)
-    self._clock = pygame.time.Clock()
-
-
-def _import_pygame():
-  """Import pygame without its greeting and its warnings."""
-  os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore')
-    import pygame
-  return pygame

@@ -3,10 +3,12 @@
 import functools
 import os
 from collections.abc import Mapping
+from importlib import util
 from typing import Any
 
 import numpy as np
 
+from agents.envs import window
 from agents.pipeline import chunks
 from agents.pipeline import declarations
 from agents.pipeline import env_config
@@ -87,6 +89,7 @@ class GymExplorer(explorer.ExplorerBase):
     self._hidden: Any = None
     self._zeros, self._ones = _constant_masks(checked.num_workers)
     self._was_reset = False
+    self._has_window = self._wants_window()
     self._envs = env_pool.EnvPool(
       self._define_workers(), self._count_processes()
     )
@@ -191,12 +194,26 @@ class GymExplorer(explorer.ExplorerBase):
       if observation is not None:
         self._restart(row, observation)
 
+  def _wants_window(self):
+    """Whether what is played can be shown in a window, and is to be."""
+    session = self.session
+    if not session.is_playing or session.comm.Get_rank() > 0:
+      return False
+    if not window.has_display():
+      return False
+    if not util.find_spec('pygame'):
+      session.logger.info('For a window: pip install pygame.')
+      return False
+    return True
+
   def _count_processes(self):
     """Number of processes, None for one per core."""
     settings = self._settings
     if settings.processes != 'auto':
       return settings.processes
-    isolated = env_config.needs_process(settings.env, bool(settings.record))
+    isolated = env_config.needs_process(
+      settings.env, bool(settings.record) or self._has_window
+    )
     return 0 if settings.num_workers == 1 and not isolated else None
 
   def _define_workers(self):
@@ -218,6 +235,7 @@ class GymExplorer(explorer.ExplorerBase):
         video_folder and os.path.join(video_folder, str(rank)),
         settings.extra_env_kwargs,
         session.trust,
+        self._has_window and rank == 0,
       )
       for rank in range(settings.num_workers)
     ]

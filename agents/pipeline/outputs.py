@@ -3,6 +3,7 @@
 import contextlib
 import os
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline import folders
@@ -10,6 +11,7 @@ from agents.pipeline import logs
 from agents.pipeline import profiler
 from agents.pipeline import resources
 from agents.pipeline import writers
+from agents.run import wandb_mirror
 
 
 class Outputs:
@@ -19,6 +21,7 @@ class Outputs:
     path: Folder of the session, None to leave nothing on disk.
     args: Namespace of the flags of the session.
     first: Whether this is the first rank, which alone says something.
+    settings: Plain data about the run.
 
   Attributes:
     logger: `Logger`.
@@ -28,7 +31,11 @@ class Outputs:
   """
 
   def __init__(
-    self, path: str | None, args: types.SimpleNamespace, first: bool
+    self,
+    path: str | None,
+    args: types.SimpleNamespace,
+    first: bool,
+    settings: Mapping[str, Any],
   ) -> None:
     self._path = path
     find = self._find
@@ -37,11 +44,10 @@ class Outputs:
     )
     self.monitor = logs.Monitor(find('varlog.json'))
     self.profiler = profiler.Profiler(find('prolog.json'), args.profiler_level)
-    mirrors = (
-      [self._make_mirror(args.visdom_port)] if args.visdom and first else []
-    )
     self.writer = writers.Writer(
-      find('tensorboard'), find('scalars.csv'), mirrors
+      find('tensorboard'),
+      find('scalars.csv'),
+      self._make_mirrors(args, settings) if first else [],
     )
     self.monitor.listeners.append(self._write_statistics)
     with contextlib.ExitStack() as stack:
@@ -82,13 +88,21 @@ class Outputs:
     stack.callback(thread.stop)
     self.logger.info(f'Session {path}.')
 
-  def _make_mirror(self, port):
-    from agents.pipeline import visdom_mirror
-
-    name = os.path.basename(self._path or 'dry_run')
-    return visdom_mirror.VisdomMirror(
-      port, name, self._find('visdom.log'), self.logger
+  def _make_mirrors(self, args, settings):
+    mirrors: list[Any] = wandb_mirror.make_mirrors(
+      args.wandb, self._path, settings, self.logger.info
     )
+    if args.visdom:
+      from agents.pipeline import visdom_mirror
+
+      name = os.path.basename(self._path or 'dry_run')
+      log_path = self._find('visdom.log')
+      mirrors.append(
+        visdom_mirror.VisdomMirror(
+          args.visdom_port, name, log_path, self.logger
+        )
+      )
+    return mirrors
 
   def _write_statistics(self, name, statistics, meta):
     """Draw the means of what the monitor has gathered."""
@@ -109,6 +123,7 @@ def check_installed(args: types.SimpleNamespace) -> None:
   Raises:
     UsageError: If one is missing.
   """
+  wandb_mirror.check(args.wandb)
   if args.visdom:
     from agents.pipeline import visdom_mirror
 

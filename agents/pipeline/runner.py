@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import signal
 import time
 from collections.abc import Mapping
@@ -18,6 +19,11 @@ from agents.pipeline.memory import MemoryBase
 from agents.run import progress as progress_lib
 from agents.run import stopping
 
+_COUNTS = {
+  'epoch': 'epoch {:,}',
+  'frame': '{:,} environment steps',
+  'episode': '{:,} episodes',
+}
 _MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
 
 
@@ -331,18 +337,17 @@ class Runner:
   def _describe_epoch(self, statistics):
     """Line about where the run is and how it does."""
     meta = self.session.monitor.meta
-    words = [
-      f'{k} {meta[k]:,}' for k in ('epoch', 'frame', 'episode') if k in meta
-    ]
+    words = [text.format(meta[k]) for k, text in _COUNTS.items() if k in meta]
     names = [x for x in statistics if 'reward' in x or 'success' in x]
-    words += [f'{x.strip("/")} {_mean(statistics[x]):.4g}' for x in names]
+    words += [f'{_plain(x)} {_mean(statistics[x]):.4g}' for x in names]
     return ', '.join(words) + '.'
 
   def _status(self):
     """Values for the progress bar."""
     last = self.session.monitor.last.get(self._settings.score)
     score = last and f'{_mean(last):.4g}'
-    return {'frame': f'{self.state["i_frame"]:,}', 'score': score}
+    steps = f'{self.state["i_frame"]:,}'
+    return {'env steps': steps, _plain(self._settings.score): score}
 
   def _report(self, done):
     """Tell what came out and where it is."""
@@ -352,8 +357,8 @@ class Runner:
     info(f'{what} after {state["i_epoch"]} epochs and {total}.')
     if state['best_score'] is not None:
       info(
-        f'Best {self._settings.score}: {state["best_score"]:.4g} in epoch '
-        f'{state["best_epoch"]}.'
+        f'Best {_plain(self._settings.score)}: {state["best_score"]:.4g} '
+        f'in epoch {state["best_epoch"]}.'
       )
     path = self.session.path
     if path:
@@ -365,6 +370,12 @@ class Runner:
           f'Continue: python -m agents.pipeline.main --load-checkpoint {path} '
           '--resume' + (f' --trust {",".join(trust)}' if trust else '')
         )
+
+
+def _plain(name):
+  """Words for a name of the monitor, such as `test return`."""
+  name = re.sub(r'/reward/(\w+)/episodic', r'\1 return', name)
+  return re.sub(r'/success/(\w+)', r'\1 success rate', name).strip('/')
 
 
 def _mean(statistics):

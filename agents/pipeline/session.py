@@ -224,7 +224,9 @@ class Session:
     self._checkpoints = shared and checkpoints.Checkpoints(shared, self.comm)
     first = self.comm.Get_rank() == 0
     self.path = shared if first else None
-    told = self._outputs = outputs.Outputs(self.path, self.args, first)
+    shown = settings.to_plain(self.params)
+    told = outputs.Outputs(self.path, self.args, first, shown)
+    self._outputs = told
     self._open.callback(told.close)
     self.logger, self.monitor = told.logger, told.monitor
     self.profiler, self.writer = told.profiler, told.writer

@@ -25,6 +25,7 @@ from agents.run import flags
 from agents.run import plain_data
 from agents.run import references
 from agents.run import schema
+from agents.run import wandb_mirror
 from agents.run.schema import Count
 from agents.run.schema import Whole
 from agents.run.schema import setting
@@ -73,6 +74,7 @@ class Flags(schema.Settings):
   visdom_port: Whole = setting(
     8097, 'of a server that runs, or to start one', title='N'
   )
+  wandb: str | None = setting(None, wandb_mirror.MEANING, title='PROJECT')
   no_monitor_cpu: bool = setting(False, 'do not log CPU and memory')
   no_monitor_gpu: bool = setting(False, 'do not log GPUs')
   # Accepted for the original's sake; this is the default.

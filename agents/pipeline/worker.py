@@ -13,11 +13,10 @@ from agents.envs import episode_log
 from agents.envs import probe
 from agents.envs import recorder
 from agents.envs import video
+from agents.envs import window as window_lib
 from agents.pipeline import env_config
 from agents.pipeline import toolbox
 from agents.run import references
-
-_LARGEST_FRAME = 240
 
 
 class Worker:
@@ -31,6 +30,7 @@ class Worker:
     video_folder: Folder for a video of each episode, None for no videos.
     kwargs: Further arguments of the environment.
     trust: `references.Trust` in what the description names.
+    window: Whether to show what happens in a window.
   """
 
   def __init__(
@@ -41,8 +41,11 @@ class Worker:
     video_folder: str | None = None,
     kwargs: dict | None = None,
     trust: references.Trust = references.EVERYTHING,
+    window: bool = False,
   ):
-    created = env_config.make(env, bool(video_folder), trust, **(kwargs or {}))
+    created = env_config.make(
+      env, bool(video_folder) or window, trust, **(kwargs or {})
+    )
     self.description = probe.describe(created)
     self._has_agents = hasattr(created.action_space, 'spaces')
     self._own_randomness = False
@@ -52,17 +55,17 @@ class Worker:
     name = env.get('name') or env.get('constructor')
     self._env = episode_log.Monitor(created, csv_path, name)
     self._video_folder = video_folder
-    self._recorder = recorder.Recorder(
-      lambda: created.render('rgb_array'),
-      recorder.find_fps(created),
-      _LARGEST_FRAME,
-    )
+    fps = recorder.find_fps(created)
+    self._window = window_lib.Window(str(name), fps) if window else None
+    self._recorder = recorder.Recorder(self._render, fps, video.SIZE)
 
   def reset(self) -> dict[str, np.ndarray]:
     """Begin an episode; return a dict from path to observation."""
     observation = flatten(self._env.reset())
     if self._video_folder:
       self._begin_video(self._video_folder)
+    else:
+      self._watch()
     return observation
 
   def step(self, actions: dict[str, Any]) -> tuple:
@@ -80,7 +83,7 @@ class Worker:
     """
     action = actions if self._has_agents else next(iter(actions.values()))
     observation, reward, done, info = self._env.step(action)
-    self._recorder.add()
+    self._watch()
     infos: dict[str, Any] = {'infos': numbers(info)} if info else {}
     observation = flatten(observation)
     if not done:
@@ -134,8 +137,23 @@ class Worker:
     return None
 
   def close(self) -> None:
-    """Close the environment."""
+    """Close the environment and its window."""
     getattr(self._env, 'close', lambda: None)()
+    if self._window:
+      self._window.close()
+
+  def _render(self):
+    """Image of what happens now, shown if there is a window."""
+    image = self._env.render('rgb_array')
+    if self._window:
+      self._window.show(image)
+    return image
+
+  def _watch(self):
+    if self._recorder.recording:
+      self._recorder.add()
+    elif self._window:
+      self._render()
 
   def _begin_video(self, folder):
     os.makedirs(folder, exist_ok=True)

@@ -261,12 +261,16 @@ class MetricsWriter:
 
   Args:
     logdir: Folder of the file; created if needed.
+    mirrors: Objects with `write(step, scalars)` and `close()` that get all
+      scalars, too, by their plain names where they have some; see
+      `agents.run.wandb_mirror`.
   """
 
-  def __init__(self, logdir: str):
+  def __init__(self, logdir: str, mirrors: Iterable[Any] = ()):
     os.makedirs(logdir, exist_ok=True)
     self._path = os.path.join(logdir, 'metrics.jsonl')
     self._events = Events(os.path.join(logdir, 'scalars'))
+    self._mirrors = list(mirrors)
 
   def write(
     self,
@@ -298,6 +302,9 @@ class MetricsWriter:
     if plain and env_steps is not None:
       self._events.write(env_steps, plain)
       self._events.flush()
+    for mirror in self._mirrors if finite else ():
+      named = {names[tag] or tag: value for tag, value in finite.items()}
+      mirror.write(global_step if env_steps is None else env_steps, named)
 
   def write_summary(
     self,
@@ -313,8 +320,10 @@ class MetricsWriter:
       self.write(phase, step, global_step, scalars, env_steps)
 
   def close(self) -> None:
-    """Close the event files."""
+    """Close the event files, and end the mirrors."""
     self._events.close()
+    while self._mirrors:
+      self._mirrors.pop().close()
 
 
 def read_metrics(logdir: str) -> list[dict[str, Any]]:

@@ -210,16 +210,22 @@ class Settings(pydantic.BaseModel):
     return kind
 
   @classmethod
-  def table(cls, names: Iterable[str] | None = None) -> list[str]:
-    """Return a line for `--help` per setting: name, default and meaning.
+  def table(
+    cls,
+    names: Iterable[str] | None = None,
+    values: Mapping[str, Any] | None = None,
+  ) -> list[str]:
+    """Return a line for `--help` per setting: name, value and meaning.
 
     Args:
       names: Which settings; all by default.
+      values: Values to show instead of the defaults.
     """
+    shown = {**cls.defaults(), **(values or {})}
     names = cls.names() if names is None else list(names)
     width = max(24, *(len(x) for x in names))
     return [
-      f'  {x:{width}} {_shorten(cls.default(x)):12} {cls.meaning(x)}'.rstrip()
+      f'  {x:{width}} {_shorten(shown[x]):12} {cls.meaning(x)}'.rstrip()
       for x in names
     ]
 

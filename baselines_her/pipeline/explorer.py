@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import window as window_lib
+from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
 from agents.pipeline.profiler import Profiler
@@ -137,7 +137,7 @@ class HERExplorer(ExplorerBase):
     """Choose a mode to render in: to a window, to a video, or not at all."""
     if self.mode != 'eval':
       return None
-    if self.session.comm.Get_rank() == 0 and window_lib.has_display():
+    if self.session.comm.Get_rank() == 0 and window.has_display():
       return 'human'
     return 'rgb_array' if self.session.path else None
 

@@ -16,6 +16,7 @@ from planet.scripts import driving
 from planet.scripts import parameters
 from planet.scripts import simulations
 from planet.scripts import tasks as tasks_lib
+from planet.scripts.choices import choose
 from planet.tools import loaders
 from planet.tools import numpy_episodes
 from planet.tools import preprocess
@@ -69,69 +70,6 @@ def cpu(config: AttrDict, params: AttrDict) -> AttrDict:
   """Define what learns cartpole_balance on two cores; not the reference."""
   _fill(params, choose('cpu', params))
   return default(config, params)
-
-
-def choose(name: str, params: AttrDict) -> dict[str, Any]:
-  """Return what a configuration chooses where the user gives nothing.
-
-  Args:
-    name: Name of the configuration.
-    params: Given parameters.
-
-  Returns:
-    Dict from name to value.
-  """
-  choices = {'debug': _choose_debug, 'cpu': _choose_cpu}
-  return choices[name](params) if name in choices else {}
-
-
-def _choose_debug(params):
-  # Episodes of driving have 100 steps instead of 1000.
-  is_short = 'carla' in (params.get('tasks') or [])
-  return dict(
-    action_repeat=1 if is_short else 50,
-    num_seed_episodes=1,
-    train_steps=10,
-    test_steps=10,
-    max_steps=500,
-    train_collects=[dict(after=10, every=10)],
-    test_collects=[dict(after=10, every=10)],
-    model_size=10,
-    state_size=5,
-    num_layers=1,
-    num_units=10,
-    batch_shape=[5, 10],
-    loader_every=5,
-    loader_window=2,
-    planner_amount=5,
-    planner_topk=2,
-    planner_iterations=2,
-    checkpoint_every=100,
-  )
-
-
-def _choose_cpu(params):
-  has_usual_size = driving.choose_image_size(params) == 64
-  return dict(
-    tasks=['cartpole_balance'],
-    batch_shape=[16, 32],
-    model_size=128,
-    num_units=200,
-    num_layers=2,
-    num_seed_episodes=5,
-    loader_every=100,
-    train_steps=3840,
-    test_steps=16,
-    collect_every=1280,
-    checkpoint_every=160,
-    # Twice that of the paper: falls are slow, and a decision lasts 8 steps.
-    planner_horizon=24,
-    planner_amount=300,
-    planner_topk=30,
-    planner_iterations=5,
-    max_steps=400000,
-    **(dict(network='conv_small') if has_usual_size else {}),
-  )
 
 
 def find(name: str) -> Callable[[AttrDict, AttrDict], AttrDict]:

@@ -6,10 +6,10 @@ from typing import Any
 
 from agents.run import errors
 from agents.run import files
+from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.scripts import parameters
-from planet.tools.attr_dict import AttrDict
 
 
 def choose_image_size(params: AttrDict) -> int:

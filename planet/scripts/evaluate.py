@@ -2,11 +2,11 @@
 
 Example:
 
-  python -m planet.scripts.evaluate --logdir ~/logdir --episodes 10 \\
-      --video out.mp4
+  python -m planet.scripts.evaluate --logdir ~/logdir --episodes 10 --video
 
 Prints the return of each episode, their mean and standard deviation. With a
-video comes a contact sheet, a PNG of the same name.
+video comes a contact sheet, a PNG of the same name; without a file they go to
+the folder videos of the run.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from agents.envs import video
 from agents.run import checkpoint
 from agents.run import entry
 from agents.run import errors
+from agents.run import files
 from agents.run import folder
 from agents.run import progress
 from agents.run import references
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
   from planet.tools.attr_dict import AttrDict
 
 _SHEET_ROWS = 10
-_VIDEO_SIZE = 256
 
 
 def main(args: Any) -> None:
@@ -48,19 +48,21 @@ def main(args: Any) -> None:
       written.
   """
   config, path = prepare(args)
-  if args.video:
-    _check_video(args.video, config)
+  filename = None
+  if args.video is not None:
+    filename = _choose_video(args.video, path, config)
   print(f'Playing with {path}.')
   scores, videos = [], []
   try:
-    for episode in play(config, path, args.episodes, bool(args.video)):
+    for episode in play(config, path, args.episodes, bool(filename)):
+      steps = len(episode.rewards) * episode.action_repeat
       print(
         f'Episode {episode.number} of {episode.task}: '
-        f'return {episode.score:.1f}, {len(episode.rewards)} decisions.',
+        f'return {episode.score:.1f}, {steps} environment steps.',
         flush=True,
       )
       scores.append(episode.score)
-      if args.video:
+      if filename:
         videos.append(annotate(episode))
   finally:
     if scores:
@@ -68,8 +70,8 @@ def main(args: Any) -> None:
         f'Mean return {np.mean(scores):.1f}, standard deviation '
         f'{np.std(scores):.1f}, {len(scores)} episodes.'
       )
-    if videos:
-      write_pictures(args.video, videos, args.fps)
+    if filename and videos:
+      write_pictures(filename, videos, args.fps)
 
 
 def prepare(args: Any) -> 'tuple[AttrDict, str]':
@@ -149,7 +151,7 @@ def play(
 
   Yields:
     Episodes as `planet.training.playing.play` returns them, with the `number`
-    of the episode from 1 on.
+    of the episode from 1 on and the `action_repeat` of its task.
   """
   from planet.tools.attr_dict import AttrDict
   from planet.training import playing
@@ -169,7 +171,8 @@ def play(
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
           episode = playing.play(agent, env, show, overview)
-          yield AttrDict(episode, number=number)
+          repeat = simulation.task.action_repeat
+          yield AttrDict(episode, number=number, action_repeat=repeat)
   finally:
     bar.close()
 
@@ -179,26 +182,28 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
 
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, 3],
-      `rewards` [time], `number` and `task`. With `maps` uint8 [time, height,
-      width, 3], these are shown beside the frames, and actions and rewards
-      below.
+      `rewards` [time], `number` and `action_repeat`. With `maps` uint8 [time,
+      height, width, 3], these are shown beside the frames, and actions and
+      rewards below.
 
   Returns:
     uint8 array [time, larger height, larger width, 3].
   """
-  scale = max(1, _VIDEO_SIZE // episode.observations.shape[1])
-  frames = episode.observations.repeat(scale, 1).repeat(scale, 2)
+  frames = np.stack([video.resize(x) for x in episode.observations])
   if episode.get('maps') is not None:
     return _annotate_drive(episode, frames)
-  title = f'episode {episode.number}'
+  returns = np.cumsum(episode.rewards)
   return np.stack(
     [
-      video.caption(frame, f'{title}  step {step}  return {return_:.1f}')
-      for step, (frame, return_) in enumerate(
-        zip(frames, np.cumsum(episode.rewards)), 1
-      )
+      video.caption(frame, f'{_count(episode, step)}  return {return_:.1f}')
+      for step, (frame, return_) in enumerate(zip(frames, returns), 1)
     ]
   )
+
+
+def _count(episode, step):
+  """Words for where a frame is, in steps of the environment."""
+  return f'episode {episode.number}  step {step * episode.action_repeat}'
 
 
 def _annotate_drive(episode, frames):
@@ -207,31 +212,32 @@ def _annotate_drive(episode, frames):
   results, total = [], 0.0
   for step in range(len(frames)):
     total += episode.rewards[step]
-    parts = [
-      np.pad(x, ((0, height - len(x)), (0, 0), (0, 0)))
-      for x in (frames[step], episode.maps[step])
-    ]
+    parts = [_center(x, height) for x in (frames[step], episode.maps[step])]
     drive, steer = episode.actions[step]
     picture = np.concatenate(parts, 1)
     for text in (
-      f'episode {episode.number}  step {step + 1}  return {total:.1f}  '
+      f'{_count(episode, step + 1)}  return {total:.1f}  '
       f'reward {episode.rewards[step]:.2f}',
       f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
       f'steer {steer:+.2f}',
     ):
-      picture = video.caption(picture, text, 16)
+      picture = video.caption(picture, text)
     results.append(picture)
   return np.stack(results)
+
+
+def _center(image, height):
+  """Continue the upper and lower edge, which are ground in maps."""
+  above = (height - len(image)) // 2
+  below = height - len(image) - above
+  return np.pad(image, ((above, below), (0, 0), (0, 0)), mode='edge')
 
 
 def write_pictures(filename: str, videos: list[np.ndarray], fps: float) -> None:
   """Write all episodes to one video, and a contact sheet beside it."""
   video.write_video(filename, np.concatenate(videos), fps)
   sheet = os.path.splitext(filename)[0] + '.png'
-  frames = [x[:, ::2, ::2] for x in videos[:_SHEET_ROWS]]
-  # Wide frames are those with a map.
-  columns = 10 if frames[0].shape[2] <= _VIDEO_SIZE // 2 + 1 else 5
-  video.write_png(sheet, video.contact_sheet(frames, columns))
+  video.write_png(sheet, video.contact_sheet(videos[:_SHEET_ROWS]))
   print(f'Wrote {filename} and {sheet}.')
 
 
@@ -247,7 +253,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add = parser.add_argument
   add('--logdir', required=True, help='folder of the experiment or run')
   add('--episodes', type=int, default=10, help='episodes per task')
-  add('--video', default=None, help='file to write, .mp4 or .gif')
+  text = 'write .mp4 or .gif, to the folder of the run without a file'
+  add('--video', nargs='?', const='', metavar='FILE', help=text)
   add('--fps', type=float, default=20, help='frames per second of the video')
   add('--checkpoint', default=None, help='such as model.ckpt-1000; newest')
   add('--seed', type=int, default=None, help='of environment and planner')
@@ -273,17 +280,20 @@ def run(argv: list[str] | None = None) -> int:
   return entry.run(work)
 
 
-def _check_video(filename, config):
-  if os.path.splitext(filename)[1].lower() not in ('.mp4', '.gif'):
-    raise errors.UsageError(
-      f'Cannot write a video to {filename!r}; use a name that ends in .mp4 '
-      'or .gif.'
-    )
+def _choose_video(given, checkpoint_path, config):
+  """Name of the video, within the run if none is given."""
   if config.observation != 'image':
     raise errors.UsageError(
       'This run has learned from vectors and sees no images; evaluate it '
       'without --video.'
     )
+  logdir, name = os.path.split(checkpoint_path)
+  filename = os.path.expanduser(given) or os.path.join(
+    logdir, 'videos', name + video.preferred_ending()
+  )
+  video.check_ending(filename)
+  files.check_creatable(os.path.dirname(filename))
+  return filename
 
 
 if __name__ == '__main__':

@@ -1,7 +1,8 @@
 """Tasks: environments with their observations and time limits.
 
-A task is a row of `TABLE`. Constructors of environments are picklable and
-import no TensorFlow, because they run in processes of their own.
+A task is a row of `TABLE` in `planet/scripts/choices.py`. Constructors of
+environments are picklable and import no TensorFlow, because they run in
+processes of their own.
 """
 
 import functools
@@ -19,6 +20,8 @@ from planet.envs import suite
 from planet.envs.carla import task_env
 from planet.scripts import driving
 from planet.scripts import parameters
+from planet.scripts.choices import TABLE
+from planet.scripts.choices import Row
 
 _EPISODE_STEPS = 1000
 
@@ -39,43 +42,6 @@ class Task(NamedTuple):
   max_length: int
   state_components: list[str]
   action_repeat: int = 1
-
-
-class Row(NamedTuple):
-  """Declaration of a task.
-
-  Attributes:
-    domain: Domain of the control suite, or `gym`.
-    task: Task of the domain, or the id of an environment of gymnasium or
-      PyBullet.
-    action_repeat: Steps of the environment that a decision lasts.
-    components: Names of the observations besides images; none if the
-      environment of gymnasium or PyBullet observes images itself.
-    name: Name in summaries where it differs from that of the row.
-  """
-
-  domain: str
-  task: str
-  action_repeat: int
-  components: tuple[str, ...]
-  name: str | None = None
-
-
-TABLE = {
-  'cartpole_balance': Row('cartpole', 'balance', 8, ('position', 'velocity')),
-  'cartpole_swingup': Row('cartpole', 'swingup', 8, ('position', 'velocity')),
-  'finger_spin': Row('finger', 'spin', 2, ('position', 'velocity', 'touch')),
-  'cheetah_run': Row('cheetah', 'run', 4, ('position', 'velocity')),
-  'cup_catch': Row('ball_in_cup', 'catch', 4, ('position', 'velocity')),
-  'walker_walk': Row(
-    'walker', 'walk', 2, ('height', 'orientations', 'velocity')
-  ),
-  'reacher_easy': Row(
-    'reacher', 'easy', 4, ('position', 'velocity', 'to_target')
-  ),
-  'gym_cheetah': Row('gym', 'HalfCheetah-v3', 1, ('state',)),
-  'gym_racecar': Row('gym', 'CarRacing-v0', 1, (), 'gym_racing'),
-}
 
 
 def define(name: str, config: AttrDict, params: AttrDict) -> Task:

@@ -22,6 +22,7 @@ from agents.run import errors
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
+from agents.run import wandb_mirror
 from agents.tools.attr_dict import AttrDict
 
 
@@ -32,7 +33,7 @@ def process(
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed`.
+    args: Object with `config`, `params` and optionally `seed` and `wandb`.
     shapes: Dict from the names of what episodes hold to the shape of one
       step. With it, existing episodes are checked.
 
@@ -55,6 +56,9 @@ def process(
   if shapes:
     preparation.check_episodes(config, shapes)
   utility.save_config(config, logdir)
+  mirrors = wandb_mirror.make_mirrors(
+    getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
+  )
   utility.collect_initial_episodes(config)
   tf.reset_default_graph()
   seed = None if config.seed is None else config.seed + config.first_step
@@ -76,7 +80,7 @@ def process(
     dataset,
     logdir,
     config,
-    [display.Display(logdir, config), finish],
+    [display.Display(logdir, config, mirrors=mirrors), finish],
   )
   if not finish.reached:
     stopping.check()
@@ -139,19 +143,23 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
   """
+  from planet.scripts import choices
   from planet.scripts import parameters
 
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.train',
     description=__doc__,
-    epilog='parameters (name, default, meaning):\n' + parameters.describe(),
+    epilog=(
+      f'{choices.describe()}\n\n'
+      f'parameters (name, default, meaning):\n{parameters.describe()}'
+    ),
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
   add('--logdir', required=True, help='folder of the experiment')
   text = 'number of runs of the experiment, 0 for endless'
   add('--num_runs', type=int, default=1, help=text)
-  add('--config', default='default', help='default, debug or cpu')
+  add('--config', default='default', help='default, debug or cpu, see below')
   text = "parameters as a YAML mapping; '#' stands for a comma"
   add('--params', default='{}', help=text)
   text = 'seconds between signs of life, to share runs; 0 for none'
@@ -159,6 +167,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'True or False, whether to continue existing runs'
   add('--resume_runs', type=_literal_bool, default=True, help=text)
   add('--seed', type=int, default=None, help='for all random numbers')
+  add('--wandb', nargs='?', const='', help=wandb_mirror.MEANING)
   add('--trust', action='append', help=references.HELP)
   text = 'accept flags of launchers that are not for this program'
   add('--ignore_unknown', action='store_true', help=text)
@@ -202,6 +211,7 @@ def _check_flags(args, unknown):
       f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
       'are not for this program need --ignore_unknown.'
     )
+  wandb_mirror.check(args.wandb)
   for name, meaning in (('num_runs', 'endless'), ('ping_every', 'none')):
     if getattr(args, name) < 0:
       raise errors.UsageError(

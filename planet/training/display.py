@@ -1,5 +1,7 @@
 """What users see of a run: progress, one line per epoch, metrics on disk."""
 
+from collections.abc import Iterable
+from typing import Any
 from typing import TextIO
 
 from agents.run import log
@@ -16,17 +18,22 @@ class Display(phases.Observer):
     logdir: Folder of the run.
     config: Configuration.
     stream: Text stream for the progress, standard error by default.
+    mirrors: See `agents.run.log.MetricsWriter`.
   """
 
   def __init__(
-    self, logdir: str, config: AttrDict, stream: TextIO | None = None
+    self,
+    logdir: str,
+    config: AttrDict,
+    stream: TextIO | None = None,
+    mirrors: Iterable[Any] = (),
   ) -> None:
     self._train = episode_folder.EpisodeLog(config.train_dir, config.tasks)
     self._test = episode_folder.EpisodeLog(config.test_dir, config.tasks)
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
-    self._metrics = log.MetricsWriter(logdir)
+    self._metrics = log.MetricsWriter(logdir, mirrors)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
   def start_phase(
@@ -91,7 +98,7 @@ class Display(phases.Observer):
     self._train.update(min_age=2.0)
     last = self._train.returns[-1] if self._train.returns else None
     return {
-      'env': self._train.steps,
+      'env steps': self._train.steps,
       'episodes': len(self._train.returns),
       'return': None if last is None else f'{last:.1f}',
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',

@@ -105,14 +105,17 @@ def run_phases(logdir):
 def test_phases(tmp_path):
   """Scores are shown and kept; the penalty belongs to the evaluation."""
   output = run_phases(tmp_path)
-  assert 'Score 3.25. Update 1 train, step 20.' in output
-  assert 'Score 4.00. Update 1 eval, step 40.' in output
+  assert 'Return 3.25. Update 1 train, 20 environment steps.' in output
+  assert 'Return 4.00. Update 1 eval, 40 environment steps.' in output
   assert 'Saved some/path.' in output
   # Plain names over global steps, which are those of the environments.
   assert log.read_events(str(tmp_path / 'scalars')) == [
     {'policy/kl_change': 0.25, 'policy/penalty': 1.5}
   ]
-  assert 'Update 1, step 20: kl change 0.25, current penalty 1, inc' in output
+  assert (
+    'Update 1, 20 environment steps: kl change 0.25, current penalty 1, inc'
+    in output
+  )
   lines = read(tmp_path / 'scores.csv')
   assert lines[1:] == ['train,20,3.25,,', 'eval,40,4.0,0.25,1.5']
   (line,) = (tmp_path / 'metrics.jsonl').read_text().splitlines()
@@ -123,5 +126,5 @@ def test_phases(tmp_path):
 
 def test_nothing_is_kept_without_a_folder(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
-  assert 'Score 4.00' in run_phases(None)
+  assert 'Return 4.00' in run_phases(None)
   assert not list(tmp_path.iterdir())

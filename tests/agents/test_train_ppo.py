@@ -42,7 +42,8 @@ def test_files(finished):
     ('eval', 160),
   ]
   for phase, step, score in rows:
-    assert f'Score {score:.2f}.' in output and f'{phase}, step {step}' in output
+    assert f'Return {score:.2f}.' in output
+    assert f'{phase}, {step} environment steps.' in output
   for number in (1, 2):
     line = f'Update {number}, step {80 * number - 40}: return '
     assert output.count(line) == 1
@@ -274,7 +275,7 @@ def test_videos(capsys, finished, tmp_path):
   args = [f'--logdir={logdir}', f'--outdir={outdir}', '--num_episodes=2']
   assert visualize_ppo.run([*args, '--noenv_processes']) == 0
   output = capsys.readouterr().out
-  assert 'Mean score' in output and 'of 2 episodes' in output
+  assert 'Mean return' in output and 'of 2 episodes' in output
   assert sorted(os.listdir(outdir)) == [
     'agent1-episode-1.mp4',
     'agent1-episode-2.mp4',

@@ -83,7 +83,7 @@ def test_session_is_complete(session):
 def test_play(session):
   """Without a display, each episode becomes a video."""
   output = run('--load-checkpoint', str(session), '--play', '--play-episodes=2')
-  assert 'success/eval' in output
+  assert 'eval success rate' in output
   (child,) = (x for x in (session / 'evaluations').iterdir() if x.is_dir())
   videos = sorted((child / 'videos').iterdir())
   assert len(videos) == 2 and all(x.stat().st_size > 1000 for x in videos)

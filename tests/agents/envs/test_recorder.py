@@ -20,9 +20,9 @@ def written(monkeypatch):
 
 
 def test_recorder(written):
-  """Large frames are thinned out; memory that is drawn to again is copied."""
-  image = np.zeros((6, 8, 3), np.uint8)
-  camera = recorder.Recorder(lambda: image, 25, largest=4)
+  """Large frames are reduced; memory that is drawn to again is copied."""
+  image = np.zeros((600, 800, 3), np.uint8)
+  camera = recorder.Recorder(lambda: image, 25, largest=300)
   camera.add()
   assert camera.finish() is None and not camera.recording
   camera.begin('one.mp4')
@@ -33,7 +33,7 @@ def test_recorder(written):
   camera.cancel()
   assert camera.finish() is None
   ((path, frames, fps),) = written
-  assert (path, fps, frames.shape) == ('one.mp4', 25, (2, 3, 4, 3))
+  assert (path, fps, frames.shape) == ('one.mp4', 25, (2, 300, 400, 3))
   assert frames[:, 0, 0, 0].tolist() == [0, 1]
 
 
@@ -48,7 +48,7 @@ def test_record_episodes(written, tmp_path):
       env.step(np.zeros(1))
   ((path, frames, fps),) = written
   assert path == str(tmp_path / 'name-2.mp4')
-  assert frames.shape == (3, 6, 8, 3) and fps == 30
+  assert frames.shape == (3, 256, 341, 3) and fps == 30
   assert json.loads((tmp_path / 'episodes.jsonl').read_text()) == {
     'video': 'name-2.mp4',
     'return': 3.0,

@@ -247,7 +247,7 @@ def test_videos_in_eval(session):
     'episode-00002',
   ]
   frames = imageio.mimread(videos[0])
-  assert len(frames) == 4 and frames[0].shape[:2] == (200, 134)
+  assert len(frames) == 4 and frames[0].shape[:2] == (384, 256)
 
 
 def test_observation_normalizer(session):

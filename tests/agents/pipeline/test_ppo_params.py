@@ -120,4 +120,4 @@ def test_session(tmp_path):
   output = processes.run_python(
     *run, *load, '--play', '--play-episodes', '1', '--dry-run', *quiet
   )
-  assert 'reward/eval/episodic' in output
+  assert 'eval return' in output

@@ -57,7 +57,7 @@ def test_fresh_session(tmp_path):
   assert "--msg 'a b'" in params['session_cmd']
   assert os.path.exists(path / 'modules' / 'agents' / 'pipeline' / 'runner.py')
   assert not list((path / 'modules').glob('**/*.pyc'))
-  assert 'Best /reward/test/episodic' in (path / 'report.log').read_text()
+  assert 'Best test return' in (path / 'report.log').read_text()
 
 
 def test_loader(tmp_path, monkeypatch):

@@ -67,7 +67,7 @@ def test_console_output(finished):
   _, output = finished
   assert output.count('Computing on the ') == 1
   assert 'Epoch 1: train return' in output and 'Epoch 2: train' in output
-  assert 'Epoch 1 train: 0/10, step 0, env 1000, episodes 1' in output
+  assert 'Epoch 1 train: 0/10, step 0, env steps 1000, episodes 1' in output
   assert 'nan' not in output.lower().replace('finance', '')
 
 

@@ -1,0 +1,177 @@
+"""Flag --wandb: the scalars of every program reach Weights & Biases."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from agents.run import log
+from tests import golden
+from tests import wandb_files
+
+PPO = {
+  'max_length': 10,
+  'num_agents': 1,
+  'update_every': 1,
+  'eval_episodes': 1,
+  'update_epochs': 1,
+  'steps': 20,
+}
+REACH = ('--n_cycles=1', '--n_batches=1', '--n_test_rollouts=1')
+PENDULUM = 'agents.pipeline.params.ddpg_pendulum'
+TINY = '{number_epochs: 1, epoch_size: 1, test_interval: 1}'
+
+# Arguments with the place of the folder, the run within it, and names that
+# are sent.
+PROGRAMS = {
+  'planet.scripts.train': (
+    ['--config=debug', '--params={tasks: [dummy], max_steps: 20}'],
+    '--logdir={}',
+    '00001',
+    ['returns/test', 'gradients/norm'],
+  ),
+  'agents.train_ppo': (
+    ['--config=default', '--env=Pendulum-v1', f'--params={json.dumps(PPO)}'],
+    '--logdir={}',
+    '*-default',
+    ['returns/train', 'returns/eval', 'losses/value'],
+  ),
+  'baselines_her.run': (
+    ['--env=FetchReach-v1', '--num_timesteps=50', *REACH],
+    '--log_path={}',
+    '',
+    ['test/success_rate', 'train/episode'],
+  ),
+  'agents.pipeline.main': (
+    ['--params', PENDULUM, '--cpanel', TINY, '--session-name=a'],
+    '--session-path={}',
+    'a',
+    ['reward/test/episodic'],
+  ),
+}
+
+
+def run(module, *args, mode='offline'):
+  """Run a program with wandb, or what stands for it."""
+  return subprocess.run(
+    [sys.executable, '-m', module, *map(str, args)],
+    cwd=golden.ROOT,
+    env=wandb_files.add_to(os.environ, mode),
+    capture_output=True,
+    text=True,
+    timeout=300,
+  )
+
+
+@pytest.mark.parametrize('program', sorted(PROGRAMS))
+def test_programs_send_their_scalars(program, tmp_path):
+  if program == 'baselines_her.run':
+    pytest.importorskip('gymnasium_robotics')
+  args, flag, place, names = PROGRAMS[program]
+  result = run(program, *args, flag.format(tmp_path), '--wandb=project')
+  output = result.stdout + result.stderr
+  assert result.returncode == 0, output
+  (folder,) = tmp_path.glob(place) if place else [tmp_path]
+  assert f'Weights & Biases: offline, in {folder}/wandb.' in output
+  ((_, sent),) = wandb_files.read(folder)
+  for name in names:
+    assert name.encode() in sent, name
+
+
+@pytest.mark.parametrize('program', sorted(PROGRAMS))
+def test_projects_without_name_are_refused(program, tmp_path):
+  """At once, before TensorFlow is loaded; no folder is made."""
+  args, flag, _, _ = PROGRAMS[program]
+  where = flag.format(tmp_path / 'new')
+  for given, sentence in (('', "--wandb is ''"), ('a/b', 'without any of')):
+    result = run(program, *args, where, f'--wandb={given}')
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith('Error: Flag --wandb')
+    assert sentence in result.stderr and result.stderr.count('\n') == 1
+  assert not (tmp_path / 'new').exists()
+
+
+def call(code, tmp_path, mode='offline'):
+  """Run code that knows the mirror, in an empty folder."""
+  lines = [
+    'import sys',
+    'from agents.run import entry, errors, log, wandb_mirror',
+    f'raise SystemExit(entry.run(lambda: {code}))',
+  ]
+  environ = wandb_files.add_to(os.environ, mode)
+  path = environ.get('PYTHONPATH', '')
+  return subprocess.run(
+    [sys.executable, '-c', '\n'.join(lines)],
+    cwd=tmp_path,
+    env={**environ, 'PYTHONPATH': f'{golden.ROOT}:{path}'},
+    capture_output=True,
+    text=True,
+    timeout=120,
+  )
+
+
+def test_missing_package(tmp_path, monkeypatch):
+  """A folder of that name, which wandb leaves, is not the package."""
+  from agents.run import errors
+  from agents.run import wandb_mirror
+
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'wandb').mkdir()
+  monkeypatch.setattr(sys, 'path', [str(tmp_path)])
+  monkeypatch.delitem(sys.modules, 'wandb', raising=False)
+  wandb_mirror.check(None)
+  with pytest.raises(errors.UsageError, match='pip install'):
+    wandb_mirror.check('project')
+  with pytest.raises(errors.UsageError, match='give --logdir'):
+    wandb_mirror.check('project', None)
+
+
+def test_no_account(tmp_path):
+  code = "wandb_mirror.WandbMirror('project', 'run')"
+  result = call(code, tmp_path, mode=None)
+  assert result.returncode == 2, result.stderr
+  assert result.stderr.startswith('Error: Weights & Biases cannot start')
+  assert 'WANDB_MODE=offline' in result.stderr
+
+
+def test_runs_go_on(tmp_path):
+  """The second start has the name of the first."""
+  code = (
+    "[x.close() or x for x in [log.MetricsWriter('run', "
+    "wandb_mirror.make_mirrors('project', 'run', {'layers': [1]}))] "
+    "if not x.write('test', 1, 7, {'test_return': 3.0, 'a/b': 4.0}, 5)]"
+  )
+  for _ in range(2):
+    result = call(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+  names, sent = zip(*wandb_files.read(tmp_path / 'run'))
+  assert len(names) == 2 and len(set(names)) == 1
+  assert all(b'returns/test' in x and b'a/b' in x for x in sent)
+  assert len(log.read_metrics(str(tmp_path / 'run'))) == 1
+
+
+def test_what_mirrors_get(tmp_path):
+  """Plain names where there are some, over environment steps; no NaN."""
+
+  class Mirror(list):
+    def write(self, step, scalars):
+      self.append((step, scalars))
+
+    def close(self):
+      self.append('closed')
+
+  mirror = Mirror()
+  writer = log.MetricsWriter(str(tmp_path), [mirror])
+  scalars = {'test_return': 3.0, 'a/b': 4.0, 'c': float('nan')}
+  writer.write('test', 1, 7, scalars, 5)
+  writer.write('test', 1, 7, {'a/b': 4})
+  writer.write('test', 1, 7, {'c': float('nan')})
+  writer.close()
+  writer.close()
+  assert mirror == [
+    (5, {'returns/test': 3.0, 'a/b': 4.0}),
+    (7, {'a/b': 4.0}),
+    'closed',
+  ]
