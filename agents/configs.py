@@ -42,9 +42,9 @@ class Config(schema.Settings):
   env: Name | None = setting(None, 'id of the environment')
   seed: Whole | None = setting(None, 'for all random numbers')
   # Network.
-  network: Literal['feed_forward_gaussian', 'recurrent_gaussian'] = setting(
-    'feed_forward_gaussian', 'policy and value'
-  )
+  network: Literal[
+    'feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'
+  ] = setting('feed_forward_gaussian', 'policy and value')
   weight_summaries: dict[str, Any] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
     'patterns of variables',
@@ -113,6 +113,18 @@ def default() -> dict[str, Any]:
     algorithm=PPOAlgorithm,
     network=getattr(networks, declared['network']),
     optimizer=getattr(tf.train, declared['optimizer']),
+  )
+
+
+def cartpole() -> dict[str, Any]:
+  from agents import networks
+
+  return dict(
+    default(),
+    env='CartPole-v1',
+    network=networks.feed_forward_categorical,
+    max_length=500,
+    steps=2e5,
   )
 
 

@@ -51,8 +51,9 @@ class TrainedAgent(abc.ABC):
       deterministic: Whether to leave out the noise of exploration.
 
     Returns:
-      Tuple of the action float32 [size], in the range of the environment, and
-      the state, None if the agent needs none.
+      Tuple of the action float32 [size], in the range of the environment, or
+      an integer if actions are discrete, and the state, None if the agent
+      needs none.
 
     Raises:
       ValueError: If the observation does not have the shape of the training.

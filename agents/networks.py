@@ -3,16 +3,22 @@
 import collections
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
+from agents.run import errors
 from agents.run import references
 from agents.tools import layers
 from agents.tools import scopes
+from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
 
 NetworkOutput = collections.namedtuple(
   'NetworkOutput', 'policy, mean, logstd, value, state'
+)
+CategoricalOutput = collections.namedtuple(
+  'CategoricalOutput', 'policy, logits, value, state'
 )
 
 
@@ -48,6 +54,73 @@ def feed_forward_gaussian(
       hidden = layers.dense(hidden, size, tf.nn.relu)
     mean, logstd = _define_policy(config, hidden, action_size)
   return _define_output(config, flat, mean, logstd, state)
+
+
+@references.nameable
+def feed_forward_categorical(
+  config: Any,
+  action_size: int,
+  observations: tf.Tensor,
+  unused_length: tf.Tensor,
+  state: tf.Tensor | None = None,
+) -> CategoricalOutput:
+  """Define independent networks for discrete actions and for the value.
+
+  Args:
+    config: AttrDict with `policy_layers`, `value_layers` and
+      `init_mean_factor`, the scale of the first logits.
+    action_size: Number of actions to choose from.
+    observations: Float tensor [batch, time, ...].
+    unused_length: Lengths of the sequences [batch].
+    state: Unused; returned as it is.
+
+  Returns:
+    `CategoricalOutput` of the policy, its logits [batch, time, actions], the
+    value [batch, time], and the state.
+  """
+  flat = _flatten(observations)
+  with scopes.uncached_scope('policy'):
+    hidden = flat
+    for size in config.policy_layers:
+      hidden = layers.dense(hidden, size, tf.nn.relu)
+    logits = _define_last_layer(config, hidden, action_size)
+  value = _define_value(config, flat)
+  logits = tf.check_numerics(logits, 'logits')
+  value = tf.check_numerics(value, 'value')
+  return CategoricalOutput(Categorical(logits), logits, value, state)
+
+
+def choose(network: Callable[..., Any], discrete: bool) -> Callable[..., Any]:
+  """Return the network to use in place of another one.
+
+  The two feed-forward networks stand for each other, so that a configuration
+  suits all environments. Networks of others are returned as they are.
+
+  Args:
+    network: Function like `feed_forward_gaussian`.
+    discrete: Whether actions are a choice among a number of them.
+
+  Raises:
+    UsageError: If the network does not suit the actions.
+  """
+  if network in (feed_forward_gaussian, feed_forward_categorical):
+    return feed_forward_categorical if discrete else feed_forward_gaussian
+  if discrete and network is recurrent_gaussian:
+    raise explain_misfit(network, discrete)
+  return network
+
+
+def explain_misfit(
+  network: Callable[..., Any], discrete: bool
+) -> errors.UsageError:
+  """Return an error that says which network suits the actions."""
+  kind = 'discrete' if discrete else 'continuous'
+  name = getattr(network, '__name__', network)
+  suits = choose(feed_forward_gaussian, discrete).__name__
+  return errors.UsageError(
+    f'The network {name} does not suit {kind} actions; leave the parameter '
+    f'network away, or choose {suits}.'
+  )
 
 
 @references.nameable
@@ -105,13 +178,7 @@ class _RecurrentCell:
 
 def _define_policy(config, hidden, action_size):
   """Mean and logstd of the policy [batch, time, actions]."""
-  stddev = math.sqrt(1.3 * config.init_mean_factor / hidden.shape.as_list()[-1])
-  mean = layers.dense(
-    hidden,
-    action_size,
-    tf.tanh,
-    kernel_initializer=tf.truncated_normal_initializer(stddev=stddev),
-  )
+  mean = _define_last_layer(config, hidden, action_size, tf.tanh)
   logstd = tf.get_variable(
     'logstd',
     (action_size,),
@@ -120,12 +187,27 @@ def _define_policy(config, hidden, action_size):
   return mean, tf.broadcast_to(logstd, tf.shape(mean))
 
 
-def _define_output(config, flat, mean, logstd, state):
+def _define_last_layer(config, hidden, size, activation=None):
+  """Small outputs of the policy, so that it explores at first."""
+  stddev = math.sqrt(1.3 * config.init_mean_factor / hidden.shape.as_list()[-1])
+  return layers.dense(
+    hidden,
+    size,
+    activation,
+    kernel_initializer=tf.truncated_normal_initializer(stddev=stddev),
+  )
+
+
+def _define_value(config, flat):
   with scopes.uncached_scope('value'):
     hidden = flat
     for size in config.value_layers:
       hidden = layers.dense(hidden, size, tf.nn.relu)
-    value = layers.dense(hidden, 1)[..., 0]
+    return layers.dense(hidden, 1)[..., 0]
+
+
+def _define_output(config, flat, mean, logstd, state):
+  value = _define_value(config, flat)
   logstd.set_shape(mean.shape)
   mean = tf.check_numerics(mean, 'mean')
   logstd = tf.check_numerics(logstd, 'logstd')

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime
+import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -146,6 +147,8 @@ def _prepare(name, logdir, timestamp, overrides, trust, held=None):
   trust = _trust_env(trust, overrides.get('env'))
   config = AttrDict(find_config(name)())
   _apply(config, overrides)
+  if 'env' in overrides and 'network' not in overrides:
+    _choose_network(config)
   run, reason = None, 'Start a run without --logdir.'
   if logdir:
     logdir = os.path.abspath(os.path.expanduser(logdir))
@@ -311,15 +314,38 @@ def _find_optimizers():
   return names
 
 
+def _choose_network(config):
+  """Use the network that suits the actions of the user's environment."""
+  from agents import networks
+
+  with config.unlocked:
+    config.network = networks.choose(
+      config.network, _has_discrete_actions(config.env)
+    )
+
+
 def check_env(config: AttrDict) -> None:
   """Build the environment once, to refuse early what cannot work.
 
   Raises:
-    UsageError: Saying what is wrong with the environment.
+    UsageError: Saying what is wrong with the environment, or that the network
+      does not suit its actions.
   """
-  from agents.envs import continuous
+  from agents import networks
 
-  env = continuous.make(config.env)
-  close = getattr(env, 'close', None)
-  if close:
-    close()
+  discrete = _has_discrete_actions(config.env)
+  if networks.choose(config.network, discrete) is not config.network:
+    raise networks.explain_misfit(config.network, discrete)
+
+
+@functools.cache
+def _has_discrete_actions(env):
+  """Build an environment, or refuse it; an id or a function is asked once."""
+  from agents.envs import continuous
+  from agents.envs import spaces
+
+  created = continuous.make(env)
+  try:
+    return spaces.is_discrete(created.action_space)
+  finally:
+    getattr(created, 'close', lambda: None)()

@@ -14,6 +14,7 @@ import numpy as np
 
 from agents import runs
 from agents.envs import continuous
+from agents.envs import spaces
 from agents.evaluation import TrainedAgent
 from agents.run import errors
 from agents.run import references
@@ -95,7 +96,8 @@ class PPO(TrainedAgent):
     args = (self._border.reset()[None], not deterministic)
     action, *state = self._decide(*args, *([state] if self._state_size else []))
     self._border.step(action[0])
-    action = np.asarray(self._echo.action, self.action_space.dtype)
+    # Discrete actions are numbers, not arrays.
+    action = np.asarray(self._echo.action, self.action_space.dtype)[()]
     return action, state[0] if state else None
 
   def _define(self, logdir, checkpoint):
@@ -110,9 +112,10 @@ class PPO(TrainedAgent):
       sampling = tf.placeholder(tf.bool, ())
       network = policy.Policy(
         observ.shape.as_list()[1:],
-        self._border.action_space.shape[0],
+        spaces.count_outputs(self.action_space),
         sampling,
         self._config,
+        discrete=spaces.is_discrete(self.action_space),
       )
       self._state_size = network.state_size
       inputs = [observ, sampling]

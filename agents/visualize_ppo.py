@@ -17,6 +17,7 @@ from typing import Any
 
 from agents import runs
 from agents.envs import adapters
+from agents.envs import window
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
@@ -49,6 +50,9 @@ class Flags(schema.Settings):
     True, 'Step environments in processes of their own.'
   )
   seed: int | None = setting(None, 'For environments and actions.')
+  render: bool = setting(
+    False, 'Show the episodes in windows, too, one per environment.'
+  )
   trust: list[str] | None = setting(None, references.HELP)
 
 
@@ -61,6 +65,7 @@ def visualize(
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
   seed: int | None = None,
+  render: bool = False,
 ) -> list[dict[str, Any]]:
   """Play episodes with the mean actions of a policy, and write videos.
 
@@ -74,17 +79,20 @@ def visualize(
     trust: `agents.run.references.Trust` in what the run may name.
     seed: For environments and actions; the first of several environments gets
       this one, the second the next, and so on.
+    render: Whether to show the episodes in windows, too, at their own speed.
 
   Returns:
     List of dicts with `video` (a path), `return` and `length`, one per
     episode; fewer if the user asks to stop.
 
   Raises:
-    UsageError: If there is no run or no checkpoint.
+    UsageError: If there is no run or no checkpoint, or nowhere to show it.
   """
   from agents import utility
   from agents.tools.tf1 import tf
 
+  if render:
+    window.check()
   outdir = os.path.expanduser(outdir)
   logdir, config = runs.load(logdir, trust)
   _check_checkpoint(logdir, checkpoint)
@@ -92,7 +100,7 @@ def visualize(
   with config.unlocked:
     config.update(num_agents=num_agents, num_episodes=per_agent, seed=seed)
   constructors = [
-    functools.partial(_create_environment, config, outdir, number)
+    functools.partial(_create_environment, config, outdir, number, render)
     for number in range(1, num_agents + 1)
   ]
   tf.reset_default_graph()
@@ -141,6 +149,7 @@ def main(_: Any) -> None:
       FLAGS.env_processes,
       references.parse(FLAGS.trust),
       FLAGS.seed,
+      FLAGS.render,
     ):
       scores.append(episode['return'])
       print(
@@ -160,6 +169,8 @@ def _find_run(FLAGS):
     raise errors.UsageError(
       'You must specify a logdir: give --logdir with the folder of a run.'
     )
+  if FLAGS.render:
+    window.check()
   logdir, config = runs.load(FLAGS.logdir, references.parse(FLAGS.trust))
   _check_checkpoint(logdir, FLAGS.checkpoint)
   return logdir, config
@@ -177,7 +188,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   )
 
 
-def _create_environment(config, outdir, number=1):
+def _create_environment(config, outdir, number=1, render=False):
   """Environment with the wrappers of the original that records videos."""
   from agents.envs import continuous
   from agents.tools import wrappers
@@ -187,7 +198,7 @@ def _create_environment(config, outdir, number=1):
     env.seed(config.seed + number - 1)
   env = wrappers.LimitDuration(env, config.max_length)
   env = wrappers.RecordEpisodes(
-    env, outdir, f'agent{number}-episode', config.num_episodes
+    env, outdir, f'agent{number}-episode', config.num_episodes, render
   )
   env = wrappers.RangeNormalize(env)
   env = wrappers.ClipAction(env)

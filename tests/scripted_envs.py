@@ -9,6 +9,7 @@ import threading
 import time
 import types
 
+import gymnasium
 import numpy as np
 
 from agents.envs import spaces
@@ -109,6 +110,18 @@ class VectorEnv(ScriptedEnv):
     if self.t + 1 == self._crash_at:
       raise RuntimeError('boom in step')
     return super().step(action)
+
+
+class ChoiceEnv(VectorEnv):
+  """Choice among -1, 0 and 1; the observation tells which."""
+
+  def __init__(self):
+    super().__init__()
+    self.action_space = gymnasium.spaces.Discrete(3, start=-1)
+
+  def step(self, action):
+    _, *rest = super().step(action)
+    return np.float32([self.t, action]), *rest
 
 
 class SlowEnv(VectorEnv):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from agents.envs import adapters
+from agents.envs import finite
 from agents.envs import goals
 from agents.envs import spaces
 from agents.run import errors
@@ -103,10 +104,12 @@ def _check_spaces(env, report):
   """Compare the spaces to what the systems take."""
   for name, system in (('planet', 'PlaNet'), ('ppo', 'PPO')):
     seen = env
-    if name == 'planet' and type(env.action_space).__name__ == 'Discrete':
+    if name == 'planet' and spaces.is_discrete(env.action_space):
       seen = wrappers.OneHotAction(env)
     try:
-      spaces.check_continuous(seen, 'the environment', system)
+      spaces.check_continuous(
+        seen, 'the environment', system, or_discrete=name == 'ppo'
+      )
     except errors.UsageError as error:
       _add(report, name, str(error))
   if 'her' in report.problems:
@@ -180,8 +183,8 @@ class _Episode:
           f'{name} of {when} is shaped {array.shape}, but the space says '
           f'{space.shape}; return the same shape always.'
         )
-      elif array.dtype.kind in 'fc' and not np.isfinite(array).all():
-        kind = 'NaN' if np.isnan(array).any() else 'infinite'
+      elif array.dtype.kind in 'fc' and finite.find_problem(array):
+        kind = finite.find_problem(array)
         self._add(f'{name} of {when} is {kind}; return finite numbers only.')
       elif not np.can_cast(array.dtype, space.dtype, 'same_kind'):
         self._add(
@@ -200,8 +203,8 @@ class _Episode:
         f'The reward of step {step} is shaped {np.shape(reward)}; return a '
         'number.'
       )
-    elif not np.isfinite(reward).all():
-      kind = 'NaN' if np.isnan(reward).any() else 'infinite'
+    elif finite.find_problem(reward):
+      kind = finite.find_problem(reward)
       self._add(f'The reward of step {step} is {kind}; return finite numbers.')
 
   def _check_seed(self, seed, first):

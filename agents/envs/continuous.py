@@ -1,4 +1,4 @@
-"""Environments of PPO, whose actions are continuous, and batches of them."""
+"""Environments of PPO, and batches of them."""
 
 import functools
 from typing import Any
@@ -24,13 +24,14 @@ def make(env: Any, render_mode: str | None = None) -> Any:
 
   Raises:
     UsageError: If the environment is unknown, lacks what it needs, or does
-      not have boxes of observations and actions.
+      not have a box of observations, and actions that are vectors or
+      discrete.
   """
   if isinstance(env, str):
     created = adapters.make(env, render_mode)
   else:
     created = env()
-  spaces.check_continuous(created, env, 'PPO')
+  spaces.check_continuous(created, env, 'PPO', or_discrete=True)
   return randomness.with_own_randomness(created)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import spaces
+
 
 @dataclasses.dataclass
 class Arrays:
@@ -14,7 +16,8 @@ class Arrays:
   Shared ones can be sent to other processes, which see the same memory.
 
   Attributes:
-    action: Array [N, size], float32 or the floats of the action space.
+    action: Array [N, size], float32 or the floats of the action space; int32
+      [N] if actions are discrete.
     observ: Array [N, ...] of the type of the environments.
     reward: Float64 array [N].
     done: Bool array [N].
@@ -47,9 +50,12 @@ class Arrays:
       shared: Whether other processes should be able to attach to them.
     """
     dtype = np.dtype(action_space.dtype)
-    floats = np.result_type(dtype if dtype.kind == 'f' else 'f4', 'f4')
+    if spaces.is_discrete(action_space):
+      dtype = np.dtype(np.int32)
+    else:
+      dtype = np.result_type(dtype if dtype.kind == 'f' else 'f4', 'f4')
     layout = [
-      ('action', (count,) + action_space.shape, floats.str),
+      ('action', (count,) + action_space.shape, dtype.str),
       ('observ', (count,) + observ.shape, observ.dtype.str),
       ('reward', (count,), np.dtype(np.float64).str),
       ('done', (count,), np.dtype(bool).str),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import finite
 from agents.envs import shared_arrays
 from agents.envs import spaces
 from agents.envs import vector
@@ -21,7 +22,7 @@ class VectorEnv:
 
   Args:
     constructors: Functions that build the environments, with boxes of
-      observations and actions.
+      observations, and of actions unless these are discrete.
     duration: Number of steps of the longest episode; no limit if None.
     num_workers: Number of processes to spread the environments over; 0 for
       the current process. By default one per core.
@@ -43,11 +44,17 @@ class VectorEnv:
     self._duration = duration or np.inf
     self._steps = np.full(len(self._vector), np.inf)
     self._observ_range = _finite_range(observ_space)
-    self._action_range = _finite_range(self._action_space)
+    self._first_action = spaces.first_action(self._action_space)
+    self._action_range = None
+    if self._first_action is None:
+      self._action_range = _finite_range(self._action_space)
     self.observation_space = observ_space
     if self._observ_range:
       self.observation_space = _box_like(observ_space, 1)
-    self.action_space = _box_like(self._action_space, np.inf)
+    if self._first_action is None:
+      self.action_space = _box_like(self._action_space, np.inf)
+    else:
+      self.action_space = spaces.discrete(self._action_space.n)
 
   def __len__(self) -> int:
     return len(self._steps)
@@ -59,7 +66,8 @@ class VectorEnv:
 
     Args:
       actions: Float array [N, size] of any values; clipped to [-1, 1] if the
-        range of the environments is finite, and then mapped to it.
+        range of the environments is finite, and then mapped to it. Discrete
+        actions are integers [N], counted from zero.
 
     Returns:
       Tuple of observations [N, ...] of 32 bits, rewards float32 [N], done
@@ -71,21 +79,15 @@ class VectorEnv:
     """
     if (self._steps >= self._duration).any():
       raise RuntimeError('Must reset environment.')
-    if self._action_range:
-      low, high = self._action_range
-      actions = np.clip(actions, -1, 1)
-      actions = (actions + 1) / 2 * (high - low) + low
-    else:
-      space = self._action_space
-      actions = np.clip(actions, space.low, space.high)
-    self._arrays.action[:] = actions
+    self._arrays.action[:] = self._map_actions(actions)
     self._vector.call('step')
     self._steps += 1
     done = self._arrays.done | (self._steps >= self._duration)
-    if not np.isfinite(self._arrays.reward).all():
-      raise ValueError('Infinite reward encountered.')
+    everywhere = np.arange(len(self))
+    self._check_finite('reward', self._arrays.reward, everywhere)
     reward = self._arrays.reward.astype(np.float32)
-    return self._convert(self._arrays.observ), reward, done, ({},) * len(self)
+    observ = self._convert(self._arrays.observ, everywhere)
+    return observ, reward, done, ({},) * len(self)
 
   def reset(
     self, indices: Sequence[int] | np.ndarray | None = None
@@ -108,7 +110,7 @@ class VectorEnv:
       self._vector.call('attach', rows, arrays=self._arrays)
     else:
       observ = self._arrays.observ[indices]
-    return self._convert(observ)
+    return self._convert(observ, indices)
 
   def close(self) -> None:
     """Close the environments and end their processes."""
@@ -117,9 +119,26 @@ class VectorEnv:
       self._arrays.close()
       self._arrays = None
 
-  def _convert(self, observ):
-    if observ.dtype.kind == 'f' and not np.isfinite(observ).all():
-      raise ValueError('Infinite observation encountered.')
+  def _map_actions(self, actions):
+    """Actions as the environments take them."""
+    space = self._action_space
+    if self._first_action is not None:
+      return actions + self._first_action
+    if not self._action_range:
+      return np.clip(actions, space.low, space.high)
+    low, high = self._action_range
+    return (np.clip(actions, -1, 1) + 1) / 2 * (high - low) + low
+
+  def _check_finite(self, what, values, indices):
+    """Refuse NaN and infinity, naming the first environment that gives it."""
+    if not np.isfinite(values).all():
+      names = vector.join(self._vector.get('names'))
+      for index, value in zip(indices, values):
+        finite.check(value, what, names[index])
+
+  def _convert(self, observ, indices):
+    if observ.dtype.kind == 'f':
+      self._check_finite('observation', observ, indices)
     if self._observ_range:
       low, high = self._observ_range
       observ = 2 * (observ - low) / (high - low) - 1
@@ -133,6 +152,10 @@ class _Rows(vector.Group):
 
   _arrays: Any = None
   _first = 0
+
+  @property
+  def names(self):
+    return [finite.find_name(env) for env in self.envs]
 
   def attach(self, rows, arrays):
     """Use arrays from now on, of which some rows belong to this group."""

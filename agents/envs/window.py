@@ -1,5 +1,6 @@
 """A window that shows images while an environment is played."""
 
+import importlib.util
 import os
 import sys
 
@@ -72,3 +73,21 @@ def has_display() -> bool:
   """Return whether windows can be opened."""
   names = ('DISPLAY', 'WAYLAND_DISPLAY')
   return sys.platform == 'darwin' or any(os.environ.get(x) for x in names)
+
+
+def check() -> None:
+  """Refuse early what needs a window.
+
+  Raises:
+    UsageError: If there is no display, or the package for it is missing.
+  """
+  if not has_display():
+    raise errors.UsageError(
+      'There is no display to open a window on: neither DISPLAY nor '
+      'WAYLAND_DISPLAY is set. Leave --render away; the videos show the same.'
+    )
+  if not importlib.util.find_spec('pygame'):
+    raise errors.UsageError(
+      "Windows need the package pygame: pip install 'pygame>=2.6'. Without "
+      'it, leave --render away; the videos show the same.'
+    )

@@ -156,7 +156,8 @@ class PPOAgent(agent.AgentBase):
       else:
         decision = self.policy.act(observ, state)
     feeds = [*last, sampling, observ, state]
-    self._act: Any = self._make(list(decision), feeds)
+    outputs = [decision.action, *decision.policy.parameters, decision.state]
+    self._act: Any = self._make(outputs, feeds)
     self._remember = self._make(counted.op, list(last))
 
   def _define_update(self, shapes):

@@ -1,6 +1,5 @@
 """Proximal policy optimisation of a batch of agents, within the graph."""
 
-import collections
 from typing import Any
 
 from agents.ppo import memory
@@ -12,8 +11,6 @@ from agents.run import references
 from agents.tools import attr_dict
 from agents.tools import scopes
 from agents.tools.tf1 import tf
-
-_Last = collections.namedtuple('_Last', 'action, mean, logstd')
 
 
 @references.nameable
@@ -29,7 +26,8 @@ class PPOAlgorithm:
 
   Args:
     batch_env: In-graph batch environment of N environments; only the shapes
-      of its observations, actions and rewards are used.
+      of its observations, actions and rewards are used, and the number of
+      actions if these are discrete.
     step: Unused.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
@@ -57,14 +55,15 @@ class PPOAlgorithm:
     observ, action, reward = (
       x[0] for x in (batch_env.observ, batch_env.action, batch_env.reward)
     )
+    discrete = action.dtype.is_integer
+    size = batch_env.action_space.n if discrete else action.shape.as_list()[0]
     self._policy = policy.Policy(
-      observ.shape.as_list(),
-      action.shape.as_list()[0],
-      is_training,
-      config,
-      comm,
+      observ.shape.as_list(), int(size), is_training, config, comm, discrete
     )
-    template = (observ, action, action, action, reward)
+    # Of parameters, there is one number per action or dimension of an action.
+    parameter = tf.zeros([size]) if discrete else action
+    parameters = [parameter for _ in self._policy.family.PARAMETERS]
+    template = (observ, action, *parameters, reward)
     self._memory = memory.EpisodeMemory(
       template, config.update_every, config.max_length, 'memory'
     )
@@ -95,14 +94,15 @@ class PPOAlgorithm:
   def perform(
     self, agent_indices: tf.Tensor, observ: tf.Tensor
   ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Choose actions: samples in training, means otherwise.
+    """Choose actions: samples in training, means or likely ones otherwise.
 
     Args:
       agent_indices: Agents to act for, int32 [rows].
       observ: Their observations [rows, ...].
 
     Returns:
-      Tuple of actions float32 [rows, size] and a summary.
+      Tuple of actions, float32 [rows, size] or int32 [rows] as the
+      environment takes them, and a summary.
     """
     with tf.name_scope('perform'):
       state = self._last_state
@@ -111,7 +111,9 @@ class PPOAlgorithm:
       decision = self._policy.act(observ, state)
       remember = [
         tf.scatter_update(variable, agent_indices, value)
-        for variable, value in zip(self._last, decision)
+        for variable, value in zip(
+          self._last, [decision.action, *decision.policy.parameters]
+        )
       ]
       if state is not None:
         remember.append(
@@ -151,7 +153,7 @@ class PPOAlgorithm:
     Args:
       agent_indices: Agents that have acted, int32 [rows].
       observ: Observations they acted on [rows, ...].
-      action: Actions, before the environment clips them, [rows, size].
+      action: Actions, before the environment clips them, [rows, ...].
       reward: Rewards float32 [rows].
 
     Returns:
@@ -198,9 +200,13 @@ class PPOAlgorithm:
   def _define_temporary(self, template):
     """Create variables for unfinished episodes, which are not saved."""
     count = len(self._batch_env)
-    shapes = dict.fromkeys(_Last._fields, template[1].shape.as_list())
+    names = ['action', *self._policy.family.PARAMETERS]
+    parts = {
+      name: (element.shape.as_list(), element.dtype)
+      for name, element in zip(names, template[1:])
+    }
     if self._policy.state_size is not None:
-      shapes['state'] = [self._policy.state_size]
+      parts['state'] = [self._policy.state_size], tf.float32
     with scopes.uncached_scope('ppo_temporary'):
       self._episodes = memory.EpisodeMemory(
         template, count, self._config.max_length, 'episodes'
@@ -209,28 +215,23 @@ class PPOAlgorithm:
         name: tf.get_variable(
           f'last_{name}',
           [count, *shape],
+          dtype,
           initializer=tf.zeros_initializer(),
           trainable=False,
         )
-        for name, shape in shapes.items()
+        for name, (shape, dtype) in parts.items()
       }
     self._last_state = last.pop('state', None)
-    self._last = _Last(**last)
+    self._last = list(last.values())
 
   def _define_experience(self, agent_indices, observ, action, reward):
     filters = self._policy.remember(observ, reward)
     with tf.control_dependencies([filters]):
       if self._config.train_on_agent_action:
-        action = tf.gather(self._last.action, agent_indices)
+        action = tf.gather(self._last[0], agent_indices)
+      parameters = [tf.gather(x, agent_indices) for x in self._last[1:]]
       append = self._episodes.append(
-        (
-          observ,
-          action,
-          tf.gather(self._last.mean, agent_indices),
-          tf.gather(self._last.logstd, agent_indices),
-          reward,
-        ),
-        agent_indices,
+        (observ, action, *parameters, reward), agent_indices
       )
 
     def summarize():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from agents import networks
 from agents.ppo import normalize
 from agents.ppo import update
 from agents.ppo import utility
@@ -14,9 +15,11 @@ from agents.run import references
 from agents.run import saver
 from agents.tools import attr_dict
 from agents.tools import scopes
+from agents.tools.categorical import Categorical
+from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
 
-Decision = collections.namedtuple('Decision', 'action, mean, logstd, state')
+Decision = collections.namedtuple('Decision', 'action, policy, state')
 
 
 @references.nameable
@@ -36,19 +39,24 @@ class Policy:
 
   Args:
     observ_shape: Shape of an observation.
-    action_size: Number of dimensions of an action.
+    action_size: Number of dimensions of an action, or of discrete actions.
     is_training: Bool tensor, whether to sample actions.
     config: AttrDict or dict, see `agents.configs`.
     comm: MPI communicator. With several processes, gradients and statistics
       are those of all of them together.
+    discrete: Whether to choose one of a number of actions. The feed-forward
+      network is the one that suits then, see `agents.networks.choose`.
 
   Raises:
-    UsageError: If the configuration is not complete.
+    UsageError: If the configuration is not complete, or the network does not
+      suit the actions.
 
   Attributes:
     config: The configuration as AttrDict.
     observ_filter: `StreamingNormalize` of observations.
     reward_filter: `StreamingNormalize` of rewards.
+    family: Class of the policy's distributions, made of the outputs of the
+      network that its `PARAMETERS` name.
     state_size: Number of units of a recurrent network, None for others.
     training_variables: Variables that only training reads.
   """
@@ -60,6 +68,7 @@ class Policy:
     is_training: tf.Tensor,
     config: Mapping[str, Any],
     comm: Any = None,
+    discrete: bool = False,
   ) -> None:
     if not isinstance(config, attr_dict.AttrDict):
       config = attr_dict.AttrDict(config)
@@ -80,11 +89,15 @@ class Policy:
     )
     gpus = config.use_gpu and utility.available_gpus()
     self._device = '/gpu:0' if gpus else '/cpu:0'
+    self.family = Categorical if discrete else DiagNormal
+    network = networks.choose(config.network, discrete)
     self._network = tf.make_template(
-      'network', functools.partial(config.network, config, action_size)
+      'network', functools.partial(network, config, action_size)
     )
     with tf.device(self._device):
       output = self._network(tf.zeros([1, 1, *observ_shape]), tf.ones([1]))
+    if not set(self.family.PARAMETERS) <= set(output._fields):
+      raise networks.explain_misfit(network, discrete)
     self.state_size = None
     if output.state is not None:
       self.state_size = output.state.shape.as_list()[1]
@@ -105,27 +118,29 @@ class Policy:
     return [self._penalty, *self._optimizer.variables()]
 
   def act(self, observ: tf.Tensor, state: tf.Tensor | None = None) -> Decision:
-    """Choose actions: samples in training, means otherwise.
+    """Choose actions: samples in training, means or likely ones otherwise.
 
     Args:
       observ: Observations [rows, ...].
       state: State of a recurrent network [rows, units]; zero if None.
 
     Returns:
-      `Decision` of the actions, means and logstds float32 [rows, size], and
-      the next state, None if the network has none.
+      `Decision` of the actions float32 [rows, size], or int32 [rows] if they
+      are discrete, the distribution that they come from, and the next state,
+      None if the network has none.
     """
     with tf.name_scope('act'):
       observ = self.observ_filter.transform(observ)
       with tf.device(self._device):
         length = tf.ones([tf.shape(observ)[0]])
         output = self._network(observ[:, None], length, state)
+      parameters = [getattr(output, x) for x in self.family.PARAMETERS]
       action = tf.cond(
-        self._is_training, output.policy.sample, lambda: output.mean
+        self._is_training, output.policy.sample, self.family(*parameters).mode
       )
-      return Decision(
-        action[:, 0], output.mean[:, 0], output.logstd[:, 0], output.state
-      )
+      action = action[:, 0]
+      policy = self.family(*[x[:, 0] for x in parameters])
+      return Decision(action, policy, output.state)
 
   def remember(self, observ: tf.Tensor, reward: tf.Tensor) -> tf.Tensor:
     """Count the statistics of a step.
@@ -148,22 +163,21 @@ class Policy:
     """Improve network and penalty by some episodes.
 
     Args:
-      episodes: Observations [episodes, time, ...], actions, means, logstds
-        [episodes, time, size], and rewards [episodes, time], as they were
-        recorded.
+      episodes: Observations [episodes, time, ...], actions, parameters of
+        their distributions [episodes, time, size] as `family` names them, and
+        rewards [episodes, time], as they were recorded.
       length: Lengths of the episodes int32 [episodes].
 
     Returns:
       Serialised summary.
     """
-    observ, action, mean, logstd, reward = episodes
+    observ, action, *parameters, reward = episodes
     with tf.device(self._device), tf.name_scope('training'):
       return update.define_update(
         update.Episodes(
           self.observ_filter.transform(observ),
           action,
-          mean,
-          logstd,
+          self.family(*parameters),
           self.reward_filter.transform(reward),
           length,
         ),

@@ -3,7 +3,6 @@
 from typing import Any
 
 from agents.ppo import normalize
-from agents.ppo import utility
 from agents.tools.tf1 import tf
 
 
@@ -16,16 +15,14 @@ def summarize_actions(decision: Any) -> tf.Tensor:
   Returns:
     Serialised summary.
   """
-  action, mean, logstd, _ = decision
+  action, policy, _ = decision
+  values = {
+    **policy.describe(),
+    'action': action,
+    'logprob': policy.log_prob(action),
+  }
   return tf.summary.merge(
-    [
-      tf.summary.histogram('mean', mean),
-      tf.summary.histogram('std', tf.exp(logstd)),
-      tf.summary.histogram('action', action),
-      tf.summary.histogram(
-        'logprob', utility.diag_normal_logpdf(mean, logstd, action)
-      ),
-    ]
+    [tf.summary.histogram(name, value) for name, value in values.items()]
   )
 
 
@@ -44,7 +41,7 @@ def summarize_experience(
     reward_filter: Statistics of rewards.
     memory_size: Number of episodes in the memory, int32 scalar.
     observ: Observations [rows, ...].
-    action: Actions [rows, size].
+    action: Actions [rows, ...].
     reward: Rewards [rows].
 
   Returns:

@@ -10,7 +10,7 @@ from agents.run import saver
 from agents.tools.tf1 import tf
 
 Episodes = collections.namedtuple(
-  'Episodes', 'observ, action, mean, logstd, reward, length'
+  'Episodes', 'observ, action, policy, reward, length'
 )
 
 
@@ -29,9 +29,10 @@ def define_update(
 
   Args:
     episodes: `Episodes` with normalised observations [episodes, time, ...],
-      actions, old means and logstds [episodes, time, size], normalised
-      rewards [episodes, time], and lengths int32 [episodes].
-    network: Template from observations and lengths to a `NetworkOutput`.
+      actions, the distributions that they come from, normalised rewards
+      [episodes, time], and lengths int32 [episodes].
+    network: Template from observations and lengths to an output with the
+      parameters of a distribution, see `agents.networks`.
     optimizer: A v1 optimiser.
     penalty: Variable of the weight of the divergence.
     config: AttrDict, see `agents.configs`.
@@ -132,11 +133,12 @@ class _Update:
     short episodes would spend most of the time on it.
     """
     longest = tf.maximum(tf.reduce_max(self._episodes.length), 1)
-    shorter = [x[:, :longest] for x in self._episodes[:-1]]
-    self._episodes = Episodes._make([*shorter, self._episodes.length])
-    self._mask = utility.sequence_mask(
-      self._episodes.reward, self._episodes.length
-    )
+    observ, action, policy, reward, length = self._episodes
+    observ, action = observ[:, :longest], action[:, :longest]
+    policy = type(policy)(*[x[:, :longest] for x in policy.parameters])
+    reward = reward[:, :longest]
+    self._episodes = Episodes(observ, action, policy, reward, length)
+    self._mask = utility.sequence_mask(reward, length)
     return return_[:, :longest], advantage[:, :longest]
 
   def _define_epochs(self, return_, advantage):
@@ -220,12 +222,9 @@ class _Update:
     episode, as in the original.
     """
     x, config = self._episodes, self._config
-    kl = self._mean_over_time(
-      utility.diag_normal_kl(x.mean, x.logstd, output.mean, output.logstd)
-    )
+    kl = self._mean_over_time(x.policy.kl(self._policy(output)))
     ratio = tf.exp(
-      output.policy.log_prob(x.action)
-      - utility.diag_normal_logpdf(x.mean, x.logstd, x.action)
+      output.policy.log_prob(x.action) - x.policy.log_prob(x.action)
     )
     surrogate = -self._mean_over_time(ratio * advantage)
     kl_penalty = self._penalty * kl
@@ -258,19 +257,17 @@ class _Update:
     """Adapt the penalty to how far the policy has moved."""
     x, target = self._episodes, self._config.kl_target
     with tf.name_scope('adjust_penalty'):
-      output = self._network(x.observ, x.length)
-      kl = utility.diag_normal_kl(x.mean, x.logstd, output.mean, output.logstd)
-      change = self._mean(self._mask * kl)
+      policy = self._policy(self._network(x.observ, x.length))
+      change = self._mean(self._mask * x.policy.kl(policy))
+      new, old = policy.parameters[0], x.policy.parameters[0]
       with tf.control_dependencies([change]):
-        moved = mpi_ops.allreduce(
-          tf.reduce_sum(tf.abs(output.mean - x.mean)), self._comm
-        )
+        moved = mpi_ops.allreduce(tf.reduce_sum(tf.abs(new - old)), self._comm)
       check = tf.Assert(moved > 0, ['policy should change'])
       before = tf.identity(self._penalty)
       factor = penalty_factor(change, target)
       with tf.control_dependencies([check]):
-        new = self._penalty.assign(before * factor).op
-      with tf.control_dependencies([new]):
+        assign = self._penalty.assign(before * factor).op
+      with tf.control_dependencies([assign]):
         return tf.summary.merge(
           [
             tf.summary.scalar('kl_change', change),
@@ -281,9 +278,7 @@ class _Update:
 
   def _define_summaries(self, losses, gradients, value_loss, terms, output):
     groups = self._config.weight_summaries
-    entropy = self._mask * utility.diag_normal_entropy(
-      output.mean, output.logstd
-    )
+    entropy = self._mask * self._policy(output).entropy()
     averages = {
       'avg_value_loss': losses['value'],
       'avg_surr_loss': tf.reduce_mean(terms['surrogate_loss']),
@@ -304,6 +299,11 @@ class _Update:
           utility.gradient_summaries(pairs, {name: groups[name]})
         )
     return tf.summary.merge(summaries)
+
+  def _policy(self, output):
+    """Distribution that the output of the network describes."""
+    family = type(self._episodes.policy)
+    return family(*[getattr(output, x) for x in family.PARAMETERS])
 
   def _mean_over_time(self, tensor):
     """Masked mean [episodes] of a tensor [episodes, time]."""

@@ -74,9 +74,16 @@ class DiagNormal:
     logstd: Logarithms of the standard deviations, of the same shape.
   """
 
+  PARAMETERS = ('mean', 'logstd')
+
   def __init__(self, mean: tf.Tensor, logstd: tf.Tensor):
     self._mean = mean
     self._logstd = logstd
+
+  @property
+  def parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
+    """Tensors that make the same distribution, named by `PARAMETERS`."""
+    return self._mean, self._logstd
 
   def mean(self) -> tf.Tensor:
     return self._mean
@@ -95,3 +102,11 @@ class DiagNormal:
 
   def entropy(self) -> tf.Tensor:
     return diag_normal_entropy(self._mean, self._logstd)
+
+  def kl(self, other: 'DiagNormal') -> tf.Tensor:
+    """Return the Kullback-Leibler divergence from this to another one."""
+    return diag_normal_kl(*self.parameters, *other.parameters)
+
+  def describe(self) -> dict[str, tf.Tensor]:
+    """Return what is worth a histogram."""
+    return {'mean': self._mean, 'std': tf.exp(self._logstd)}

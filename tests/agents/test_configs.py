@@ -42,6 +42,16 @@ RANDOMIZED = (
 )
 
 
+def test_cartpole():
+  own = dict(
+    env='CartPole-v1',
+    network=networks.feed_forward_categorical,
+    max_length=500,
+    steps=2e5,
+  )
+  assert configs.cartpole() == {**configs.default(), **own}
+
+
 @pytest.mark.parametrize('name', ENVS)
 def test_environments(name):
   """Environment, length and steps; the rest is the default."""

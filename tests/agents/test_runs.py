@@ -218,6 +218,25 @@ PARAMS = [
 ]
 
 
+def test_network_suits_the_actions(tmp_path):
+  """Unless the user gives one, and again when the run goes on."""
+  categorical = networks.feed_forward_categorical
+  run = make_run(tmp_path, '1', env='CartPole-v1')
+  config = prepare(tmp_path, env='CartPole-v1')
+  assert config.logdir == run and config.network is categorical
+  config = prepare(tmp_path, name='cartpole', env='Pendulum-v1')
+  assert config.network is networks.feed_forward_gaussian
+  assert runs.prepare('cartpole').network is categorical
+  for env, network, words in (
+    ('CartPole-v1', 'feed_forward_gaussian', 'discrete'),
+    ('CartPole-v1', 'recurrent_gaussian', 'discrete'),
+    ('Pendulum-v1', 'feed_forward_categorical', 'continuous'),
+  ):
+    config = prepare(tmp_path, env=env, network=network)
+    message = f'{network} does not suit {words} actions'
+    assert message in refuse(runs.check_env, config)
+
+
 @pytest.mark.parametrize('params, message', PARAMS)
 def test_bad_parameters(params, message):
   call = functools.partial(runs.prepare, 'default', overrides=params)

@@ -156,12 +156,14 @@ def test_resume_after_being_killed(tmp_path, kills):
 
 
 PENDULUM = ['--config=default', '--env=Pendulum-v1']
+CARTPOLE = ['--config=cartpole']
 BAD = [
   ([], 'must specify a configuration'),
   (['--config=pybullet_pendulun'], 'Did you mean pybullet_pendulum'),
   (['--config=default'], 'names no environment'),
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
-  (['--config=default', '--env=CartPole-v1'], 'continuous actions'),
+  (['--config=default', '--env=FrozenLake-v1'], 'needs a box'),
+  ([*CARTPOLE, '--params={network: recurrent_gaussian}'], 'discrete actions'),
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
   ([*PENDULUM, '--params={a: ['], 'not valid YAML'),
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
@@ -307,7 +309,7 @@ def test_seed_of_videos(finished, tmp_path):
   assert min(abs(x - first[0]) for x in play('both', 2, 2, 4)) < 1e-3
 
 
-def test_bad_input_for_videos(capsys, finished, tmp_path):
+def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
   def sentence(*args):
     return fail(capsys, visualize_ppo, list(args))
 
@@ -318,6 +320,9 @@ def test_bad_input_for_videos(capsys, finished, tmp_path):
   assert 'no checkpoint model.ckpt-7' in sentence(
     f'--logdir={run}', '--checkpoint=model.ckpt-7'
   )
+  for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+    monkeypatch.delenv(name, raising=False)
+  assert 'no display' in sentence(f'--logdir={run}', '--render')
   assert not os.path.exists(os.path.join(run, 'videos'))
   planet = tmp_path / 'planet'
   planet.mkdir()

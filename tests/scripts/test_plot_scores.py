@@ -2,10 +2,10 @@
 
 import pytest
 
+from agents import plot_scores
 from agents.run import errors
 from agents.run import files
 from agents.run import plot
-from scripts import plot_scores
 
 
 def write(path, scores, seeds=(None,)):

@@ -60,20 +60,28 @@ class NormalizeActions(Wrapper):
 
 
 class ClipAction(Wrapper):
-  """Accept any action and clip it to the space of the environment."""
+  """Accept any action and clip it to the space of the environment.
+
+  Discrete actions stay as they are.
+  """
 
   @functools.cached_property
   def _bounds(self):
     space = self._env.action_space
-    return space.low, space.high
+    return None if spaces.is_discrete(space) else (space.low, space.high)
 
   @functools.cached_property
   def action_space(self) -> Any:
-    infinity = np.full(self._env.action_space.shape, np.inf, np.float32)
+    space = self._env.action_space
+    if spaces.is_discrete(space):
+      return space
+    infinity = np.full(space.shape, np.inf, np.float32)
     return spaces.box(-infinity, infinity)
 
   def step(self, action: Any) -> tuple:
-    return self._env.step(np.clip(action, *self._bounds))
+    if self._bounds:
+      action = np.clip(action, *self._bounds)
+    return self._env.step(action)
 
 
 class OneHotAction(Wrapper):
@@ -90,7 +98,7 @@ class OneHotAction(Wrapper):
     super().__init__(env)
     ones = np.ones(int(env.action_space.n), np.float32)
     self.action_space = spaces.box(-ones, ones)
-    self._start = int(getattr(env.action_space, 'start', 0))
+    self._start = spaces.first_action(env.action_space) or 0
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     return self._env.step(self._start + int(np.argmax(action)), *args, **kwargs)

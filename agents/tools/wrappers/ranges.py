@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import finite
 from agents.envs import spaces
 from agents.tools import nested
 from agents.tools.wrappers.base import Wrapper
@@ -14,7 +15,8 @@ from agents.tools.wrappers.base import Wrapper
 class RangeNormalize(Wrapper):
   """Scale observations and actions linearly to [-1, 1], without clipping.
 
-  Integers such as those of images become floats.
+  Integers such as those of images become floats. Discrete actions are counted
+  from zero, and stay as they are otherwise.
 
   Args:
     env: Environment to wrap.
@@ -31,7 +33,10 @@ class RangeNormalize(Wrapper):
   ):
     super().__init__(env)
     self._observ = self._bounds(env.observation_space, observ, 'observation')
-    self._action = self._bounds(env.action_space, action, 'action')
+    self._start = spaces.first_action(env.action_space)
+    self._action = None
+    if self._start is None:
+      self._action = self._bounds(env.action_space, action, 'action')
 
   @functools.cached_property
   def observation_space(self) -> Any:
@@ -41,9 +46,13 @@ class RangeNormalize(Wrapper):
   @functools.cached_property
   def action_space(self) -> Any:
     space = self._env.action_space
+    if self._start:
+      return spaces.discrete(space.n)
     return space if self._action is None else _unit_box(space)
 
   def step(self, action: Any) -> tuple:
+    if self._start:
+      action = action + self._start
     if self._action is not None:
       low, high = self._action
       action = (action + 1) / 2 * (high - low) + low
@@ -85,22 +94,18 @@ class ConvertTo32Bit(Wrapper):
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
     observ = nested.map(self._convert_observ, observ)
-    return observ, self._convert_reward(reward), done, info
+    finite.check(reward, 'reward', self._env)
+    return observ, np.array(reward, np.float32), done, info
 
   def reset(self) -> Any:
     return nested.map(self._convert_observ, self._env.reset())
 
   def _convert_observ(self, observ):
     observ = np.asarray(observ)
-    if observ.dtype.kind == 'f' and not np.isfinite(observ).all():
-      raise ValueError('Infinite observation encountered.')
+    if observ.dtype.kind == 'f':
+      finite.check(observ, 'observation', self._env)
     dtype = {'float64': np.float32, 'int64': np.int32}.get(observ.dtype.name)
     return observ.astype(dtype) if dtype else observ
-
-  def _convert_reward(self, reward):
-    if not np.isfinite(reward).all():
-      raise ValueError('Infinite reward encountered.')
-    return np.array(reward, np.float32)
 
 
 class CacheSpaces(Wrapper):

@@ -3,7 +3,10 @@
 import os
 from typing import Any
 
+import numpy as np
+
 from agents.envs import recorder
+from agents.envs import window as window_lib
 from agents.run import log
 from agents.tools.wrappers.base import Wrapper
 
@@ -20,10 +23,17 @@ class RecordEpisodes(Wrapper):
     outdir: Folder, created if needed.
     name: Beginning of the names of the videos.
     episodes: Number of episodes to record; later ones are only played.
+    window: Whether to show what is recorded in a window, too, at the speed of
+      the video.
   """
 
   def __init__(
-    self, env: Any, outdir: str, name: str = 'episode', episodes: int = 1
+    self,
+    env: Any,
+    outdir: str,
+    name: str = 'episode',
+    episodes: int = 1,
+    window: bool = False,
   ):
     super().__init__(env)
     os.makedirs(outdir, exist_ok=True)
@@ -32,9 +42,9 @@ class RecordEpisodes(Wrapper):
     self._episodes = episodes
     self._episode = 0
     self._return = 0.0
-    self._recorder = recorder.Recorder(
-      lambda: env.render('rgb_array'), recorder.find_fps(env)
-    )
+    fps = recorder.find_fps(env)
+    self._window = window_lib.Window(name, fps) if window else None
+    self._recorder = recorder.Recorder(self._render, fps)
 
   def reset(self) -> Any:
     observ = self._env.reset()
@@ -53,6 +63,18 @@ class RecordEpisodes(Wrapper):
     if done and self._recorder.recording:
       self._write()
     return observ, reward, done, info
+
+  def close(self) -> None:
+    """Close the window and the environment."""
+    if self._window:
+      self._window.close()
+    self._env.close()
+
+  def _render(self):
+    image = np.asarray(self._env.render('rgb_array'))
+    if self._window:
+      self._window.show(image)
+    return image
 
   def _write(self):
     length = len(self._recorder) - 1

@@ -40,6 +40,13 @@ def test_mistakes(mistake, system, sentence):
   assert re.search(sentence, found), found
 
 
+def test_discrete_actions():
+  report = checks.check('CartPole-v1', ['planet', 'ppo'])
+  assert report.problems == {'planet': [], 'ppo': []}
+  report = checks.check('FrozenLake-v1', ['ppo'])
+  assert 'needs a box of real numbers' in report.problems['ppo'][0]
+
+
 def test_hint_about_seeds():
   env_id = odd_gymnasium.register('Unseeded', unseeded=True)
   report = checks.check(env_id, ['ppo'])

@@ -22,7 +22,7 @@ PENDULUM = 'InvertedPendulumBulletEnv-v0'
 @pytest.mark.parametrize(
   'env, message',
   [
-    ('CartPole-v1', 'continuous actions'),
+    ('FrozenLake-v1', 'observations .* are Discrete.*needs a box'),
     ('Pendulun-v1', 'Did you mean Pendulum-v1'),
     ('Nonsense', 'is unknown'),
     ('FetchReach-v4', 'PPO needs a box'),
@@ -123,6 +123,8 @@ def play(env, steps, size):
   for _ in range(steps):
     # Some are beyond the range and get clipped.
     action = generator.uniform(-1.5, 1.5, (len(env), size)).astype(np.float32)
+    if spaces.is_discrete(env.action_space):
+      action = (action[:, 0] > 0).astype(np.int32)
     observ, reward, done, _ = env.step(action)
     rows += [observ, reward, done]
     if done.any():
@@ -136,6 +138,8 @@ def play(env, steps, size):
     pytest.param(PENDULUM, 0, marks=pytest.mark.needs('pybullet')),
     pytest.param(PENDULUM, 2, marks=pytest.mark.needs('pybullet')),
     ('Pendulum-v1', 0),
+    ('CartPole-v1', 0),
+    ('CartPole-v1', 2),
   ],
 )
 def test_batch_equals_wrapped_environments(env, workers):

@@ -7,12 +7,15 @@ import signal
 import numpy as np
 import pytest
 
+from agents.envs import adapters
 from agents.envs import hosts
+from agents.envs import spaces
 from agents.envs.vector_env import VectorEnv
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
 from tests import processes
 from tests import scripted_envs
+from tests.agents.envs import odd_gymnasium
 
 both = pytest.mark.parametrize('workers', [0, 2])
 
@@ -85,13 +88,46 @@ def test_steps_before_a_reset_are_refused(start):
     env.step(np.zeros((1, 1), np.float32))
 
 
-@pytest.mark.parametrize('bad', [np.nan, np.inf])
-def test_values_have_to_be_finite(start, bad):
-  env = start([functools.partial(scripted_envs.VectorEnv, rewards=[0, bad])])
+@both
+@pytest.mark.parametrize('bad, word', [(np.nan, 'NaN'), (np.inf, 'Infinite')])
+def test_values_have_to_be_finite(start, bad, word, workers):
+  good = scripted_envs.VectorEnv
+  makers = [good, functools.partial(good, rewards=[0, bad])]
+  env = start(makers, None, workers)
   env.reset()
-  env.step(np.zeros((1, 1), np.float32))
-  with pytest.raises(ValueError, match='Infinite reward'):
-    env.step(np.zeros((1, 1), np.float32))
+  env.step(np.zeros((2, 1), np.float32))
+  message = f'{word} reward encountered in VectorEnv'
+  with pytest.raises(ValueError, match=message):
+    env.step(np.zeros((2, 1), np.float32))
+
+
+@pytest.mark.parametrize('step', [0, 2])
+def test_observations_have_to_be_finite(start, step):
+  """The name is that of the id, if there is one."""
+  env_id = odd_gymnasium.register('Shaky', nan_at=step or -1)
+  env = start([functools.partial(adapters.make, env_id)] * 2)
+  with pytest.raises(ValueError, match='NaN observation .* in Shaky-v0'):
+    env.reset()
+    for _ in range(step):
+      env.step(np.zeros((2, 2), np.float32))
+
+
+@both
+def test_discrete_actions(start, workers):
+  """Counted from zero, and as integers, as by the wrappers."""
+  reference = BatchEnv(
+    [wrap(scripted_envs.ChoiceEnv()) for _ in range(3)], True
+  )
+  env = start([scripted_envs.ChoiceEnv] * 3, 4, workers)
+  assert env.action_space == reference.action_space == spaces.discrete(3)
+  np.testing.assert_array_equal(env.reset(), reference.reset())
+  for actions in np.int32([[0, 1, 2], [2, 2, 0]]):
+    for one, two in zip(env.step(actions)[:3], reference.step(actions)):
+      assert one.dtype == two.dtype
+      np.testing.assert_array_equal(one, two)
+    taken = env._vector[0].actions[-1], env._vector[2].actions[-1]
+    assert taken == (actions[0] - 1, actions[2] - 1)
+    assert all(np.asarray(x).dtype.kind == 'i' for x in taken)
 
 
 @both

@@ -10,6 +10,7 @@ from PIL import Image
 
 from agents.envs import window
 from agents.pipeline import gym_explorer
+from agents.run import errors
 from tests import golden
 from tests.agents.pipeline import sessions
 from tests.agents.pipeline import toy_agents
@@ -119,3 +120,16 @@ def test_window_for_play(tmp_path, monkeypatch):
   (title, fps), *frames, end = shown
   assert title.endswith('CountEnv') and fps == 20 and end == 'closed'
   assert len(frames) >= 4 and set(frames) == {(600, 400, 3)}
+
+
+def test_no_display(monkeypatch):
+  for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+    monkeypatch.delenv(name, raising=False)
+  monkeypatch.setattr(sys, 'platform', 'linux')
+  assert not window.has_display()
+  with pytest.raises(errors.UsageError, match='no display to open a window'):
+    window.check()
+  monkeypatch.setenv('DISPLAY', ':0')
+  monkeypatch.setattr(window.importlib.util, 'find_spec', lambda _: None)
+  with pytest.raises(errors.UsageError, match='need the package pygame'):
+    window.check()

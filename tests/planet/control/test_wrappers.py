@@ -180,7 +180,7 @@ def test_convert_to_32_bit(dtype):
 
 def test_what_is_not_finite_is_refused():
   env = make(observe=lambda t: {'state': np.array([np.nan, 1])})
-  with pytest.raises(ValueError, match='Infinite observation'):
+  with pytest.raises(ValueError, match='NaN observation .* in ScriptedEnv'):
     wrappers.ConvertTo32Bit(env).reset()
   env = wrappers.ConvertTo32Bit(make(rewards=[np.inf]))
   env.reset()
