@@ -71,7 +71,8 @@ def learn(
   params = config.define_params(*task)
   params = _complete_params(params, env.num_envs, demo_file, kwargs)
   dims = config.configure_dims(params)
-  policy = config.configure_ddpg(dims, params, clip_return=clip_return)
+  agent: Any = {'dims': dims, 'params': params, 'clip_return': clip_return}
+  policy = config.configure_ddpg(**agent)
   if load_path is not None:
     tf_util.load_variables(load_path, sess=policy.sess)
   return train(
@@ -116,8 +117,7 @@ def train(
     n_batches: Number of updates per cycle.
     policy_save_interval: See `PolicySaver`, as for `save_path`.
     demo_file: Demonstrations, needed if the agent has `bc_loss`.
-    checkpoint_dir: Folder for checkpoints, or None.
-    mirrors: See `learn`.
+    checkpoint_dir: Folder for checkpoints, or None; `mirrors` as for `learn`.
     **kwargs: Ignored.
 
   Raises:
