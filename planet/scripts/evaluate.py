@@ -97,8 +97,8 @@ def restore(
 
   Args:
     logdir: Folder of the experiment or run.
-    name: Name of the checkpoint, such as `model.ckpt-1000`; the newest one by
-      default.
+    name: Name of the checkpoint, such as `model.ckpt-1000`, or `best`; the
+      newest one by default.
     params: Dict of parameters of the planner that differ from the training.
     seed: Seed of environment and planner.
     trust: `agents.run.references.Trust` in what the run may name.
@@ -249,7 +249,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--episodes', type=int, default=10, help='episodes per task')
   add('--video', default=None, help='file to write, .mp4 or .gif')
   add('--fps', type=float, default=20, help='frames per second of the video')
-  add('--checkpoint', default=None, help='such as model.ckpt-1000; newest')
+  text = 'such as model.ckpt-1000, or best; the newest one by default'
+  add('--checkpoint', default=None, help=text)
   add('--seed', type=int, default=None, help='of environment and planner')
   add('--params', default='{}', help='planner parameters, a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)

@@ -208,6 +208,12 @@ class Trainer(phases.PhaseMachine):
           path = saver.save(sess, filename, global_step)
     return path
 
+  def _store_best(self, sess, global_step, score):
+    for saver, logdir in self._savers:
+      folder = logdir or self._logdir
+      if folder:
+        checkpoint.keep_best(sess, saver, folder, global_step, score)
+
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""
     with tf.variable_scope(f'phase_{name}', use_resource=True):

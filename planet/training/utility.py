@@ -103,6 +103,7 @@ def train(
     save_config(config, logdir)
   trainer = Trainer(logdir, config=config)
   trainer.checkpoint_secs = config.get('checkpoint_secs')
+  trainer.best_phase = 'test'
   for observer in observers:
     trainer.add_observer(observer)
   cleanups = []

@@ -8,7 +8,9 @@ import time
 import numpy as np
 import pytest
 
+from agents.run import checkpoint
 from agents.run import stopping
+from planet.scripts import evaluate
 from planet.scripts import fetch_events
 from planet.scripts import train
 from planet.training import running
@@ -35,6 +37,7 @@ def test_files_of_a_run(finished):
   assert {
     'DONE',
     'PING',
+    'best',
     'checkpoint',
     'config.yaml',
     'metrics.jsonl',
@@ -92,6 +95,20 @@ def test_metrics_of_a_run(finished):
     ('train', 30, 15),
     ('test', 40, 15),
   ]
+
+
+def test_best_model_of_a_run(finished):
+  logdir, _ = finished
+  run = training_runs.run_dir(logdir)
+  returns = {
+    x['global_step']: x['test_return']
+    for x in training_runs.metrics(logdir)
+    if x['phase'] == 'epoch'
+  }
+  best = max(returns, key=lambda x: returns[x])
+  _, path = evaluate.restore(str(logdir), 'best')
+  assert path == os.path.join(run, f'best/model.ckpt-{best}')
+  assert checkpoint.read_best_score(run) == returns[best]
 
 
 SCALARS = (
