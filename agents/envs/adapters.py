@@ -8,17 +8,15 @@ time limit of the library sets `info['truncated']`.
 
 import contextlib
 import functools
-import io
 import logging
-import os
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from agents.envs import bullet_world
+from agents.envs import quiet
 from agents.envs import spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
@@ -48,7 +46,11 @@ class GymnasiumEnv(Wrapper):
     self.action_space.seed(seed)
 
   def reset(self) -> Any:
-    observ, _ = self._env.reset(seed=self._seed)
+    # Windows are opened now.
+    first = self._env.render_mode == 'human' and not self._rendered
+    self._rendered = self._rendered or first
+    with quiet.quietly() if first else contextlib.nullcontext():
+      observ, _ = self._env.reset(seed=self._seed)
     self._seed = None
     return observ
 
@@ -70,7 +72,7 @@ class GymnasiumEnv(Wrapper):
     if self._rendered:
       return self._env.render()
     self._rendered = True
-    with quietly():
+    with quiet.quietly():
       # Libraries that draw are imported now, and complain about each other.
       return self._env.render()
 
@@ -97,7 +99,7 @@ class GymEnv(Wrapper):
     if self._started:
       return self._env.reset()
     self._started = True
-    with quietly():
+    with quiet.quietly():
       # PyBullet connects to its server now, which prints `argv[0]=`.
       return self._env.reset()
 
@@ -244,7 +246,7 @@ def adapt(env: Any) -> Any:
 def _make_gym(env_id, kwargs):
   import gym
 
-  with quietly():
+  with quiet.quietly():
     constructor = functools.partial(
       gym.make, env_id, disable_env_checker=True, **kwargs
     )
@@ -279,7 +281,7 @@ def resolve(env_id: str) -> tuple[str, str]:
   if ':' in env_id:
     return 'gymnasium', env_id
   if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
-    with contextlib.suppress(ImportError), quietly():
+    with contextlib.suppress(ImportError), quiet.quietly():
       import gymnasium_robotics
 
       gymnasium.register_envs(gymnasium_robotics)
@@ -309,51 +311,6 @@ def how_to_install(extra: str) -> str:
   return command
 
 
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-  """Use old libraries without what they print and do to our modules.
-
-  gym advertises its successor, PyBullet tells where it lies. PyBullet also
-  puts itself in front of the path of Python, where a package of it that is
-  called `agents`, too, would replace ours in new processes.
-
-  Yields:
-    Nothing.
-  """
-  path = list(sys.path)
-  if 'pybullet_envs' in sys.modules:
-    # Its modules import each other without naming the package.
-    sys.path.extend(sys.modules['pybullet_envs'].__path__)
-  with (
-    contextlib.redirect_stderr(io.StringIO()),
-    contextlib.redirect_stdout(io.StringIO()),
-    warnings.catch_warnings(),
-    _quiet_libraries(),
-  ):
-    warnings.simplefilter('ignore')
-    try:
-      yield
-    finally:
-      sys.path[:] = path
-
-
-@contextlib.contextmanager
-def _quiet_libraries():
-  """Hide what libraries print past Python."""
-  streams = (1, 2)
-  saved = [os.dup(x) for x in streams]
-  nothing = os.open(os.devnull, os.O_WRONLY)
-  try:
-    for stream in streams:
-      os.dup2(nothing, stream)
-    yield
-  finally:
-    for stream, copy in zip(streams, saved):
-      os.dup2(copy, stream)
-      os.close(copy)
-    os.close(nothing)
-
-
 def _versions(registry, env_id):
   """Dict from version to id of the maintained environments of this name."""
   base = env_id.rpartition('-v')[0] or env_id
@@ -376,7 +333,7 @@ def _is_maintained(spec):
 def _gym_registry():
   """Ids of gym, with those of PyBullet; none if not installed."""
   try:
-    with quietly():
+    with quiet.quietly():
       import pybullet_envs  # noqa: F401
       from gym.envs.registration import registry
     return frozenset(registry.keys())
