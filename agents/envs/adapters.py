@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import bullet_world
+from agents.envs import guard
 from agents.envs import quiet
 from agents.envs import spaces
 from agents.run import errors
@@ -67,7 +68,8 @@ class GymnasiumEnv(Wrapper):
     if mode != self._env.render_mode:
       raise errors.UsageError(
         f'Cannot render in mode {mode!r}; the environment '
-        f'{self.requested_id} was made for {self._env.render_mode!r}.'
+        f'{self.requested_id} was made for {self._env.render_mode!r}. Its '
+        'constructor has to take render_mode and to keep it.'
       )
     if self._rendered:
       return self._env.render()
@@ -200,7 +202,9 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     Environment with the interface of this module.
 
   Raises:
-    UsageError: If the id is unknown or what it needs is not installed.
+    UsageError: If the id is unknown, what it needs is not installed, or it
+      takes no render_mode.
+    EnvError: If its module or constructor fails, with the traceback.
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
@@ -216,7 +220,30 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     raise errors.UsageError(
       f'Environment {resolved} needs a package that is not installed: {error}'
     ) from None
+  except gymnasium.error.Error as error:
+    raise errors.UsageError(
+      f'Environment {env_id!r} cannot be made: {error}'
+    ) from None
+  except (errors.UsageError, errors.EnvError):
+    raise
+  except Exception as error:  # Whatever the user's code may raise.
+    if render_mode and _refuses_render_mode(error):
+      raise errors.UsageError(
+        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
+        'be shown; add one to its constructor, or do without images: leave '
+        'videos and --play away, train PlaNet with {observations: vector}.'
+      ) from None
+    raise guard.explain(
+      error,
+      f'Environment {env_id!r} cannot be made; its module or constructor '
+      f'fails with {error!r}.',
+    ) from None
   return GymnasiumEnv(env, env_id)
+
+
+def _refuses_render_mode(error):
+  """Whether a constructor was called with an argument that it lacks."""
+  return isinstance(error, TypeError) and 'render_mode' in str(error)
 
 
 def adapt(env: Any) -> Any:
