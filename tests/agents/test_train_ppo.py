@@ -196,12 +196,12 @@ def test_bad_input(capsys, tmp_path, args, message):
     ('Broken', 1, 'constructor fails with KeyError'),
     ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
     ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
-    ('Brokn', 2, 'Did you mean: `Broken`'),
+    ('Brokn', 2, 'Did you mean: `OddBroken`'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   """One sentence; the traceback of the environment below it, if it raised."""
-  env = f'{odd_gymnasium.MODULE}:{name}-v0'
+  env = f'{odd_gymnasium.MODULE}:Odd{name}-v0'
   args = training_runs.command(str(tmp_path / 'runs'), env=env)[2:]
   assert train_ppo.run([*args, '--noenv_processes']) == code
   _, _, error = capsys.readouterr().err.rpartition('Error: Env')

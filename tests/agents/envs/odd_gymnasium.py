@@ -100,8 +100,8 @@ def register(name, **kwargs):
 
 
 MODULE = __name__
-register('Broken', broken=True)
-register('Growing', shape_at=4)
-register('Faulty', fails_at=5)
-register('NoImage', image='none')
-register('Blind', kind=Blind)
+register('OddBroken', broken=True)
+register('OddGrowing', shape_at=4)
+register('OddFaulty', fails_at=5)
+register('OddNoImage', image='none')
+register('OddBlind', kind=Blind)

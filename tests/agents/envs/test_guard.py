@@ -10,7 +10,7 @@ from tests.agents.envs import odd_gymnasium
 
 
 def make(name, render_mode=None):
-  env_id = f'{odd_gymnasium.MODULE}:{name}-v0'
+  env_id = f'{odd_gymnasium.MODULE}:Odd{name}-v0'
   return guard.Guard(adapters.make(env_id, render_mode), env_id)
 
 
@@ -30,7 +30,7 @@ def play(name):
     ('Faulty', errors.EnvError, 'fails in step 5 with ZeroDivisionError'),
     ('NoImage', errors.EnvError, 'NoImage-v0 renders None instead of an'),
     ('Blind', errors.UsageError, 'takes no argument render_mode'),
-    ('Brokn', errors.UsageError, 'Did you mean: `Broken`'),
+    ('Brokn', errors.UsageError, 'Did you mean: `OddBroken`'),
   ],
 )
 def test_mistakes(name, kind, message):

@@ -138,12 +138,12 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
     ('NoImage', 1, 'renders None instead of an image'),
     ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
     ('Blind', 2, 'takes no argument render_mode'),
-    ('Brokn', 2, 'Did you mean: `Broken`'),
+    ('Brokn', 2, 'Did you mean: `OddBroken`'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   """One sentence; the traceback of the environment below it, if it raised."""
-  task = f'gym_{odd_gymnasium.MODULE}:{name}-v0'
+  task = f'gym_{odd_gymnasium.MODULE}:Odd{name}-v0'
   params = f'{{tasks: ["{task}"], isolate_envs: none}}'
   args = ['--config', 'debug', '--params', params]
   assert train.run(['--logdir', str(tmp_path / 'run'), *args]) == code
