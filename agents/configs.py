@@ -76,6 +76,7 @@ class Config(schema.Settings):
 # instead of an id.
 CHOICES: dict[str, dict[str, Any]] = {
   'default': {},
+  'cartpole': dict(env='CartPole-v1', max_length=500, steps=2e5),
   'pybullet_pendulum': dict(
     env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
   ),
@@ -119,13 +120,8 @@ def default() -> dict[str, Any]:
 def cartpole() -> dict[str, Any]:
   from agents import networks
 
-  return dict(
-    default(),
-    env='CartPole-v1',
-    network=networks.feed_forward_categorical,
-    max_length=500,
-    steps=2e5,
-  )
+  network = networks.feed_forward_categorical
+  return dict(_complete('cartpole'), network=network)
 
 
 def pybullet_pendulum() -> dict[str, Any]:

@@ -296,6 +296,7 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
     )
   # Little is lost when a process is killed.
   loop.checkpoint_secs = 60
+  loop.best_phase = 'eval'
   return loop
 
 

@@ -30,7 +30,8 @@ def load(
 
   Args:
     logdir: Folder of the run, or one that holds a single run.
-    checkpoint: Such as `model.ckpt-48000`; the newest one by default.
+    checkpoint: Such as `model.ckpt-48000`, or `best` for the one with the
+      best return of an evaluation; the newest one by default.
     trust: `agents.run.references.Trust` in what the run may name.
 
   Returns:
@@ -56,7 +57,7 @@ class PPO(TrainedAgent):
   Args:
     config: Configuration of the run.
     logdir: Folder of the run.
-    checkpoint: Name of the checkpoint; the newest one by default.
+    checkpoint: Name of the checkpoint, or `best`; the newest one by default.
   """
 
   def __init__(

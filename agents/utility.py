@@ -14,7 +14,7 @@ from agents.run import mpi_ops
 from agents.run import plain_data
 from agents.run import references
 from agents.run import saver as saver_lib
-from agents.run.log import set_up_logging as set_up_logging
+from agents.run.messages import set_up_logging as set_up_logging
 from agents.tools import attr_dict
 from agents.tools import in_graph_batch_env
 from agents.tools import simulate

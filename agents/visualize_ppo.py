@@ -18,6 +18,7 @@ from typing import Any
 from agents import runs
 from agents.envs import adapters
 from agents.envs import window
+from agents.run import checkpoint as checkpoint_lib
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
@@ -40,7 +41,7 @@ class Flags(schema.Settings):
     None, 'Folder for videos, default videos in the run.'
   )
   checkpoint: str | None = setting(
-    None, 'Such as model.ckpt-48000; the newest one.'
+    None, 'Such as model.ckpt-48000, or best; the newest one.'
   )
   num_agents: schema.Positive = setting(
     1, 'Number of environments that play at once.'
@@ -74,7 +75,7 @@ def visualize(
     outdir: Folder for the videos and `episodes.jsonl`.
     num_agents: Number of environments that play at once.
     num_episodes: Number of episodes.
-    checkpoint: Name of a checkpoint; the newest one by default.
+    checkpoint: Name of a checkpoint, or `best`; the newest one by default.
     env_processes: Whether to step environments in processes of their own.
     trust: `agents.run.references.Trust` in what the run may name.
     seed: For environments and actions; the first of several environments gets
@@ -285,8 +286,8 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
 
 def _check_checkpoint(logdir, checkpoint):
   if checkpoint:
-    path = os.path.join(logdir, checkpoint + '.index')
-    if not os.path.exists(path):
+    path = checkpoint_lib.find_variables(logdir, checkpoint)
+    if not path or not os.path.exists(path + '.index'):
       raise errors.UsageError(
         f'There is no checkpoint {checkpoint} in {logdir}.'
       )

@@ -3,7 +3,6 @@
 `make` is the only function that creates an environment by id.
 """
 
-import traceback
 import types
 from typing import Any
 
@@ -116,28 +115,8 @@ def make(
     from agents.envs import opengl
 
     opengl.select_backend()
-  import gymnasium
-
   limit = {'max_episode_steps': time_limit} if time_limit else {}
-  try:
-    env = adapters.make(env_id, render_mode, **limit)
-  except gymnasium.error.Error as error:
-    raise errors.UsageError(
-      f'Environment {env_id!r} cannot be made: {error}'
-    ) from None
-  except errors.UsageError:
-    raise
-  except Exception as error:  # Whatever the user's code may raise.
-    if render_mode and 'render_mode' in str(error):
-      raise errors.UsageError(
-        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
-        'be shown; add one, or leave videos and --play away.'
-      ) from None
-    raise errors.EnvError(
-      f'Environment {env_id!r} cannot be made; its constructor fails with '
-      f'{error!r}.',
-      traceback.format_exc(),
-    ) from None
+  env = adapters.make(env_id, render_mode, **limit)
   _check_goals(env, env_id)
   return GoalEnv(env, env_id)
 

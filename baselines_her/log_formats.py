@@ -8,6 +8,7 @@ from typing import Protocol
 
 from agents.run import errors
 from agents.run import log
+from agents.run import messages
 
 _WIDTH = 30
 
@@ -22,7 +23,7 @@ class Output(Protocol):
     """Close the files."""
 
 
-class HumanOutput(log.TextHandler):
+class HumanOutput(messages.TextHandler):
   """Messages and tables for people.
 
   Args:

@@ -29,7 +29,8 @@ def load(
 
   Args:
     logdir: Folder of the run, or one that holds a single run.
-    checkpoint: Such as `model.ckpt-1000`; the newest one by default.
+    checkpoint: Such as `model.ckpt-1000`, or `best` for the one with the best
+      return of a test phase; the newest one by default.
     params: Dict of parameters of the planner that differ from the training.
     task: Name of the task, for runs that have learned several.
     seed: Seed of the planner and of the environments of `make_env`.

@@ -8,17 +8,16 @@ time limit of the library sets `info['truncated']`.
 
 import contextlib
 import functools
-import io
 import logging
-import os
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from agents.envs import bullet_world
+from agents.envs import guard
+from agents.envs import quiet
 from agents.envs import spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
@@ -46,7 +45,11 @@ class GymnasiumEnv(Wrapper):
     self.action_space.seed(seed)
 
   def reset(self) -> Any:
-    observ, _ = self._env.reset(seed=self._seed)
+    # Windows are opened now.
+    first = self._env.render_mode == 'human' and not self._rendered
+    self._rendered = self._rendered or first
+    with quiet.quietly() if first else contextlib.nullcontext():
+      observ, _ = self._env.reset(seed=self._seed)
     self._seed = None
     return observ
 
@@ -63,12 +66,13 @@ class GymnasiumEnv(Wrapper):
     if mode != self._env.render_mode:
       raise errors.UsageError(
         f'Cannot render in mode {mode!r}; the environment '
-        f'{self.requested_id} was made for {self._env.render_mode!r}.'
+        f'{self.requested_id} was made for {self._env.render_mode!r}. Its '
+        'constructor has to take render_mode and to keep it.'
       )
     if self._rendered:
       return self._env.render()
     self._rendered = True
-    with quietly():
+    with quiet.quietly():
       # Libraries that draw are imported now, and complain about each other.
       return self._env.render()
 
@@ -95,7 +99,7 @@ class GymEnv(Wrapper):
     if self._started:
       return self._env.reset()
     self._started = True
-    with quietly():
+    with quiet.quietly():
       # PyBullet connects to its server now, which prints `argv[0]=`.
       return self._env.reset()
 
@@ -196,7 +200,9 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     Environment with the interface of this module.
 
   Raises:
-    UsageError: If the id is unknown or what it needs is not installed.
+    UsageError: If the id is unknown, what it needs is not installed, or it
+      takes no render_mode.
+    EnvError: If its module or constructor fails, with the traceback.
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
@@ -212,7 +218,30 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     raise errors.UsageError(
       f'Environment {resolved} needs a package that is not installed: {error}'
     ) from None
+  except gymnasium.error.Error as error:
+    raise errors.UsageError(
+      f'Environment {env_id!r} cannot be made: {error}'
+    ) from None
+  except (errors.UsageError, errors.EnvError):
+    raise
+  except Exception as error:  # Whatever the user's code may raise.
+    if render_mode and _refuses_render_mode(error):
+      raise errors.UsageError(
+        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
+        'be shown; add one to its constructor, or do without images: leave '
+        'videos and --play away, train PlaNet with {observations: vector}.'
+      ) from None
+    raise guard.explain(
+      error,
+      f'Environment {env_id!r} cannot be made; its module or constructor '
+      f'fails with {error!r}.',
+    ) from None
   return GymnasiumEnv(env, env_id)
+
+
+def _refuses_render_mode(error):
+  """Whether a constructor was called with an argument that it lacks."""
+  return isinstance(error, TypeError) and 'render_mode' in str(error)
 
 
 def adapt(env: Any) -> Any:
@@ -242,7 +271,7 @@ def adapt(env: Any) -> Any:
 def _make_gym(env_id, kwargs):
   import gym
 
-  with quietly():
+  with quiet.quietly():
     constructor = functools.partial(
       gym.make, env_id, disable_env_checker=True, **kwargs
     )
@@ -277,7 +306,7 @@ def resolve(env_id: str) -> tuple[str, str]:
   if ':' in env_id:
     return 'gymnasium', env_id
   if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
-    with contextlib.suppress(ImportError), quietly():
+    with contextlib.suppress(ImportError), quiet.quietly():
       import gymnasium_robotics
 
       gymnasium.register_envs(gymnasium_robotics)
@@ -294,51 +323,6 @@ def resolve(env_id: str) -> tuple[str, str]:
   if env_id in _gym_registry():
     return 'gym', env_id
   raise errors.UsageError(_explain_unknown(env_id, registry))
-
-
-@contextlib.contextmanager
-def quietly() -> Iterator[None]:
-  """Use old libraries without what they print and do to our modules.
-
-  gym advertises its successor, PyBullet tells where it lies. PyBullet also
-  puts itself in front of the path of Python, where a package of it that is
-  called `agents`, too, would replace ours in new processes.
-
-  Yields:
-    Nothing.
-  """
-  path = list(sys.path)
-  if 'pybullet_envs' in sys.modules:
-    # Its modules import each other without naming the package.
-    sys.path.extend(sys.modules['pybullet_envs'].__path__)
-  with (
-    contextlib.redirect_stderr(io.StringIO()),
-    contextlib.redirect_stdout(io.StringIO()),
-    warnings.catch_warnings(),
-    _quiet_libraries(),
-  ):
-    warnings.simplefilter('ignore')
-    try:
-      yield
-    finally:
-      sys.path[:] = path
-
-
-@contextlib.contextmanager
-def _quiet_libraries():
-  """Hide what libraries print past Python."""
-  streams = (1, 2)
-  saved = [os.dup(x) for x in streams]
-  nothing = os.open(os.devnull, os.O_WRONLY)
-  try:
-    for stream in streams:
-      os.dup2(nothing, stream)
-    yield
-  finally:
-    for stream, copy in zip(streams, saved):
-      os.dup2(copy, stream)
-      os.close(copy)
-    os.close(nothing)
 
 
 def _versions(registry, env_id):
@@ -363,7 +347,7 @@ def _is_maintained(spec):
 def _gym_registry():
   """Ids of gym, with those of PyBullet; none if not installed."""
   try:
-    with quietly():
+    with quiet.quietly():
       import pybullet_envs  # noqa: F401
       from gym.envs.registration import registry
     return frozenset(registry.keys())

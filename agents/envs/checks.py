@@ -85,17 +85,14 @@ def _make(env_id, report):
 
       opengl.select_backend()
     env = adapters.make(env_id, 'rgb_array')
-  except errors.UsageError:
-    raise
-  except Exception as error:  # Whatever the user's code may raise.
+  except (errors.UsageError, errors.EnvError) as error:
     images = False
+    # Whatever else is wrong is raised once more.
     env = adapters.make(env_id)
     _add(
       report,
       'planet',
-      f"It cannot be made with render_mode='rgb_array' ({error!r}); take "
-      "render_mode in the constructor, name it in metadata['render_modes'], "
-      'or train with --params {observations: vector}.',
+      f"It cannot be made with render_mode='rgb_array': {error}",
     )
   return env, images
 

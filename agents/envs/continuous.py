@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 from agents.envs import adapters
+from agents.envs import guard
 from agents.envs import spaces
 from agents.envs import vector_env
 from agents.tools import wrappers
@@ -26,13 +27,14 @@ def make(env: Any, render_mode: str | None = None) -> Any:
     UsageError: If the environment is unknown, lacks what it needs, or does
       not have a box of observations, and actions that are vectors or
       discrete.
+    EnvError: If its constructor fails.
   """
   if isinstance(env, str):
     created = adapters.make(env, render_mode)
   else:
     created = env()
   spaces.check_continuous(created, env, 'PPO', or_discrete=True)
-  return randomness.with_own_randomness(created)
+  return randomness.with_own_randomness(guard.Guard(created, env))
 
 
 def seeded(env: Any, seed: int) -> Any:

@@ -11,8 +11,8 @@ group, None the object itself:
   ACCESS     (index, name)                 -> RESULT value
   CALL       (index, name, args, kwargs)   -> RESULT value
   CLOSE      None, ends the host
-  EXCEPTION  (kind, text), from the host; it ends unless an attribute was
-             missing
+  EXCEPTION  (kind, text, traceback), from the host; it ends unless an
+             attribute was missing
 """
 
 import atexit
@@ -127,14 +127,14 @@ class EnvHost:
       kind, payload = self._replies.pop(number)
       if kind == RESULT:
         return payload
-      kind, text = payload
+      kind, text, details = payload
       if kind == 'attribute':
         raise AttributeError(text)
       self._failure = f'Environment worker crashed earlier: {text}'
       if kind == 'usage':
         raise errors.UsageError(text)
       if kind == 'environment':
-        raise errors.EnvError(text)
+        raise errors.EnvError(text, details)
       raise WorkerError(text)
 
   def _read(self):
@@ -256,20 +256,20 @@ def _serve(conn, unpack):
       try:
         result = _answer(served, kind, *payload)
       except _MissingAttribute as error:
-        conn.send((EXCEPTION, ('attribute', str(error))))
+        conn.send((EXCEPTION, ('attribute', str(error), '')))
       else:
         conn.send((RESULT, result))
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except errors.UsageError as error:
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('usage', str(error))))
+      conn.send((EXCEPTION, ('usage', str(error), '')))
   except errors.EnvError as error:
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('environment', f'{error.details}{error}')))
+      conn.send((EXCEPTION, ('environment', str(error), error.details)))
   except Exception:
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('error', traceback.format_exc())))
+      conn.send((EXCEPTION, ('error', traceback.format_exc(), '')))
   finally:
     with contextlib.suppress(Exception):
       getattr(served, 'close', lambda: None)()

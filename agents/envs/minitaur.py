@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from agents.envs import adapters
+from agents.envs import quiet
 from agents.run import errors
 from agents.run import references
 
@@ -46,7 +47,7 @@ def minitaur(
     if duck
     else _import_minitaur('gym_env').MinitaurBulletEnv
   )
-  with adapters.quietly():
+  with quiet.quietly():
     env = constructor(
       accurate_motor_model_enabled=accurate_motor_model_enabled,
       motor_overheat_protection=motor_overheat_protection,
@@ -60,7 +61,7 @@ def minitaur(
 def _import_minitaur(name):
   """Import a module of PyBullet about the minitaur."""
   try:
-    with adapters.quietly():
+    with quiet.quietly():
       return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
   except ImportError as error:
     raise errors.UsageError(

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from agents.envs import adapters
+from agents.envs import quiet
 from agents.envs import video
 from agents.run import errors
 
@@ -31,7 +31,7 @@ class Window:
     self._size: tuple[int, int] | None = None
     # Otherwise SDL may use OpenGL for nothing but copying.
     os.environ.setdefault('SDL_FRAMEBUFFER_ACCELERATION', '0')
-    with adapters.quietly():
+    with quiet.quietly():
       import pygame
     try:
       pygame.display.init()

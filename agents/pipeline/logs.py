@@ -13,6 +13,7 @@ import numpy as np
 
 from agents.run import errors
 from agents.run import log
+from agents.run import messages
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 META = ('epoch', 'frame', 'episode', 'clock')
@@ -32,7 +33,7 @@ class Logger(logging.Logger):
 
   def __init__(self, path: str | None = None, level: int = 1):
     super().__init__(__name__, 10 * (level + 1))
-    handlers = [_Terminal(), *([log.TextHandler(path)] if path else [])]
+    handlers = [_Terminal(), *([messages.TextHandler(path)] if path else [])]
     formatter = _Formatter()
     for handler in handlers:
       handler.setFormatter(formatter)
@@ -52,7 +53,7 @@ class _Formatter(logging.Formatter):
     return f'[{seconds:.2f}s, {level}] {record.getMessage()}'
 
 
-class _Terminal(log.TextHandler):
+class _Terminal(messages.TextHandler):
   """Prints messages in the colors of their levels."""
 
   def format(self, record):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters
 from agents.envs import episode_log
 from agents.envs import probe
+from agents.envs import quiet
 from agents.envs import recorder
 from agents.envs import video
 from agents.envs import window as window_lib
@@ -160,7 +160,7 @@ class Worker:
     number = len(os.listdir(folder)) + 1
     name = f'episode-{number:05d}{video.preferred_ending()}'
     # Libraries that draw introduce themselves with the first frame.
-    with adapters.quietly():
+    with quiet.quietly():
       self._recorder.begin(os.path.join(folder, name))
 
   def _find_generator(self):

@@ -8,6 +8,7 @@ import contextlib
 import glob
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -21,6 +22,9 @@ import numpy as np
 from agents.run import errors
 from agents.run import files
 
+# Folder of the best checkpoint of TensorFlow, and its name for users.
+BEST = 'best'
+_SCORE = 'score.json'
 # File of a folder that is written last, with the sizes of all others in it.
 COMPLETE = 'COMPLETE'
 # How values that JSON does not know are marked in it.
@@ -239,16 +243,26 @@ def find_variables(
 
   Args:
     folder: Folder of the checkpoints.
-    name: Name of one of them; the newest whole `model.ckpt-<step>` by default.
+    name: Name of one of them, or `best` for what `keep_best` has written; the
+      newest whole `model.ckpt-<step>` by default.
     warn: See `choose_newest`.
 
   Returns:
     Path without ending; None if there is none that is whole.
 
   Raises:
-    UsageError: If the one with this name is damaged.
+    UsageError: If the one with this name is damaged, or there is no best one.
   """
   folder = os.path.expanduser(folder)
+  if name == BEST:
+    best = _read_best(folder)
+    if not best:
+      raise errors.UsageError(
+        f'There is no best checkpoint in {folder} yet. It is written after '
+        'the first test whose episodes have ended; leave --checkpoint away '
+        'for the newest one.'
+      )
+    name = os.path.join(BEST, best['checkpoint'])
   if name:
     path = os.path.join(folder, name)
     damage = os.path.exists(path + '.index') and _find_damaged_variables(path)
@@ -262,6 +276,50 @@ def find_variables(
   rows = sorted((int(x.group(2)), x.group(1)) for x in found if x)
   paths = [os.path.join(folder, name) for _, name in rows]
   return choose_newest(paths, _find_damaged_variables, warn)
+
+
+def keep_best(
+  sess: Any, saver: Any, folder: str, step: int, score: float
+) -> None:
+  """Write a checkpoint of TensorFlow that replaces the best one.
+
+  The file that names it is written last, so that there is always a whole one.
+
+  Args:
+    sess: Session.
+    saver: Saver of its variables, which does not count this checkpoint among
+      its newest ones.
+    folder: Folder of the run; the files go to `best` in it.
+    step: Global step.
+    score: Score of the model, for `read_best_score`.
+  """
+  best = os.path.join(os.path.expanduser(folder), BEST)
+  os.makedirs(best, exist_ok=True)
+  name = f'model.ckpt-{step}'
+  names = saver.saver_def
+  path = os.path.join(best, name)
+  sess.run(names.save_tensor_name, {names.filename_tensor_name: path})
+  with files.atomic_write(os.path.join(best, _SCORE)) as file_:
+    json.dump({'checkpoint': name, 'step': step, 'score': float(score)}, file_)
+  for other in os.listdir(best):
+    if other.startswith('model.ckpt-') and not other.startswith(name + '.'):
+      os.remove(os.path.join(best, other))
+
+
+def read_best_score(folder: str) -> float:
+  """Return the score of the best checkpoint, -infinity without one."""
+  return _read_best(os.path.expanduser(folder)).get('score', -math.inf)
+
+
+def _read_best(folder):
+  """Return what `keep_best` says of its checkpoint; nothing if it is gone."""
+  try:
+    with open(os.path.join(folder, BEST, _SCORE)) as file_:
+      found = json.load(file_)
+  except (OSError, ValueError):
+    return {}
+  path = os.path.join(folder, BEST, found['checkpoint'] + '.index')
+  return found if os.path.exists(path) else {}
 
 
 def newest_step(folder: str) -> int:

@@ -36,5 +36,5 @@ def run(function: Callable[[], object]) -> int:
     print(f'Error: {error} Repeat the command to continue.', file=sys.stderr)
     return 1
   except errors.EnvError as error:
-    print(f'{error.details}Error: {error}', file=sys.stderr)
+    print(f'Error: {error}\n{error.details}'.strip(), file=sys.stderr)
     return 1

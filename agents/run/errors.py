@@ -25,8 +25,8 @@ class WorkerDeath(RuntimeError):
 class EnvError(RuntimeError):
   """An environment does what it must not.
 
-  Programs print its traceback, if it has raised an error of its own, and the
-  sentence; they exit with code 1.
+  Programs print the sentence and, if it has raised an error of its own, its
+  traceback; they exit with code 1.
 
   Args:
     sentence: Which environment does what, and what to do about it.

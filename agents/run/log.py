@@ -1,4 +1,4 @@
-"""Scalars and messages of runs: lines of JSON, tables, events, text.
+"""Scalars of runs: lines of JSON, tables, events.
 
 Every file of a run that grows by lines grows through `append`. The systems
 keep the names and the columns of their files, and hand their rows to the
@@ -10,17 +10,14 @@ import csv
 import fcntl
 import io
 import json
-import logging
 import math
 import os
-import sys
 import time
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
-from typing import TextIO
 
 from agents.run import files
 from agents.run import tags
@@ -336,55 +333,6 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
   for row in read_json(path) if os.path.exists(path) else ():
     rows.setdefault((row['phase'], row['step']), {}).update(row)
   return list(rows.values())
-
-
-class TextHandler(logging.Handler):
-  """Append messages to a text file, or print them above bars of progress.
-
-  Args:
-    path: File in a folder that exists; None for the terminal.
-    stream: Which stream is the terminal, `stdout` or `stderr`. It is looked up
-      for every message, as it may be redirected.
-  """
-
-  def __init__(self, path: str | None = None, stream: str = 'stdout'):
-    super().__init__()
-    self._path = path
-    self._stream = stream
-    if path:
-      append(path, '')
-
-  @property
-  def stream(self) -> TextIO | None:
-    """The stream of the terminal, None for a file."""
-    return None if self._path else getattr(sys, self._stream)
-
-  def emit(self, record: logging.LogRecord) -> None:
-    """Write a message of `logging`."""
-    self.write(self.format(record))
-
-  def write(self, text: str) -> None:
-    """Write lines, without the last line break."""
-    if self._path:
-      append(self._path, text + '\n')
-    elif self.stream and self.stream.isatty():
-      import tqdm
-
-      tqdm.tqdm.write(text, file=self.stream)
-    else:
-      print(text, file=self.stream, flush=True)
-
-
-def set_up_logging() -> None:
-  """Print the messages of this project, the warnings of everyone else."""
-  logging.captureWarnings(True)
-  logging.getLogger('py.warnings').setLevel(logging.ERROR)
-  for name in ('agents', 'planet', 'baselines_her'):
-    logger = logging.getLogger(name)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    if not logger.handlers:
-      logger.addHandler(TextHandler(stream='stderr'))
 
 
 def _format_rows(rows: Iterable[Iterable[Any]]) -> str:

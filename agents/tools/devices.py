@@ -1,9 +1,11 @@
 """Say what computes: the graphics card, or why there is none."""
 
+import contextlib
 import ctypes
 import glob
 import os
 
+from agents.tools.tf1 import quiet_stderr
 from agents.tools.tf1 import tf
 
 
@@ -73,7 +75,9 @@ def explain() -> str:
 def _list_usable() -> list[str]:
   """Return the models of the GPUs that TensorFlow sees."""
   experimental = tf.config.experimental
+  # Where there is a GPU, what TensorFlow says of its driver is worth reading.
+  with contextlib.nullcontext() if list_present() else quiet_stderr():
+    found = experimental.list_physical_devices('GPU')
   return [
-    experimental.get_device_details(x).get('device_name', x.name)
-    for x in experimental.list_physical_devices('GPU')
+    experimental.get_device_details(x).get('device_name', x.name) for x in found
   ]

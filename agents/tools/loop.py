@@ -7,6 +7,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
+from agents.run import checkpoint
 from agents.tools import phases
 from agents.tools import streaming_mean
 from agents.tools.tf1 import tf
@@ -149,6 +150,12 @@ class Loop(phases.PhaseMachine):
       tf.gfile.MakeDirs(self._logdir)
       filename = os.path.join(self._logdir, 'model.ckpt')
       return self._saver.save(sess, filename, global_step)
+
+  def _store_best(self, sess, global_step, score):
+    with self.checkpoint_scope(sess):
+      if self._logdir and self._saver:
+        folder = self._logdir
+        checkpoint.keep_best(sess, self._saver, folder, global_step, score)
 
   def _define_step(self, done, score, summary):
     """Tensors for the summary, the mean score, and the new global step."""

@@ -1,12 +1,17 @@
 """The machine behind `Loop` and `Trainer`: phases, events, checkpoints."""
 
 import dataclasses
+import logging
+import math
 import os
 import time
 from collections.abc import Callable
 from typing import Any
 
+from agents.run import checkpoint
 from agents.run import stopping
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
@@ -79,7 +84,7 @@ class PhaseMachine:
   steps are counted over examples: one execution of a phase advances the
   global step by the batch size of the phase.
 
-  Subclasses define `_execute` and `_store_checkpoint`.
+  Subclasses define `_execute`, `_store_checkpoint` and `_store_best`.
 
   Args:
     logdir: Folder for event files and checkpoints, or None for none.
@@ -89,6 +94,8 @@ class PhaseMachine:
       the phases; None for never.
     should_stop: Function that tells whether to end before the next execution;
       by default whether the user has asked for it.
+    best_phase: Name of the phase whose scores tell which checkpoint is the
+      best; None to keep none.
     agree: Function from a bool, which may differ between processes that run
       the same phases together, to one that does not.
   """
@@ -98,6 +105,8 @@ class PhaseMachine:
     self._phases: list[Phase] = []
     self._observers: list[Observer] = []
     self.checkpoint_secs: float | None = None
+    self.best_phase: str | None = None
+    self._best_score = -math.inf
     self.should_stop: Callable[[], bool] = stopping.requested
     self.agree: Callable[[bool], bool] = bool
 
@@ -111,6 +120,10 @@ class PhaseMachine:
 
   def _store_checkpoint(self, sess, global_step):
     """Write a checkpoint; returns its path or None."""
+    raise NotImplementedError
+
+  def _store_best(self, sess, global_step, score):
+    """Keep the variables as those with the best score so far."""
     raise NotImplementedError
 
   def _iterate(self, sess, global_step, max_step):
@@ -130,6 +143,8 @@ class PhaseMachine:
     made = 1
     started = None
     last_checkpoint = time.time()
+    if self._logdir:
+      self._best_score = checkpoint.read_best_score(self._logdir)
     try:
       while not (max_step and global_step >= max_step):
         if self.should_stop():
@@ -164,6 +179,7 @@ class PhaseMachine:
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
         if due['report']:
+          self._keep_best(sess, phase, global_step, score)
           self._notify('score', phase, epoch, global_step, score)
           yield score
         if summary:
@@ -226,6 +242,14 @@ class PhaseMachine:
     path = self._store_checkpoint(sess, global_step)
     if path:
       self._notify('checkpoint', path)
+
+  def _keep_best(self, sess, phase, global_step, score):
+    if phase.name != self.best_phase:
+      return
+    if self.agree(bool(self._logdir) and score > self._best_score):
+      self._best_score = score
+      self._store_best(sess, global_step, score)
+      _logger.debug('Score %.4g is the best so far; kept the model.', score)
 
   def _notify(self, event, *args):
     for observer in self._observers:

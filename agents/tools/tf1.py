@@ -9,14 +9,19 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
 @contextlib.contextmanager
-def _quiet_stderr():
-  """Hold back what libraries print while loading, unless loading fails."""
+def quiet_stderr() -> Iterator[None]:
+  """Hold back what libraries print while loading, unless loading fails.
+
+  Yields:
+    Nothing.
+  """
   sys.stderr.flush()
   original = os.dup(2)
   with tempfile.TemporaryFile() as held:
@@ -32,7 +37,7 @@ def _quiet_stderr():
       os.close(original)
 
 
-with _quiet_stderr():
+with quiet_stderr():
   import tensorflow.compat.v1 as tf
   from tensorflow.core.protobuf.config_pb2 import CallableOptions
 
@@ -40,4 +45,4 @@ with _quiet_stderr():
   tf.disable_v2_behavior()
   tf.enable_resource_variables()
 
-__all__ = ['CallableOptions', 'tf']
+__all__ = ['CallableOptions', 'quiet_stderr', 'tf']

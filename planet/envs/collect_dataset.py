@@ -85,8 +85,6 @@ def write_episode(episode: dict[str, Any], outdir: str) -> str:
   filename = os.path.join(outdir, f'{timestamp}-{uuid.uuid4().hex}.npz')
   with files.atomic_write(filename, 'wb') as file_:
     np.savez_compressed(file_, **episode)
-  folder = os.path.basename(os.path.normpath(outdir))
-  print(f'Recorded episode {os.path.basename(filename)[:-4]} to {folder}.')
   return filename
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters
+from agents.envs import guard
 from agents.envs import opengl
 from agents.envs import spaces
 from agents.tools import wrappers
@@ -39,11 +40,12 @@ def make(
   Raises:
     UsageError: If the id is unknown, lacks what it needs, has actions that
       are neither vectors nor discrete, or observations that are not a box.
+    EnvError: If its constructor fails.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
   if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
-  env = adapters.make(env_id, render_mode)
+  env: Any = guard.Guard(adapters.make(env_id, render_mode), env_id)
   if type(env.action_space).__name__ == 'Discrete':
     # What the author of PlaNet advises: take the largest planned number.
     env = wrappers.OneHotAction(env)

@@ -99,8 +99,8 @@ def restore(
 
   Args:
     logdir: Folder of the experiment or run.
-    name: Name of the checkpoint, such as `model.ckpt-1000`; the newest one by
-      default.
+    name: Name of the checkpoint, such as `model.ckpt-1000`, or `best`; the
+      newest one by default.
     params: Dict of parameters of the planner that differ from the training.
     seed: Seed of environment and planner.
     trust: `agents.run.references.Trust` in what the run may name.
@@ -256,7 +256,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'write .mp4 or .gif, to the folder of the run without a file'
   add('--video', nargs='?', const='', metavar='FILE', help=text)
   add('--fps', type=float, default=20, help='frames per second of the video')
-  add('--checkpoint', default=None, help='such as model.ckpt-1000; newest')
+  text = 'such as model.ckpt-1000, or best; the newest one by default'
+  add('--checkpoint', default=None, help=text)
   add('--seed', type=int, default=None, help='of environment and planner')
   add('--params', default='{}', help='planner parameters, a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)

@@ -19,6 +19,7 @@ from typing import Any
 
 from agents.run import entry
 from agents.run import errors
+from agents.run import messages
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -43,13 +44,7 @@ def process(
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
   """
-  from agents.tools import devices
-  from agents.tools.tf1 import tf
-  from planet import training
   from planet.scripts import preparation
-  from planet.tools import numpy_episodes
-  from planet.training import display
-  from planet.training import running
   from planet.training import utility
 
   config = preparation.define_config(logdir, args, print)
@@ -59,6 +54,20 @@ def process(
   mirrors = wandb_mirror.make_mirrors(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
+  with messages.write_messages(os.path.join(logdir, 'log.txt')):
+    yield from _work(config, logdir, mirrors)
+
+
+def _work(config, logdir, mirrors):
+  """Collect the first episodes, then train; yields the test scores."""
+  from agents.tools import devices
+  from agents.tools.tf1 import tf
+  from planet import training
+  from planet.tools import numpy_episodes
+  from planet.training import display
+  from planet.training import running
+  from planet.training import utility
+
   utility.collect_initial_episodes(config)
   tf.reset_default_graph()
   seed = None if config.seed is None else config.seed + config.first_step
@@ -91,7 +100,7 @@ def main(args: Any) -> None:
 
   Args:
     args: Object with `logdir`, `num_runs`, `config`, `params`, `ping_every`,
-      `resume_runs` and optionally `seed`.
+      `resume_runs` and optionally `seed` and `verbose`.
 
   Raises:
     UsageError: If something is wrong with the arguments, or they do not fit
@@ -103,7 +112,7 @@ def main(args: Any) -> None:
   from planet.training import running
   from planet.training import utility
 
-  utility.set_up_logging()
+  utility.set_up_logging(getattr(args, 'verbose', False))
   shapes = preparation.check(args)
   preparation.reopen(args)
   experiment = training.Experiment(
@@ -169,6 +178,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--seed', type=int, default=None, help='for all random numbers')
   add('--wandb', nargs='?', const='', help=wandb_mirror.MEANING)
   add('--trust', action='append', help=references.HELP)
+  text = 'print losses, phases and recorded files, as log.txt of the run has'
+  add('--verbose', action='store_true', help=text)
   text = 'accept flags of launchers that are not for this program'
   add('--ignore_unknown', action='store_true', help=text)
   args, unknown = parser.parse_known_args(argv)

@@ -13,6 +13,7 @@ from planet.envs.seeding import seeded_constructor
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
+from planet.training import episode_folder
 
 
 def collect_initial_episodes(config: AttrDict) -> None:
@@ -43,9 +44,12 @@ def collect_initial_episodes(config: AttrDict) -> None:
       env_ctor = functools.partial(
         _isolated_env, params.task.env_ctor, config.isolate_envs, seed
       )
+      before = loaders.list_episodes(folder)
       control.random_episodes(
         env_ctor, missing, folder, params.get('first_action')
       )
+      for filename in sorted({*loaders.list_episodes(folder)} - {*before}):
+        episode_folder.log_recorded(filename)
     elif not params.num_episodes and not loaders.list_episodes(folder):
       raise errors.UsageError(
         f'There are no episodes in {folder}, and num_seed_episodes is 0; put '

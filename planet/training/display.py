@@ -1,5 +1,6 @@
 """What users see of a run: progress, one line per epoch, metrics on disk."""
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 from typing import TextIO
@@ -9,6 +10,8 @@ from agents.run import progress
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 from planet.training import episode_folder
+
+_logger = logging.getLogger(__name__)
 
 
 class Display(phases.Observer):
@@ -88,7 +91,7 @@ class Display(phases.Observer):
     )
 
   def checkpoint(self, path: str) -> None:
-    self._progress.write(f'Saved {path}.')
+    _logger.debug('Saved %s.', path)
 
   def close(self) -> None:
     self._progress.close()

@@ -1,5 +1,6 @@
 """Recorded episodes on disk: what they hold, how many, how well they went."""
 
+import logging
 import os
 import threading
 import time
@@ -12,6 +13,8 @@ import numpy as np
 
 from agents.run import errors
 from planet.tools import loaders
+
+_logger = logging.getLogger(__name__)
 
 
 def check(
@@ -89,14 +92,17 @@ class EpisodeLog:
     """Look for new episodes, unless that was done some seconds ago."""
     with self._lock:
       if time.time() - self._last_look >= min_age:
+        first = not self._last_look
         self._last_look = time.time()
-        self._look()
+        self._look(first)
 
-  def _look(self):
+  def _look(self, first):
     for filename in loaders.list_episodes(self._directory):
       if filename in self._known:
         continue
       self._known.add(filename)
+      if not first:
+        log_recorded(filename)
       try:
         with np.load(filename) as episode:
           reward = episode['reward']
@@ -106,6 +112,14 @@ class EpisodeLog:
       decisions = len(reward) - 1
       self.steps += decisions * _find_repeat(decisions, self._tasks)
       self.returns.append(float(reward.sum()))
+
+
+def log_recorded(filename: str) -> None:
+  """Write to the log that there is a new episode."""
+  folder, name = os.path.split(filename)
+  _logger.debug(
+    'Recorded episode %s to %s.', name[:-4], os.path.basename(folder)
+  )
 
 
 def _find_repeat(decisions, tasks):

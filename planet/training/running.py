@@ -272,9 +272,12 @@ class Run:
       # The run is not over; it can be resumed by the owner, or by whoever
       # repeats the command.
       raise
-    except Exception:
+    except Exception as error:
       self._check_conflict()
-      _logger.warning('Run %s failed:\n%s', self.logdir, traceback.format_exc())
+      # Programs print what environments did wrong.
+      if not isinstance(error, errors.EnvError):
+        text = traceback.format_exc()
+        _logger.warning('Run %s failed:\n%s', self.logdir, text)
       folder.mark(self.logdir, 'DONE')
       folder.mark(self.logdir, 'FAIL', traceback.format_exc() + '\n')
       raise

@@ -176,7 +176,7 @@ class Trainer(phases.PhaseMachine):
   def _execute(self, sess, phase, phase_step, reset, log, report):
     if reset:
       epoch = phase_step // phase.steps
-      _logger.info(
+      _logger.debug(
         '%s\nEpoch %s phase %s (phase step %s, global step %s).',
         '-' * 50,
         epoch + 1,
@@ -195,7 +195,7 @@ class Trainer(phases.PhaseMachine):
       summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
     if report:
       text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
-      _logger.info('Score %s.', text)
+      _logger.debug('Score %s.', text)
     return summary, score, int(global_step)
 
   def _store_checkpoint(self, sess, global_step):
@@ -207,6 +207,12 @@ class Trainer(phases.PhaseMachine):
         with sess.graph.as_default():
           path = saver.save(sess, filename, global_step)
     return path
+
+  def _store_best(self, sess, global_step, score):
+    for saver, logdir in self._savers:
+      folder = logdir or self._logdir
+      if folder:
+        checkpoint.keep_best(sess, saver, folder, global_step, score)
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""

@@ -22,6 +22,8 @@ from planet.training.objectives import apply_optimizers
 from planet.training.objectives import compute_objectives
 from planet.training.trainer import Trainer
 
+_logger = logging.getLogger(__name__)
+
 __all__ = [
   'Objective',
   'apply_optimizers',
@@ -103,6 +105,7 @@ def train(
     save_config(config, logdir)
   trainer = Trainer(logdir, config=config)
   trainer.checkpoint_secs = config.get('checkpoint_secs')
+  trainer.best_phase = 'test'
   for observer in observers:
     trainer.add_observer(observer)
   cleanups = []
@@ -110,9 +113,7 @@ def train(
     with tf.variable_scope('graph', use_resource=True):
       data = get_batch(datasets, trainer.phase, trainer.reset)
       score, summary, cleanups = model_fn(data, trainer, config)
-      logging.getLogger(__name__).info(
-        'The model has %s weights.', f'{count_weights():,}'
-      )
+      _logger.info('The model has %s weights.', f'{count_weights():,}')
       _add_phases(trainer, config, score, summary)
     for saver in config.savers:
       trainer.add_saver(**saver)
@@ -189,7 +190,7 @@ def print_metrics(
   every: int,
   name: str = 'metrics',
 ) -> tf.Operation:
-  """Print the means of metrics now and then.
+  """Write the means of metrics to the log now and then.
 
   Args:
     metrics: Dict from name to scalar tensor.
@@ -226,4 +227,4 @@ def print_metrics(
 def _print_line(name, title, numbers):
   step, *values = numbers
   text = ' '.join(f'{x:.4g}' for x in values)
-  print(f'{name}: {title} = [{int(step)} {text}]')
+  _logger.debug('%s: %s = [%d %s]', name, title, step, text)

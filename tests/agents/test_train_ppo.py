@@ -14,6 +14,7 @@ from agents import visualize_ppo
 from agents.run import errors
 from tests import processes
 from tests.agents import training_runs
+from tests.agents.envs import odd_gymnasium
 
 
 @pytest.fixture(scope='module')
@@ -191,6 +192,28 @@ def test_bad_input(capsys, tmp_path, args, message):
   error = fail(capsys, train_ppo, [*args, f'--logdir={logdir}'])
   assert message in error
   assert not logdir.exists()
+
+
+@pytest.mark.parametrize(
+  'name, code, message',
+  [
+    ('Broken', 1, 'constructor fails with KeyError'),
+    ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
+    ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
+    ('Brokn', 2, 'Did you mean: `OddBroken`'),
+  ],
+)
+def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
+  """One sentence; the traceback of the environment below it, if it raised."""
+  env = f'{odd_gymnasium.MODULE}:Odd{name}-v0'
+  args = training_runs.command(str(tmp_path / 'runs'), env=env)[2:]
+  assert train_ppo.run([*args, '--noenv_processes']) == code
+  _, _, error = capsys.readouterr().err.rpartition('Error: Env')
+  sentence, *below = error.strip().splitlines()
+  assert message in sentence
+  raised = name in ('Broken', 'Faulty')
+  assert bool(below) == raised and error.count('Traceback') == raised
+  assert (tmp_path / 'runs').exists() == (name in ('Growing', 'Faulty'))
 
 
 def test_unwritable_logdir(capsys, tmp_path):

@@ -8,6 +8,7 @@ import agents
 from agents import train_ppo
 from agents import trained
 from agents import utility
+from agents.run import checkpoint
 from agents.run import errors
 from agents.tools.tf1 import tf
 from tests import examples
@@ -87,6 +88,19 @@ def test_wrong_observation(logdir):
 def test_nothing_to_load(tmp_path):
   with pytest.raises(errors.UsageError, match='There is no run'):
     agents.load(str(tmp_path))
+
+
+def test_best_model(tmp_path):
+  config = utility.save_config(training_runs.config(), str(tmp_path))
+  scores = list(train_ppo.train(config, env_processes=False))
+  best = max(scores[1::2])
+  assert checkpoint.read_best_score(str(tmp_path)) == pytest.approx(best)
+  with agents.load(str(tmp_path), 'best') as agent:
+    action, _ = agent.predict(np.zeros(3, np.float32))
+  assert abs(action) <= 2
+  path = checkpoint.find_variables(str(tmp_path), 'best')
+  index = 1 + 2 * scores[1::2].index(best)
+  assert path.endswith(f'best/model.ckpt-{40 * (index + 1)}')
 
 
 def test_example_of_the_documentation(logdir, capsys):

@@ -53,6 +53,9 @@ def test_state_and_noise(logdir):
 def test_what_cannot_be_loaded(logdir, tmp_path):
   with pytest.raises(errors.UsageError, match='There is no run'):
     planet.load(str(tmp_path))
+  # Ten steps are over before the first test phase.
+  with pytest.raises(errors.UsageError, match='no best checkpoint in'):
+    planet.load(logdir, checkpoint='best')
   with pytest.raises(errors.UsageError, match="'dumy'.*Did you mean dummy"):
     planet.load(logdir, task='dumy')
   with pytest.raises(errors.UsageError, match='batch_shape'):

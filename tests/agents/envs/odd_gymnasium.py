@@ -21,9 +21,14 @@ class Odd(gymnasium.Env):
     goals=False,
     other_reward=False,
     end_at=10,
+    broken=False,
+    fails_at=0,
   ):
+    if broken:
+      raise KeyError('no such robot')
     self.render_mode = render_mode
     self._wrong = {'nan': nan_at, 'shape': shape_at}
+    self._fails_at = fails_at
     self._reward, self._image, self._unseeded = reward, image, unseeded
     self._goals, self._other, self._end = goals, other_reward, end_at
     space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
@@ -41,6 +46,8 @@ class Odd(gymnasium.Env):
 
   def step(self, action):
     self._steps += 1
+    if self._steps == self._fails_at:
+      raise ZeroDivisionError('by the robot')
     observation = self._observe()
     reward = self._reward
     if self._goals:
@@ -90,3 +97,11 @@ def register(name, **kwargs):
   env_id = f'{name}-v0'
   gymnasium.register(env_id, kind, max_episode_steps=10, kwargs=kwargs)
   return env_id
+
+
+MODULE = __name__
+register('OddBroken', broken=True)
+register('OddGrowing', shape_at=4)
+register('OddFaulty', fails_at=5)
+register('OddNoImage', image='none')
+register('OddBlind', kind=Blind)

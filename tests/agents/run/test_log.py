@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import logging
 import os
 import threading
 
@@ -158,13 +157,3 @@ def test_broken_event_file(tmp_path):
   (path,) = tmp_path.iterdir()
   path.write_bytes(path.read_bytes()[:-5])
   assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
-
-
-def test_messages(tmp_path, capsys):
-  """Handlers of `logging` for files and for the terminal of the moment."""
-  path = tmp_path / 'log.txt'
-  logger = logging.Logger('test')
-  logger.addHandler(log.TextHandler(str(path)))
-  logger.addHandler(log.TextHandler(stream='stderr'))
-  logger.warning('one %s', 'two')
-  assert path.read_text() == capsys.readouterr().err == 'one two\n'

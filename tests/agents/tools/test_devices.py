@@ -1,11 +1,15 @@
 """Tests of the sentence that names the device."""
 
+import os
+import subprocess
+import sys
 import types
 
 import pytest
 
 from agents.tools import devices
 from agents.tools.tf1 import tf
+from tests import golden
 
 
 @pytest.fixture
@@ -93,3 +97,19 @@ def test_present(tmp_path):
   card.mkdir(parents=True)
   (card / 'information').write_text('Model: \t\t NVIDIA X\nIRQ:   16\n')
   assert devices.list_present(root) == ['NVIDIA X']
+
+
+@pytest.mark.skipif(bool(devices.list_present()), reason='there is a GPU')
+def test_nothing_else_without_a_gpu():
+  """TensorFlow complains when it looks for one."""
+  code = 'from agents.tools import devices; print(devices.describe())'
+  environ = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'}
+  result = subprocess.run(
+    [sys.executable, '-c', code],
+    env=environ,
+    cwd=golden.ROOT,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+  assert result.stdout == 'Computing on the CPU; there is no NVIDIA GPU.\n'

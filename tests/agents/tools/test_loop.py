@@ -8,6 +8,8 @@ import os
 import numpy as np
 import pytest
 
+from agents.run import checkpoint
+from agents.run import errors
 from agents.tools import phases
 from agents.tools.loop import Loop
 from agents.tools.tf1 import tf
@@ -146,6 +148,46 @@ def test_summary_may_be_constant():
   loop.add_phase('train', True, 0.5, '', steps=1, report_every=1)
   with graphs.session() as sess:
     assert list(loop.run(sess, None, 2)) == [0.5, 0.5]
+
+
+def score_models(logdir, scores, max_step):
+  """Score a model after each of its steps, whose number is its weight."""
+  with tf.Graph().as_default():
+    step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
+    weight = tf.Variable(0.0)
+    with tf.control_dependencies([weight.assign_add(1.0)]):
+      score = tf.gather(tf.constant(scores), step)
+    loop = Loop(str(logdir), step)
+    loop.best_phase = 'eval'
+    loop.add_phase('train', True, 100.0, '', 1, 1, None, 1)
+    loop.add_phase('eval', True, score, '', 1, 1)
+    with graphs.session() as sess:
+      saver = tf.train.Saver()
+      newest = checkpoint.find_variables(str(logdir))
+      if newest:
+        saver.restore(sess, newest)
+      list(loop.run(sess, saver, max_step))
+  path = checkpoint.find_variables(str(logdir), 'best')
+  reader = tf.train.load_checkpoint(path)
+  return [reader.get_tensor(x) for x in ('Variable', 'global_step')]
+
+
+def test_best_model(tmp_path):
+  """It is kept beside the newest ones, also over the end of a process."""
+  scores = [0.0, -3.0, 0.0, np.nan, 0.0, 5.0, 0.0, 4.0, 0.0, 6.0]
+  assert score_models(tmp_path, scores, 2) == [1, 2]
+  assert score_models(tmp_path, scores, 6) == [3, 6]
+  assert score_models(tmp_path, scores, 8) == [3, 6]
+  assert checkpoint.read_best_score(str(tmp_path)) == 5
+  assert score_models(tmp_path, scores, 10) == [5, 10]
+  names = sorted(os.listdir(tmp_path / 'best'))
+  ends = ['.data-00000-of-00001', '.index']
+  assert names == [f'model.ckpt-10{x}' for x in ends] + ['score.json']
+  # The newest ones are those that were due in training.
+  assert checkpoint.newest_step(str(tmp_path)) == 9
+  (tmp_path / 'best' / 'score.json').write_text('')
+  with pytest.raises(errors.UsageError, match='no best checkpoint in'):
+    checkpoint.find_variables(str(tmp_path), 'best')
 
 
 def test_processes_save_together(tmp_path):

@@ -8,7 +8,9 @@ import time
 import numpy as np
 import pytest
 
+from agents.run import checkpoint
 from agents.run import stopping
+from planet.scripts import evaluate
 from planet.scripts import fetch_events
 from planet.scripts import train
 from planet.training import running
@@ -35,6 +37,7 @@ def test_files_of_a_run(finished):
   assert {
     'DONE',
     'PING',
+    'best',
     'checkpoint',
     'config.yaml',
     'metrics.jsonl',
@@ -69,6 +72,24 @@ def test_console_output(finished):
   assert 'Epoch 1: train return' in output and 'Epoch 2: train' in output
   assert 'Epoch 1 train: 0/10, step 0, env steps 1000, episodes 1' in output
   assert 'nan' not in output.lower().replace('finance', '')
+  lines = output.splitlines()
+  assert sum(x.startswith('Epoch 2: ') for x in lines) == 1
+  for word in ('objectives: ', 'Recorded', 'phase', 'Saved', 'Score', 'WARN'):
+    assert word not in output, word
+
+
+def test_log_of_a_run(finished):
+  """Has what the terminal does not show, in the words of the original."""
+  logdir, _ = finished
+  text = training_runs.messages(logdir)
+  assert 'Epoch 2 phase test (phase step 10, global step 30).' in text
+  assert 'objectives: step/reward/divergence/image = [0 ' in text
+  assert 'gradient_norms: step/main = [0 ' in text
+  assert text.count('Score ') == 2 + text.count('best so far')
+  assert text.count('Saved ') == 3
+  for phase in ('train', 'test'):
+    for name in training_runs.episodes(logdir, phase):
+      assert f'Recorded episode {name[:-4]} to {phase}_episodes.' in text
 
 
 def test_metrics_of_a_run(finished):
@@ -92,6 +113,20 @@ def test_metrics_of_a_run(finished):
     ('train', 30, 15),
     ('test', 40, 15),
   ]
+
+
+def test_best_model_of_a_run(finished):
+  logdir, _ = finished
+  run = training_runs.run_dir(logdir)
+  returns = {
+    x['global_step']: x['test_return']
+    for x in training_runs.metrics(logdir)
+    if x['phase'] == 'epoch'
+  }
+  best = max(returns, key=lambda x: returns[x])
+  _, path = evaluate.restore(str(logdir), 'best')
+  assert path == os.path.join(run, f'best/model.ckpt-{best}')
+  assert checkpoint.read_best_score(run) == returns[best]
 
 
 SCALARS = (
@@ -193,9 +228,9 @@ def test_resume_after_the_end(tmp_path, isolate_envs):
   assert result.code == 0, result.output
   assert 'model.ckpt-20.' in result.output
   assert 'Epoch 2 phase train (phase step 10, global step 20)' in (
-    result.output
+    training_runs.messages(tmp_path)
   )
-  assert 'Epoch 1 phase' not in result.output
+  assert 'Epoch 1 ' not in result.output
   assert training_runs.checkpoints(tmp_path) == [20, 40]
   assert set(before) < set(training_runs.episodes(tmp_path))
 
@@ -208,16 +243,15 @@ def test_equal_seeds_give_equal_losses(tmp_path):
     'train_steps': 100,
     'test_steps': 0,
   }
-  first, second, third = [
-    training_runs.losses(
-      training_runs.train(tmp_path / name, params, args=args).output
-    )
-    for name, args in (
-      ('a', ['--seed', '3']),
-      ('b', ['--seed', '3']),
-      ('c', []),
-    )
-  ]
+  losses = []
+  for name, args in (
+    ('a', ['--seed', '3']),
+    ('b', ['--seed', '3']),
+    ('c', []),
+  ):
+    training_runs.train(tmp_path / name, params, args=args)
+    losses.append(training_runs.losses(tmp_path / name))
+  first, second, third = losses
   assert len(first) == 20
   assert first == second
   assert first != third
@@ -236,7 +270,7 @@ def test_signals_save_and_end(tmp_path, number):
     'planner_iterations': 60,
     'max_steps': 1000,
   }
-  process = training_runs.start(tmp_path, params)
+  process = training_runs.start(tmp_path, params, args=['--verbose'])
   try:
     training_runs.wait_for(process, 'Epoch 1 phase test')
     time.sleep(2)
@@ -319,7 +353,7 @@ def test_resume_after_being_killed(tmp_path, kills):
   random = np.random.RandomState(kills)
   last = 0
   for _ in range(kills):
-    process = training_runs.start(tmp_path, params)
+    process = training_runs.start(tmp_path, params, args=['--verbose'])
     try:
       training_runs.wait_for(process, r'Epoch \d+ phase \w+ .*global step')
       time.sleep(random.uniform(0, 10))

@@ -1,6 +1,7 @@
 """Bad input: one sentence, exit code 2, nothing lost on disk."""
 
 import os
+import re
 from unittest import mock
 
 import pytest
@@ -11,6 +12,7 @@ from planet.scripts import evaluate
 from planet.scripts import preparation
 from planet.scripts import train
 from planet.training import episode_folder
+from tests.agents.envs import odd_gymnasium
 from tests.planet.scripts import training_runs
 
 
@@ -127,6 +129,32 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
   )
   assert message in error
   assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+  'name, code, message',
+  [
+    ('Broken', 1, 'constructor fails with KeyError'),
+    ('NoImage', 1, 'renders None instead of an image'),
+    ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
+    ('Blind', 2, 'takes no argument render_mode'),
+    ('Brokn', 2, 'Did you mean: `OddBroken`'),
+  ],
+)
+def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
+  """One sentence; the traceback of the environment below it, if it raised."""
+  task = f'gym_{odd_gymnasium.MODULE}:Odd{name}-v0'
+  params = f'{{tasks: ["{task}"], isolate_envs: none}}'
+  args = ['--config', 'debug', '--params', params]
+  assert train.run(['--logdir', str(tmp_path / 'run'), *args]) == code
+  error = capsys.readouterr().err
+  assert error.count('Error: ') == 1 + (name == 'Broken')
+  assert message in re.search('^Error: (.*)$', error, re.MULTILINE).group(1)
+  assert error.count('Traceback') == (name == 'Broken')
+  # Mistakes in an episode show when the run has begun.
+  failure = tmp_path / 'run' / '00001' / 'FAIL'
+  assert failure.exists() == (name == 'Growing')
+  assert (tmp_path / 'run').exists() == failure.exists()
 
 
 def test_changed_settings_on_resume(capsys, tmp_path):

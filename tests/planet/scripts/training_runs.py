@@ -72,8 +72,13 @@ def metrics(logdir):
     return [json.loads(line) for line in file_]
 
 
-def losses(output):
-  """Printed objectives and gradient norms, by step."""
-  return sorted(
-    re.findall(r'^(?:objectives|gradient_norms): .*$', output, re.MULTILINE)
-  )
+def messages(logdir):
+  """Text of the log."""
+  with open(os.path.join(run_dir(logdir), 'log.txt')) as file_:
+    return file_.read()
+
+
+def losses(logdir):
+  """Objectives and gradient norms in the log, by step."""
+  pattern = r'^(?:objectives|gradient_norms): .*$'
+  return sorted(re.findall(pattern, messages(logdir), re.MULTILINE))

@@ -1,18 +1,21 @@
 """Printing of metrics."""
 
+from agents.run import messages
 from agents.tools.tf1 import tf
 from planet.training import utility
 from tests import graphs
 
 
-def test_printed_steps_are_exact(capsys):
+def test_printed_steps_are_exact(tmp_path):
   """Also beyond 2 ** 24, where float32 skips odd numbers."""
   step = tf.placeholder(tf.int64, ())
   line = utility.print_metrics({'loss': tf.constant(1.5)}, step, 1, 'losses')
-  with graphs.session() as sess:
+  messages.set_up_logging()
+  path = tmp_path / 'log.txt'
+  with graphs.session() as sess, messages.write_messages(str(path)):
     for value in (2**24 + 1, 2**40 + 3):
       sess.run(line, {step: value})
-  assert capsys.readouterr().out.splitlines() == [
+  assert path.read_text().splitlines() == [
     'losses: step/loss = [16777217 1.5]',
     'losses: step/loss = [1099511627779 1.5]',
   ]

@@ -330,7 +330,7 @@ def test_training(tmp_path, size):
     | {'carla_termination': 'time'},
   )
   assert result.code == 0, result.output
-  assert 'Epoch 2 phase test' in result.output
+  assert 'Epoch 2: train return' in result.output
   names = training_runs.episodes(tmp_path)
   assert len(names) >= 2
   for name in names:

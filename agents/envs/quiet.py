@@ -1,0 +1,59 @@
+"""Old and chatty libraries, without what they print."""
+
+import contextlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+
+# What pygame prints when it is imported, and the packages that it imports.
+os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
+warnings.filterwarnings('ignore', message='pkg_resources is deprecated')
+# Our wrappers go on after the end, where an episode has to be long enough.
+warnings.filterwarnings('ignore', message=r".*You are calling 'step\(\)' even")
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+  """Use old libraries without what they print and do to our modules.
+
+  gym advertises its successor, PyBullet tells where it lies. PyBullet also
+  puts itself in front of the path of Python, where a package of it that is
+  called `agents`, too, would replace ours in new processes.
+
+  Yields:
+    Nothing.
+  """
+  path = list(sys.path)
+  if 'pybullet_envs' in sys.modules:
+    # Its modules import each other without naming the package.
+    sys.path.extend(sys.modules['pybullet_envs'].__path__)
+  with (
+    contextlib.redirect_stderr(io.StringIO()),
+    contextlib.redirect_stdout(io.StringIO()),
+    warnings.catch_warnings(),
+    _quiet_libraries(),
+  ):
+    warnings.simplefilter('ignore')
+    try:
+      yield
+    finally:
+      sys.path[:] = path
+
+
+@contextlib.contextmanager
+def _quiet_libraries():
+  """Hide what libraries print past Python."""
+  streams = (1, 2)
+  saved = [os.dup(x) for x in streams]
+  nothing = os.open(os.devnull, os.O_WRONLY)
+  try:
+    for stream in streams:
+      os.dup2(nothing, stream)
+    yield
+  finally:
+    for stream, copy in zip(streams, saved):
+      os.dup2(copy, stream)
+      os.close(copy)
+    os.close(nothing)

@@ -1,0 +1,87 @@
+"""Messages of `logging`: which ones the terminal shows, which a file keeps."""
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from agents.run import log
+
+_PACKAGES = 'agents', 'planet', 'baselines_her'
+
+
+class TextHandler(logging.Handler):
+  """Append messages to a text file, or print them above bars of progress.
+
+  Args:
+    path: File in a folder that exists; None for the terminal.
+    stream: Which stream is the terminal, `stdout` or `stderr`. It is looked up
+      for every message, as it may be redirected.
+  """
+
+  def __init__(self, path: str | None = None, stream: str = 'stdout'):
+    super().__init__()
+    self._path = path
+    self._stream = stream
+    if path:
+      log.append(path, '')
+
+  @property
+  def stream(self) -> TextIO | None:
+    """The stream of the terminal, None for a file."""
+    return None if self._path else getattr(sys, self._stream)
+
+  def emit(self, record: logging.LogRecord) -> None:
+    """Write a message of `logging`."""
+    self.write(self.format(record))
+
+  def write(self, text: str) -> None:
+    """Write lines, without the last line break."""
+    if self._path:
+      log.append(self._path, text + '\n')
+    elif self.stream and self.stream.isatty():
+      import tqdm
+
+      tqdm.tqdm.write(text, file=self.stream)
+    else:
+      print(text, file=self.stream, flush=True)
+
+
+def set_up_logging(verbose: bool = False) -> None:
+  """Print the messages of this project, the warnings of everyone else.
+
+  Args:
+    verbose: Whether to print details, too, which otherwise only go to the files
+      of `write_messages`.
+  """
+  logging.captureWarnings(True)
+  logging.getLogger('py.warnings').setLevel(logging.ERROR)
+  for name in _PACKAGES:
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    if not logger.handlers:
+      logger.addHandler(TextHandler(stream='stderr'))
+    logger.handlers[0].setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+@contextlib.contextmanager
+def write_messages(path: str) -> Iterator[None]:
+  """Append the messages of this project to a file, with all details.
+
+  Args:
+    path: File in a folder that exists.
+
+  Yields:
+    Nothing.
+  """
+  handler = TextHandler(path)
+  loggers = [logging.getLogger(x) for x in _PACKAGES]
+  for logger in loggers:
+    logger.addHandler(handler)
+  try:
+    yield
+  finally:
+    for logger in loggers:
+      logger.removeHandler(handler)

@@ -1,0 +1,43 @@
+"""Messages on the terminal and in files."""
+
+import logging
+
+import pytest
+
+from agents.run import messages
+
+
+@pytest.fixture
+def logger():
+  """One of this project, as it is before any program has run."""
+  loggers = [logging.getLogger(x) for x in messages._PACKAGES]
+  before = [(x.handlers, x.level, x.propagate) for x in loggers]
+  for found in loggers:
+    found.handlers = []
+  yield logging.getLogger('planet.some.module')
+  for found, (handlers, level, propagate) in zip(loggers, before):
+    found.handlers, found.level, found.propagate = handlers, level, propagate
+
+
+def test_handlers(tmp_path, capsys):
+  """For files and for the terminal of the moment."""
+  path = tmp_path / 'log.txt'
+  logger = logging.Logger('test')
+  logger.addHandler(messages.TextHandler(str(path)))
+  logger.addHandler(messages.TextHandler(stream='stderr'))
+  logger.warning('one %s', 'two')
+  assert path.read_text() == capsys.readouterr().err == 'one two\n'
+
+
+def test_details(logger, tmp_path, capsys):
+  """They go to the file of a run, and to the terminal only on request."""
+  path = tmp_path / 'log.txt'
+  for verbose in (False, True, False):
+    messages.set_up_logging(verbose)
+    with messages.write_messages(str(path)):
+      logger.debug('detail')
+      logger.info('event')
+    logger.info('after')
+    shown = 'detail\n' * verbose + 'event\nafter\n'
+    assert capsys.readouterr().err == shown
+  assert path.read_text() == 'detail\nevent\n' * 3
