@@ -16,6 +16,9 @@ class Display(phases.Observer):
     logdir: Folder of the run.
     config: Configuration.
     stream: Text stream for the progress, standard error by default.
+
+  Attributes:
+    values: What has been told about the newest epoch.
   """
 
   def __init__(
@@ -26,6 +29,7 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
+    self.values: dict[str, float] = {}
     self._metrics = log.MetricsWriter(logdir)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
@@ -71,6 +75,7 @@ class Display(phases.Observer):
     )
     steps = self._train.steps
     self._metrics.write('epoch', epoch + 1, global_step, values, steps)
+    self.values = {'epoch': epoch + 1, 'global_step': global_step, **values}
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes

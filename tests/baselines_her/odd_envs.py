@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-from baselines_her import envs
+from agents.envs import goals
 
 LIMIT = 5
 
@@ -17,7 +17,7 @@ class Odd(gymnasium.Env):
   """
 
   observation_space = gymnasium.spaces.Dict(
-    {key: gymnasium.spaces.Box(-1, 1, (2,), np.float64) for key in envs.KEYS}
+    {key: gymnasium.spaces.Box(-1, 1, (2,), np.float64) for key in goals.KEYS}
   )
   action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
 
@@ -45,7 +45,7 @@ class Odd(gymnasium.Env):
     return None
 
   def _observe(self):
-    obs = {key: np.zeros(2) for key in envs.KEYS}
+    obs = {key: np.zeros(2) for key in goals.KEYS}
     if self.oddity == 'NaN' and self.time == 2:
       obs['observation'][1] = np.nan
     if self.oddity == 'NaNGoal':

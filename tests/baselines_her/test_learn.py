@@ -223,13 +223,13 @@ def test_other_settings_are_refused(tmp_path, monkeypatch):
   toy.use_toy(monkeypatch, 10)
   kwargs = {'checkpoint_dir': str(tmp_path / 'checkpoints')}
   learn(tmp_path, total_timesteps=20, **kwargs)
-  with pytest.raises(errors.UsageError, match='hidden=8, not 16'):
+  with pytest.raises(errors.UsageError, match='hidden 8 instead of 16'):
     learn(tmp_path, override_params={**SMALL, 'hidden': 16}, **kwargs)
   with pytest.raises(errors.UsageError, match='1 environments per rank'):
     learn(tmp_path, num_envs=2, **kwargs)
-  with pytest.raises(errors.UsageError, match='no gamma, but now .* 0.5'):
+  with pytest.raises(errors.UsageError, match='gamma unset instead of 0.5'):
     learn(tmp_path, gamma=0.5, **kwargs)
-  with pytest.raises(errors.UsageError, match='seed=1, but now there is none'):
+  with pytest.raises(errors.UsageError, match='seed 1 instead of unset'):
     learn(tmp_path, seed=None, **kwargs)
 
 
