@@ -23,8 +23,6 @@ from agents.envs import spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
 
-DISTRIBUTION = 'reference-agents'
-
 
 class GymnasiumEnv(Wrapper):
   """Environment of gymnasium.
@@ -298,17 +296,6 @@ def resolve(env_id: str) -> tuple[str, str]:
   raise errors.UsageError(_explain_unknown(env_id, registry))
 
 
-def how_to_install(extra: str) -> str:
-  """Return the command that installs an extra, and what it leaves out."""
-  command = f"pip install '{DISTRIBUTION}[{extra}]'"
-  if extra == 'pybullet' and sys.version_info >= (3, 12):
-    return (
-      f'{command}, and PyBullet itself, which has no wheels for Python 3.12 '
-      "and later: see 'Pythons' in the README"
-    )
-  return command
-
-
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
   """Use old libraries without what they print and do to our modules.
@@ -398,7 +385,7 @@ def _explain_unknown(env_id, registry):
       if not known:
         return (
           f'Environment {env_id!r} needs the extra {extra!r}: '
-          f'{how_to_install(extra)}.'
+          f'{errors.how_to_install(extra)}.'
         )
   hint = errors.suggest(env_id, list(registry) + list(_gym_registry()))
   return f'Environment {env_id!r} is unknown. {hint}'

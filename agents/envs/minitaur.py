@@ -65,5 +65,5 @@ def _import_minitaur(name):
   except ImportError as error:
     raise errors.UsageError(
       f'The minitaur needs PyBullet, which cannot be imported ({error}): '
-      f'{adapters.how_to_install("pybullet")}.'
+      f'{errors.how_to_install("pybullet")}.'
     ) from None

@@ -1,6 +1,7 @@
 """Errors that are the user's to mend."""
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 _MOST_LISTED = 20
@@ -35,6 +36,15 @@ class EnvError(RuntimeError):
   def __init__(self, sentence: str, details: str = ''):
     super().__init__(sentence)
     self.details = details
+
+
+def how_to_install(extra: str) -> str:
+  """Return the command that installs an extra, and what it leaves out."""
+  command = f"pip install 'reference-agents[{extra}]'"
+  missing = {'pybullet': (3, 12), 'dmc': (3, 13)}
+  if sys.version_info < missing.get(extra, (4,)):
+    return command
+  return f"{command}, and what it leaves out: see 'Pythons' in the README"
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

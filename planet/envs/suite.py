@@ -64,7 +64,7 @@ def _load(domain, task):
   except ImportError as error:
     raise errors.UsageError(
       'Tasks of the control suite need dm_control, which cannot be '
-      f"imported ({error}): pip install '{adapters.DISTRIBUTION}[dmc]'."
+      f'imported ({error}): {errors.how_to_install("dmc")}.'
     ) from None
   return suite.load(domain, task)
 
