@@ -7,6 +7,8 @@ lazy.export(
   {
     'evaluate': 'agents.evaluation:evaluate',
     'load': 'agents.trained:load',
+    'Trust': 'agents.run.references:Trust',
+    'train': 'agents.library:train',
     'train_ppo': 'agents.train_ppo',
     'utility': 'agents.utility',
     'visualize_ppo': 'agents.visualize_ppo',

@@ -130,6 +130,21 @@ def load(
   return run, _read(run, trust)
 
 
+def store(config: AttrDict) -> None:
+  """Write the configuration of a run that begins, or gets more steps.
+
+  Args:
+    config: What `claim` yields. Without a folder, nothing is written.
+  """
+  from agents import utility
+
+  if not config.logdir or not folder.has(config.logdir, 'config.yaml'):
+    utility.save_config(config, config.logdir)
+  elif last_step(config.logdir) < total_steps(config):
+    filename = os.path.join(config.logdir, 'config.yaml')
+    files.write_yaml(filename, plain_data.to_plain(config))
+
+
 def total_steps(config: AttrDict) -> int:
   """Return the global step at which a run ends, evaluation included."""
   per_update = config.update_every + config.eval_episodes

@@ -22,7 +22,6 @@ from agents import configs
 from agents import runs
 from agents.run import entry
 from agents.run import errors
-from agents.run import files
 from agents.run import flags
 from agents.run import mpi
 from agents.run import plain_data
@@ -231,11 +230,7 @@ def _train_and_report(config, reason, FLAGS, comm):
   log = logging.getLogger('agents.train_ppo')
   log.info('%s', reason)
   log.info('%s', devices.describe(config.use_gpu))
-  filename = config.logdir and os.path.join(config.logdir, 'config.yaml')
-  if not filename or not os.path.exists(filename):
-    utility.save_config(config, config.logdir)
-  elif runs.last_step(config.logdir) < runs.total_steps(config):
-    files.write_yaml(filename, plain_data.to_plain(config))
+  runs.store(config)
   if comm.Get_size() > 1:
     log.info('%d processes train together.', comm.Get_size())
   shown = plain_data.to_plain(config)
@@ -317,7 +312,8 @@ def _run(loop, graph, config, comm, threads):
     utility.initialize_variables(sess, saver, config.logdir)
     share(sess)
     before = sess.run(graph.step)
-    yield from loop.run(sess, saver, runs.total_steps(config))
+    with stopping.on_close(lambda: loop.save(sess)):
+      yield from loop.run(sess, saver, runs.total_steps(config))
     if sess.run(graph.step) > before:
       loop.save(sess)
 

@@ -20,5 +20,6 @@ lazy.export(
     ),
     'ReplayBuffer': 'baselines_her.replay_buffer:ReplayBuffer',
     'RolloutWorker': 'baselines_her.rollout:RolloutWorker',
+    'train': 'baselines_her.library:train',
   },
 )

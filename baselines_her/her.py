@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -11,12 +12,12 @@ import numpy as np
 from agents.run import errors
 from agents.run import mpi
 from agents.run import stopping
-from baselines_her import config
+from agents.run.silence import Record
 from baselines_her import logger
 from baselines_her import mpi as her_mpi
+from baselines_her import preparation
 from baselines_her import reports
 from baselines_her.checkpoints import Checkpoints
-from baselines_her.checkpoints import list_checkpoints
 from baselines_her.rollout import RolloutWorker
 
 if TYPE_CHECKING:
@@ -60,34 +61,58 @@ def learn(
     UsageError: If a run that is continued had other settings.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
-  from baselines_her import tf_util
-
-  offset = 1000000 * mpi.world().Get_rank()
-  tf_util.set_global_seeds(None if seed is None else seed + offset)
-  task = _find_name(env), replay_strategy, override_params
-  given = {**kwargs, 'seed': seed, 'clip_return': clip_return}
-  given.update(demo_file=demo_file, load_path=load_path)
-  _store_or_compare(config.run_settings(*task, **given), checkpoint_dir)
-  params = config.define_params(*task)
-  params = _complete_params(params, env.num_envs, demo_file, kwargs)
-  dims = config.configure_dims(params)
-  agent: Any = {'dims': dims, 'params': params, 'clip_return': clip_return}
-  policy = config.configure_ddpg(**agent)
-  if load_path is not None:
-    tf_util.load_variables(load_path, sess=policy.sess)
   return train(
-    policy=policy,
-    **_make_workers(env, eval_env or env, policy, dims, params),
-    **_count(params, total_timesteps, env.num_envs),
-    policy_save_interval=policy_save_interval,
-    save_path=save_path,
-    demo_file=demo_file,
-    checkpoint_dir=checkpoint_dir,
+    **preparation.prepare(
+      env=env,
+      total_timesteps=total_timesteps,
+      seed=seed,
+      eval_env=eval_env,
+      policy_save_interval=policy_save_interval,
+      save_path=save_path,
+      checkpoint_dir=checkpoint_dir,
+      replay_strategy=replay_strategy,
+      clip_return=clip_return,
+      demo_file=demo_file,
+      override_params=override_params,
+      load_path=load_path,
+      **kwargs,
+    ),
     mirrors=mirrors,
   )
 
 
-def train(
+def learn_epochs(
+  *, mirrors: Iterable[Any] = (), **arguments: Any
+) -> Iterator[Record]:
+  """Do what `learn` does, with a record after each epoch.
+
+  Args:
+    mirrors: See `learn`.
+    **arguments: Those of `learn`, `network` aside.
+
+  Yields:
+    See `train_epochs`.
+  """
+  prepared = preparation.prepare(**arguments)
+  yield from train_epochs(**prepared, mirrors=mirrors)
+
+
+def train(*, policy: 'DDPG', **arguments: Any) -> 'DDPG':
+  """Train an agent and return it.
+
+  Args:
+    policy: The `DDPG` agent.
+    **arguments: Further ones of `train_epochs`.
+
+  Raises:
+    UsageError: See `train_epochs`, as for `StopRequested`.
+  """
+  for _ in train_epochs(policy=policy, **arguments):
+    pass
+  return policy
+
+
+def train_epochs(
   *,
   policy: 'DDPG',
   rollout_worker: RolloutWorker,
@@ -102,13 +127,13 @@ def train(
   checkpoint_dir: str | None = None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
-) -> 'DDPG':
+) -> Iterator[Record]:
   """Alternate between cycles of rollouts with updates, and evaluation.
 
   All ranks have to call it with the same arguments.
 
   Args:
-    policy: The `DDPG` agent, which is returned.
+    policy: The `DDPG` agent.
     rollout_worker: Worker that explores.
     evaluator: Worker that exploits.
     n_epochs: Number of epochs in total.
@@ -119,6 +144,11 @@ def train(
     demo_file: Demonstrations, needed if the agent has `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None; `mirrors` as for `learn`.
     **kwargs: Ignored.
+
+  Yields:
+    Dict of each epoch: `epoch` from 1, `updates`, `environment_steps` of
+    exploration, `success_rate` of the evaluation, and `train_success_rate`,
+    all over all ranks.
 
   Raises:
     UsageError: If the agent has `bc_loss`, but there are no demonstrations.
@@ -146,9 +176,18 @@ def train(
       check_seeds(mpi.world())
       state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
       checkpoints.save(state, forced=state['epoch'] == n_epochs)
+      with stopping.on_close(lambda: checkpoints.save(state, forced=True)):
+        yield {
+          'epoch': state['epoch'],
+          'updates': report.updates,
+          'environment_steps': report.env_steps,
+          'success_rate': rate,
+          'train_success_rate': float(
+            mpi_average(rollout_worker.current_success_rate())
+          ),
+        }
       _stop_if_requested(mpi.world(), state, checkpoints)
   policy.check_synced()
-  return policy
 
 
 def mpi_average(value: Any) -> np.ndarray:
@@ -306,95 +345,3 @@ def check_seeds(comm: Any) -> None:
   comm.Bcast(root, root=0)
   if comm.Get_rank() != 0:
     assert local[0] != root[0], 'two ranks draw the same random numbers'
-
-
-def _store_or_compare(
-  settings: dict[str, Any], checkpoint_dir: str | None
-) -> None:
-  """Store the settings of a new run, compare those of one that goes on."""
-  folder = logger.get_dir()
-  if folder is None:
-    return
-  if checkpoint_dir and list_checkpoints(checkpoint_dir):
-    config.check_params(settings, folder)
-  elif mpi.world().Get_rank() == 0:
-    config.write_params(settings, folder)
-
-
-def _complete_params(
-  params: dict[str, Any],
-  num_envs: int,
-  demo_file: str | None,
-  kwargs: dict[str, Any],
-) -> dict[str, Any]:
-  """Add what follows from the environment and what was given by name."""
-  params = config.prepare_params(params)
-  params['rollout_batch_size'] = num_envs
-  if demo_file is not None:
-    params['bc_loss'] = 1
-  params.update(kwargs)
-  config.log_params(params)
-  _warn_about_single_worker(mpi.world())
-  return params
-
-
-def _find_name(env: Any) -> str:
-  """Return the id of the environments of a vector."""
-  return (getattr(env, 'specs', None) or [env.spec])[0].id
-
-
-def _count(
-  params: dict[str, Any], total_timesteps: float, num_envs: int
-) -> dict[str, Any]:
-  """Return the counts of `train`; warn if there is no whole epoch."""
-  steps = params['n_cycles'] * params['T'] * num_envs
-  epochs = int(total_timesteps) // steps
-  if not epochs:
-    logger.warn(
-      f'Nothing to train: an epoch has {steps} steps, but there are only '
-      f'{int(total_timesteps)}.'
-    )
-  names = ('n_test_rollouts', 'n_cycles', 'n_batches')
-  return {'n_epochs': epochs, **{name: params[name] for name in names}}
-
-
-def _make_workers(
-  env: Any,
-  eval_env: Any,
-  policy: 'DDPG',
-  dims: dict[str, int],
-  params: dict[str, Any],
-) -> dict[str, Any]:
-  """Create the worker that explores and the one that exploits."""
-  shared = {
-    name: params[name]
-    for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
-  }
-  rollout_worker = RolloutWorker(env, policy, dims, logger, **shared)
-  evaluator = RolloutWorker(
-    eval_env,
-    policy,
-    dims,
-    logger,
-    exploit=True,
-    use_target_net=params['test_with_polyak'],
-    compute_Q=True,
-    **shared,
-  )
-  return {'rollout_worker': rollout_worker, 'evaluator': evaluator}
-
-
-def _warn_about_single_worker(comm: Any) -> None:
-  if comm.Get_size() > 1:
-    return
-  for line in (
-    '',
-    '*** Warning ***',
-    'You are running HER with a single MPI worker. The published results were '
-    'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
-    'openai/baselines), which makes a difference beyond speed: gradients and '
-    'statistics come from more episodes. Use mpirun -n N.',
-    '****************',
-    '',
-  ):
-    logger.warn(line)

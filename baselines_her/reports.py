@@ -45,7 +45,7 @@ class Report:
     self._success: float | None = None
     self._began = time.time()
     self._seconds = 0.0
-    self._updates = 0
+    self._new_updates = 0
     self._progress: progress.Progress | None = None
     self._metrics: log.MetricsWriter | None = None
 
@@ -73,21 +73,21 @@ class Report:
 
   def training(self, epoch: int, cycle: int) -> None:
     """Show that an epoch begins or is continued."""
-    self._began, self._updates = time.time(), 0
+    self._began, self._new_updates = time.time(), 0
     progress.set_activity('')
     if self._progress:
       self._progress.start_phase(
         f'Epoch {epoch + 1} of {self._n_epochs}',
         self._n_cycles * self._n_batches,
         cycle * self._n_batches,
-        self._global_step(),
+        self.updates,
       )
 
   def cycle_done(self) -> None:
     """Show that a cycle of rollouts and updates is done."""
-    self._updates += self._n_batches
+    self._new_updates += self._n_batches
     if self._progress:
-      self._progress.update(self._n_batches, self._global_step())
+      self._progress.update(self._n_batches, self.updates)
 
   def evaluating(self) -> None:
     """Show that the updates of the epoch are done and evaluation begins."""
@@ -106,7 +106,7 @@ class Report:
     values = dict(logger.getkvs())
     self._success = float(values.get('test/success_rate', 'nan'))
     logger.dump_tabular()
-    rate = self._updates / max(1e-9, self._seconds)
+    rate = self._new_updates / max(1e-9, self._seconds)
     logger.info(
       f'{self.env_steps} environment steps over all ranks ({self._size}), '
       f'{rate:.3g} updates per second including rollouts.'
@@ -121,7 +121,7 @@ class Report:
       self._metrics.write(
         'epoch',
         self._state['epoch'],
-        self._global_step(),
+        self.updates,
         scalars,
         self.env_steps,
       )
@@ -131,7 +131,8 @@ class Report:
     """Return the steps of exploration of all ranks together."""
     return self._worker.n_episodes * self._worker.T * self._size
 
-  def _global_step(self) -> int:
+  @property
+  def updates(self) -> int:
     """Return the number of updates."""
     cycles = self._state['epoch'] * self._n_cycles + self._state['cycle']
     return cycles * self._n_batches

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from agents.run import entry
@@ -68,7 +69,7 @@ def work(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
   Returns:
     The trained agent.
   """
-  with _hold(args.log_path):
+  with hold(args.log_path):
     return _train_and_play(args, kwargs)
 
 
@@ -132,10 +133,30 @@ def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
   Returns:
     The trained agent.
   """
+  learn = get_learn_function(args.alg)
+  env_type, _ = get_env_type(args)
+  kwargs = {**get_learn_function_defaults(args.alg, env_type), **kwargs}
+  with learning(args, kwargs) as arguments:
+    return learn(
+      network=args.network or get_default_network(env_type), **arguments
+    )
+
+
+@contextlib.contextmanager
+def learning(
+  args: types.SimpleNamespace, kwargs: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+  """Build the environments of a training, which are closed at the end.
+
+  Args:
+    args: Flags of `parse_args`.
+    kwargs: Further arguments of `learn`.
+
+  Yields:
+    Dict of all arguments of `learn`, `network` aside.
+  """
   env_type, env_id = get_env_type(args)
   print_root(f'env_type: {env_type}')
-  learn = get_learn_function(args.alg)
-  kwargs = {**get_learn_function_defaults(args.alg, env_type), **kwargs}
   folder = logger.get_dir()
   assert folder, 'configure the logger before training'
   if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
@@ -147,16 +168,15 @@ def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
     print_root(
       f'Training {args.alg} on {env_type}:{env_id} with arguments \n{kwargs}'
     )
-    return learn(
-      network=args.network or get_default_network(env_type),
-      env=env,
-      seed=args.seed,
-      total_timesteps=int(args.num_timesteps),
-      save_path=args.policy_dir or os.path.join(folder, 'policies'),
-      checkpoint_dir=_checkpoint_dir(folder),
-      mirrors=_make_mirrors(args, folder, kwargs),
+    yield {
+      'env': env,
+      'seed': args.seed,
+      'total_timesteps': int(args.num_timesteps),
+      'save_path': args.policy_dir or os.path.join(folder, 'policies'),
+      'checkpoint_dir': _checkpoint_dir(folder),
+      'mirrors': _make_mirrors(args, folder, kwargs),
       **kwargs,
-    )
+    }
   except stopping.StopRequested:
     logger.info(
       f'Saved in {folder}; continue with --log_path={folder} and the same '
@@ -313,8 +333,12 @@ def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
   return model
 
 
-def _hold(log_path: str | None) -> contextlib.ExitStack:
-  """Keep other programs away from the run until the stack is closed."""
+def hold(log_path: str | None) -> contextlib.ExitStack:
+  """Keep other programs away from the run until the stack is closed.
+
+  Raises:
+    UsageError: If one of them works on it.
+  """
   if not log_path or mpi.world().Get_rank() > 0:
     return contextlib.ExitStack()
   held = run_folder.hold(os.path.expanduser(log_path))

@@ -7,5 +7,6 @@ lazy.export(
   {
     'evaluate': 'agents.evaluation:evaluate',
     'load': 'planet.trained:load',
+    'train': 'planet.library:train',
   },
 )

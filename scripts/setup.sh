@@ -123,9 +123,9 @@ install_project() {
   esac
   case "$version" in
   3.12) say 'Left out on Python 3.12: PyBullet, which has no wheel for it' \
-    '(README, Pythons, says how to build it).' ;;
+    '(docs/install.md says how to build it).' ;;
   3.13) say 'Left out on Python 3.13: CARLA and PyBullet, which have no wheels' \
-    'for it (README, Pythons, says how to build PyBullet).' ;;
+    'for it (docs/install.md says how to build PyBullet).' ;;
   esac
   printf '%s' "$want" >"$stamp"
 }

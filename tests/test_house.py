@@ -193,7 +193,7 @@ WIDE = {
   'agents.visualize_ppo.visualize',
   'baselines_her.actor_critic.ActorCritic.__init__',
   'baselines_her.her.learn',
-  'baselines_her.her.train',
+  'baselines_her.her.train_epochs',
   'baselines_her.rollout.RolloutWorker.__init__',
   'baselines_her.vec_env.make_vec_env',
   'planet.control.planning.cross_entropy_method',

@@ -110,6 +110,7 @@ def test_readme_names_what_is_installed(wheel):
   for name, target in programs.items():
     assert f'`{name}`' in text, name
     assert f'`{target.partition(":")[0]}`' in text, target
+  text += read('docs', 'planet.md') + read('docs', 'install.md')
   modules = set(re.findall(r'python -m ([\w.]+)', text))
   assert len(modules) > 5
   for module in modules:
@@ -152,7 +153,8 @@ def test_versions_are_the_same_everywhere():
   for name in ('dm-control', 'pybullet'):
     (version,) = set(re.findall(f'{name}==([\\d.]+)', read('setup.py')))
     others = re.findall(
-      f'{name}==([\\d.]+)', read('README.md') + read('scripts', 'setup.sh')
+      f'{name}==([\\d.]+)',
+      read('docs', 'install.md') + read('scripts', 'setup.sh'),
     )
     assert others and set(others) == {version}
 

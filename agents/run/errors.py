@@ -44,7 +44,7 @@ def how_to_install(extra: str) -> str:
   missing = {'pybullet': (3, 12), 'dmc': (3, 13)}
   if sys.version_info < missing.get(extra, (4,)):
     return command
-  return f"{command}, and what it leaves out: see 'Pythons' in the README"
+  return f'{command}, and what it leaves out: see docs/install.md'
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

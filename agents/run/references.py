@@ -56,8 +56,10 @@ NOTHING = Trust()
 EVERYTHING = Trust(everything=True)
 
 
-def parse(texts: Iterable[str] | None) -> Trust:
+def parse(texts: Iterable[str] | Trust | None) -> Trust:
   """Trust from the values of `--trust`, each of which may have commas."""
+  if isinstance(texts, Trust):
+    return texts
   names = ','.join(texts or ()).split(',')
   return Trust(tuple(x.strip() for x in names if x.strip()))
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 
@@ -30,6 +31,25 @@ def check() -> None:
   """Raise StopRequested if the user has asked the program to stop."""
   if requested():
     raise StopRequested('The user asked to stop.')
+
+
+@contextlib.contextmanager
+def on_close(function: Callable[[], object]) -> Iterator[None]:
+  """Call a function if the generator that this is used in is closed.
+
+  Who iterates over a run may leave it early; its work is saved then.
+
+  Args:
+    function: Function without arguments.
+
+  Yields:
+    Nothing.
+  """
+  try:
+    yield
+  except GeneratorExit:
+    function()
+    raise
 
 
 @contextlib.contextmanager

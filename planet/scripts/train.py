@@ -14,6 +14,7 @@ import functools
 import logging
 import os
 import sys
+from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,11 +25,15 @@ from agents.run import references
 from agents.run import schema
 from agents.run import stopping
 from agents.run import wandb_mirror
+from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 
 
 def process(
-  logdir: str, args: Any, shapes: dict[str, tuple[int, ...]] | None = None
+  logdir: str,
+  args: Any,
+  shapes: dict[str, tuple[int, ...]] | None = None,
+  show: Callable[..., phases.Observer] | None = None,
 ) -> Iterator[float]:
   """Do the work of one run, which has to belong to this worker.
 
@@ -37,6 +42,8 @@ def process(
     args: Object with `config`, `params` and optionally `seed` and `wandb`.
     shapes: Dict from the names of what episodes hold to the shape of one
       step. With it, existing episodes are checked.
+    show: Constructor of what shows the run, from its folder and configuration;
+      `planet.training.display.Display` by default.
 
   Yields:
     Mean score of each test phase.
@@ -55,10 +62,10 @@ def process(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
-    yield from _work(config, logdir, mirrors)
+    yield from _work(config, logdir, mirrors, show)
 
 
-def _work(config, logdir, mirrors):
+def _work(config, logdir, mirrors, show=None):
   """Collect the first episodes, then train; yields the test scores."""
   from agents.tools import devices
   from agents.tools.tf1 import tf
@@ -89,7 +96,7 @@ def _work(config, logdir, mirrors):
     dataset,
     logdir,
     config,
-    [display.Display(logdir, config, mirrors=mirrors), finish],
+    [(show or display.Display)(logdir, config, mirrors=mirrors), finish],
   )
   if not finish.reached:
     stopping.check()
@@ -107,23 +114,12 @@ def main(args: Any) -> None:
       an existing run, which stays as it is then.
     StopRequested: If the user asks to stop.
   """
-  from planet import training
-  from planet.scripts import preparation
   from planet.training import running
   from planet.training import utility
 
   utility.set_up_logging(getattr(args, 'verbose', False))
-  shapes = preparation.check(args)
-  preparation.reopen(args)
-  experiment = training.Experiment(
-    args.logdir,
-    process_fn=functools.partial(process, args=args, shapes=shapes),
-    num_runs=args.num_runs,
-    ping_every=args.ping_every,
-    resume_runs=args.resume_runs,
-  )
   worked = False
-  for run in experiment:
+  for run in make_experiment(args):
     worked = True
     try:
       for _ in run:
@@ -138,6 +134,35 @@ def main(args: Any) -> None:
       'To train them for longer, raise max_steps.',
       file=sys.stderr,
     )
+
+
+def make_experiment(
+  args: Any, show: Callable[..., phases.Observer] | None = None
+) -> Any:
+  """Check the arguments; return the runs to work on.
+
+  Args:
+    args: See `main`.
+    show: See `process`.
+
+  Returns:
+    `planet.training.Experiment`.
+
+  Raises:
+    UsageError: See `main`.
+  """
+  from planet import training
+  from planet.scripts import preparation
+
+  shapes = preparation.check(args)
+  preparation.reopen(args)
+  return training.Experiment(
+    args.logdir,
+    process_fn=functools.partial(process, args=args, shapes=shapes, show=show),
+    num_runs=args.num_runs,
+    ping_every=args.ping_every,
+    resume_runs=args.resume_runs,
+  )
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:

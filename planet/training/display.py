@@ -22,6 +22,9 @@ class Display(phases.Observer):
     config: Configuration.
     stream: Text stream for the progress, standard error by default.
     mirrors: See `agents.run.log.MetricsWriter`.
+
+  Attributes:
+    values: What has been told about the newest epoch.
   """
 
   def __init__(
@@ -36,6 +39,7 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
+    self.values: dict[str, float] = {}
     self._metrics = log.MetricsWriter(logdir, mirrors)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
@@ -81,6 +85,7 @@ class Display(phases.Observer):
     )
     steps = self._train.steps
     self._metrics.write('epoch', epoch + 1, global_step, values, steps)
+    self.values = {'epoch': epoch + 1, 'global_step': global_step, **values}
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes

@@ -258,9 +258,11 @@ class Run:
       args = self._init_fn(self.logdir) if self._init_fn else ()
       args = () if args is None else args
       args = args if isinstance(args, tuple) else (args,)
-      for value in self._process_fn(self.logdir, *args):
-        self._check_conflict()
-        yield value
+      # Who leaves the loop has the run closed before it is given back.
+      with contextlib.closing(self._process_fn(self.logdir, *args)) as values:
+        for value in values:
+          self._check_conflict()
+          yield value
       self._check_conflict()
       folder.mark(self.logdir, 'DONE')
     except (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.run import checkpoint
+from agents.run import stopping
 from agents.tools import graph_errors
 from agents.tools import phases
 from agents.tools import streaming_mean
@@ -28,7 +29,7 @@ class Trainer(phases.PhaseMachine):
     logdir: Folder of the run, or None to keep nothing.
     config: AttrDict. Its optional `checkpoint_to_load` names the checkpoint
       to restore, relative to the logdir, instead of the newest one; with
-      `checkpoint_at_end`, one is written when iterating stops.
+      `checkpoint_at_end`, one is written when iterating stops or is left.
 
   Attributes:
     global_step: Number of examples over all phases, int64 variable.
@@ -160,10 +161,9 @@ class Trainer(phases.PhaseMachine):
     session = self._create_session() if sess is None else sess
     try:
       global_step = self._initialize(session)
-      yield from self._iterate(session, global_step, max_step)
-      global_step = int(session.run(self.global_step))
-      if self._config.get('checkpoint_at_end'):
-        self._checkpoint(session, global_step)
+      with stopping.on_close(lambda: self._save_at_end(session)):
+        yield from self._iterate(session, global_step, max_step)
+      global_step = self._save_at_end(session)
       if max_step and global_step >= max_step:
         self._notify('finish')
     finally:
@@ -197,6 +197,13 @@ class Trainer(phases.PhaseMachine):
       text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
       _logger.debug('Score %s.', text)
     return summary, score, int(global_step)
+
+  def _save_at_end(self, sess):
+    """Write the last checkpoint if there should be one; return its step."""
+    global_step = int(sess.run(self.global_step))
+    if self._config.get('checkpoint_at_end'):
+      self._checkpoint(sess, global_step)
+    return global_step
 
   def _store_checkpoint(self, sess, global_step):
     path = None

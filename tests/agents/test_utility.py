@@ -1,12 +1,15 @@
 """Tests of checkpoints; configurations are tested with plain data."""
 
+import ast
 import os
 
 import pytest
 
 from agents import utility
 from agents.run import checkpoint
+from agents.run import folder
 from agents.tools.tf1 import tf
+from tests import golden
 
 
 def save(folder, steps):
@@ -69,3 +72,37 @@ def test_excluded_variables(tmp_path):
     utility.initialize_variables(sess, saver, None)
     path = saver.save(sess, str(tmp_path / 'model.ckpt'), 1)
   assert [name for name, _ in tf.train.list_variables(path)] == ['a']
+
+
+def names_of(path):
+  """Dotted names such as `module.function` that a file uses."""
+  with open(os.path.join(golden.ROOT, path)) as file_:
+    tree = ast.parse(file_.read())
+  return {
+    ast.unparse(x) for x in ast.walk(tree) if isinstance(x, ast.Attribute)
+  }
+
+
+@pytest.mark.parametrize(
+  'subject, name, ppo, her',
+  [
+    ('saver', 'utility.define_saver', 'train_ppo', 'checkpoints'),
+    ('logging', 'utility.set_up_logging', 'train_ppo', 'run'),
+    ('newest', 'checkpoint.choose_newest', None, 'checkpoints'),
+    ('configuration', 'folder.check_same', 'runs', 'config'),
+  ],
+)
+def test_shared_by_ppo_and_her(subject, name, ppo, her):
+  """What both need has one home, and both use it from there.
+
+  Variables are restored by the saver. What is wanted before TensorFlow is
+  loaded lies in `agents.run`; `utility.latest_checkpoint` leads there.
+  """
+  if ppo:
+    assert name in names_of(f'agents/{ppo}.py'), subject
+  used = names_of(f'baselines_her/{her}.py')
+  assert name in used or name.replace('folder', 'run_folder') in used, subject
+  module, _, function = name.partition('.')
+  home = {'checkpoint': checkpoint, 'folder': folder, 'utility': utility}
+  assert callable(getattr(home[module], function))
+  assert utility.latest_checkpoint is checkpoint.find_variables

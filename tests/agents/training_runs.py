@@ -91,8 +91,13 @@ def run_dir(logdir):
 
 
 def scores(logdir):
+  """Phases, steps and scores of the only run of a folder."""
+  return read_scores(run_dir(logdir))
+
+
+def read_scores(run):
   """Phases, steps and scores of `scores.csv`."""
-  with open(os.path.join(run_dir(logdir), 'scores.csv'), newline='') as file_:
+  with open(os.path.join(run, 'scores.csv'), newline='') as file_:
     return [
       (x['phase'], int(x['global_step']), float(x['mean_score']))
       for x in csv.DictReader(file_)

@@ -1,0 +1,104 @@
+"""PPO as a library: a training to iterate over.
+
+Example:
+
+  import agents
+
+  params = {'env': 'Pendulum-v1', 'steps': 600000}
+  for record in agents.train('logs/pendulum', params=params, seed=0):
+    print(record['environment_steps'], record['test_return'])
+"""
+
+import contextlib
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from agents import runs
+from agents import train_ppo
+from agents.run import references
+from agents.run.silence import Record
+from agents.run.silence import silence
+from agents.tools import phases
+
+
+def train(
+  logdir: str | None = None,
+  config: str = 'default',
+  params: Mapping[str, Any] | None = None,
+  seed: int | None = None,
+  env_processes: bool = True,
+  trust: references.Trust = references.NOTHING,
+  verbose: bool = False,
+) -> Iterator[Record]:
+  """Train, or continue a run with the same settings.
+
+  Closing the generator, as leaving the loop does, writes a checkpoint.
+
+  Args:
+    logdir: Folder of runs; None to keep nothing.
+    config: Name of a function of `agents.configs`.
+    params: Other values of the configuration, such as `env` and `steps`.
+    seed: Seed of all random numbers.
+    env_processes: Whether to step environments in processes of their own.
+    trust: `agents.run.references.Trust` in what a stored run may name.
+    verbose: Whether to print what the program prints.
+
+  Yields:
+    Dict of each epoch, which is a training phase and an evaluation: `logdir`
+    of the run, `epoch` from 1, `global_step`, `environment_steps`, which are
+    the same and count those of evaluation, and `train_return` and
+    `test_return`.
+
+  Raises:
+    UsageError: If the parameters are wrong or do not fit the stored run.
+  """
+  overrides = {**(params or {}), **({} if seed is None else {'seed': seed})}
+  records = _train(
+    runs.claim(config, logdir, None, overrides, trust), env_processes
+  )
+  yield from records if verbose else silence(records)
+
+
+def _train(claimed, env_processes):
+  from agents import display
+
+  with claimed as (config, _):
+    runs.check_env(config)
+    runs.store(config)
+    records = _Records(config)
+
+    def observers(first_step, total):
+      return [display.Display(config, first_step, total), records]
+
+    scores = train_ppo.train(config, env_processes, observers=observers)
+    with contextlib.closing(scores):  # type: ignore[type-var]
+      for _ in scores:
+        if records.complete:
+          yield dict(records.values)
+
+
+class _Records(phases.Observer):
+  """Gathers what phases tell.
+
+  Attributes:
+    values: Record of the newest epoch.
+    complete: Whether all of its phases have told their scores.
+  """
+
+  def __init__(self, config):
+    self._last = 'eval' if config.eval_episodes else 'train'
+    self.values: Record = {'logdir': config.logdir}
+    self.complete = False
+
+  def score(self, phase, epoch, global_step, score):
+    name = 'train_return' if phase.name == 'train' else 'test_return'
+    self.values.update(
+      {
+        'epoch': epoch + 1,
+        'global_step': global_step,
+        'environment_steps': global_step,
+        name: float(score),
+      }
+    )
+    self.complete = phase.name == self._last

@@ -1,0 +1,116 @@
+"""Examples of the documentation, run as a user would, from their folder."""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+import nbclient
+import nbformat
+import pytest
+
+from tests import golden
+from tests.agents import training_runs
+
+SMALL_PPO = (
+  '{num_agents: 2, update_every: 2, eval_episodes: 2, max_length: 100, '
+  'policy_layers: [8], value_layers: [8], steps: 200}'
+)
+SMALL_HER = ['--num_timesteps=30', '--n_cycles=1', '--n_test_rollouts=1']
+SMALL_HER += ['--n_batches=1', '--batch_size=16', '--hidden=8']
+SMALL_SESSION = (
+  '{number_epochs: 1, epoch_size: 2, test_win_size: 1, '
+  'memory_size_in_chunks: 100}'
+)
+SMALL_PLANET = (
+  '{tasks: ["gym_my_env:PushCart-v0"], action_repeat: 20, image_size: 32, '
+  'batch_shape: [2, 3], train_steps: 4, test_steps: 4, max_steps: 4, '
+  'num_seed_episodes: 1, train_collects: [], test_collects: [], '
+  'planner_iterations: 1, planner_horizon: 2, model_size: 8}'
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+  """Copy of the folder of the examples."""
+  path = str(tmp_path / 'examples')
+  shutil.copytree(os.path.join(golden.ROOT, 'docs', 'examples'), path)
+  return path
+
+
+def run(folder, *args):
+  """Run a program in a folder; it has to succeed."""
+  result = subprocess.run(
+    [sys.executable, '-m', *args],
+    cwd=folder,
+    env={**os.environ, 'PYTHONPATH': golden.ROOT},
+    capture_output=True,
+    text=True,
+  )
+  assert result.returncode == 0, result.stdout + result.stderr
+  return result.stdout
+
+
+def read(folder, name):
+  with open(os.path.join(folder, name)) as file_:
+    return file_.read()
+
+
+def test_environment_suits(folder):
+  output = run(folder, 'agents.check_env', 'my_env:PushCart-v0')
+  assert 'PlaNet: usable' in output and 'PPO: usable' in output
+  lines = read(folder, 'my_env.py').splitlines()
+  assert len([x for x in lines if x.strip()]) < 60
+
+
+def test_environment_with_ppo(folder):
+  args = ['--env=my_env:PushCart-v0', '--logdir=logs', '--config=default']
+  args += ['--params=' + SMALL_PPO, '--noenv_processes']
+  run(folder, 'agents.train_ppo', *args)
+  assert len(training_runs.scores(os.path.join(folder, 'logs'))) == 2
+
+
+def test_environment_with_planet(folder):
+  args = ['--logdir', 'logs', '--config', 'debug', '--params', SMALL_PLANET]
+  run(folder, 'planet.scripts.train', *args)
+  logdir = os.path.join(folder, 'logs', '00001')
+  assert os.path.exists(os.path.join(logdir, 'DONE'))
+  assert glob.glob(os.path.join(logdir, 'train_episodes', '*.npz'))
+
+
+def test_goal_environment_with_her(folder):
+  env = 'my_goal_env:MovePoint-v0'
+  output = run(folder, 'agents.check_env', env, '--for', 'her')
+  assert 'HER: usable' in output
+  run(
+    *(folder, 'baselines_her.run', f'--env={env}', '--log_path=logs'),
+    *SMALL_HER,
+  )
+  assert 'test/success_rate' in read(folder, 'logs/progress.csv')
+
+
+def test_parameters_for_the_pipeline(folder):
+  args = ['--params', 'my_params', '--cpanel', SMALL_SESSION]
+  run(folder, 'agents.pipeline.main', *args, '--session-path', 'sessions')
+  (session,) = glob.glob(os.path.join(folder, 'sessions', 'session_*'))
+  assert 'my_params:actor' in read(session, 'params.yaml')
+  assert os.path.exists(os.path.join(session, 'checkpoints', 'checkpoint-1'))
+
+
+def test_notebook(folder, monkeypatch):
+  """In a kernel of its own, which the examples lie beside."""
+  notebook = nbformat.read(os.path.join(folder, 'notebook.ipynb'), 4)
+  assert not any(x.get('outputs') for x in notebook.cells)
+  monkeypatch.setenv('PYTHONPATH', golden.ROOT)
+  client = nbclient.NotebookClient(
+    notebook, timeout=240, resources={'metadata': {'path': folder}}
+  )
+  client.execute()
+  cells = [x for x in notebook.cells if x.cell_type == 'code']
+  _, training, figure, evaluation, her = [
+    ''.join(x.get('text', '') for x in cell.outputs) for cell in cells
+  ]
+  assert not training and 'Return' in evaluation
+  assert len(her.splitlines()) == 2
+  assert any('image/png' in x.get('data', {}) for x in cells[2].outputs)
