@@ -95,6 +95,8 @@ class Window:
 def _import_pygame():
   """Import pygame without its greeting and its warnings."""
   os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
+  # OpenGL, by which SDL would copy images to the screen, crashes in workers.
+  os.environ.setdefault('SDL_FRAMEBUFFER_ACCELERATION', '0')
   with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     import pygame
