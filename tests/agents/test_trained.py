@@ -39,7 +39,7 @@ def test_actions_are_those_of_the_network(logdir):
   var_sum = reader.get_tensor('normalize_observ/var_sum')
   # The pendulum's bounds are [1, 1, 8] for observations, 2 for actions.
   x = observation / np.array([1, 1, 8], np.float32) - mean
-  x = np.clip(x / np.sqrt(var_sum / (count - 1) + 1e-8), -5, 5)
+  x = np.clip(x / (np.sqrt(var_sum / (count - 1) + 1e-4) + 1e-8), -5, 5)
   layers = 'network/policy/dense', 'network/policy/dense_1'
   for name, activation in zip(layers, (lambda x: np.maximum(x, 0), np.tanh)):
     weights = reader.get_tensor(f'{name}/kernel')
