@@ -67,8 +67,9 @@ class Actors:
     library = self._world.get_blueprint_library()
     points = self._world.get_map().get_spawn_points()
     generator.shuffle(points)
-    self._spawn_ego(library, start, points)
-    self._spawn_vehicles(library, points, num_vehicles, generator)
+    own = self._spawn_ego(library, start, points)
+    free = [x for x in points if x.location.distance(own.location) > 12]
+    self._spawn_vehicles(library, free, num_vehicles, generator)
     self._spawn_walkers(library, num_pedestrians, generator)
     self._attach_sensors(library)
     self._world.tick(self._config['timeout'])
@@ -110,13 +111,14 @@ class Actors:
     self._vehicles, self._walkers, self._controllers = [], [], []
 
   def _spawn_ego(self, library, start, points):
+    """Return where the vehicle is, which it does not know before a tick."""
     blueprint = _choose_car(library, self._config['ego_filter'])
     blueprint.set_attribute('role_name', f'{TAG}_ego')
     places = [self._transform(start)] + points[:_TRIES]
     for transform in places:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
       if self.ego:
-        return
+        return transform
     raise backend_lib.BackendError(
       f'None of {len(places)} places was free for the ego vehicle.'
     )
@@ -131,9 +133,7 @@ class Actors:
     """All at once; what does not fit is counted and left out."""
     cars = list(library.filter('vehicle.*'))
     command, batch = self._carla.command, []
-    own = self.ego.get_location()
-    free = [x for x in points if x.location.distance(own) > 12]
-    for transform in free[:count]:
+    for transform in points[:count]:
       blueprint = generator.choice(cars)
       blueprint.set_attribute('role_name', f'{TAG}_traffic')
       batch.append(

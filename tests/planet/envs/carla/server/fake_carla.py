@@ -46,7 +46,7 @@ class Actor:
     self._simulator, self.id = simulator, number
     self.type_id, self.attributes = blueprint.id, dict(blueprint.attributes)
     self.transform, self.parent, self.callback = transform, None, None
-    self.speed = 0.0
+    self.speed, self.made_at = 0.0, simulator.frame
     self.bounding_box = types.SimpleNamespace(
       extent=carla.Vector3D(2.4, 1.0, 0.7)
     )
@@ -77,9 +77,14 @@ class Actor:
     return self.transform.get_forward_vector() * self.speed
 
   def get_location(self):
-    return self.transform.location
+    return self.get_transform().location
 
-  get_transform = lambda self: self.transform  # noqa: E731
+  def get_transform(self):
+    """The pose, which clients know only after a tick: the origin until then."""
+    if self._simulator.frame == self.made_at:
+      return carla.Transform()
+    return self.transform
+
   get_angular_velocity = lambda self: carla.Vector3D(0, 0, 1.5)  # noqa: E731
 
 
