@@ -199,12 +199,15 @@ class Actors:
     self.collisions = sensors.Collisions(actor)
 
 
-def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> None:
+def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
   """Take out what an earlier run of ours has left in the world.
 
   Args:
     client: `carla.Client`.
-    world: `carla.World`.
+    world: `carla.World`, which has ticked.
+
+  Returns:
+    Whether there was anything.
   """
   carla = roads.import_carla()
   actors = list(world.get_actors())
@@ -221,6 +224,7 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> None:
   batch = [carla.command.DestroyActor(x) for x in sorted(attached | ours)]
   if batch:
     client.apply_batch_sync(batch, False)
+  return bool(batch)
 
 
 def _choose_car(library, name):

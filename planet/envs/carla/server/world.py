@@ -139,16 +139,35 @@ class ServerBackend(backend_lib.Backend):
       config['timeout'],
       config['allow_version_mismatch'],
     )
+    self._world = self._client.get_world()
+    self._original = self._remove_leftovers(self._world)
     self._world = self._load_world()
     self.map = self._world.get_map()
     # The lanes of another map are worth nothing.
     self.__dict__.pop('lanes', None)
-    self._original = self._world.get_settings()
     self._world.apply_settings(self._synchronous())
     self._manager = self._client.get_trafficmanager(config['tm_port'])
     self._manager.set_synchronous_mode(True)
     self._manager.set_global_distance_to_leading_vehicle(2.0)
-    actors_lib.destroy_leftovers(self._client, self._world)
+
+  def _remove_leftovers(self, world):
+    """Clean up after a run that was killed; return the original settings.
+
+    Its server still waits for ticks, and tells of no actors before the next.
+    """
+    settings = world.get_settings()
+    if settings.synchronous_mode:
+      world.tick(self._config['timeout'])
+    if actors_lib.destroy_leftovers(self._client, world):
+      logging.getLogger(__name__).warning(
+        'Removed what an earlier run has left on the CARLA server at %s.',
+        self._address,
+      )
+      if settings.synchronous_mode:
+        settings.synchronous_mode = False
+        settings.fixed_delta_seconds = None
+        world.apply_settings(settings)
+    return settings
 
   def _load_world(self):
     name = self._config['server_map'].rpartition('/')[2]

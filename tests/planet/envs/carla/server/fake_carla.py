@@ -139,10 +139,12 @@ class Map:
 class World:
   def __init__(self, simulator):
     self._simulator = simulator
+    self._is_known = False
 
   def tick(self, unused_timeout=10.0):
     simulator = self._simulator
     simulator.check()
+    self._is_known = True
     simulator.frame += 1
     for actor in list(simulator.actors.values()):
       if actor.type_id == 'sensor.camera.rgb' and actor.callback:
@@ -219,6 +221,9 @@ class World:
     return self._simulator.actors.get(number)
 
   def get_actors(self):
+    """None are known before a tick, which only we make in synchronous mode."""
+    if self._simulator.settings.synchronous_mode and not self._is_known:
+      return []
     return list(self._simulator.actors.values())
 
   def get_random_location_from_navigation(self):
@@ -265,6 +270,8 @@ class Client:
 
   def load_world(self, name, reset_settings):
     assert not reset_settings
+    if self._simulator.settings.synchronous_mode:
+      raise RuntimeError(TIMEOUT)
     self._simulator.note('load', name)
     self._simulator.town = name
     return World(self._simulator)

@@ -117,19 +117,37 @@ def test_traffic_keeps_away_from_the_start(simulator):
   assert len(others) in (15, 16) and min(distances) > 12
 
 
-def test_leftovers_of_earlier_runs_are_removed(simulator):
-  """Only our own: other users' actors stay."""
+def leave_behind(simulator, *roles):
+  """Vehicles with cameras, in a world that waits for ticks."""
+  simulator.settings.synchronous_mode = True
+  simulator.settings.fixed_delta_seconds = 0.1
   world = fake_carla.World(simulator)
-  for role in ('reference_agents_ego', 'hero'):
+  for role in roles:
     blueprint = fake_carla.Blueprint('vehicle.audi.tt')
     blueprint.set_attribute('role_name', role)
     parent = world.spawn_actor(blueprint, None)
     sensor = fake_carla.Blueprint('sensor.camera.rgb')
     world.spawn_actor(sensor, None, attach_to=parent)
-  env = CarlaEnv(CONFIG)
+
+
+@pytest.mark.parametrize('town', ['Town02', 'Town01'])
+def test_leftovers_of_a_killed_run_are_removed(simulator, town):
+  """Only our own: other users' actors stay. Its settings go, too."""
+  leave_behind(simulator, 'reference_agents_ego', 'hero')
+  env = CarlaEnv({**CONFIG, 'server_map': town})
   left = [x.attributes.get('role_name') for x in simulator.actors.values()]
   assert left == ['hero', None]
+  assert simulator.settings.synchronous_mode is True
   env.close()
+  assert simulator.settings.synchronous_mode is False
+  assert not simulator.settings.fixed_delta_seconds
+
+
+def test_settings_of_others_are_kept(simulator):
+  """A synchronous server without actors of ours is as somebody wants it."""
+  leave_behind(simulator, 'hero')
+  CarlaEnv(CONFIG).close()
+  assert simulator.settings.synchronous_mode is True
 
 
 def test_map_is_loaded_or_missing(simulator):
