@@ -96,8 +96,9 @@ class Actors:
           sensor.actor.stop()
         with contextlib.suppress(RuntimeError):
           sensor.actor.destroy()
-    for number in self._controllers:
-      with contextlib.suppress(RuntimeError):
+    # A server that does not answer is asked once, not for every walker.
+    with contextlib.suppress(RuntimeError):
+      for number in self._controllers:
         controller = self._world.get_actor(number)
         if controller:
           controller.stop()

@@ -31,6 +31,9 @@ class ServerBackend(backend_lib.Backend):
   """
 
   name = 'server'
+  # Twenty for the calls to a server that does not answer, and what a server of
+  # ours is given to end before and after it is killed.
+  seconds_to_close = 45.0
 
   def __init__(self):
     self._server = None

@@ -224,6 +224,15 @@ def test_episodes_last_for_a_chunk(monkeypatch):
   assert [env.step(np.zeros(2))[2] for _ in range(30)] == [False] * 29 + [True]
 
 
+def test_time_to_close(monkeypatch):
+  """What the world says reaches the host, through all wrappers."""
+  backend = RecordedBackend([frame(0)], repeat=True)
+  backend.seconds_to_close = 7.0
+  monkeypatch.setattr('planet.envs.carla.choice.make', lambda name: backend)
+  env = task_env.make(1, 60, 'carla', 32, 50, settings={'map': 'loop'})
+  assert env.seconds_to_close == 7
+
+
 def test_throttle_of_random_episodes(tmp_path):
   """Mapped from the full range; steering stays what it was."""
   (plain,) = random_episodes(make_seeded, 1)

@@ -1,6 +1,7 @@
 """Finding a server: the real client against sockets that answer or do not."""
 
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -172,9 +173,44 @@ def test_program_that_answers(tmp_path):
   assert not processes.wait_for_end([server.pid])
 
 
-def test_program_ends_with_sigterm(tmp_path):
-  """SIGTERM to ours ends the server that it has started."""
-  program = make_program(tmp_path / 'server', ANSWERING)
+# Like a script that starts the simulator: it ends at once, the simulator when
+# it has cleaned up.
+SIMULATOR = """
+import signal, sys, time
+def end(*args):
+  time.sleep(2)
+  open(sys.argv[1] + '.clean', 'w').close()
+  sys.exit()
+signal.signal(signal.SIGTERM, end)
+print('simulator', flush=True)
+time.sleep(99)
+"""
+SLOW = f"""
+import subprocess, sys
+child = subprocess.Popen(
+  [sys.executable, '-c', {SIMULATOR!r}, sys.argv[0]], stdout=subprocess.PIPE
+)
+child.stdout.readline()
+print('simulator', child.pid, flush=True)
+{ANSWERING}
+"""
+
+
+def test_program_that_takes_time_to_end(tmp_path):
+  program = make_program(tmp_path / 'server', SLOW)
+  log = tmp_path / 'server.log'
+  port = launch.free_port(23500)
+  server = launch.Server(program, port, str(log), timeout=30)
+  server.close()
+  child = int(log.read_text().split()[1])
+  assert not processes.is_running(child)
+  assert (tmp_path / 'server.clean').exists()
+
+
+@pytest.mark.parametrize('name', ['SIGTERM', 'SIGKILL'])
+def test_program_ends_with_us(tmp_path, name):
+  """Also what it has started, and also if we are killed."""
+  program = make_program(tmp_path / 'server', SLOW)
   port = launch.free_port(24000)
   code = (
     'from planet.envs.carla.server import launch; import time; '
@@ -185,9 +221,12 @@ def test_program_ends_with_sigterm(tmp_path):
   ours = processes.start_python('-c', code)
   try:
     pid = int(ours.stdout.readline())
-    assert processes.is_running(pid)
-    ours.terminate()
+    child = int((tmp_path / 'log').read_text().split()[1])
+    assert processes.is_running(pid) and processes.is_running(child)
+    ours.send_signal(getattr(signal, name))
     ours.wait(30)
-    assert not processes.wait_for_end([pid], 15)
+    assert not processes.wait_for_end([pid, child], 15)
+    assert (tmp_path / 'server.clean').exists()
   finally:
     ours.kill()
+    ours.stdout.close()
