@@ -201,9 +201,9 @@ def _start_process(constructor, more_seconds):
 
   context: Any = multiprocessing.get_context(_START_METHOD)
   ours, theirs = context.Pipe()
+  # No daemon, as these may not have hosts of their own.
   process = context.Process(
     target=_process_main,
-    daemon=True,
     args=(
       theirs,
       cloudpickle.dumps(constructor),
@@ -249,6 +249,8 @@ def _process_main(conn, payload, environ, more_seconds):
     return cloudpickle.loads(payload)
 
   _serve(conn, unpack, more_seconds)
+  # Handlers of `atexit` are not called in such processes.
+  close_hosts(_hosts)
 
 
 def _end_with_parent(more_seconds):

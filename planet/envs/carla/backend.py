@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import places
 
 
-class BackendError(RuntimeError):
+class BackendError(errors.EnvError):
   """The world failed in the middle of an episode, such as a lost server."""
 
 

@@ -8,7 +8,7 @@ from agents.run import errors
 from planet.envs.carla import backend
 from planet.envs.carla.offline import world as offline
 from planet.envs.carla.server import connect
-from planet.envs.carla.server import world as server
+from planet.envs.carla.server import isolated
 
 
 class _Once(logging.Filter):
@@ -31,7 +31,7 @@ _LOG.addFilter(_Once())
 
 def make(name: str) -> backend.Backend:
   """Create a backend by its name, `server` or `offline`."""
-  worlds = (server.ServerBackend, offline.OfflineBackend)
+  worlds = (isolated.IsolatedBackend, offline.OfflineBackend)
   return {x.name: x for x in worlds}[name]()
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from annotated_types import Ge
 from annotated_types import Interval
+from annotated_types import MinLen
 
 from agents.run import errors
 from agents.run import schema
@@ -21,6 +22,7 @@ from agents.run.schema import Whole
 from agents.run.schema import setting
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios as scenarios_lib
+from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]
 
@@ -35,13 +37,19 @@ class EnvConfig(schema.Settings):
   host: Name = setting('127.0.0.1', 'address of the server')
   # A server uses the two ports after its own, too.
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
-    2000, 'port of the server'
+    2000, 'port of the server, first port of ours'
+  )
+  servers: Annotated[list[Name], MinLen(1)] | None = setting(
+    None, 'host:port of several servers'
   )
   tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
-    8000, 'port of its traffic manager'
+    8000, 'first port of traffic managers'
   )
   timeout: Annotated[Number, Ge(0.1)] = setting(
     10.0, 'seconds to wait for the server'
+  )
+  turn_timeout: Annotated[Number, Ge(0)] = setting(
+    600.0, 'seconds to wait for a server that others use'
   )
   map_timeout: Number = setting(60.0, 'seconds to wait for a map')
   retries: Count = setting(5, 'times to connect again')
@@ -118,6 +126,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
+  connect.list_addresses(config)
   found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
   if config['weather'] is not None:
     config['weather'] = scenarios_lib.find_weather(config['weather'])

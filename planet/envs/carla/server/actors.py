@@ -27,6 +27,7 @@ class Actors:
     client: `carla.Client`.
     world: `carla.World`.
     config: Dict as of `env_config.complete`.
+    tm_port: Port of the traffic manager, None if there is none.
   """
 
   def __init__(
@@ -35,9 +36,10 @@ class Actors:
     client: 'carla.Client',
     world: 'carla.World',
     config: dict[str, Any],
+    tm_port: int | None,
   ):
     self._carla, self._client, self._world = carla, client, world
-    self._config = config
+    self._config, self._tm_port = config, tm_port
     self.ego: Any = None
     self.camera: sensors.Camera | None = None
     self.collisions: sensors.Collisions | None = None
@@ -139,9 +141,7 @@ class Actors:
       blueprint.set_attribute('role_name', f'{TAG}_traffic')
       batch.append(
         command.SpawnActor(blueprint, transform).then(
-          command.SetAutopilot(
-            command.FutureActor, True, self._config['tm_port']
-          )
+          command.SetAutopilot(command.FutureActor, True, self._tm_port)
         )
       )
     self._vehicles = self._apply(batch, count, 'vehicles')

@@ -27,7 +27,7 @@ class Server:
   Args:
     binary: Path of `CarlaUE4.sh`.
     port: Port to listen on; the two following are used as well.
-    log: File for its output; a temporary one if None.
+    log: File that its output is added to; a temporary one if None.
     timeout: Seconds to wait for it.
 
   Attributes:
@@ -58,7 +58,6 @@ class Server:
     command.append(f'-carla-rpc-port={port}')
     guarded = [sys.executable, '-I', guard.__file__, self._log]
     with open(self._log, 'ab') as output:
-      output.truncate(0)
       self._guard = subprocess.Popen(
         [*guarded, str(_TERM_TIMEOUT), *command],
         stdin=subprocess.PIPE,

@@ -5,11 +5,16 @@ are those of the real package. Everything that is asked of it is written down
 in `log`; `lost` makes all calls fail like those to a killed server.
 """
 
+import os
 import types
 
 import carla
 
+from agents.run import errors
 from planet.envs.carla import roads
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import sensors
+from planet.envs.carla.server import world
 
 TIMEOUT = 'time-out of 10000ms while waiting for the simulator'
 
@@ -22,11 +27,17 @@ class Simulator:
     self.log, self.actors, self.number = [], {}, 0
     self.settings = carla.WorldSettings()
     self.late, self.newer, self.events = False, False, []
-    self.blocked = 0
+    self.blocked, self.managers, self.generation = 0, {}, 0
 
   def check(self):
     if self.lost:
       raise RuntimeError(TIMEOUT)
+
+  def restart(self):
+    """Another server begins at the same address, with an empty world."""
+    self.lost, self.generation = False, self.generation + 1
+    self.actors.clear()
+    self.settings = carla.WorldSettings()
 
   def note(self, *entry):
     self.check()
@@ -237,17 +248,30 @@ class World:
 
 
 class Manager:
-  def __init__(self, simulator):
-    self._simulator = simulator
+  """Traffic manager, which belongs to one start of a server."""
+
+  def __init__(self, simulator, port):
+    self._simulator, self._port = simulator, port
+    self._generation = simulator.generation
+
+  def check(self):
+    """The library hands out what it has, and fails in threads of its own."""
+    assert self._generation == self._simulator.generation, 'aborts'
 
   def set_synchronous_mode(self, value):
+    self.check()
     self._simulator.note('manager', value)
 
   def set_global_distance_to_leading_vehicle(self, metres):
     self._simulator.note('distance', metres)
 
   def set_random_device_seed(self, seed):
+    self.check()
     self._simulator.note('manager seed', seed)
+
+  def shut_down(self):
+    self._simulator.note('manager shut down', self._port)
+    self._simulator.managers.pop(self._port, None)
 
 
 class Client:
@@ -277,7 +301,8 @@ class Client:
     return World(self._simulator)
 
   def get_trafficmanager(self, port):
-    return Manager(self._simulator)
+    managers = self._simulator.managers
+    return managers.setdefault(port, Manager(self._simulator, port))
 
   def apply_batch_sync(self, batch, tick):
     """Carry out commands, which are functions here."""
@@ -318,6 +343,49 @@ command = types.SimpleNamespace(
   SetAutopilot=lambda *args: args,
   FutureActor=0,
 )
+
+
+def install(patch, simulators, aborting=False):
+  """Put pretended servers into the place of real ones.
+
+  Args:
+    patch: Function like `setattr`.
+    simulators: Dict from ports to `Simulator`.
+    aborting: Whether the process ends with a server, as with the library.
+  """
+
+  def answer(host, port, *unused_args):
+    if port not in simulators or simulators[port].lost:
+      raise errors.UsageError('There is no CARLA server.')
+    return Client(simulators[port])
+
+  patch(roads, 'import_carla', package)
+  patch(connect, 'connect', answer)
+  original = sensors.Camera.__init__
+  patch(sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05))
+  if aborting:
+    patch(Simulator, 'check', lambda self: self.lost and os.abort())
+
+
+def make(simulators):
+  """Backend of a process of its own, in which there are no managers yet."""
+  for simulator in simulators.values():
+    simulator.managers.clear()
+  return world.ServerBackend()
+
+
+def make_aborting():
+  """Backend of a process that a dying server aborts: at frame 110."""
+  simulator = Simulator()
+  install(setattr, {2000: simulator}, aborting=True)
+  tick = World.tick
+
+  def tick_or_die(world, *args):
+    simulator.lost = simulator.frame == 109
+    return tick(world, *args)
+
+  World.tick = tick_or_die
+  return world.ServerBackend()
 
 
 def package():

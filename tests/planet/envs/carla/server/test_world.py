@@ -1,16 +1,21 @@
 """How sessions and episodes are driven, against a pretended server."""
 
+import functools
+import tempfile
+
 import numpy as np
 import pytest
 
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import roads  # noqa: E402
+from planet.envs.carla import choice  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
+from planet.envs.carla.server import isolated  # noqa: E402
 from planet.envs.carla.server import sensors  # noqa: E402
+from planet.envs.carla.server import world  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
@@ -23,27 +28,32 @@ CONFIG = {
   'vehicles': 3,
   'pedestrians': 2,
   'seed': 0,
-  'retry_pause': 0.0,
+  'retries': 5,
+  'retry_pause': 0.01,
 }
 
 
 @pytest.fixture
-def simulator(monkeypatch):
-  """The pretended server, to which all clients connect."""
-  simulator = fake_carla.Simulator()
-
-  def answer(*unused_args):
-    if simulator.lost:
-      raise errors.UsageError('There is no CARLA server.')
-    return fake_carla.Client(simulator)
-
-  monkeypatch.setattr(roads, 'import_carla', fake_carla.package)
-  monkeypatch.setattr(connect, 'connect', answer)
-  original = sensors.Camera.__init__
+def simulators(monkeypatch, tmp_path_factory):
+  """Pretended servers by their ports, in threads of this process."""
+  simulators = {port: fake_carla.Simulator() for port in (2000, 2010)}
+  monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path_factory.mktemp('x')))
+  monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
   monkeypatch.setattr(
-    sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05)
+    choice,
+    'make',
+    lambda unused_name: isolated.IsolatedBackend(
+      functools.partial(fake_carla.make, simulators), 'thread'
+    ),
   )
-  return simulator
+  fake_carla.install(monkeypatch.setattr, simulators)
+  return simulators
+
+
+@pytest.fixture
+def simulator(simulators):
+  """The one that clients connect to by default."""
+  return simulators[2000]
 
 
 def kinds(simulator):
@@ -78,6 +88,98 @@ def test_session_and_episode(simulator):
   assert ('manager', False) in simulator.log
   ends = [x for x in simulator.log if x[0] in ('stop', 'destroy')]
   assert [x[0] for x in ends[:4]] == ['stop', 'destroy'] * 2
+
+
+def test_traffic_manager_exists_only_with_traffic(simulator):
+  env = CarlaEnv({**CONFIG, 'vehicles': 0})
+  env.reset()
+  env.close()
+  assert not [x for x in simulator.log if 'manager' in x[0]]
+
+
+def test_traffic_manager_is_shut_down(simulator):
+  env = CarlaEnv(CONFIG)
+  for _ in range(2):
+    env.reset()
+  assert len(simulator.managers) == 1
+  env.close()
+  assert not simulator.managers
+
+
+@pytest.fixture
+def make_isolated(monkeypatch, tmp_path):
+  """Environments whose client library aborts its process."""
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  monkeypatch.setattr(
+    choice,
+    'make',
+    lambda name: isolated.IsolatedBackend(fake_carla.make_aborting),
+  )
+  return functools.partial(CarlaEnv, CONFIG)
+
+
+def test_an_aborted_client_is_a_lost_server(make_isolated, caplog):
+  """The episode fails, not the program; the next one is as ever."""
+  env = make_isolated()
+  for _ in range(2):
+    env.reset()
+    infos = [env.step(np.float32([0.5, 0]))[3] for _ in range(10)]
+    assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
+  env.close()
+  assert 'SIGABRT' in caplog.text
+
+
+def play(env, steps=5):
+  """Infos of the steps of a new episode."""
+  env.reset()
+  return [env.step(np.float32([0.5, 0]))[3] for _ in range(steps)]
+
+
+def test_environments_take_turns(simulator):
+  """On a server of the user's, where only one is in the world at a time."""
+  first, second = CarlaEnv(CONFIG), CarlaEnv({**CONFIG, 'seed': 1})
+  for env in (first, second, first, first, second):
+    assert not any('step_error' in x for x in play(env))
+    assert len(simulator.actors) == 10 and len(simulator.managers) == 1
+  first.close()
+  assert simulator.settings.synchronous_mode is True
+  second.close()
+  assert simulator.settings.synchronous_mode is False
+  assert not simulator.actors
+
+
+def test_busy_servers_are_left_alone(simulator, monkeypatch):
+  monkeypatch.setattr(world, '_IDLE', 60.0)
+  env = CarlaEnv(CONFIG)
+  with pytest.raises(errors.UsageError, match='2000.*carla_servers: .host:po'):
+    CarlaEnv({**CONFIG, 'turn_timeout': 0.5})
+  assert 'step_error' not in play(env)[-1]
+  env.close()
+
+
+def test_steps_without_a_turn_fail(simulator):
+  """Two environments in the middle of episodes need two servers."""
+  first, second = CarlaEnv(CONFIG), CarlaEnv(CONFIG)
+  play(first)
+  play(second)
+  assert first.step(np.zeros(2))[3] == {'step_error': True}
+  assert 'step_error' not in play(first)[-1]
+  first.close()
+  second.close()
+
+
+def test_each_environment_has_its_server(simulators):
+  config = {**CONFIG, 'servers': ['127.0.0.1:2000', 'localhost:2010']}
+  first, second = CarlaEnv(config), CarlaEnv(config)
+  play(first)
+  play(second)
+  assert 'step_error' not in first.step(np.zeros(2))[3]
+  assert {len(x.actors) for x in simulators.values()} == {10}
+  ports = [list(x.managers) for x in simulators.values()]
+  assert len(ports[0]) == len(ports[1]) == 1 and ports[0] != ports[1]
+  first.close()
+  second.close()
+  assert not any(x.settings.synchronous_mode for x in simulators.values())
 
 
 def test_resets_do_not_pile_up_actors(simulator):
@@ -121,13 +223,13 @@ def leave_behind(simulator, *roles):
   """Vehicles with cameras, in a world that waits for ticks."""
   simulator.settings.synchronous_mode = True
   simulator.settings.fixed_delta_seconds = 0.1
-  world = fake_carla.World(simulator)
+  pretended = fake_carla.World(simulator)
   for role in roles:
     blueprint = fake_carla.Blueprint('vehicle.audi.tt')
     blueprint.set_attribute('role_name', role)
-    parent = world.spawn_actor(blueprint, None)
+    parent = pretended.spawn_actor(blueprint, None)
     sensor = fake_carla.Blueprint('sensor.camera.rgb')
-    world.spawn_actor(sensor, None, attach_to=parent)
+    pretended.spawn_actor(sensor, None, attach_to=parent)
 
 
 @pytest.mark.parametrize('town', ['Town02', 'Town01'])
@@ -217,8 +319,8 @@ def test_images_are_matched_by_frame():
   actor = simulator.make(fake_carla.Blueprint('sensor.camera.rgb'), None)
   actor.attributes = {'image_size_x': 2, 'image_size_y': 1}
   camera = sensors.Camera(actor, 0.05)
-  world = fake_carla.World(simulator)
-  number = world.tick()
+  pretended = fake_carla.World(simulator)
+  number = pretended.tick()
   image = camera.read(number)
   assert image.tolist() == [[[number, 20, 40]] * 2]
   with pytest.raises(RuntimeError, match='no image of frame'):
@@ -235,9 +337,9 @@ CALLS = {
   'get_available_maps load_world get_trafficmanager apply_batch_sync',
   'CollisionEvent': 'frame other_actor normal_impulse',
   'Image': 'frame width height raw_data',
-  'Map': 'name get_spawn_points get_waypoint get_topology',
+  'Map': 'name to_opendrive get_spawn_points get_waypoint get_topology',
   'Sensor': 'listen stop',
-  'TrafficManager': 'set_synchronous_mode set_random_device_seed '
+  'TrafficManager': 'set_synchronous_mode set_random_device_seed shut_down '
   'set_global_distance_to_leading_vehicle',
   'Vehicle': 'apply_control get_velocity',
   'WalkerAIController': 'start stop go_to_location',
