@@ -1,7 +1,6 @@
 """Choice between the two worlds."""
 
 import logging
-import os
 from typing import Any
 
 from agents.run import errors
@@ -46,23 +45,23 @@ def choose(config: dict[str, Any]) -> str:
   Returns:
     `server` or `offline`.
   """
-  host, port = config['host'], config['port']
-  reason = connect.find_obstacle(host, port)
-  if reason and os.environ.get(connect.SERVER_VARIABLE):
+  addresses = connect.list_addresses(config)
+  reasons = [connect.find_obstacle(*x) for x in addresses]
+  if all(reasons) and connect.find_binary(config):
     return 'server'
-  if not reason:
-    timeout, allowed = config['timeout'], config['allow_version_mismatch']
-    try:
-      connect.connect(host, port, timeout, allowed)
-      return 'server'
-    except errors.UsageError as error:
-      reason = str(error)
+  for number, address in enumerate(addresses):
+    if not reasons[number]:
+      timeout, allowed = config['timeout'], config['allow_version_mismatch']
+      try:
+        connect.connect(*address, timeout, allowed)
+        return 'server'
+      except errors.UsageError as error:
+        reasons[number] = str(error)
   _LOG.warning(
-    'There is no CARLA server at %s:%d (%s); using the offline backend, map '
-    '%s. Give carla_backend: server to require a server.',
-    host,
-    port,
-    reason,
+    'There is no CARLA server at %s (%s); using the offline backend, map %s. '
+    'Give carla_backend: server to require a server.',
+    connect.join_addresses(addresses),
+    ', '.join(str(x) for x in reasons),
     config['map'],
   )
   return 'offline'

@@ -18,6 +18,7 @@ from agents.run.schema import Flag
 from agents.run.schema import Name
 from agents.run.schema import Number
 from agents.run.schema import Path
+from agents.run.schema import Positive
 from agents.run.schema import Whole
 from agents.run.schema import setting
 from planet.envs.carla import rewards
@@ -51,14 +52,22 @@ class EnvConfig(schema.Settings):
   turn_timeout: Annotated[Number, Ge(0)] = setting(
     600.0, 'seconds to wait for a server that others use'
   )
-  map_timeout: Number = setting(60.0, 'seconds to wait for a map')
-  retries: Count = setting(5, 'times to connect again')
-  retry_pause: Number = setting(2.0, 'seconds between them')
+  map_timeout: Annotated[Number, Ge(0.1)] = setting(
+    60.0, 'seconds to wait for a map'
+  )
+  # Together they are as long as a server may need to start again.
+  retries: Positive = setting(30, 'attempts to begin an episode')
+  retry_pause: Annotated[Number, Ge(0)] = setting(
+    2.0, 'seconds between attempts'
+  )
   server_binary: Path | None = setting(None, 'program to start')
+  server_flags: list[Name] = setting([], 'further flags of the program')
+  adapter: Count | None = setting(None, 'number of the graphics card')
   server_log: Path | None = setting(None, 'file for what it prints')
   allow_version_mismatch: Flag = setting(False, 'use other servers')
   ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'car to drive')
   server_map: Name | None = setting(None, 'town; by scenario if null')
+  load_map: Flag = setting(True, 'make servers show the town')
   map: Path | None = setting(None, 'offline world; by scenario if null')
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
     0.1, 'seconds per step'

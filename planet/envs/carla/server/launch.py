@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
 from agents.run import errors
 from planet.envs.carla import roads
@@ -29,6 +30,7 @@ class Server:
     port: Port to listen on; the two following are used as well.
     log: File that its output is added to; a temporary one if None.
     timeout: Seconds to wait for it.
+    flags: Further flags.
 
   Attributes:
     pid: Number of the process, which is that of its group.
@@ -44,6 +46,7 @@ class Server:
     port: int,
     log: str | None = None,
     timeout: float = _TIMEOUT,
+    flags: Sequence[str] = (),
   ):
     binary = os.path.expanduser(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
@@ -55,7 +58,7 @@ class Server:
     folder = os.path.dirname(os.path.abspath(self._log))
     os.makedirs(folder, exist_ok=True)
     command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
-    command.append(f'-carla-rpc-port={port}')
+    command += [f'-carla-rpc-port={port}', *flags]
     guarded = [sys.executable, '-I', guard.__file__, self._log]
     with open(self._log, 'ab') as output:
       self._guard = subprocess.Popen(

@@ -19,7 +19,11 @@ from planet.envs.carla.server import claims
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
 
+# Seconds and number of the steps of the physics. The client library documents
+# that there may be 16, best shorter than 0.01666 s.
 _SUBSTEP = 0.01
+_COARSE_SUBSTEP = 0.01666
+_MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
 _TICK_TIMEOUT = 10.0
 # Seconds without use after which a server is left to those who wait.
@@ -199,7 +203,10 @@ class ServerBackend(backend_lib.Backend):
     log = config['server_log']
     if log:
       log = f'_{self._claim.port}'.join(os.path.splitext(log))
-    self._server = launch.Server(binary, self._claim.port, log)
+    flags = list(config['server_flags'])
+    if config['adapter'] is not None:
+      flags.append(f'-graphicsadapter={config["adapter"]}')
+    self._server = launch.Server(binary, self._claim.port, log, flags=flags)
 
   def _remove_leftovers(self, world):
     """Clean up after a run that was killed; return the original settings.
@@ -221,24 +228,34 @@ class ServerBackend(backend_lib.Backend):
     return settings
 
   def _load_world(self):
-    name = self._config['server_map'].rpartition('/')[2]
+    """Return the world if it is the wanted town, or load the town."""
+    wanted = _town(self._config['server_map'])
     self._client.set_timeout(self._config['map_timeout'])
     try:
       world = self._client.get_world()
-      if world.get_map().name.rpartition('/')[2] != name:
-        known = [
-          x.rpartition('/')[2] for x in self._client.get_available_maps()
-        ]
-        if name not in known:
-          raise errors.UsageError(
-            f'The CARLA server at {self._address} has no map {name!r}. '
-            f'{errors.suggest(name, known)} Some towns come with the package '
-            'of additional maps.'
-          )
-        world = self._client.load_world(name, reset_settings=False)
+      shown = _town(world.get_map().name)
+      # Variants with layers have the same roads.
+      if shown.removesuffix('_Opt') != wanted.removesuffix('_Opt'):
+        self._check_town(wanted, shown)
+        world = self._client.load_world(wanted, reset_settings=False)
     finally:
       self._client.set_timeout(self._config['timeout'])
     return world
+
+  def _check_town(self, wanted, shown):
+    if not self._config['load_map']:
+      raise errors.UsageError(
+        f'The CARLA server at {self._address} shows {shown}, not {wanted} as '
+        'the scenario wants; load it there, give carla_map or another '
+        'scenario, or allow it by carla_load_map: true.'
+      )
+    known = [_town(x) for x in self._client.get_available_maps()]
+    if wanted not in known:
+      raise errors.UsageError(
+        f'The CARLA server at {self._address} has no map {wanted!r}. '
+        f'{errors.suggest(wanted, known)} Some towns come with the package '
+        'of additional maps.'
+      )
 
   def _synchronous(self):
     settings = self._world.get_settings()
@@ -247,8 +264,18 @@ class ServerBackend(backend_lib.Backend):
     settings.fixed_delta_seconds = dt
     settings.no_rendering_mode = False
     settings.substepping = True
-    settings.max_substep_delta_time = _SUBSTEP
-    settings.max_substeps = max(10, math.ceil(dt / _SUBSTEP - 1e-9))
+    count = min(max(10, math.ceil(dt / _SUBSTEP - 1e-9)), _MAX_SUBSTEPS)
+    settings.max_substeps = count
+    # A little longer than needed, so that rounding does not break the limit.
+    substep = max(_SUBSTEP, (1 + 1e-6) * dt / count)
+    settings.max_substep_delta_time = substep
+    if substep > _COARSE_SUBSTEP:
+      logging.getLogger(__name__).warning(
+        'Steps of %g s are too long for good physics on a server; give '
+        'carla_dt up to %.2f.',
+        dt,
+        _MAX_SUBSTEPS * _COARSE_SUBSTEP,
+      )
     return settings
 
   def _begin(self, start, weather, num_vehicles, num_pedestrians, seed):
@@ -347,3 +374,8 @@ class ServerBackend(backend_lib.Backend):
           world.apply_settings(original)
           if original.synchronous_mode:
             world.tick(2.0)
+
+
+def _town(path):
+  """Return the last part of the name of a map."""
+  return path.rpartition('/')[2]

@@ -169,6 +169,19 @@ def test_servers_have_one_town(monkeypatch):
   assert settings['server_map'] == 'Town02'
 
 
+def test_batches_need_as_many_servers(monkeypatch):
+  """Those in lists, or those that we may start."""
+  monkeypatch.delenv('CARLA_SERVER', raising=False)
+  params = {'carla_backend': 'server', 'train_collects': [{'batch_size': 2}]}
+  with pytest.raises(errors.UsageError, match='2 environments.*carla_servers'):
+    define(**params)
+  define(**params, carla_servers=['a:2000', 'b:2000'])
+  with pytest.raises(errors.UsageError, match="address 'a'.*host:port"):
+    define(**params, carla_servers=['a', 'b:2000'])
+  monkeypatch.setenv('CARLA_SERVER', '/bin/true')
+  define(**params)
+
+
 # Constructor of which nothing is in this file, which imports TensorFlow.
 MAKE = functools.partial(
   task_env.make,

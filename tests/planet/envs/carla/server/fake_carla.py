@@ -16,6 +16,12 @@ from planet.envs.carla.server import connect
 from planet.envs.carla.server import sensors
 from planet.envs.carla.server import world
 
+SETTINGS = (
+  'synchronous_mode',
+  'fixed_delta_seconds',
+  'max_substeps',
+  'max_substep_delta_time',
+)
 TIMEOUT = 'time-out of 10000ms while waiting for the simulator'
 
 
@@ -202,12 +208,17 @@ class World:
   def get_settings(self):
     self._simulator.check()
     result = carla.WorldSettings()
-    for key in ('synchronous_mode', 'fixed_delta_seconds', 'max_substeps'):
+    for key in SETTINGS:
       setattr(result, key, getattr(self._simulator.settings, key))
     return result
 
   def apply_settings(self, settings):
     self._simulator.note('settings', settings.synchronous_mode)
+    if settings.synchronous_mode and settings.substepping:
+      # What the library warns of.
+      longest = settings.max_substep_delta_time * settings.max_substeps
+      assert 1 <= settings.max_substeps <= 16
+      assert settings.fixed_delta_seconds <= longest
     self._simulator.settings = settings
 
   def get_map(self):

@@ -12,8 +12,10 @@ import pytest
 from agents.run import errors
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
+from planet.envs.carla.backend import BackendError
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import connect
+from planet.envs.carla.server import isolated
 from planet.envs.carla.server import launch
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
@@ -22,7 +24,8 @@ pytest.importorskip('carla')
 
 
 @pytest.fixture(autouse=True)
-def no_server_variable(monkeypatch):
+def no_server_variable(monkeypatch, tmp_path):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
   monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
   choice._LOG.filters[0].seen.clear()
 
@@ -109,7 +112,7 @@ def test_program_that_ends_at_once(tmp_path):
   log = str(tmp_path / 'run' / 'server.log')
   message = fail(closed_port(), server_binary=program, server_log=log)
   assert 'exit code 7' in message and 'no GPU here' in message
-  assert os.path.exists(log)
+  assert len(list((tmp_path / 'run').glob('server_*.log'))) == 1
 
 
 def test_output_of_a_program_without_a_log(tmp_path, monkeypatch):
@@ -157,6 +160,36 @@ while True:
     target=rpc_stub.answer_version('0.9.16'), args=(connection,), daemon=True
   ).start()
 """
+
+
+HANGING = ANSWERING.replace(
+  'print(sys.argv',
+  "open(sys.argv[0] + '.starts', 'a').write('x'); print(sys.argv",
+)
+
+
+def test_flags_of_a_program_and_hanging_servers(tmp_path):
+  """A server of ours that answers its port, but not more, is started anew.
+
+  Flags, ports and the log are those of the environment.
+  """
+  program = make_program(tmp_path / 'server', HANGING)
+  port = launch.free_port(25000)
+  backend = isolated.IsolatedBackend()
+  config = env_config.complete(
+    {'backend': 'server', 'port': port, 'server_binary': program}
+    | {'map_timeout': 1.0, 'timeout': 1.0, 'retries': 2, 'retry_pause': 0.1}
+    | {'server_flags': ['-ini:x'], 'adapter': 1}
+    | {'server_log': str(tmp_path / 'server.log')}
+  )
+  with pytest.raises(errors.UsageError, match=f'127.0.0.1:{port} fails'):
+    backend.open(config)
+  with pytest.raises(BackendError, match='after 2 attempts'):
+    backend.reset((0, 0, 0, 0), 0, 0, 0, 0)
+  backend.close()
+  assert (tmp_path / 'server.starts').read_text() == 'xxx'
+  output = (tmp_path / f'server_{port}.log').read_text()
+  assert "'-ini:x', '-graphicsadapter=1'" in output
 
 
 def test_program_that_answers(tmp_path):

@@ -10,6 +10,7 @@ pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
 from planet.envs.carla import choice  # noqa: E402
+from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
@@ -257,6 +258,32 @@ def test_map_is_loaded_or_missing(simulator):
   assert ('load', 'Town01') in simulator.log
   with pytest.raises(errors.UsageError, match="no map 'Town07'.*additional"):
     CarlaEnv({**CONFIG, 'server_map': 'Town07'})
+
+
+def test_map_is_loaded_only_if_allowed(simulator):
+  config = {**CONFIG, 'load_map': False}
+  CarlaEnv(config).close()
+  with pytest.raises(
+    errors.UsageError, match='shows Town02, not Town01.*carla_load_map'
+  ):
+    CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'})
+  assert simulator.town == 'Town02' and not simulator.settings.synchronous_mode
+  # Variants whose layers can be switched off have the same roads.
+  simulator.town = 'Town01_Opt'
+  CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'}).close()
+
+
+@pytest.mark.parametrize('dt', [0.02, 0.05, 0.1, 0.16, 0.3, 0.5])
+def test_physics_keep_the_limits_of_the_library(simulator, dt, caplog):
+  env = CarlaEnv({**CONFIG, 'dt': dt})
+  assert simulator.settings.fixed_delta_seconds == pytest.approx(dt)
+  assert ('physics' in caplog.text) == (dt > 0.27)
+  env.close()
+
+
+def test_a_restart_may_take_a_minute():
+  config = env_config.complete({})
+  assert config['retries'] * config['retry_pause'] == 60
 
 
 def test_collisions_of_a_tick(simulator):
