@@ -84,6 +84,11 @@ class EnvHost:
       self._conn, self._thread = _start_thread(constructor, self._more_seconds)
     _hosts.add(self)
 
+  @property
+  def pid(self) -> int:
+    """Number of the process that the object lives in."""
+    return self._process.pid if self._process else os.getpid()
+
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
     """Return a promise of the value of an attribute."""
     return self._request(ACCESS, (index, name))

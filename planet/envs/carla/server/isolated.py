@@ -44,6 +44,11 @@ class IsolatedBackend(backend_lib.Backend):
     self._map_text = ''
     self._points: list[places.Pose] = []
 
+  @property
+  def pid(self) -> int | None:
+    """Number of the process that drives, None if there is none."""
+    return self._host.pid if self._host else None
+
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
     try:

@@ -251,6 +251,9 @@ class World:
   def get_random_location_from_navigation(self):
     return carla.Location(10, 36, 0)
 
+  def wait_for_tick(self, unused_timeout):
+    assert not self._simulator.settings.synchronous_mode
+
   def set_weather(self, weather):
     self._simulator.note('weather', weather.cloudiness)
 
@@ -295,6 +298,8 @@ class Client:
   def get_server_version(self):
     self._simulator.check()
     return '0.9.16'
+
+  get_client_version = get_server_version
 
   def get_world(self):
     self._simulator.check()
