@@ -12,7 +12,9 @@ import carla
 
 from agents.run import errors
 from planet.envs.carla import roads
+from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import connect
+from planet.envs.carla.server import isolated
 from planet.envs.carla.server import sensors
 from planet.envs.carla.server import world
 
@@ -402,6 +404,17 @@ def make_aborting():
 
   World.tick = tick_or_die
   return world.ServerBackend()
+
+
+def make_env(config):
+  """Environment on a server that aborts its client."""
+  return AbortingEnv(config, isolated.IsolatedBackend(make_aborting))
+
+
+class AbortingEnv(CarlaEnv):
+  """Tells the number of the process of its client."""
+
+  client_pid = property(lambda self: self.backend.pid)
 
 
 def package():

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
+from agents.tools import wrappers  # noqa: E402
 from planet.envs.carla import choice  # noqa: E402
 from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
@@ -20,6 +21,7 @@ from planet.envs.carla.server import sensors  # noqa: E402
 from planet.envs.carla.server import world  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.scripts import carla_smoke  # noqa: E402
+from tests import processes  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
 CONFIG = {
@@ -109,27 +111,49 @@ def test_traffic_manager_is_shut_down(simulator):
   assert not simulator.managers
 
 
-@pytest.fixture
-def make_isolated(monkeypatch, tmp_path):
-  """Environments whose client library aborts its process."""
-  monkeypatch.setenv('TMPDIR', str(tmp_path))
-  monkeypatch.setattr(
-    choice,
-    'make',
-    lambda name: isolated.IsolatedBackend(fake_carla.make_aborting),
-  )
-  return functools.partial(CarlaEnv, CONFIG)
-
-
-def test_an_aborted_client_is_a_lost_server(make_isolated, caplog):
+def test_an_aborted_client_is_a_lost_server(monkeypatch, tmp_path):
   """The episode fails, not the program; the next one is as ever."""
-  env = make_isolated()
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  make = functools.partial(fake_carla.make_env, CONFIG)
+  env = wrappers.Async(make, 'process')
+  pids = []
   for _ in range(2):
     env.reset()
+    pids.append(env.client_pid)
     infos = [env.step(np.float32([0.5, 0]))[3] for _ in range(10)]
     assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
+  env.reset()
+  pids.append(env.client_pid)
   env.close()
-  assert 'SIGABRT' in caplog.text
+  assert len(set(pids)) == 3 and not any(processes.is_running(x) for x in pids)
+
+
+PROGRAM = """
+import functools, sys, time
+from agents.tools import wrappers
+from tests.planet.envs.carla.server import fake_carla, test_world
+make = functools.partial(fake_carla.make_env, test_world.CONFIG)
+env = wrappers.Async(make, 'process')
+env.reset()
+print(env.client_pid, flush=True)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize('ends', ['by itself', 'killed'])
+def test_clients_end_with_the_program(monkeypatch, tmp_path, ends):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  seconds = '0' if ends == 'by itself' else '60'
+  program = processes.start_python('-c', PROGRAM, seconds)
+  try:
+    pid = int(program.stdout.readline())
+    if ends == 'killed':
+      program.kill()
+    assert not processes.wait_for_end([pid], 15)
+    program.wait(15)
+  finally:
+    program.kill()
+    program.stdout.close()
 
 
 def play(env, steps=5):
