@@ -2,6 +2,9 @@
 
 import functools
 import logging
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +18,8 @@ from planet.envs.carla.server import world
 
 # Attempts that are made however long they take.
 _FEWEST_ATTEMPTS = 3
+# Seconds for a tick, whose calls have shorter limits unless the library hangs.
+_TICK_LIMIT = 60.0
 
 
 class IsolatedBackend(backend_lib.Backend):
@@ -94,7 +99,12 @@ class IsolatedBackend(backend_lib.Backend):
     )
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    return self._call('tick', control)
+    limit = threading.Timer(_TICK_LIMIT, self._kill)
+    limit.start()
+    try:
+      return self._call('tick', control)
+    finally:
+      limit.cancel()
 
   def others(self) -> list[places.Point]:
     try:
@@ -106,6 +116,11 @@ class IsolatedBackend(backend_lib.Backend):
     if self._host:
       self._host.close()
       self._host = None
+
+  def _kill(self):
+    """End a process that hangs in the library; its call fails then."""
+    if self._strategy == 'process' and self.pid:
+      os.kill(self.pid, signal.SIGKILL)
 
   def _start(self):
     self._host = hosts.EnvHost(

@@ -6,6 +6,7 @@ in `log`; `lost` makes all calls fail like those to a killed server.
 """
 
 import os
+import time
 import types
 
 import carla
@@ -392,14 +393,22 @@ def make(simulators):
   return world.ServerBackend()
 
 
-def make_aborting():
+def make_hanging():
+  """Backend whose library never comes back from the tick of frame 110."""
+  return make_aborting(hanging=True)
+
+
+def make_aborting(hanging=False):
   """Backend of a process that a dying server aborts: at frame 110."""
   simulator = Simulator()
   install(setattr, {2000: simulator}, aborting=True)
   tick = World.tick
 
   def tick_or_die(world, *args):
-    simulator.lost = simulator.frame == 109
+    is_last = simulator.frame == 109
+    if is_last and hanging:
+      time.sleep(60)
+    simulator.lost = is_last
     return tick(world, *args)
 
   World.tick = tick_or_die

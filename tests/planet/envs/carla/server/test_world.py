@@ -128,6 +128,17 @@ def test_an_aborted_client_is_a_lost_server(monkeypatch, tmp_path):
   assert len(set(pids)) == 3 and not any(processes.is_running(x) for x in pids)
 
 
+def test_a_library_that_hangs_is_a_lost_server(monkeypatch, tmp_path):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  monkeypatch.setattr(isolated, '_TICK_LIMIT', 2.0)
+  env = CarlaEnv(CONFIG, isolated.IsolatedBackend(fake_carla.make_hanging))
+  with processes.time_limit(50):
+    for _ in range(2):
+      infos = play(env, 10)
+      assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
+  env.close()
+
+
 PROGRAM = """
 import functools, sys, time
 from agents.tools import wrappers
