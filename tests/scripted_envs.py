@@ -124,6 +124,22 @@ class ChoiceEnv(VectorEnv):
     return np.float32([self.t, action]), *rest
 
 
+class SlowToClose(ScriptedEnv):
+  """Environment that needs four seconds to close, and writes a file then."""
+
+  seconds_to_close = 6.0
+  pid = property(lambda self: os.getpid())
+
+  def __init__(self, filename):
+    super().__init__()
+    self._filename = filename
+
+  def close(self):
+    time.sleep(4)
+    with open(self._filename, 'w') as file_:
+      file_.write('closed')
+
+
 class SlowEnv(VectorEnv):
   """Needs a minute for a step."""
 

@@ -13,6 +13,9 @@ group, None the object itself:
   CLOSE      None, ends the host
   EXCEPTION  (kind, text, traceback), from the host; it ends unless an
              attribute was missing
+
+Closing may take some seconds. An object that needs more has an attribute
+`seconds_to_close`, the number of seconds to add.
 """
 
 import atexit
@@ -69,13 +72,22 @@ class EnvHost:
     self._received = itertools.count()
     self._replies: dict[int, tuple[int, Any]] = {}
     self._failure = ''
+    # Shared, as it must be known while the host does not answer.
+    self._more_seconds: Any = multiprocessing.RawValue('d', 0.0)
     self._process: Any = None
     self._thread: threading.Thread | None = None
     if strategy == 'process':
-      self._conn, self._process = _start_process(constructor)
+      self._conn, self._process = _start_process(
+        constructor, self._more_seconds
+      )
     else:
-      self._conn, self._thread = _start_thread(constructor)
+      self._conn, self._thread = _start_thread(constructor, self._more_seconds)
     _hosts.add(self)
+
+  @property
+  def pid(self) -> int:
+    """Number of the process that the object lives in."""
+    return self._process.pid if self._process else os.getpid()
 
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
     """Return a promise of the value of an attribute."""
@@ -99,7 +111,8 @@ class EnvHost:
     if not self._failure:
       self._failure = 'The environment was closed.'
 
-  def _join(self, seconds):
+  def _join(self, deadline):
+    seconds = max(0, deadline + self._more_seconds.value - time.time())
     if self._process and self._process.is_alive():
       self._process.join(seconds)
       if self._process.is_alive():
@@ -170,31 +183,38 @@ def close_hosts(hosts: Iterable[EnvHost]) -> None:
   for host in hosts:
     host._request_close()
   for host in hosts:
-    host._join(max(0, deadline - time.time()))
+    host._join(deadline)
 
 
 _hosts: weakref.WeakSet[EnvHost] = weakref.WeakSet()
 atexit.register(lambda: close_hosts(_hosts))
 
 
-def _start_thread(constructor):
+def _start_thread(constructor, more_seconds):
   ours, theirs = multiprocessing.Pipe()
   thread = threading.Thread(
-    target=_serve, args=(theirs, lambda: constructor), daemon=True
+    target=_serve,
+    args=(theirs, lambda: constructor, more_seconds),
+    daemon=True,
   )
   thread.start()
   return ours, thread
 
 
-def _start_process(constructor):
+def _start_process(constructor, more_seconds):
   import cloudpickle
 
   context: Any = multiprocessing.get_context(_START_METHOD)
   ours, theirs = context.Pipe()
+  # No daemon, as these may not have hosts of their own.
   process = context.Process(
     target=_process_main,
-    daemon=True,
-    args=(theirs, cloudpickle.dumps(constructor), dict(os.environ)),
+    args=(
+      theirs,
+      cloudpickle.dumps(constructor),
+      dict(os.environ),
+      more_seconds,
+    ),
   )
   with _without_main_module():
     process.start()
@@ -217,38 +237,43 @@ def _without_main_module() -> Iterator[None]:
     sys.modules['__main__'] = main
 
 
-def _process_main(conn, payload, environ):
+def _process_main(conn, payload, environ, more_seconds):
   # Signals to the group of the program, as from Ctrl-C, are for the parent;
   # it ends the environments when it has saved its state.
   with contextlib.suppress(OSError):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   os.environ.update(environ)
-  threading.Thread(target=_end_with_parent, daemon=True).start()
+  threading.Thread(
+    target=_end_with_parent, args=(more_seconds,), daemon=True
+  ).start()
 
   def unpack():
     import cloudpickle
 
     return cloudpickle.loads(payload)
 
-  _serve(conn, unpack)
+  _serve(conn, unpack, more_seconds)
+  # Handlers of `atexit` are not called in such processes.
+  close_hosts(_hosts)
 
 
-def _end_with_parent():
+def _end_with_parent(more_seconds):
   """Wait for the death of the parent, which closes a pipe, then exit."""
   parent = multiprocessing.parent_process()
   assert parent, 'this is a worker'
   multiprocessing.connection.wait([parent.sentinel])
   # Give the pipe of requests a moment to end the loop in order.
-  time.sleep(1)
+  time.sleep(1 + more_seconds.value)
   os._exit(1)
 
 
-def _serve(conn, unpack):
+def _serve(conn, unpack, more_seconds):
   """Build the object and answer requests until told to close."""
   served = None
   try:
     served = unpack()()
+    more_seconds.value = getattr(served, 'seconds_to_close', 0.0)
     while True:
       kind, payload = conn.recv()
       if kind == CLOSE:

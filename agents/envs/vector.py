@@ -173,6 +173,11 @@ class Group:
     """Observation and action space of each environment."""
     return [(x.observation_space, x.action_space) for x in self.envs]
 
+  @property
+  def seconds_to_close(self) -> float:
+    """Seconds that closing may take longer than usual."""
+    return sum(getattr(x, 'seconds_to_close', 0.0) for x in self.envs)
+
   def close(self) -> None:
     """Close the environments that can be closed."""
     for env in self.envs:

@@ -5,15 +5,16 @@ Example:
   python -m planet.scripts.carla_smoke --host 127.0.0.1 --port 2000 \\
       --episodes 3 --steps 100 --size 128 --out carla_smoke
 
-Prints a line with PASS or FAIL for each check, and writes pictures and a CSV
-file of measurements. The exit code is 1 if a check fails.
+Prints a line with PASS or FAIL for each check, which takes at most five minutes
+on a server, and writes the same to report.txt, with versions, for a report;
+besides, pictures and a CSV file of measurements. The exit code is 1 if a check
+fails.
 """
 
 import argparse
-import functools
 import math
 import os
-import signal
+import platform
 import sys
 import time
 from collections.abc import Callable
@@ -27,15 +28,14 @@ from agents.run import entry
 from agents.run import errors
 from agents.run import files
 from agents.run import log
-from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
-from planet.envs.carla import choice
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import places
 from planet.envs.carla import policies
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
+from planet.scripts import carla_checks
 
 POLICIES: dict[str, Callable[[], Any]] = {
   'pure_pursuit': policies.PurePursuit,
@@ -45,46 +45,13 @@ POLICIES: dict[str, Callable[[], Any]] = {
 }
 
 
-class Report:
-  """Checks and their results, printed as they come."""
-
-  def __init__(self):
-    self.failed = 0
-
-  def check(self, name: str, passed: Any, detail: str = '') -> None:
-    """Note the result of a check."""
-    self.failed += not passed
-    print(
-      f'{"PASS" if passed else "FAIL"} {name} {detail}'.rstrip(), flush=True
-    )
-
-
-class Watched:
-  """Backend whose frames are kept."""
-
-  def __init__(self, backend: backend_lib.Backend):
-    self._backend = backend
-    self.frames: list[backend_lib.Frame] = []
-
-  def __getattr__(self, name):
-    if name.startswith('_'):
-      raise AttributeError(name)
-    return getattr(self._backend, name)
-
-  def reset(self, *args: Any) -> backend_lib.Frame:
-    self.frames = [self._backend.reset(*args)]
-    return self.frames[0]
-
-  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    self.frames.append(self._backend.tick(control))
-    return self.frames[-1]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
   """Run all checks that were asked for; returns the number that failed."""
   args = parse_args(argv)
   files.check_writable(args.out)
-  report = Report()
+  os.makedirs(args.out, exist_ok=True)
+  report = carla_checks.Report(os.path.join(args.out, 'report.txt'))
+  report.tell(f'{platform.platform()}, Python {platform.python_version()}')
   server = None
   try:
     if args.launch:
@@ -92,51 +59,38 @@ def main(argv: Sequence[str] | None = None) -> int:
       log = os.path.join(args.out, 'server.log')
       server = launch.Server(args.launch, args.port, log)
       report.check('launch', True, f'port {args.port}, process {server.pid}')
+    if args.backend == 'server':
+      carla_checks.tell_versions(args, report)
     check_episodes(args, report)
+    check_traffic(args, report)
     if args.calibrate:
       calibrate(args, report)
+    if args.backend == 'server':
+      carla_checks.check_killed_client(args, report)
+      carla_checks.check_turns(args, report)
+      carla_checks.check_left_alone(args, report)
     if args.num_envs > 1:
-      check_side_by_side(args, report)
+      carla_checks.check_side_by_side(args, report)
     if args.kill_server:
       assert server, 'parse_args asks for --launch'
-      check_recovery(args, report, server)
-    if args.backend == 'server':
-      check_left_alone(args, report)
+      carla_checks.check_recovery(args, report, server)
   finally:
     if server:
       server.close()
-  print(f'{report.failed} checks failed. Pictures are in {args.out}.')
+  report.tell(f'{report.failed} checks failed. Pictures are in {args.out}.')
+  if report.failed:
+    print(
+      f'Please report {os.path.join(args.out, "report.txt")} with the command '
+      'and what was printed between its lines.'
+    )
   return report.failed
 
 
-def define_config(args: argparse.Namespace, **changes: Any) -> dict[str, Any]:
-  """Settings of the environment."""
-  config = {
-    'backend': args.backend,
-    'host': args.host,
-    'port': args.port,
-    'x_res': args.size,
-    'y_res': args.size,
-    'scenarios': args.scenario,
-    'seed': args.seed,
-  }
-  if args.map:
-    config['server_map' if args.backend == 'server' else 'map'] = args.map
-  return {**config, **changes}
-
-
-def open_env(
-  args: argparse.Namespace, **changes: Any
-) -> tuple[env_lib.CarlaEnv, Watched]:
-  """Environment whose frames are kept."""
-  config = define_config(args, **changes)
-  watched: Any = Watched(choice.make(args.backend))
-  return env_lib.CarlaEnv(config, watched), watched
-
-
-def check_episodes(args: argparse.Namespace, report: Report) -> None:
+def check_episodes(
+  args: argparse.Namespace, report: carla_checks.Report
+) -> None:
   """Drive, and look at frames, images, speed and measurements."""
-  env, watched = open_env(args)
+  env, watched = carla_checks.open_env(args)
   try:
     points = env.backend.spawn_points()
     report.check('spawn points', len(points) > 0, f'{len(points)}')
@@ -170,8 +124,38 @@ def check_episodes(args: argparse.Namespace, report: Report) -> None:
     env.close()
 
 
+def check_traffic(
+  args: argparse.Namespace, report: carla_checks.Report
+) -> None:
+  """Other vehicles keep away from the start, and drive."""
+  env, _ = carla_checks.open_env(args, vehicles=10, pedestrians=10)
+  try:
+    env.reset()
+    before = np.array(env.backend.others())
+    report.check('traffic', len(before) > 0, f'{len(before)} vehicles')
+    gaps = [math.dist(x, env.location[:2]) for x in env.backend.others()]
+    nearest = min(gaps, default=math.inf)
+    report.check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
+    damage = False
+    for _ in range(30):
+      env.step(np.zeros(2, np.float32))
+      damage = damage or env.new_damage
+    after = np.array(env.backend.others())
+    same = len(after) == len(before) > 0
+    moved = same and bool((np.abs(after - before) > 1).any())
+    report.check('traffic moves', moved)
+    report.check('nobody hits a standing car', not damage)
+  finally:
+    began = time.time()
+    env.close()
+  seconds = time.time() - began
+  report.check(
+    'clean-up', seconds < env.seconds_to_close + 3, f'{seconds:.1f} s'
+  )
+
+
 def check_frames(
-  report: Report,
+  report: carla_checks.Report,
   frames: list[backend_lib.Frame],
   images: list[np.ndarray],
   number: int,
@@ -202,7 +186,7 @@ def write_map(
   args: argparse.Namespace,
   env: env_lib.CarlaEnv,
   points: list[places.Pose],
-  report: Report,
+  report: carla_checks.Report,
 ) -> None:
   """Roads from above with spawn points and the places off the lanes."""
   view = birdseye.Map(env.backend.lanes)
@@ -216,9 +200,9 @@ def write_map(
   report.check('spawn points lie on lanes', share < 0.1, f'{share:.0%} do not')
 
 
-def calibrate(args: argparse.Namespace, report: Report) -> None:
+def calibrate(args: argparse.Namespace, report: carla_checks.Report) -> None:
   """The table of the offline car, measured in this world."""
-  env, watched = open_env(args, vehicles=0, pedestrians=0)
+  env, watched = carla_checks.open_env(args, vehicles=0, pedestrians=0)
   try:
     env.reset()
     rows: dict[str, float | None] = {'0-30 km/h': None, '0-50 km/h': None}
@@ -243,65 +227,6 @@ def calibrate(args: argparse.Namespace, report: Report) -> None:
       report.check(f'calibration {name}', value is not None, text)
   finally:
     env.close()
-
-
-def check_side_by_side(args: argparse.Namespace, report: Report) -> None:
-  """Several environments, on servers of their own, at once."""
-  envs = []
-  try:
-    for index in range(args.num_envs):
-      changes = {'seed': index}
-      if args.backend == 'server':
-        port = launch.free_port(args.port + 10 * (index + 1))
-        changes.update(
-          port=port, tm_port=8000 + index, server_binary=args.launch
-        )
-      config = define_config(args, **changes)
-      envs.append(Async(functools.partial(env_lib.CarlaEnv, config), 'process'))
-    for env in envs:
-      env.reset()
-    for _ in range(10):
-      for promise in [
-        x.step(np.array([1, 0], np.float32), False) for x in envs
-      ]:
-        promise()
-    images = {x.render().tobytes() for x in envs}
-    report.check('side by side', len(images) == len(envs), f'{len(envs)}')
-  finally:
-    for env in envs:
-      env.close()
-
-
-def check_recovery(
-  args: argparse.Namespace, report: Report, server: launch.Server
-) -> None:
-  """The server dies in an episode; the next episode runs again."""
-  env, _ = open_env(args, server_binary=args.launch)
-  try:
-    env.reset()
-    os.killpg(server.pid, signal.SIGKILL)
-    _, reward, done, info = env.step(np.zeros(2, np.float32))
-    report.check(
-      'a lost server ends the episode', done and 'step_error' in info
-    )
-    env.reset()
-    info = env.step(np.zeros(2, np.float32))[3]
-    report.check('the next episode runs', 'step_error' not in info)
-  finally:
-    env.close()
-
-
-def check_left_alone(args: argparse.Namespace, report: Report) -> None:
-  """A second client finds a server that ticks by itself."""
-  client = connect.connect(args.host, args.port, 10.0, False)
-  world = client.get_world()
-  free = not world.get_settings().synchronous_mode
-  report.check('the server is asynchronous again', free)
-  try:
-    world.wait_for_tick(10.0)
-    report.check('the server ticks', True)
-  except RuntimeError as error:
-    report.check('the server ticks', False, str(error))
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:

@@ -9,6 +9,7 @@ from agents.run import files
 from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
+from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
 
@@ -102,6 +103,30 @@ def choose_backend(
     logdir = os.path.expanduser(logdir)
     settings['server_log'] = os.path.join(logdir, 'carla_server.log')
   return settings
+
+
+def check_servers(settings: dict[str, Any], num_envs: int) -> None:
+  """Refuse more environments at once than there are servers.
+
+  Args:
+    settings: Settings of the environment, with the chosen backend.
+    num_envs: Number of environments that play at the same time.
+
+  Raises:
+    UsageError: If they had to share servers.
+  """
+  config = env_config.complete(settings)
+  if config['backend'] != 'server' or connect.find_binary(config):
+    return
+  addresses = connect.list_addresses(config)
+  if num_envs > len(addresses):
+    raise errors.UsageError(
+      f'Episodes are played in {num_envs} environments at once (batch_size), '
+      'and each needs a CARLA server, but there is only '
+      f'{connect.join_addresses(addresses)}. Give more by carla_servers: '
+      f'[host:port, ...], set {connect.SERVER_VARIABLE} so that each starts '
+      'its own, or lower batch_size.'
+    )
 
 
 def _offline_map(name):

@@ -98,7 +98,8 @@ def prepare(config: AttrDict, logdir: str) -> None:
     logdir: Folder of the run.
 
   Raises:
-    UsageError: If the run has begun with another world.
+    UsageError: If the run has begun with another world, or there are too few
+      servers.
   """
   tasks = {x.name: x for x in config.tasks}
   with config.unlocked:
@@ -188,6 +189,9 @@ def _choose_world(task, config, logdir):
     config.carla_allow_backend_change,
   )
   config.carla_backend = settings['backend']
+  collects = [*config.train_collects.values(), *config.test_collects.values()]
+  sizes = [x.num_agents for x in collects if x.task.name == task.name]
+  driving.check_servers(settings, max(sizes, default=1))
   env_ctor = functools.partial(task.env_ctor, settings=settings)
   return task._replace(env_ctor=env_ctor)
 

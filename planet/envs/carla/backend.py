@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import places
 
 
-class BackendError(RuntimeError):
+class BackendError(errors.EnvError):
   """The world failed in the middle of an episode, such as a lost server."""
 
 
@@ -63,11 +64,13 @@ class Backend:
     name: `server` or `offline`.
     map: `carla.Map`, once open.
     extent: Half length, half width and half height of the ego vehicle.
+    seconds_to_close: Time that `close` may take, beyond a few seconds.
   """
 
   name: str | None = None
   map: Any = None
   extent: tuple[float, float, float] = (2.25, 0.95, 0.75)
+  seconds_to_close: float = 0.0
 
   def open(self, config: dict[str, Any]) -> None:
     """Load the world.

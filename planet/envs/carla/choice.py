@@ -1,14 +1,13 @@
 """Choice between the two worlds."""
 
 import logging
-import os
 from typing import Any
 
 from agents.run import errors
 from planet.envs.carla import backend
 from planet.envs.carla.offline import world as offline
 from planet.envs.carla.server import connect
-from planet.envs.carla.server import world as server
+from planet.envs.carla.server import isolated
 
 
 class _Once(logging.Filter):
@@ -31,7 +30,7 @@ _LOG.addFilter(_Once())
 
 def make(name: str) -> backend.Backend:
   """Create a backend by its name, `server` or `offline`."""
-  worlds = (server.ServerBackend, offline.OfflineBackend)
+  worlds = (isolated.IsolatedBackend, offline.OfflineBackend)
   return {x.name: x for x in worlds}[name]()
 
 
@@ -46,23 +45,23 @@ def choose(config: dict[str, Any]) -> str:
   Returns:
     `server` or `offline`.
   """
-  host, port = config['host'], config['port']
-  reason = connect.find_obstacle(host, port)
-  if reason and os.environ.get(connect.SERVER_VARIABLE):
+  addresses = connect.list_addresses(config)
+  reasons = [connect.find_obstacle(*x) for x in addresses]
+  if all(reasons) and connect.find_binary(config):
     return 'server'
-  if not reason:
-    timeout, allowed = config['timeout'], config['allow_version_mismatch']
-    try:
-      connect.connect(host, port, timeout, allowed)
-      return 'server'
-    except errors.UsageError as error:
-      reason = str(error)
+  for number, address in enumerate(addresses):
+    if not reasons[number]:
+      timeout, allowed = config['timeout'], config['allow_version_mismatch']
+      try:
+        connect.connect(*address, timeout, allowed)
+        return 'server'
+      except errors.UsageError as error:
+        reasons[number] = str(error)
   _LOG.warning(
-    'There is no CARLA server at %s:%d (%s); using the offline backend, map '
-    '%s. Give carla_backend: server to require a server.',
-    host,
-    port,
-    reason,
+    'There is no CARLA server at %s (%s); using the offline backend, map %s. '
+    'Give carla_backend: server to require a server.',
+    connect.join_addresses(addresses),
+    ', '.join(str(x) for x in reasons),
     config['map'],
   )
   return 'offline'

@@ -58,6 +58,7 @@ class CarlaEnv:
     backend: World.
     surroundings: What is where on the map.
     dt: Seconds per step.
+    seconds_to_close: Time that `close` may take, beyond a few seconds.
     location: Place of the vehicle, from the first reset on.
     route: Way to the goal of this episode, None if there is none.
 
@@ -74,6 +75,7 @@ class CarlaEnv:
     self._scenarios = self._config['scenarios']
     self._image_log = image_log.make(self._config)
     self.backend = backend or choice.make(self._config['backend'])
+    self.seconds_to_close: float = self.backend.seconds_to_close
     self.backend.open(self._config)
     try:
       self.surroundings = measure_lib.Surroundings(self.backend.map)

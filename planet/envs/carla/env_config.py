@@ -9,6 +9,7 @@ from typing import Literal
 
 from annotated_types import Ge
 from annotated_types import Interval
+from annotated_types import MinLen
 
 from agents.run import errors
 from agents.run import schema
@@ -17,10 +18,12 @@ from agents.run.schema import Flag
 from agents.run.schema import Name
 from agents.run.schema import Number
 from agents.run.schema import Path
+from agents.run.schema import Positive
 from agents.run.schema import Whole
 from agents.run.schema import setting
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios as scenarios_lib
+from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]
 
@@ -35,22 +38,36 @@ class EnvConfig(schema.Settings):
   host: Name = setting('127.0.0.1', 'address of the server')
   # A server uses the two ports after its own, too.
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
-    2000, 'port of the server'
+    2000, 'port of the server, first port of ours'
+  )
+  servers: Annotated[list[Name], MinLen(1)] | None = setting(
+    None, 'host:port of several servers'
   )
   tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
-    8000, 'port of its traffic manager'
+    8000, 'first port of traffic managers'
   )
   timeout: Annotated[Number, Ge(0.1)] = setting(
     10.0, 'seconds to wait for the server'
   )
-  map_timeout: Number = setting(60.0, 'seconds to wait for a map')
-  retries: Count = setting(5, 'times to connect again')
-  retry_pause: Number = setting(2.0, 'seconds between them')
+  turn_timeout: Annotated[Number, Ge(0)] = setting(
+    600.0, 'seconds to wait for a server that others use'
+  )
+  map_timeout: Annotated[Number, Ge(0.1)] = setting(
+    60.0, 'seconds to wait for a map'
+  )
+  # Together they are as long as a server may need to start again.
+  retries: Positive = setting(30, 'attempts to begin an episode')
+  retry_pause: Annotated[Number, Ge(0)] = setting(
+    2.0, 'seconds between attempts'
+  )
   server_binary: Path | None = setting(None, 'program to start')
+  server_flags: list[Name] = setting([], 'further flags of the program')
+  adapter: Count | None = setting(None, 'number of the graphics card')
   server_log: Path | None = setting(None, 'file for what it prints')
   allow_version_mismatch: Flag = setting(False, 'use other servers')
   ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'car to drive')
   server_map: Name | None = setting(None, 'town; by scenario if null')
+  load_map: Flag = setting(True, 'make servers show the town')
   map: Path | None = setting(None, 'offline world; by scenario if null')
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
     0.1, 'seconds per step'
@@ -118,6 +135,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
+  connect.list_addresses(config)
   found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
   if config['weather'] is not None:
     config['weather'] = scenarios_lib.find_weather(config['weather'])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agents.envs import hosts
+from agents.envs import vector
 from agents.run import errors
 from agents.tools import wrappers
 from tests import golden
@@ -116,6 +117,48 @@ def test_close(start, strategy):
   assert strategy == 'thread' or not processes.is_running(pid)
   with pytest.raises(RuntimeError, match='closed'):
     env.reset()
+
+
+@pytest.mark.parametrize('group', [False, True])
+def test_closing_may_take_its_time(tmp_path, group):
+  """An environment tells how long, also from within a group."""
+  names = [str(tmp_path / x) for x in ('first', 'second')]
+  makes = [functools.partial(scripted_envs.SlowToClose, x) for x in names]
+  if group:
+    envs = vector.Vector(vector.Group, makes, 1)
+    envs.get('spaces')
+    envs.close()
+  else:
+    envs = [hosts.EnvHost(x, 'process') for x in makes]
+    for env in envs:
+      env.access(None, 'length')()
+    hosts.close_hosts(envs)
+  assert all(os.path.exists(x) for x in names)
+
+
+ORPHAN = """
+import functools, sys, time
+from agents.tools import wrappers
+from tests import scripted_envs
+make = functools.partial(scripted_envs.SlowToClose, sys.argv[1])
+env = wrappers.Async(make, 'process')
+print(env.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_orphans_may_take_their_time(tmp_path):
+  filename = tmp_path / 'file'
+  parent = processes.start_python('-c', ORPHAN, str(filename))
+  try:
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    assert not processes.wait_for_end([pid], 15)
+    assert filename.exists()
+  finally:
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
 
 
 def test_unknown_strategy():

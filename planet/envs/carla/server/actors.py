@@ -27,6 +27,7 @@ class Actors:
     client: `carla.Client`.
     world: `carla.World`.
     config: Dict as of `env_config.complete`.
+    tm_port: Port of the traffic manager, None if there is none.
   """
 
   def __init__(
@@ -35,9 +36,10 @@ class Actors:
     client: 'carla.Client',
     world: 'carla.World',
     config: dict[str, Any],
+    tm_port: int | None,
   ):
     self._carla, self._client, self._world = carla, client, world
-    self._config = config
+    self._config, self._tm_port = config, tm_port
     self.ego: Any = None
     self.camera: sensors.Camera | None = None
     self.collisions: sensors.Collisions | None = None
@@ -67,8 +69,9 @@ class Actors:
     library = self._world.get_blueprint_library()
     points = self._world.get_map().get_spawn_points()
     generator.shuffle(points)
-    self._spawn_ego(library, start, points)
-    self._spawn_vehicles(library, points, num_vehicles, generator)
+    own = self._spawn_ego(library, start, points)
+    free = [x for x in points if x.location.distance(own.location) > 12]
+    self._spawn_vehicles(library, free, num_vehicles, generator)
     self._spawn_walkers(library, num_pedestrians, generator)
     self._attach_sensors(library)
     self._world.tick(self._config['timeout'])
@@ -95,8 +98,9 @@ class Actors:
           sensor.actor.stop()
         with contextlib.suppress(RuntimeError):
           sensor.actor.destroy()
-    for number in self._controllers:
-      with contextlib.suppress(RuntimeError):
+    # A server that does not answer is asked once, not for every walker.
+    with contextlib.suppress(RuntimeError):
+      for number in self._controllers:
         controller = self._world.get_actor(number)
         if controller:
           controller.stop()
@@ -110,13 +114,14 @@ class Actors:
     self._vehicles, self._walkers, self._controllers = [], [], []
 
   def _spawn_ego(self, library, start, points):
+    """Return where the vehicle is, which it does not know before a tick."""
     blueprint = _choose_car(library, self._config['ego_filter'])
     blueprint.set_attribute('role_name', f'{TAG}_ego')
     places = [self._transform(start)] + points[:_TRIES]
     for transform in places:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
       if self.ego:
-        return
+        return transform
     raise backend_lib.BackendError(
       f'None of {len(places)} places was free for the ego vehicle.'
     )
@@ -131,16 +136,12 @@ class Actors:
     """All at once; what does not fit is counted and left out."""
     cars = list(library.filter('vehicle.*'))
     command, batch = self._carla.command, []
-    own = self.ego.get_location()
-    free = [x for x in points if x.location.distance(own) > 12]
-    for transform in free[:count]:
+    for transform in points[:count]:
       blueprint = generator.choice(cars)
       blueprint.set_attribute('role_name', f'{TAG}_traffic')
       batch.append(
         command.SpawnActor(blueprint, transform).then(
-          command.SetAutopilot(
-            command.FutureActor, True, self._config['tm_port']
-          )
+          command.SetAutopilot(command.FutureActor, True, self._tm_port)
         )
       )
     self._vehicles = self._apply(batch, count, 'vehicles')
@@ -199,12 +200,15 @@ class Actors:
     self.collisions = sensors.Collisions(actor)
 
 
-def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> None:
+def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
   """Take out what an earlier run of ours has left in the world.
 
   Args:
     client: `carla.Client`.
-    world: `carla.World`.
+    world: `carla.World`, which has ticked.
+
+  Returns:
+    Whether there was anything.
   """
   carla = roads.import_carla()
   actors = list(world.get_actors())
@@ -221,6 +225,7 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> None:
   batch = [carla.command.DestroyActor(x) for x in sorted(attached | ours)]
   if batch:
     client.apply_batch_sync(batch, False)
+  return bool(batch)
 
 
 def _choose_car(library, name):

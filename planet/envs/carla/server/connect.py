@@ -1,7 +1,10 @@
 """Whether there is a CARLA server of the right version."""
 
+import os
 import socket
 import typing
+from collections.abc import Iterable
+from typing import Any
 
 from agents.run import errors
 from planet.envs.carla import roads
@@ -19,6 +22,48 @@ def find_obstacle(host: str, port: int, timeout: float = 2.0) -> str | None:
   except OSError as error:
     return (error.strerror or str(error)).lower()
   return None
+
+
+def parse_address(text: str) -> tuple[str, int]:
+  """Return host and port of `host:port`.
+
+  Raises:
+    UsageError: If it is something else.
+  """
+  host, _, port = text.rpartition(':')
+  if not (host and port.isdecimal() and 1 <= int(port) <= 65533):
+    raise errors.UsageError(
+      f'The address {text!r} of a CARLA server is not valid; give '
+      'carla_servers: [host:port, ...] with ports from 1 to 65533.'
+    )
+  return host, int(port)
+
+
+def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
+  """Return hosts and ports of the servers that a user runs.
+
+  Args:
+    config: Dict as of `env_config.complete`.
+  """
+  if config['servers']:
+    return [parse_address(x) for x in config['servers']]
+  return [(config['host'], config['port'])]
+
+
+def join_addresses(addresses: Iterable[tuple[str, int]]) -> str:
+  """Return addresses as text."""
+  return ', '.join(f'{host}:{port}' for host, port in addresses)
+
+
+def find_binary(config: dict[str, Any]) -> str | None:
+  """Return the program that starts servers; None if servers are given.
+
+  Args:
+    config: Dict as of `env_config.complete`.
+  """
+  if config['servers']:
+    return None
+  return config['server_binary'] or os.environ.get(SERVER_VARIABLE)
 
 
 def connect(

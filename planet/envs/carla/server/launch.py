@@ -1,19 +1,19 @@
 """Start a CARLA server, and end what was started."""
 
-import atexit
-import contextlib
 import os
-import signal
 import subprocess
+import sys
 import tempfile
-import threading
 import time
+from collections.abc import Sequence
 
 from agents.run import errors
 from planet.envs.carla import roads
 from planet.envs.carla.server import connect
+from planet.envs.carla.server import guard
 
 _TIMEOUT = 90.0
+# Seconds for the server to end before it is killed.
 _TERM_TIMEOUT = 10.0
 _ATTEMPT = 2.0
 _TAIL = 20
@@ -22,14 +22,18 @@ _TAIL = 20
 class Server:
   """Process of a CARLA server that we have started.
 
-  It has a process group of its own, which ends with `close`, with the program
-  and with SIGTERM.
+  It has a process group of its own, which ends with `close` and with this
+  process, however that ends; see `guard`.
 
   Args:
     binary: Path of `CarlaUE4.sh`.
     port: Port to listen on; the two following are used as well.
-    log: File for its output; a temporary one if None.
+    log: File that its output is added to; a temporary one if None.
     timeout: Seconds to wait for it.
+    flags: Further flags.
+
+  Attributes:
+    pid: Number of the process, which is that of its group.
 
   Raises:
     UsageError: If it cannot be started or does not answer in time, with the
@@ -42,6 +46,7 @@ class Server:
     port: int,
     log: str | None = None,
     timeout: float = _TIMEOUT,
+    flags: Sequence[str] = (),
   ):
     binary = os.path.expanduser(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
@@ -53,27 +58,23 @@ class Server:
     folder = os.path.dirname(os.path.abspath(self._log))
     os.makedirs(folder, exist_ok=True)
     command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
-    command.append(f'-carla-rpc-port={port}')
-    with open(self._log, 'wb') as output:
-      self._process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
+    command += [f'-carla-rpc-port={port}', *flags]
+    guarded = [sys.executable, '-I', guard.__file__, self._log]
+    with open(self._log, 'ab') as output:
+      self._guard = subprocess.Popen(
+        [*guarded, str(_TERM_TIMEOUT), *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=output,
         start_new_session=True,
       )
-    atexit.register(self.close)
-    self._handle_signal()
+    assert self._guard.stdin and self._guard.stdout
+    self.pid = int(self._guard.stdout.readline() or 0)
     try:
       self._wait(binary, port, timeout)
     except BaseException:
       self.close()
       raise
-
-  @property
-  def pid(self) -> int:
-    """Number of the process, which is that of its group."""
-    return self._process.pid
 
   def tail(self) -> str:
     """Return the last lines of the output."""
@@ -82,43 +83,19 @@ class Server:
 
   def is_running(self) -> bool:
     """Tell whether the process has not ended."""
-    return self._process.poll() is None
+    return self._guard.poll() is None
 
   def close(self) -> None:
     """End the process group, politely first; safe to call twice."""
-    atexit.unregister(self.close)
-    for number, timeout in (
-      (signal.SIGTERM, _TERM_TIMEOUT),
-      (signal.SIGKILL, _TERM_TIMEOUT),
-    ):
-      try:
-        os.killpg(self._process.pid, number)
-      except ProcessLookupError:
-        break
-      with contextlib.suppress(subprocess.TimeoutExpired):
-        self._process.wait(timeout)
-    self._process.wait()
-
-  def _handle_signal(self):
-    """End the server on SIGTERM, and then do what was done before."""
-    if threading.current_thread() is not threading.main_thread():
-      return
-    previous = signal.getsignal(signal.SIGTERM)
-
-    def handle(number, frame):
-      self.close()
-      if callable(previous):
-        previous(number, frame)
-      else:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    signal.signal(signal.SIGTERM, handle)
+    assert self._guard.stdin and self._guard.stdout
+    self._guard.stdin.close()
+    self._guard.wait()
+    self._guard.stdout.close()
 
   def _wait(self, binary, port, timeout):
     limit = time.time() + timeout
     while time.time() < limit:
-      code = self._process.poll()
+      code = self._guard.poll()
       if code is not None:
         raise errors.UsageError(
           f'The CARLA server {binary} ended with exit code {code}; its output '

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import math
 import os
+import threading
 import time
 from typing import Any
 
@@ -14,41 +15,67 @@ from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla import scenarios
 from planet.envs.carla.server import actors as actors_lib
+from planet.envs.carla.server import claims
 from planet.envs.carla.server import connect
 from planet.envs.carla.server import launch
 
+# Seconds and number of the steps of the physics. The client library documents
+# that there may be 16, best shorter than 0.01666 s.
 _SUBSTEP = 0.01
+_COARSE_SUBSTEP = 0.01666
+_MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
 _TICK_TIMEOUT = 10.0
+# Seconds without use after which a server is left to those who wait.
+_IDLE = 1.0
+_PAUSE = 0.2
 
 
 class ServerBackend(backend_lib.Backend):
   """Drives one ego vehicle on a server, of which it is the only ticker.
 
-  Connects to a running server, or starts one if none listens and
-  `server_binary` or the variable CARLA_SERVER names a program. After an error,
-  the next reset connects or starts anew.
+  Connects to a running server that no other environment uses. If there is
+  none, it starts one of its own where `server_binary` or the variable
+  CARLA_SERVER names a program, else it waits for its turn: the idle one leaves
+  the world when it is asked to, and comes back with its next episode. After an
+  error it can only be closed; see `isolated.IsolatedBackend`.
   """
 
   name = 'server'
+  # Twenty for the calls to a server that does not answer, and what a server of
+  # ours is given to end before and after it is killed.
+  seconds_to_close = 45.0
 
   def __init__(self):
-    self._server = None
+    self._server: launch.Server | None = None
+    self._claim: claims.Claim | None = None
+    self._busy = threading.RLock()
+    self._last_use = time.monotonic()
+    self._closed = threading.Event()
+    self._manager_claim: claims.Claim | None = None
     self._forget()
 
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
     self._carla = roads.import_carla()
     try:
-      self._connect()
-    except RuntimeError as error:
-      self.close()
-      raise errors.UsageError(
-        f'The CARLA server at {self._address} fails: {error}'
-      ) from None
+      with self._in_use():
+        self._connect()
     except BaseException:
       self.close()
       raise
+    if not connect.find_binary(config):
+      threading.Thread(target=self._take_turns, daemon=True).start()
+
+  def describe_map(self) -> tuple[str, str, list[places.Pose]]:
+    """Return the name, the OpenDRIVE text and the spawn points of the map."""
+    with self._in_use():
+      text = self.map.to_opendrive()
+      return self.map.name, text, self.spawn_points()
+
+  def get_extent(self) -> tuple[float, float, float]:
+    """Return half the length, width and height of the ego vehicle."""
+    return self.extent
 
   def spawn_points(self) -> list[places.Pose]:
     return [
@@ -64,57 +91,74 @@ class ServerBackend(backend_lib.Backend):
     num_pedestrians: int,
     seed: int,
   ) -> backend_lib.Frame:
-    wanted = start, weather, num_vehicles, num_pedestrians, seed
-    attempts = self._config['retries']
-    for attempt in range(attempts):
-      try:
-        if self._world is None:
-          self._connect()
-        return self._begin(*wanted)
-      except (RuntimeError, errors.UsageError) as error:
-        last_error = error
-        logging.getLogger(__name__).warning(
-          'Attempt %d of %d to begin an episode failed: %s',
-          attempt + 1,
-          attempts,
-          error,
-        )
-        self._disconnect()
-        time.sleep(self._config['retry_pause'])
-    tail = (
-      f' Its output ends with: {self._server.tail()}' if self._server else ''
-    )
-    raise backend_lib.BackendError(
-      f'The CARLA server at {self._address} does not work after {attempts} '
-      f'attempts: {last_error}{tail}'
-    )
+    with self._in_use():
+      if self._world is None:
+        self._connect()
+      return self._begin(start, weather, num_vehicles, num_pedestrians, seed)
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    try:
+    with self._in_use():
+      if not self._actors:
+        raise backend_lib.BackendError(
+          f'Another environment has taken the CARLA server at {self._address} '
+          'in the middle of an episode; give each its own by carla_servers.'
+        )
       self._actors.ego.apply_control(
         self._carla.VehicleControl(
           throttle=control.throttle, steer=control.steer, brake=control.brake
         )
       )
       return self._advance((control.throttle, control.steer, control.brake))
-    except RuntimeError as error:
-      self._disconnect()
-      if isinstance(error, backend_lib.BackendError):
-        raise
-      raise backend_lib.BackendError(str(error)) from error
 
   def others(self) -> list[places.Point]:
-    return self._actors.places() if self._actors else []
+    with self._in_use():
+      return self._actors.places() if self._actors else []
 
   def close(self) -> None:
-    self._disconnect()
-    if self._server:
-      self._server.close()
-      self._server = None
+    self._closed.set()
+    with self._busy:
+      self._disconnect()
+      if self._server:
+        self._server.close()
+        self._server = None
+      self._release()
 
   @property
   def _address(self):
-    return f'{self._config["host"]}:{self._config["port"]}'
+    if self._claim:
+      return f'{self._claim.host}:{self._claim.port}'
+    return connect.join_addresses(connect.list_addresses(self._config))
+
+  @contextlib.contextmanager
+  def _in_use(self):
+    """Keep the server, and turn errors of the client library into ours."""
+    try:
+      with self._busy:
+        yield
+        self._last_use = time.monotonic()
+    except backend_lib.BackendError:
+      raise
+    except RuntimeError as error:
+      sentence = f'The CARLA server at {self._address} fails: {error}'
+      if self._server and not self._server.is_running():
+        sentence += f' Its output ends with: {self._server.tail()}'
+      raise backend_lib.BackendError(sentence) from error
+
+  def _take_turns(self):
+    """Leave the world while it is idle and another environment waits."""
+    while not self._closed.wait(_PAUSE):
+      with self._busy:
+        is_idle = time.monotonic() - self._last_use > _IDLE
+        if is_idle and self._claim and self._claim.is_wanted():
+          try:
+            self._disconnect()
+          finally:
+            self._release()
+
+  def _release(self):
+    if self._claim:
+      self._claim.release()
+      self._claim = None
 
   def _forget(self):
     self._client: Any = None
@@ -126,49 +170,92 @@ class ServerBackend(backend_lib.Backend):
   def _connect(self):
     """Session set-up of a running or new server."""
     config = self._config
-    binary = config['server_binary'] or os.environ.get(connect.SERVER_VARIABLE)
-    if self._server and not self._server.is_running():
-      self._server.close()
-      self._server = None
-    refused = connect.find_obstacle(config['host'], config['port'])
-    if refused and binary and not self._server:
-      self._server = launch.Server(binary, config['port'], config['server_log'])
+    if self._manager_claim:
+      raise backend_lib.BackendError('The CARLA server was lost between turns.')
+    self._find_server()
+    assert self._claim
     self._client = connect.connect(
-      config['host'],
-      config['port'],
+      self._claim.host,
+      self._claim.port,
       config['timeout'],
       config['allow_version_mismatch'],
     )
+    self._world = self._client.get_world()
+    self._original = self._remove_leftovers(self._world)
     self._world = self._load_world()
     self.map = self._world.get_map()
-    # The lanes of another map are worth nothing.
-    self.__dict__.pop('lanes', None)
-    self._original = self._world.get_settings()
     self._world.apply_settings(self._synchronous())
-    self._manager = self._client.get_trafficmanager(config['tm_port'])
-    self._manager.set_synchronous_mode(True)
-    self._manager.set_global_distance_to_leading_vehicle(2.0)
-    actors_lib.destroy_leftovers(self._client, self._world)
+
+  def _find_server(self):
+    """Claim a server, which may be a new one of ours."""
+    config = self._config
+    addresses = connect.list_addresses(config)
+    binary = connect.find_binary(config)
+    if not binary:
+      self._claim = claims.claim_server(addresses, config['turn_timeout'])
+      return
+    for address in addresses:
+      if connect.find_obstacle(*address) is None:
+        self._claim = claims.try_server(*address)
+        if self._claim:
+          return
+    self._claim = claims.claim_ports(config['port'], 3, 10)
+    log = config['server_log']
+    if log:
+      log = f'_{self._claim.port}'.join(os.path.splitext(log))
+    flags = list(config['server_flags'])
+    if config['adapter'] is not None:
+      flags.append(f'-graphicsadapter={config["adapter"]}')
+    self._server = launch.Server(binary, self._claim.port, log, flags=flags)
+
+  def _remove_leftovers(self, world):
+    """Clean up after a run that was killed; return the original settings.
+
+    Its server still waits for ticks, and tells of no actors before the next.
+    """
+    settings = world.get_settings()
+    if settings.synchronous_mode:
+      world.tick(self._config['timeout'])
+    if actors_lib.destroy_leftovers(self._client, world):
+      logging.getLogger(__name__).warning(
+        'Removed what an earlier run has left on the CARLA server at %s.',
+        self._address,
+      )
+      if settings.synchronous_mode:
+        settings.synchronous_mode = False
+        settings.fixed_delta_seconds = None
+        world.apply_settings(settings)
+    return settings
 
   def _load_world(self):
-    name = self._config['server_map'].rpartition('/')[2]
+    """Return the world if it is the wanted town, or load the town."""
+    wanted = _town(self._config['server_map'])
     self._client.set_timeout(self._config['map_timeout'])
     try:
       world = self._client.get_world()
-      if world.get_map().name.rpartition('/')[2] != name:
-        known = [
-          x.rpartition('/')[2] for x in self._client.get_available_maps()
-        ]
-        if name not in known:
-          raise errors.UsageError(
-            f'The CARLA server at {self._address} has no map {name!r}. '
-            f'{errors.suggest(name, known)} Some towns come with the package '
-            'of additional maps.'
-          )
-        world = self._client.load_world(name, reset_settings=False)
+      shown = _town(world.get_map().name)
+      # Variants with layers have the same roads.
+      if shown.removesuffix('_Opt') != wanted.removesuffix('_Opt'):
+        self._check_town(wanted, shown)
+        world = self._client.load_world(wanted, reset_settings=False)
     finally:
       self._client.set_timeout(self._config['timeout'])
     return world
+
+  def _check_town(self, wanted, shown):
+    if not self._config['load_map']:
+      raise errors.UsageError(
+        f'The CARLA server at {self._address} shows {shown}, not {wanted} as '
+        'the scenario wants; load it there, give carla_map or another '
+        'scenario, or allow it by carla_load_map: true.'
+      )
+    known = [_town(x) for x in self._client.get_available_maps()]
+    if wanted not in known:
+      raise errors.UsageError(
+        f'The CARLA server at {self._address} has no map {wanted!r}. '
+        f'{errors.suggest(wanted, known)} Some towns come with the package '
+        'of additional maps.'
+      )
 
   def _synchronous(self):
     settings = self._world.get_settings()
@@ -177,8 +264,18 @@ class ServerBackend(backend_lib.Backend):
     settings.fixed_delta_seconds = dt
     settings.no_rendering_mode = False
     settings.substepping = True
-    settings.max_substep_delta_time = _SUBSTEP
-    settings.max_substeps = max(10, math.ceil(dt / _SUBSTEP - 1e-9))
+    count = min(max(10, math.ceil(dt / _SUBSTEP - 1e-9)), _MAX_SUBSTEPS)
+    settings.max_substeps = count
+    # A little longer than needed, so that rounding does not break the limit.
+    substep = max(_SUBSTEP, (1 + 1e-6) * dt / count)
+    settings.max_substep_delta_time = substep
+    if substep > _COARSE_SUBSTEP:
+      logging.getLogger(__name__).warning(
+        'Steps of %g s are too long for good physics on a server; give '
+        'carla_dt up to %.2f.',
+        dt,
+        _MAX_SUBSTEPS * _COARSE_SUBSTEP,
+      )
     return settings
 
   def _begin(self, start, weather, num_vehicles, num_pedestrians, seed):
@@ -186,13 +283,18 @@ class ServerBackend(backend_lib.Backend):
       self._actors.destroy()
       self._actors = None
     self._world.tick(_TICK_TIMEOUT)
-    self._manager.set_random_device_seed(seed)
+    if num_vehicles:
+      self._prepare_traffic(seed)
     self._world.set_pedestrians_seed(seed)
     self._world.set_weather(
       getattr(self._carla.WeatherParameters, scenarios.WEATHERS[weather])
     )
     self._actors = actors_lib.Actors(
-      self._carla, self._client, self._world, self._config
+      self._carla,
+      self._client,
+      self._world,
+      self._config,
+      self._manager_claim.port if self._manager_claim else None,
     )
     self._actors.spawn(start, num_vehicles, num_pedestrians, seed)
     box = self._actors.ego.bounding_box.extent
@@ -200,6 +302,20 @@ class ServerBackend(backend_lib.Backend):
     self._settle()
     self._actors.collisions.clear()
     return self._advance((0.0, 0.0, 1.0))
+
+  def _prepare_traffic(self, seed):
+    """Create the traffic manager, which lives in this process.
+
+    If it cannot be shut down again, this process is of no more use, as the
+    library would hand out the old manager with its old server.
+    """
+    if not self._manager:
+      self._manager_claim = claims.claim_ports(self._config['tm_port'], 1, 1)
+      port = self._manager_claim.port
+      self._manager = self._client.get_trafficmanager(port)
+      self._manager.set_synchronous_mode(True)
+      self._manager.set_global_distance_to_leading_vehicle(2.0)
+    self._manager.set_random_device_seed(seed)
 
   def _settle(self):
     """Let the car come down and to a stop."""
@@ -249,9 +365,17 @@ class ServerBackend(backend_lib.Backend):
         client.get_server_version()
         if actors:
           actors.destroy()
-        if manager:
+        if manager and self._manager_claim:
           manager.set_synchronous_mode(False)
+          manager.shut_down()
+          self._manager_claim.release()
+          self._manager_claim = None
         if original:
           world.apply_settings(original)
           if original.synchronous_mode:
             world.tick(2.0)
+
+
+def _town(path):
+  """Return the last part of the name of a map."""
+  return path.rpartition('/')[2]

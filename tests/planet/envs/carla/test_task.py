@@ -169,6 +169,19 @@ def test_servers_have_one_town(monkeypatch):
   assert settings['server_map'] == 'Town02'
 
 
+def test_batches_need_as_many_servers(monkeypatch):
+  """Those in lists, or those that we may start."""
+  monkeypatch.delenv('CARLA_SERVER', raising=False)
+  params = {'carla_backend': 'server', 'train_collects': [{'batch_size': 2}]}
+  with pytest.raises(errors.UsageError, match='2 environments.*carla_servers'):
+    define(**params)
+  define(**params, carla_servers=['a:2000', 'b:2000'])
+  with pytest.raises(errors.UsageError, match="address 'a'.*host:port"):
+    define(**params, carla_servers=['a', 'b:2000'])
+  monkeypatch.setenv('CARLA_SERVER', '/bin/true')
+  define(**params)
+
+
 # Constructor of which nothing is in this file, which imports TensorFlow.
 MAKE = functools.partial(
   task_env.make,
@@ -222,6 +235,15 @@ def test_episodes_last_for_a_chunk(monkeypatch):
   env = task_env.make(1, 30, 'carla', 32, 50, False, {'map': 'loop'})
   env.reset()
   assert [env.step(np.zeros(2))[2] for _ in range(30)] == [False] * 29 + [True]
+
+
+def test_time_to_close(monkeypatch):
+  """What the world says reaches the host, through all wrappers."""
+  backend = RecordedBackend([frame(0)], repeat=True)
+  backend.seconds_to_close = 7.0
+  monkeypatch.setattr('planet.envs.carla.choice.make', lambda name: backend)
+  env = task_env.make(1, 60, 'carla', 32, 50, settings={'map': 'loop'})
+  assert env.seconds_to_close == 7
 
 
 def test_throttle_of_random_episodes(tmp_path):

@@ -5,12 +5,26 @@ are those of the real package. Everything that is asked of it is written down
 in `log`; `lost` makes all calls fail like those to a killed server.
 """
 
+import os
+import time
 import types
 
 import carla
 
+from agents.run import errors
 from planet.envs.carla import roads
+from planet.envs.carla.env import CarlaEnv
+from planet.envs.carla.server import connect
+from planet.envs.carla.server import isolated
+from planet.envs.carla.server import sensors
+from planet.envs.carla.server import world
 
+SETTINGS = (
+  'synchronous_mode',
+  'fixed_delta_seconds',
+  'max_substeps',
+  'max_substep_delta_time',
+)
 TIMEOUT = 'time-out of 10000ms while waiting for the simulator'
 
 
@@ -22,11 +36,17 @@ class Simulator:
     self.log, self.actors, self.number = [], {}, 0
     self.settings = carla.WorldSettings()
     self.late, self.newer, self.events = False, False, []
-    self.blocked = 0
+    self.blocked, self.managers, self.generation = 0, {}, 0
 
   def check(self):
     if self.lost:
       raise RuntimeError(TIMEOUT)
+
+  def restart(self):
+    """Another server begins at the same address, with an empty world."""
+    self.lost, self.generation = False, self.generation + 1
+    self.actors.clear()
+    self.settings = carla.WorldSettings()
 
   def note(self, *entry):
     self.check()
@@ -46,7 +66,7 @@ class Actor:
     self._simulator, self.id = simulator, number
     self.type_id, self.attributes = blueprint.id, dict(blueprint.attributes)
     self.transform, self.parent, self.callback = transform, None, None
-    self.speed = 0.0
+    self.speed, self.made_at = 0.0, simulator.frame
     self.bounding_box = types.SimpleNamespace(
       extent=carla.Vector3D(2.4, 1.0, 0.7)
     )
@@ -77,9 +97,14 @@ class Actor:
     return self.transform.get_forward_vector() * self.speed
 
   def get_location(self):
-    return self.transform.location
+    return self.get_transform().location
 
-  get_transform = lambda self: self.transform  # noqa: E731
+  def get_transform(self):
+    """The pose, which clients know only after a tick: the origin until then."""
+    if self._simulator.frame == self.made_at:
+      return carla.Transform()
+    return self.transform
+
   get_angular_velocity = lambda self: carla.Vector3D(0, 0, 1.5)  # noqa: E731
 
 
@@ -134,10 +159,12 @@ class Map:
 class World:
   def __init__(self, simulator):
     self._simulator = simulator
+    self._is_known = False
 
   def tick(self, unused_timeout=10.0):
     simulator = self._simulator
     simulator.check()
+    self._is_known = True
     simulator.frame += 1
     for actor in list(simulator.actors.values()):
       if actor.type_id == 'sensor.camera.rgb' and actor.callback:
@@ -184,12 +211,17 @@ class World:
   def get_settings(self):
     self._simulator.check()
     result = carla.WorldSettings()
-    for key in ('synchronous_mode', 'fixed_delta_seconds', 'max_substeps'):
+    for key in SETTINGS:
       setattr(result, key, getattr(self._simulator.settings, key))
     return result
 
   def apply_settings(self, settings):
     self._simulator.note('settings', settings.synchronous_mode)
+    if settings.synchronous_mode and settings.substepping:
+      # What the library warns of.
+      longest = settings.max_substep_delta_time * settings.max_substeps
+      assert 1 <= settings.max_substeps <= 16
+      assert settings.fixed_delta_seconds <= longest
     self._simulator.settings = settings
 
   def get_map(self):
@@ -214,10 +246,16 @@ class World:
     return self._simulator.actors.get(number)
 
   def get_actors(self):
+    """None are known before a tick, which only we make in synchronous mode."""
+    if self._simulator.settings.synchronous_mode and not self._is_known:
+      return []
     return list(self._simulator.actors.values())
 
   def get_random_location_from_navigation(self):
     return carla.Location(10, 36, 0)
+
+  def wait_for_tick(self, unused_timeout):
+    assert not self._simulator.settings.synchronous_mode
 
   def set_weather(self, weather):
     self._simulator.note('weather', weather.cloudiness)
@@ -227,17 +265,30 @@ class World:
 
 
 class Manager:
-  def __init__(self, simulator):
-    self._simulator = simulator
+  """Traffic manager, which belongs to one start of a server."""
+
+  def __init__(self, simulator, port):
+    self._simulator, self._port = simulator, port
+    self._generation = simulator.generation
+
+  def check(self):
+    """The library hands out what it has, and fails in threads of its own."""
+    assert self._generation == self._simulator.generation, 'aborts'
 
   def set_synchronous_mode(self, value):
+    self.check()
     self._simulator.note('manager', value)
 
   def set_global_distance_to_leading_vehicle(self, metres):
     self._simulator.note('distance', metres)
 
   def set_random_device_seed(self, seed):
+    self.check()
     self._simulator.note('manager seed', seed)
+
+  def shut_down(self):
+    self._simulator.note('manager shut down', self._port)
+    self._simulator.managers.pop(self._port, None)
 
 
 class Client:
@@ -251,6 +302,8 @@ class Client:
     self._simulator.check()
     return '0.9.16'
 
+  get_client_version = get_server_version
+
   def get_world(self):
     self._simulator.check()
     return World(self._simulator)
@@ -260,12 +313,15 @@ class Client:
 
   def load_world(self, name, reset_settings):
     assert not reset_settings
+    if self._simulator.settings.synchronous_mode:
+      raise RuntimeError(TIMEOUT)
     self._simulator.note('load', name)
     self._simulator.town = name
     return World(self._simulator)
 
   def get_trafficmanager(self, port):
-    return Manager(self._simulator)
+    managers = self._simulator.managers
+    return managers.setdefault(port, Manager(self._simulator, port))
 
   def apply_batch_sync(self, batch, tick):
     """Carry out commands, which are functions here."""
@@ -306,6 +362,68 @@ command = types.SimpleNamespace(
   SetAutopilot=lambda *args: args,
   FutureActor=0,
 )
+
+
+def install(patch, simulators, aborting=False):
+  """Put pretended servers into the place of real ones.
+
+  Args:
+    patch: Function like `setattr`.
+    simulators: Dict from ports to `Simulator`.
+    aborting: Whether the process ends with a server, as with the library.
+  """
+
+  def answer(host, port, *unused_args):
+    if port not in simulators or simulators[port].lost:
+      raise errors.UsageError('There is no CARLA server.')
+    return Client(simulators[port])
+
+  patch(roads, 'import_carla', package)
+  patch(connect, 'connect', answer)
+  original = sensors.Camera.__init__
+  patch(sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05))
+  if aborting:
+    patch(Simulator, 'check', lambda self: self.lost and os.abort())
+
+
+def make(simulators):
+  """Backend of a process of its own, in which there are no managers yet."""
+  for simulator in simulators.values():
+    simulator.managers.clear()
+  return world.ServerBackend()
+
+
+def make_hanging():
+  """Backend whose library never comes back from the tick of frame 110."""
+  return make_aborting(hanging=True)
+
+
+def make_aborting(hanging=False):
+  """Backend of a process that a dying server aborts: at frame 110."""
+  simulator = Simulator()
+  install(setattr, {2000: simulator}, aborting=True)
+  tick = World.tick
+
+  def tick_or_die(world, *args):
+    is_last = simulator.frame == 109
+    if is_last and hanging:
+      time.sleep(60)
+    simulator.lost = is_last
+    return tick(world, *args)
+
+  World.tick = tick_or_die
+  return world.ServerBackend()
+
+
+def make_env(config):
+  """Environment on a server that aborts its client."""
+  return AbortingEnv(config, isolated.IsolatedBackend(make_aborting))
+
+
+class AbortingEnv(CarlaEnv):
+  """Tells the number of the process of its client."""
+
+  client_pid = property(lambda self: self.backend.pid)
 
 
 def package():

@@ -1,6 +1,7 @@
 """Finding a server: the real client against sockets that answer or do not."""
 
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -11,8 +12,10 @@ import pytest
 from agents.run import errors
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
+from planet.envs.carla.backend import BackendError
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import connect
+from planet.envs.carla.server import isolated
 from planet.envs.carla.server import launch
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
@@ -21,7 +24,8 @@ pytest.importorskip('carla')
 
 
 @pytest.fixture(autouse=True)
-def no_server_variable(monkeypatch):
+def no_server_variable(monkeypatch, tmp_path):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
   monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
   choice._LOG.filters[0].seen.clear()
 
@@ -108,7 +112,7 @@ def test_program_that_ends_at_once(tmp_path):
   log = str(tmp_path / 'run' / 'server.log')
   message = fail(closed_port(), server_binary=program, server_log=log)
   assert 'exit code 7' in message and 'no GPU here' in message
-  assert os.path.exists(log)
+  assert len(list((tmp_path / 'run').glob('server_*.log'))) == 1
 
 
 def test_output_of_a_program_without_a_log(tmp_path, monkeypatch):
@@ -158,6 +162,36 @@ while True:
 """
 
 
+HANGING = ANSWERING.replace(
+  'print(sys.argv',
+  "open(sys.argv[0] + '.starts', 'a').write('x'); print(sys.argv",
+)
+
+
+def test_flags_of_a_program_and_hanging_servers(tmp_path):
+  """A server of ours that answers its port, but not more, is started anew.
+
+  Flags, ports and the log are those of the environment.
+  """
+  program = make_program(tmp_path / 'server', HANGING)
+  port = launch.free_port(25000)
+  backend = isolated.IsolatedBackend()
+  config = env_config.complete(
+    {'backend': 'server', 'port': port, 'server_binary': program}
+    | {'map_timeout': 1.0, 'timeout': 1.0, 'retries': 2, 'retry_pause': 0.1}
+    | {'server_flags': ['-ini:x'], 'adapter': 1}
+    | {'server_log': str(tmp_path / 'server.log')}
+  )
+  with pytest.raises(errors.UsageError, match=f'127.0.0.1:{port} fails'):
+    backend.open(config)
+  with pytest.raises(BackendError, match='after 2 attempts'):
+    backend.reset((0, 0, 0, 0), 0, 0, 0, 0)
+  backend.close()
+  assert (tmp_path / 'server.starts').read_text() == 'xxx'
+  output = (tmp_path / f'server_{port}.log').read_text()
+  assert "'-ini:x', '-graphicsadapter=1'" in output
+
+
 def test_program_that_answers(tmp_path):
   """It gets the flags, is found by the client, and ends with us."""
   program = make_program(tmp_path / 'server', ANSWERING)
@@ -172,9 +206,44 @@ def test_program_that_answers(tmp_path):
   assert not processes.wait_for_end([server.pid])
 
 
-def test_program_ends_with_sigterm(tmp_path):
-  """SIGTERM to ours ends the server that it has started."""
-  program = make_program(tmp_path / 'server', ANSWERING)
+# Like a script that starts the simulator: it ends at once, the simulator when
+# it has cleaned up.
+SIMULATOR = """
+import signal, sys, time
+def end(*args):
+  time.sleep(2)
+  open(sys.argv[1] + '.clean', 'w').close()
+  sys.exit()
+signal.signal(signal.SIGTERM, end)
+print('simulator', flush=True)
+time.sleep(99)
+"""
+SLOW = f"""
+import subprocess, sys
+child = subprocess.Popen(
+  [sys.executable, '-c', {SIMULATOR!r}, sys.argv[0]], stdout=subprocess.PIPE
+)
+child.stdout.readline()
+print('simulator', child.pid, flush=True)
+{ANSWERING}
+"""
+
+
+def test_program_that_takes_time_to_end(tmp_path):
+  program = make_program(tmp_path / 'server', SLOW)
+  log = tmp_path / 'server.log'
+  port = launch.free_port(23500)
+  server = launch.Server(program, port, str(log), timeout=30)
+  server.close()
+  child = int(log.read_text().split()[1])
+  assert not processes.is_running(child)
+  assert (tmp_path / 'server.clean').exists()
+
+
+@pytest.mark.parametrize('name', ['SIGTERM', 'SIGKILL'])
+def test_program_ends_with_us(tmp_path, name):
+  """Also what it has started, and also if we are killed."""
+  program = make_program(tmp_path / 'server', SLOW)
   port = launch.free_port(24000)
   code = (
     'from planet.envs.carla.server import launch; import time; '
@@ -185,9 +254,12 @@ def test_program_ends_with_sigterm(tmp_path):
   ours = processes.start_python('-c', code)
   try:
     pid = int(ours.stdout.readline())
-    assert processes.is_running(pid)
-    ours.terminate()
+    child = int((tmp_path / 'log').read_text().split()[1])
+    assert processes.is_running(pid) and processes.is_running(child)
+    ours.send_signal(getattr(signal, name))
     ours.wait(30)
-    assert not processes.wait_for_end([pid], 15)
+    assert not processes.wait_for_end([pid, child], 15)
+    assert (tmp_path / 'server.clean').exists()
   finally:
     ours.kill()
+    ours.stdout.close()

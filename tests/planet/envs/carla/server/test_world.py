@@ -1,17 +1,27 @@
 """How sessions and episodes are driven, against a pretended server."""
 
+import functools
+import os
+import tempfile
+
 import numpy as np
 import pytest
 
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import roads  # noqa: E402
+from agents.tools import wrappers  # noqa: E402
+from planet.envs.carla import choice  # noqa: E402
+from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
+from planet.envs.carla.server import isolated  # noqa: E402
 from planet.envs.carla.server import sensors  # noqa: E402
+from planet.envs.carla.server import world  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
+from planet.scripts import carla_smoke  # noqa: E402
+from tests import processes  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
 CONFIG = {
@@ -23,27 +33,32 @@ CONFIG = {
   'vehicles': 3,
   'pedestrians': 2,
   'seed': 0,
-  'retry_pause': 0.0,
+  'retries': 5,
+  'retry_pause': 0.01,
 }
 
 
 @pytest.fixture
-def simulator(monkeypatch):
-  """The pretended server, to which all clients connect."""
-  simulator = fake_carla.Simulator()
-
-  def answer(*unused_args):
-    if simulator.lost:
-      raise errors.UsageError('There is no CARLA server.')
-    return fake_carla.Client(simulator)
-
-  monkeypatch.setattr(roads, 'import_carla', fake_carla.package)
-  monkeypatch.setattr(connect, 'connect', answer)
-  original = sensors.Camera.__init__
+def simulators(monkeypatch, tmp_path_factory):
+  """Pretended servers by their ports, in threads of this process."""
+  simulators = {port: fake_carla.Simulator() for port in (2000, 2010)}
+  monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path_factory.mktemp('x')))
+  monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
   monkeypatch.setattr(
-    sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05)
+    choice,
+    'make',
+    lambda unused_name: isolated.IsolatedBackend(
+      functools.partial(fake_carla.make, simulators), 'thread'
+    ),
   )
-  return simulator
+  fake_carla.install(monkeypatch.setattr, simulators)
+  return simulators
+
+
+@pytest.fixture
+def simulator(simulators):
+  """The one that clients connect to by default."""
+  return simulators[2000]
 
 
 def kinds(simulator):
@@ -80,6 +95,131 @@ def test_session_and_episode(simulator):
   assert [x[0] for x in ends[:4]] == ['stop', 'destroy'] * 2
 
 
+def test_traffic_manager_exists_only_with_traffic(simulator):
+  env = CarlaEnv({**CONFIG, 'vehicles': 0})
+  env.reset()
+  env.close()
+  assert not [x for x in simulator.log if 'manager' in x[0]]
+
+
+def test_traffic_manager_is_shut_down(simulator):
+  env = CarlaEnv(CONFIG)
+  for _ in range(2):
+    env.reset()
+  assert len(simulator.managers) == 1
+  env.close()
+  assert not simulator.managers
+
+
+def test_an_aborted_client_is_a_lost_server(monkeypatch, tmp_path):
+  """The episode fails, not the program; the next one is as ever."""
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  make = functools.partial(fake_carla.make_env, CONFIG)
+  env = wrappers.Async(make, 'process')
+  pids = []
+  for _ in range(2):
+    env.reset()
+    pids.append(env.client_pid)
+    infos = [env.step(np.float32([0.5, 0]))[3] for _ in range(10)]
+    assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
+  env.reset()
+  pids.append(env.client_pid)
+  env.close()
+  assert len(set(pids)) == 3 and not any(processes.is_running(x) for x in pids)
+
+
+def test_a_library_that_hangs_is_a_lost_server(monkeypatch, tmp_path):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  monkeypatch.setattr(isolated, '_TICK_LIMIT', 2.0)
+  env = CarlaEnv(CONFIG, isolated.IsolatedBackend(fake_carla.make_hanging))
+  with processes.time_limit(50):
+    for _ in range(2):
+      infos = play(env, 10)
+      assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
+  env.close()
+
+
+PROGRAM = """
+import functools, sys, time
+from agents.tools import wrappers
+from tests.planet.envs.carla.server import fake_carla, test_world
+make = functools.partial(fake_carla.make_env, test_world.CONFIG)
+env = wrappers.Async(make, 'process')
+env.reset()
+print(env.client_pid, flush=True)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize('ends', ['by itself', 'killed'])
+def test_clients_end_with_the_program(monkeypatch, tmp_path, ends):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  seconds = '0' if ends == 'by itself' else '60'
+  program = processes.start_python('-c', PROGRAM, seconds)
+  try:
+    pid = int(program.stdout.readline())
+    if ends == 'killed':
+      program.kill()
+    assert not processes.wait_for_end([pid], 15)
+    program.wait(15)
+  finally:
+    program.kill()
+    program.stdout.close()
+
+
+def play(env, steps=5):
+  """Infos of the steps of a new episode."""
+  env.reset()
+  return [env.step(np.float32([0.5, 0]))[3] for _ in range(steps)]
+
+
+def test_environments_take_turns(simulator):
+  """On a server of the user's, where only one is in the world at a time."""
+  first, second = CarlaEnv(CONFIG), CarlaEnv({**CONFIG, 'seed': 1})
+  for env in (first, second, first, first, second):
+    assert not any('step_error' in x for x in play(env))
+    assert len(simulator.actors) == 10 and len(simulator.managers) == 1
+  first.close()
+  assert simulator.settings.synchronous_mode is True
+  second.close()
+  assert simulator.settings.synchronous_mode is False
+  assert not simulator.actors
+
+
+def test_busy_servers_are_left_alone(simulator, monkeypatch):
+  monkeypatch.setattr(world, '_IDLE', 60.0)
+  env = CarlaEnv(CONFIG)
+  with pytest.raises(errors.UsageError, match='2000.*carla_servers: .host:po'):
+    CarlaEnv({**CONFIG, 'turn_timeout': 0.5})
+  assert 'step_error' not in play(env)[-1]
+  env.close()
+
+
+def test_steps_without_a_turn_fail(simulator):
+  """Two environments in the middle of episodes need two servers."""
+  first, second = CarlaEnv(CONFIG), CarlaEnv(CONFIG)
+  play(first)
+  play(second)
+  assert first.step(np.zeros(2))[3] == {'step_error': True}
+  assert 'step_error' not in play(first)[-1]
+  first.close()
+  second.close()
+
+
+def test_each_environment_has_its_server(simulators):
+  config = {**CONFIG, 'servers': ['127.0.0.1:2000', 'localhost:2010']}
+  first, second = CarlaEnv(config), CarlaEnv(config)
+  play(first)
+  play(second)
+  assert 'step_error' not in first.step(np.zeros(2))[3]
+  assert {len(x.actors) for x in simulators.values()} == {10}
+  ports = [list(x.managers) for x in simulators.values()]
+  assert len(ports[0]) == len(ports[1]) == 1 and ports[0] != ports[1]
+  first.close()
+  second.close()
+  assert not any(x.settings.synchronous_mode for x in simulators.values())
+
+
 def test_resets_do_not_pile_up_actors(simulator):
   env = CarlaEnv(CONFIG)
   for _ in range(4):
@@ -105,19 +245,49 @@ def test_blocked_starts(simulator):
     env.reset()
 
 
-def test_leftovers_of_earlier_runs_are_removed(simulator):
-  """Only our own: other users' actors stay."""
-  world = fake_carla.World(simulator)
-  for role in ('reference_agents_ego', 'hero'):
+def test_traffic_keeps_away_from_the_start(simulator):
+  """Though clients do not know where a new car is until the next tick."""
+  env = CarlaEnv({**CONFIG, 'vehicles': 100})
+  env.reset()
+  cars = [x for x in simulator.actors.values() if 'vehicle' in x.type_id]
+  (own,) = [x for x in cars if x.attributes['role_name'].endswith('_ego')]
+  others = [x for x in cars if x is not own]
+  distances = [x.get_location().distance(own.get_location()) for x in others]
+  # There are 18 places; the neighbours of the start stay free.
+  assert len(others) in (15, 16) and min(distances) > 12
+
+
+def leave_behind(simulator, *roles):
+  """Vehicles with cameras, in a world that waits for ticks."""
+  simulator.settings.synchronous_mode = True
+  simulator.settings.fixed_delta_seconds = 0.1
+  pretended = fake_carla.World(simulator)
+  for role in roles:
     blueprint = fake_carla.Blueprint('vehicle.audi.tt')
     blueprint.set_attribute('role_name', role)
-    parent = world.spawn_actor(blueprint, None)
+    parent = pretended.spawn_actor(blueprint, None)
     sensor = fake_carla.Blueprint('sensor.camera.rgb')
-    world.spawn_actor(sensor, None, attach_to=parent)
-  env = CarlaEnv(CONFIG)
+    pretended.spawn_actor(sensor, None, attach_to=parent)
+
+
+@pytest.mark.parametrize('town', ['Town02', 'Town01'])
+def test_leftovers_of_a_killed_run_are_removed(simulator, town):
+  """Only our own: other users' actors stay. Its settings go, too."""
+  leave_behind(simulator, 'reference_agents_ego', 'hero')
+  env = CarlaEnv({**CONFIG, 'server_map': town})
   left = [x.attributes.get('role_name') for x in simulator.actors.values()]
   assert left == ['hero', None]
+  assert simulator.settings.synchronous_mode is True
   env.close()
+  assert simulator.settings.synchronous_mode is False
+  assert not simulator.settings.fixed_delta_seconds
+
+
+def test_settings_of_others_are_kept(simulator):
+  """A synchronous server without actors of ours is as somebody wants it."""
+  leave_behind(simulator, 'hero')
+  CarlaEnv(CONFIG).close()
+  assert simulator.settings.synchronous_mode is True
 
 
 def test_map_is_loaded_or_missing(simulator):
@@ -125,6 +295,32 @@ def test_map_is_loaded_or_missing(simulator):
   assert ('load', 'Town01') in simulator.log
   with pytest.raises(errors.UsageError, match="no map 'Town07'.*additional"):
     CarlaEnv({**CONFIG, 'server_map': 'Town07'})
+
+
+def test_map_is_loaded_only_if_allowed(simulator):
+  config = {**CONFIG, 'load_map': False}
+  CarlaEnv(config).close()
+  with pytest.raises(
+    errors.UsageError, match='shows Town02, not Town01.*carla_load_map'
+  ):
+    CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'})
+  assert simulator.town == 'Town02' and not simulator.settings.synchronous_mode
+  # Variants whose layers can be switched off have the same roads.
+  simulator.town = 'Town01_Opt'
+  CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'}).close()
+
+
+@pytest.mark.parametrize('dt', [0.02, 0.05, 0.1, 0.16, 0.3, 0.5])
+def test_physics_keep_the_limits_of_the_library(simulator, dt, caplog):
+  env = CarlaEnv({**CONFIG, 'dt': dt})
+  assert simulator.settings.fixed_delta_seconds == pytest.approx(dt)
+  assert ('physics' in caplog.text) == (dt > 0.27)
+  env.close()
+
+
+def test_a_restart_may_take_a_minute():
+  config = env_config.complete({})
+  assert config['retries'] * config['retry_pause'] == 60
 
 
 def test_collisions_of_a_tick(simulator):
@@ -187,27 +383,56 @@ def test_images_are_matched_by_frame():
   actor = simulator.make(fake_carla.Blueprint('sensor.camera.rgb'), None)
   actor.attributes = {'image_size_x': 2, 'image_size_y': 1}
   camera = sensors.Camera(actor, 0.05)
-  world = fake_carla.World(simulator)
-  number = world.tick()
+  pretended = fake_carla.World(simulator)
+  number = pretended.tick()
   image = camera.read(number)
   assert image.tolist() == [[[number, 20, 40]] * 2]
   with pytest.raises(RuntimeError, match='no image of frame'):
     camera.read(number + 1)
 
 
+def test_smoke_script(simulator, tmp_path, monkeypatch, capsys):
+  """Each check passes here, and notices what is wrong."""
+  monkeypatch.setattr(connect, 'find_obstacle', lambda *args: 'refused')
+  monkeypatch.setattr(os, 'kill', lambda *args: setattr(simulator, 'late', 1))
+  reset = isolated.IsolatedBackend._start
+  monkeypatch.setattr(
+    isolated.IsolatedBackend,
+    '_start',
+    lambda self: (setattr(simulator, 'late', False), reset(self)),
+  )
+  args = ['--episodes', '1', '--steps', '5', '--size', '32']
+  carla_smoke.main([*args, '--out', str(tmp_path)])
+  lines = (tmp_path / 'report.txt').read_text().splitlines()
+  assert 'Server 0.9.16, package 0.9.16, map Carla/Maps/Town02' in lines
+  failed = [x for x in lines if x.startswith('FAIL')]
+  # Traffic stands in the pretended world.
+  assert failed == ['FAIL traffic moves']
+  for line in (
+    'PASS free start',
+    'PASS a killed client ends the episode',
+    'PASS its leftovers are removed',
+    'PASS turns',
+    'PASS nothing is left 0 actors',
+    'PASS the server is asynchronous again',
+  ):
+    assert any(x.startswith(line) for x in lines), line
+  assert 'Please report' in capsys.readouterr().out
+
+
 CALLS = {
   'ActorAttribute': 'as_str __int__',
   'ActorBlueprint': 'id has_attribute get_attribute set_attribute',
   'ActorSnapshot': 'get_transform get_velocity get_angular_velocity',
-  'Actor': 'id parent attributes type_id destroy get_location bounding_box',
+  'Actor': 'id parent attributes type_id destroy bounding_box',
   'BlueprintLibrary': 'find filter',
   'Client': 'set_timeout get_server_version get_client_version get_world '
   'get_available_maps load_world get_trafficmanager apply_batch_sync',
   'CollisionEvent': 'frame other_actor normal_impulse',
   'Image': 'frame width height raw_data',
-  'Map': 'name get_spawn_points get_waypoint get_topology',
+  'Map': 'name to_opendrive get_spawn_points get_waypoint get_topology',
   'Sensor': 'listen stop',
-  'TrafficManager': 'set_synchronous_mode set_random_device_seed '
+  'TrafficManager': 'set_synchronous_mode set_random_device_seed shut_down '
   'set_global_distance_to_leading_vehicle',
   'Vehicle': 'apply_control get_velocity',
   'WalkerAIController': 'start stop go_to_location',

@@ -1,0 +1,153 @@
+"""World of a CARLA server, driven from a process of its own."""
+
+import functools
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from agents.envs import hosts
+from agents.run import errors
+from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import places
+from planet.envs.carla import roads
+from planet.envs.carla.server import world
+
+# Attempts that are made however long they take.
+_FEWEST_ATTEMPTS = 3
+# Seconds for a tick, whose calls have shorter limits unless the library hangs.
+_TICK_LIMIT = 60.0
+
+
+class IsolatedBackend(backend_lib.Backend):
+  """Drives on a server from a process that may be lost.
+
+  The client library, and its traffic manager above all, may hang on to a
+  server that has died, or abort the process. So after any failure the process
+  ends, with what it has put into the world and with a server that it has
+  started; the next reset begins with a new one. The death of the process is a
+  failure of the world like any other.
+
+  Args:
+    make: Function that returns the `Backend` of that process, picklable.
+    strategy: Where it lives, `process` or `thread`.
+  """
+
+  name = 'server'
+  seconds_to_close = world.ServerBackend.seconds_to_close + 5.0
+
+  def __init__(
+    self,
+    make: Callable[[], backend_lib.Backend] = world.ServerBackend,
+    strategy: str = 'process',
+  ):
+    self._make, self._strategy = make, strategy
+    self._host: hosts.EnvHost | None = None
+    self._map_text = ''
+    self._points: list[places.Pose] = []
+
+  @property
+  def pid(self) -> int | None:
+    """Number of the process that drives, None if there is none."""
+    return self._host.pid if self._host else None
+
+  def open(self, config: dict[str, Any]) -> None:
+    self._config = config
+    try:
+      self._start()
+    except backend_lib.BackendError as error:
+      raise errors.UsageError(str(error)) from None
+
+  def spawn_points(self) -> list[places.Pose]:
+    return self._points
+
+  def reset(
+    self,
+    start: places.Pose,
+    weather: int,
+    num_vehicles: int,
+    num_pedestrians: int,
+    seed: int,
+  ) -> backend_lib.Frame:
+    wanted = start, weather, num_vehicles, num_pedestrians, seed
+    attempts, pause = self._config['retries'], self._config['retry_pause']
+    limit = time.monotonic() + attempts * pause
+    last_error: Exception | None = None
+    for attempt in range(1, attempts + 1):
+      try:
+        if not self._host:
+          self._start()
+        frame = self._call('reset', *wanted)
+        self.extent = self._call('get_extent')
+        return frame
+      except (backend_lib.BackendError, errors.UsageError) as error:
+        last_error = error
+        logging.getLogger(__name__).warning(
+          'Attempt %d of %d to begin an episode failed: %s',
+          attempt,
+          attempts,
+          error,
+        )
+      if attempt >= _FEWEST_ATTEMPTS and time.monotonic() > limit:
+        break
+      time.sleep(pause)
+    raise backend_lib.BackendError(
+      f'The CARLA server does not work after {attempt} attempts: {last_error}'
+    )
+
+  def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
+    limit = threading.Timer(_TICK_LIMIT, self._kill)
+    limit.start()
+    try:
+      return self._call('tick', control)
+    finally:
+      limit.cancel()
+
+  def others(self) -> list[places.Point]:
+    try:
+      return self._call('others') if self._host else []
+    except backend_lib.BackendError:
+      return []
+
+  def close(self) -> None:
+    if self._host:
+      self._host.close()
+      self._host = None
+
+  def _kill(self):
+    """End a process that hangs in the library; its call fails then."""
+    if self._strategy == 'process' and self.pid:
+      os.kill(self.pid, signal.SIGKILL)
+
+  def _start(self):
+    self._host = hosts.EnvHost(
+      functools.partial(_open, self._make, self._config), self._strategy
+    )
+    name, text, self._points = self._call('describe_map')
+    if text != self._map_text:
+      self._map_text = text
+      self.map = roads.import_carla().Map(name, text)
+      # The lanes of another map are worth nothing.
+      self.__dict__.pop('lanes', None)
+
+  def _call(self, name, *args):
+    """Call a method in the other process, which ends if that fails."""
+    if not self._host:
+      raise backend_lib.BackendError('There is no connection to the server.')
+    try:
+      return self._host.call(None, name, *args)()
+    except (errors.EnvError, errors.WorkerDeath) as error:
+      self.close()
+      raise backend_lib.BackendError(str(error)) from None
+    except BaseException:
+      self.close()
+      raise
+
+
+def _open(make, config):
+  backend = make()
+  backend.open(config)
+  return backend
