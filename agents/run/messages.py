@@ -61,9 +61,12 @@ def set_up_logging(verbose: bool = False) -> None:
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
-    if not logger.handlers:
-      logger.addHandler(TextHandler(stream='stderr'))
-    logger.handlers[0].setLevel(logging.DEBUG if verbose else logging.INFO)
+    # Others may have added handlers of theirs.
+    own = [x for x in logger.handlers if isinstance(x, TextHandler)]
+    if not own:
+      own = [TextHandler(stream='stderr')]
+      logger.addHandler(own[0])
+    own[0].setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
 @contextlib.contextmanager

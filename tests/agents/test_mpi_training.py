@@ -69,7 +69,7 @@ def test_training(tmp_path):
   assert '2 processes train together.' in output
   rows = training_runs.scores(tmp_path)
   assert [x[1] for x in rows] == [40, 80, 120, 160]
-  assert output.count('Update 1 train, step 40') == 1
+  assert output.count('Update 1 train, 40 environment steps') == 1
   run, config = runs.load(str(tmp_path))
   with config.unlocked:
     config.steps = 120

@@ -56,7 +56,7 @@ def test_recipes(tmp_path, monkeypatch):
   first, second = [
     ''.join(x.get('text', '') for x in cell.outputs) for cell in notebook.cells
   ]
-  assert 'code None' in first and 'eval, step 160.' in first
+  assert 'code None' in first and 'eval, 160 environment steps.' in first
   assert len(training_runs.scores(tmp_path)) == 4
   assert os.path.exists(os.path.join(run.logdir, 'model.ckpt-160.index'))
   assert '2 scores' in second

@@ -81,7 +81,11 @@ def test_trusted_modules(tmp_path, monkeypatch, capsys):
 def test_typed_ids_of_environments(tmp_path):
   """Who gives --env trusts its module; a stored id is a name like others."""
   run = make_run(tmp_path, env='my_package:My-v0')
-  overrides = {'env': 'my_package:My-v0'}
+  # The network is named, so that nobody has to look at the environment.
+  overrides = {
+    'env': 'my_package:My-v0',
+    'network': 'feed_forward_gaussian',
+  }
   config = runs.prepare('default', os.path.dirname(run), overrides=overrides)
   assert config.env == 'my_package:My-v0' and config.logdir == run
   with pytest.raises(errors.UsageError, match='--trust my_package '):

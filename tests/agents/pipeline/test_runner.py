@@ -139,7 +139,7 @@ def test_best_score_is_that_of_a_test(tmp_path):
   state = read_checkpoint(tmp_path / 'all' / 'run')[2]
   assert state['best_epoch'] == 4
   log = (tmp_path / 'all' / 'run' / 'report.log').read_text()
-  assert log.count('reward/test/episodic -') == 1
+  assert log.count('test return -') == 1
 
 
 COMMAND = [sys.executable, '-m', 'scripts.main']

@@ -93,7 +93,7 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   """A worker that loses a run goes on, and comes back when it is left."""
   worked = []
 
-  def process(logdir, args, shapes):
+  def process(logdir, args, shapes, show=None):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
@@ -113,7 +113,7 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
   """Failed ones and those with more steps to go; nobody deletes files."""
   worked = []
 
-  def process(logdir, args, shapes):
+  def process(logdir, args, shapes, show=None):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if args.params.get('fails'):

@@ -364,7 +364,7 @@ def test_resume_after_being_killed(tmp_path, kills):
     steps = training_runs.checkpoints(tmp_path)
     assert not steps or steps[-1] >= last
     last = steps[-1] if steps else last
-  process = training_runs.start(tmp_path, params)
+  process = training_runs.start(tmp_path, params, args=['--verbose'])
   try:
     match = training_runs.wait_for(process, r'phase \w+ .*global step (\d+)')
     assert last - 20 < int(match.group(1)) <= last + 20

@@ -18,6 +18,8 @@ from planet.envs.carla.server import connect
 from planet.envs.carla.server import isolated
 from planet.envs.carla.server import sensors
 from planet.envs.carla.server import world
+from tests.planet.envs.carla.server.fake_town import Library
+from tests.planet.envs.carla.server.fake_town import Map
 
 SETTINGS = (
   'synchronous_mode',
@@ -25,6 +27,18 @@ SETTINGS = (
   'max_substeps',
   'max_substep_delta_time',
 )
+CONFIG = {
+  'backend': 'server',
+  'x_res': 32,
+  'y_res': 32,
+  'render_x_res': 40,
+  'render_y_res': 36,
+  'vehicles': 3,
+  'pedestrians': 2,
+  'seed': 0,
+  'retries': 5,
+  'retry_pause': 0.01,
+}
 TIMEOUT = 'time-out of 10000ms while waiting for the simulator'
 
 
@@ -106,54 +120,6 @@ class Actor:
     return self.transform
 
   get_angular_velocity = lambda self: carla.Vector3D(0, 0, 1.5)  # noqa: E731
-
-
-class Blueprint:
-  def __init__(self, name):
-    self.id, self.attributes = name, {}
-
-  def set_attribute(self, key, value):
-    assert isinstance(value, str), (key, value)
-    self.attributes[key] = value
-
-  def has_attribute(self, name):
-    return name == 'is_invincible' and self.id.startswith('walker.')
-
-
-class Library:
-  """Blueprints by their names."""
-
-  names = (
-    'vehicle.lincoln.mkz_2020',
-    'vehicle.audi.tt',
-    'walker.pedestrian.0001',
-  )
-
-  def find(self, name):
-    return Blueprint(name)
-
-  def filter(self, pattern):
-    start = pattern.rstrip('*')
-    return [Blueprint(x) for x in self.names if x.startswith(start)]
-
-
-class Map:
-  """Real roads, with the spawn points that only real towns have."""
-
-  def __init__(self, town):
-    self._map = carla.Map(f'Carla/Maps/{town}', roads.read('loop')[1])
-    self.name = self._map.name
-
-  def __getattr__(self, name):
-    return getattr(self._map, name)
-
-  def get_spawn_points(self):
-    poses = [(x, 31.75, 0.0) for x in range(-40, 50, 10)]
-    poses += [(x, -31.75, 180.0) for x in range(-40, 50, 10)]
-    return [
-      carla.Transform(carla.Location(x, y, 0.5), carla.Rotation(yaw=yaw))
-      for x, y, yaw in poses
-    ]
 
 
 class World:

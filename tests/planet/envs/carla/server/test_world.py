@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from agents.tools import wrappers  # noqa: E402
 from planet.envs.carla import choice  # noqa: E402
 from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
@@ -21,21 +20,10 @@ from planet.envs.carla.server import sensors  # noqa: E402
 from planet.envs.carla.server import world  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.scripts import carla_smoke  # noqa: E402
-from tests import processes  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
+from tests.planet.envs.carla.server import fake_town  # noqa: E402
 
-CONFIG = {
-  'backend': 'server',
-  'x_res': 32,
-  'y_res': 32,
-  'render_x_res': 40,
-  'render_y_res': 36,
-  'vehicles': 3,
-  'pedestrians': 2,
-  'seed': 0,
-  'retries': 5,
-  'retry_pause': 0.01,
-}
+CONFIG = fake_carla.CONFIG
 
 
 @pytest.fixture
@@ -109,62 +97,6 @@ def test_traffic_manager_is_shut_down(simulator):
   assert len(simulator.managers) == 1
   env.close()
   assert not simulator.managers
-
-
-def test_an_aborted_client_is_a_lost_server(monkeypatch, tmp_path):
-  """The episode fails, not the program; the next one is as ever."""
-  monkeypatch.setenv('TMPDIR', str(tmp_path))
-  make = functools.partial(fake_carla.make_env, CONFIG)
-  env = wrappers.Async(make, 'process')
-  pids = []
-  for _ in range(2):
-    env.reset()
-    pids.append(env.client_pid)
-    infos = [env.step(np.float32([0.5, 0]))[3] for _ in range(10)]
-    assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
-  env.reset()
-  pids.append(env.client_pid)
-  env.close()
-  assert len(set(pids)) == 3 and not any(processes.is_running(x) for x in pids)
-
-
-def test_a_library_that_hangs_is_a_lost_server(monkeypatch, tmp_path):
-  monkeypatch.setenv('TMPDIR', str(tmp_path))
-  monkeypatch.setattr(isolated, '_TICK_LIMIT', 2.0)
-  env = CarlaEnv(CONFIG, isolated.IsolatedBackend(fake_carla.make_hanging))
-  with processes.time_limit(50):
-    for _ in range(2):
-      infos = play(env, 10)
-      assert 'step_error' not in infos[0] and 'step_error' in infos[-1]
-  env.close()
-
-
-PROGRAM = """
-import functools, sys, time
-from agents.tools import wrappers
-from tests.planet.envs.carla.server import fake_carla, test_world
-make = functools.partial(fake_carla.make_env, test_world.CONFIG)
-env = wrappers.Async(make, 'process')
-env.reset()
-print(env.client_pid, flush=True)
-time.sleep(float(sys.argv[1]))
-"""
-
-
-@pytest.mark.parametrize('ends', ['by itself', 'killed'])
-def test_clients_end_with_the_program(monkeypatch, tmp_path, ends):
-  monkeypatch.setenv('TMPDIR', str(tmp_path))
-  seconds = '0' if ends == 'by itself' else '60'
-  program = processes.start_python('-c', PROGRAM, seconds)
-  try:
-    pid = int(program.stdout.readline())
-    if ends == 'killed':
-      program.kill()
-    assert not processes.wait_for_end([pid], 15)
-    program.wait(15)
-  finally:
-    program.kill()
-    program.stdout.close()
 
 
 def play(env, steps=5):
@@ -263,10 +195,10 @@ def leave_behind(simulator, *roles):
   simulator.settings.fixed_delta_seconds = 0.1
   pretended = fake_carla.World(simulator)
   for role in roles:
-    blueprint = fake_carla.Blueprint('vehicle.audi.tt')
+    blueprint = fake_town.Blueprint('vehicle.audi.tt')
     blueprint.set_attribute('role_name', role)
     parent = pretended.spawn_actor(blueprint, None)
-    sensor = fake_carla.Blueprint('sensor.camera.rgb')
+    sensor = fake_town.Blueprint('sensor.camera.rgb')
     pretended.spawn_actor(sensor, None, attach_to=parent)
 
 
@@ -380,7 +312,7 @@ def test_server_that_stays_away(simulator, caplog):
 def test_images_are_matched_by_frame():
   """Older ones are dropped; the bytes are BGRA."""
   simulator = fake_carla.Simulator()
-  actor = simulator.make(fake_carla.Blueprint('sensor.camera.rgb'), None)
+  actor = simulator.make(fake_town.Blueprint('sensor.camera.rgb'), None)
   actor.attributes = {'image_size_x': 2, 'image_size_y': 1}
   camera = sensors.Camera(actor, 0.05)
   pretended = fake_carla.World(simulator)
@@ -418,49 +350,3 @@ def test_smoke_script(simulator, tmp_path, monkeypatch, capsys):
   ):
     assert any(x.startswith(line) for x in lines), line
   assert 'Please report' in capsys.readouterr().out
-
-
-CALLS = {
-  'ActorAttribute': 'as_str __int__',
-  'ActorBlueprint': 'id has_attribute get_attribute set_attribute',
-  'ActorSnapshot': 'get_transform get_velocity get_angular_velocity',
-  'Actor': 'id parent attributes type_id destroy bounding_box',
-  'BlueprintLibrary': 'find filter',
-  'Client': 'set_timeout get_server_version get_client_version get_world '
-  'get_available_maps load_world get_trafficmanager apply_batch_sync',
-  'CollisionEvent': 'frame other_actor normal_impulse',
-  'Image': 'frame width height raw_data',
-  'Map': 'name to_opendrive get_spawn_points get_waypoint get_topology',
-  'Sensor': 'listen stop',
-  'TrafficManager': 'set_synchronous_mode set_random_device_seed shut_down '
-  'set_global_distance_to_leading_vehicle',
-  'Vehicle': 'apply_control get_velocity',
-  'WalkerAIController': 'start stop go_to_location',
-  'World': 'tick get_snapshot get_settings apply_settings get_map get_actors '
-  'get_actor get_blueprint_library try_spawn_actor spawn_actor set_weather '
-  'get_random_location_from_navigation set_pedestrians_seed wait_for_tick',
-  'WorldSettings': 'synchronous_mode fixed_delta_seconds no_rendering_mode '
-  'substepping max_substep_delta_time max_substeps',
-  'WorldSnapshot': 'find timestamp',
-  'command': 'SpawnActor DestroyActor SetAutopilot FutureActor',
-}
-
-
-@pytest.mark.parametrize('kind', CALLS)
-def test_the_real_package_has_what_we_call(kind):
-  """The pretended world may not offer more than the real one."""
-  import carla
-
-  for name in CALLS[kind].split():
-    assert hasattr(getattr(carla, kind), name), (kind, name)
-
-
-def test_weathers_are_those_of_the_package():
-  import carla
-
-  from planet.envs.carla import scenarios
-
-  for name in scenarios.WEATHERS:
-    assert isinstance(
-      getattr(carla.WeatherParameters, name), carla.WeatherParameters
-    )
