@@ -1,6 +1,7 @@
 """Old and chatty libraries, without what they print."""
 
 import contextlib
+import ctypes
 import io
 import os
 import sys
@@ -53,6 +54,9 @@ def _quiet_libraries():
       os.dup2(nothing, stream)
     yield
   finally:
+    # What waits in the buffers of C would be printed at the end otherwise.
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+      ctypes.CDLL(None).fflush(None)
     for stream, copy in zip(streams, saved):
       os.dup2(copy, stream)
       os.close(copy)
