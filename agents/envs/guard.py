@@ -44,9 +44,13 @@ class Guard(Wrapper):
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     self._steps += 1
-    when = f'in step {self._steps}'
-    transition = self._call(when, self._env.step, action, *args, **kwargs)
-    self._check_shape(transition[0], when)
+    # Words are only put together when they are needed: steps are many.
+    try:
+      transition = self._env.step(action, *args, **kwargs)
+    except Exception as error:  # Whatever the user's code may raise.
+      raise self._translate(error, f'in step {self._steps}') from None
+    if getattr(transition[0], 'shape', None) != self._shape:
+      self._check_shape(transition[0], f'in step {self._steps}')
     return transition
 
   def render(self, mode: str = 'rgb_array', *args: Any, **kwargs: Any) -> Any:
@@ -64,12 +68,16 @@ class Guard(Wrapper):
   def _call(self, when: str, function: Callable[..., Any], *args, **kwargs):
     try:
       return function(*args, **kwargs)
-    except _OTHERS:
-      raise
     except Exception as error:  # Whatever the user's code may raise.
-      raise explain(
-        error, f'Environment {self._name} fails {when} with {error!r}.'
-      ) from None
+      raise self._translate(error, when) from None
+
+  def _translate(self, error, when):
+    """Error to raise instead, the same one if it has a sentence already."""
+    if isinstance(error, _OTHERS):
+      return error
+    return explain(
+      error, f'Environment {self._name} fails {when} with {error!r}.'
+    )
 
   def _check_shape(self, observ, when):
     if np.shape(observ) != self._shape:
