@@ -170,8 +170,10 @@ def train_epochs(
         policy, rollout_worker, n_cycles, n_batches, state, report, checkpoints
       )
       _evaluate(evaluator, n_test_rollouts, report)
-      _log_epoch(state['epoch'], policy, rollout_worker, evaluator, report)
-      rate = float(mpi_average(evaluator.current_success_rate()))
+      means = _log_epoch(
+        state['epoch'], policy, rollout_worker, evaluator, report
+      )
+      rate = means['test/success_rate']
       best = saver.save(state['epoch'], rate, state['best_success_rate'])
       check_seeds(mpi.world())
       state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
@@ -182,9 +184,7 @@ def train_epochs(
           'updates': report.updates,
           'environment_steps': report.env_steps,
           'success_rate': rate,
-          'train_success_rate': float(
-            mpi_average(rollout_worker.current_success_rate())
-          ),
+          'train_success_rate': means['train/success_rate'],
         }
       _stop_if_requested(mpi.world(), state, checkpoints)
   policy.check_synced()
@@ -285,14 +285,14 @@ def _log_epoch(
   rollout_worker: RolloutWorker,
   evaluator: RolloutWorker,
   report: reports.Report,
-) -> None:
-  """Write the row of an epoch, means over all ranks."""
-  logger.record_tabular('epoch', epoch)
-  for key, value in (
-    evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
-  ):
-    logger.record_tabular(key, mpi_average(value))
+) -> dict[str, float]:
+  """Write the row of an epoch and return it, means over all ranks."""
+  logs = evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
+  means = {key: float(mpi_average(value)) for key, value in logs}
+  for key, value in {'epoch': epoch, **means}.items():
+    logger.record_tabular(key, value)
   report.epoch_done(mpi.world())
+  return means
 
 
 def _load_demonstrations(policy: 'DDPG', demo_file: str | None) -> None:
