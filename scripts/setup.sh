@@ -36,6 +36,17 @@ version_of() {
   "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
 }
 
+locate() {
+  # Prints what starts a Python: pyenv's launchers start only what is activated.
+  local version
+  if version_of "$1" >/dev/null || ! command -v pyenv >/dev/null 2>&1; then
+    printf '%s' "$1"
+  elif version="$(pyenv whence "$1" 2>/dev/null)" && [ -n "$version" ]; then
+    version="$(printf '%s\n' "$version" | sort -V | tail -n 1)"
+    printf '%s' "$(pyenv root)/versions/$version/bin/$1"
+  fi
+}
+
 find_python() {
   # Prints the first Python that will do. One that was named has to.
   local name version
@@ -46,6 +57,7 @@ find_python() {
     set -- $(printf 'python%s ' $VERSIONS) python3 python
   fi
   for name in "$@"; do
+    name="$(locate "$name")"
     version="$(version_of "$name")" || continue
     case " $VERSIONS " in *" $version "*)
       printf '%s' "$name"
@@ -72,12 +84,12 @@ venv_works() {
 create_venv() {
   local python uv version package
   if [ -n "${PYTHON:-}" ]; then
-    find_python >/dev/null || {
+    python="$(find_python)" || {
       say "Error: $PYTHON is not a Python from 3.10 to 3.13; name one of these."
       exit 2
     }
     # A Python that was named gets a folder of its own beside that of another.
-    version="$(version_of "$PYTHON")"
+    version="$(version_of "$python")"
     if venv_works && [ "$(version_of "$VENV/bin/python")" != "$version" ]; then
       VENV="$VENV-$version"
     fi

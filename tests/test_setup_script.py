@@ -23,6 +23,14 @@ UV = """#!/bin/sh
 [ "$*" = "venv -q --seed --python 3.11 $VENV" ] && exec python3.99 -m venv $VENV
 exit 1
 """
+# Has two versions.
+PYENV = """#!/bin/sh
+case "$*" in
+"whence python3.12") printf '3.12.10\\n3.12.1\\n' ;;
+root) dirname "$(dirname "$0")" ;;
+*) exit 1 ;;
+esac
+"""
 
 
 @pytest.fixture
@@ -87,6 +95,18 @@ def test_broken_and_unversioned_names(place):
   put(place, 'python3.11', '#!/bin/sh\nexit 127\n')
   put_python(place, '3.12', 'python3')
   assert create(place)[:3] == (0, '3.12', '.venv')
+
+
+def test_named_python_of_pyenv(place):
+  """A version that is installed, but not activated, is found all the same."""
+  for name in ('sort', 'tail'):
+    (place / 'bin' / name).symlink_to(shutil.which(name))
+  put(place, 'python3.12', '#!/bin/sh\nexit 127\n')
+  put(place, 'pyenv', PYENV)
+  for version in ('3.12.1', '3.12.10'):
+    (place / 'versions' / version / 'bin').mkdir(parents=True)
+  put_python(place, '3.12', '../versions/3.12.10/bin/python3.12')
+  assert create(place, PYTHON='python3.12')[:3] == (0, '3.12', '.venv')
 
 
 def test_named_python_gets_its_own_folder(place):
