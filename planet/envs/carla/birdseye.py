@@ -22,7 +22,7 @@ class Map:
   def __init__(self, lanes: lanes_lib.Lanes, size: int = 256):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - 8.0, points.max(0) + 8.0
-    self._origin, self._scale = low, size / (high - low).max()
+    self._origin, self._scale = low, size / np.max(high - low)
     width, height = np.ceil((high - low) * self._scale).astype(int)
     self.image = np.empty((height, width, 3), np.uint8)
     self.image[:] = _GROUND

@@ -84,8 +84,7 @@ class Collisions:
 def to_rgb(data: 'carla.Image') -> np.ndarray:
   """Convert an image, whose bytes are BGRA, to uint8 [height, width, 3]."""
   pixels = np.frombuffer(data.raw_data, np.uint8)
-  pixels = pixels.reshape(data.height, data.width, 4)
-  return pixels[..., 2::-1].copy()
+  return pixels.reshape(data.height, data.width, 4)[..., 2::-1].copy()
 
 
 def to_collision(event: 'carla.CollisionEvent') -> tuple[str, float]:
