@@ -132,7 +132,12 @@ def check_traffic(
   try:
     env.reset()
     before = np.array(env.backend.others())
+    # Only servers have a traffic manager.
+    port = getattr(env.backend, 'manager_port', None)
     report.check('traffic', len(before) > 0, f'{len(before)} vehicles')
+    if port:
+      listens = not connect.find_obstacle('127.0.0.1', port)
+      report.check('the traffic manager listens', listens, f'port {port}')
     gaps = [math.dist(x, env.location[:2]) for x in env.backend.others()]
     nearest = min(gaps, default=math.inf)
     report.check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
@@ -152,6 +157,9 @@ def check_traffic(
   report.check(
     'clean-up', seconds < env.seconds_to_close + 3, f'{seconds:.1f} s'
   )
+  if port:
+    ended = connect.find_obstacle('127.0.0.1', port)
+    report.check('the traffic manager has ended', ended, f'port {port}')
 
 
 def check_frames(

@@ -54,6 +54,11 @@ class IsolatedBackend(backend_lib.Backend):
     """Number of the process that drives, None if there is none."""
     return self._host.pid if self._host else None
 
+  @property
+  def manager_port(self) -> int | None:
+    """Port of the traffic manager, None if there is none."""
+    return self._call('get_manager_port') if self._host else None
+
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
     try:

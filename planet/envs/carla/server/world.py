@@ -77,6 +77,10 @@ class ServerBackend(backend_lib.Backend):
     """Return half the length, width and height of the ego vehicle."""
     return self.extent
 
+  def get_manager_port(self) -> int | None:
+    """Return the port of the traffic manager, None if there is none."""
+    return self._manager_claim.port if self._manager_claim else None
+
   def spawn_points(self) -> list[places.Pose]:
     return [
       (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
@@ -294,7 +298,7 @@ class ServerBackend(backend_lib.Backend):
       self._client,
       self._world,
       self._config,
-      self._manager_claim.port if self._manager_claim else None,
+      self.get_manager_port(),
     )
     self._actors.spawn(start, num_vehicles, num_pedestrians, seed)
     box = self._actors.ego.bounding_box.extent

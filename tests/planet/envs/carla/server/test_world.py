@@ -325,7 +325,6 @@ def test_images_are_matched_by_frame():
 
 def test_smoke_script(simulator, tmp_path, monkeypatch, capsys):
   """Each check passes here, and notices what is wrong."""
-  monkeypatch.setattr(connect, 'find_obstacle', lambda *args: 'refused')
   monkeypatch.setattr(os, 'kill', lambda *args: setattr(simulator, 'late', 1))
   reset = isolated.IsolatedBackend._start
   monkeypatch.setattr(
@@ -334,6 +333,13 @@ def test_smoke_script(simulator, tmp_path, monkeypatch, capsys):
     lambda self: (setattr(simulator, 'late', False), reset(self)),
   )
   args = ['--episodes', '1', '--steps', '5', '--size', '32']
+  usual = env_config.ENV_CONFIG['tm_port']
+
+  def find_obstacle(unused_host, port, *unused_args):
+    # Another program has the usual port of managers, which use the next one.
+    return None if port in (usual, *simulator.managers) else 'refused'
+
+  monkeypatch.setattr(connect, 'find_obstacle', find_obstacle)
   carla_smoke.main([*args, '--out', str(tmp_path)])
   lines = (tmp_path / 'report.txt').read_text().splitlines()
   assert 'Server 0.9.16, package 0.9.16, map Carla/Maps/Town02' in lines
@@ -344,6 +350,8 @@ def test_smoke_script(simulator, tmp_path, monkeypatch, capsys):
     'PASS free start',
     'PASS a killed client ends the episode',
     'PASS its leftovers are removed',
+    f'PASS the traffic manager listens port {usual + 1}',
+    f'PASS the traffic manager has ended port {usual + 1}',
     'PASS turns',
     'PASS nothing is left 0 actors',
     'PASS the server is asynchronous again',
