@@ -151,7 +151,10 @@ def evaluate(
 
 
 def _play(policy, env, deterministic):
-  """Play an episode; return its return, length and success."""
+  """Play an episode; return its return, length and success.
+
+  One in which the environment fails, as its info says, is played again.
+  """
   if hasattr(policy, 'reset'):
     policy.reset()
   observation, state, done = env.reset(), None, False
@@ -161,6 +164,8 @@ def _play(policy, env, deterministic):
       observation, state=state, deterministic=deterministic
     )
     observation, reward, done, info = env.step(action)
+    if info.get('step_error'):
+      return _play(policy, env, deterministic)
     return_ += float(reward)
     length += 1
   return return_, length, info.get('is_success')

@@ -1,6 +1,7 @@
 """Play episodes from within the graph."""
 
 import functools
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 from agents.envs import external_batch_env
 from agents.run import progress
 from agents.run import stopping
-from agents.tools import nested
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
@@ -85,6 +85,10 @@ def collect_rollouts(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor, Callable]:
   """Play for a number of steps, beginning with a reset.
 
+  An environment in which a step fails, as its info says by `step_error`, begins
+  and counts its steps anew, unless it has finished an episode before. The
+  others play on meanwhile.
+
   Args:
     step: Tensor of the training step.
     env_ctor: Function without arguments that returns an environment.
@@ -103,36 +107,72 @@ def collect_rollouts(
   batch_env = define_batch_env(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
-  batch_env = InGraphBatchEnv(
-    ProgressEnv(batch_env, duration, name), initial_done=False
-  )
+  watched = WatchedEnv(batch_env, duration, name)
+  batch_env = InGraphBatchEnv(watched, initial_done=False)
   agent = MPCAgent(batch_env, step, False, False, agent_config)
 
-  def simulate_fn(unused_last, index):
+  def simulate_fn(index):
     done, score, _ = simulate_step(
       batch_env, agent, log=False, reset=tf.equal(index, 0)
     )
     with tf.control_dependencies([done, score]):
-      return (done, score, batch_env.observ, batch_env.action, batch_env.reward)
+      failed = tf.py_func(lambda: watched.failed, [], tf.bool, name='failed')
+      failed.set_shape(done.shape)
+      values = batch_env.observ, batch_env.action, batch_env.reward
+      return failed, (done & ~failed, score, *values)
 
   env = batch_env
-  initial = nested.map(
-    tf.zeros_like, (env.done, env.reward, env.observ, env.action, env.reward)
-  )
-  # The function does not depend on the carried values, so nothing but the limit
-  # of one iteration at a time keeps the environment steps in order.
-  done, score, image, action, reward = tf.scan(
-    simulate_fn,
-    tf.range(duration),
-    initial,
+  like = env.done, env.reward, env.observ, env.action, env.reward
+  values = _collect_steps(simulate_fn, duration, like)
+  done, score, image, action, reward = values
+  score = tf.boolean_mask(*[_swap_time_and_agents(x) for x in (score, done)])
+  return score, image, action, reward, batch_env.close
+
+
+def _collect_steps(simulate_fn, duration, like):
+  """Play until each environment has had its steps without a failure.
+
+  Args:
+    simulate_fn: Function from the index of a step to which environments failed
+      in it, bool [agents], and a tuple of tensors [agents, ...], the first of
+      which says where an episode has ended.
+    duration: Number of steps.
+    like: Tuple of tensors like those.
+
+  Returns:
+    List of tensors [agents, time, ...], the steps from the last failure on.
+  """
+  (count,) = like[0].shape.as_list()
+  arrays = [
+    tf.TensorArray(x.dtype, duration, True, element_shape=x.shape) for x in like
+  ]
+
+  def body(index, begin, is_over, arrays):
+    failed, values = simulate_fn(index)
+    with tf.control_dependencies([failed, *values]):
+      again = failed & ~is_over & (index - begin < duration)
+      return (
+        index + 1,
+        tf.where(again, tf.fill([count], index + 1), begin),
+        is_over | values[0],
+        [array.write(index, x) for array, x in zip(arrays, values)],
+      )
+
+  # Nothing but the limit of one iteration at a time keeps the steps of the
+  # environments in order.
+  _, begin, _, arrays = tf.while_loop(
+    lambda index, begin, *_: tf.reduce_any(index - begin < duration),
+    body,
+    (0, tf.zeros(count, tf.int32), tf.zeros(count, tf.bool), arrays),
     parallel_iterations=1,
     back_prop=False,
   )
-  score = tf.boolean_mask(score, done)
-  image, action, reward = [
-    _swap_time_and_agents(x) for x in (image, action, reward)
-  ]
-  return score, image, action, reward, batch_env.close
+  results = []
+  for steps in (x.stack() for x in arrays):
+    rows = [steps[begin[i] : begin[i] + duration, i] for i in range(count)]
+    results.append(tf.stack(rows))
+    results[-1].set_shape([count, duration, *steps.shape[2:]])
+  return results
 
 
 def simulate_step(
@@ -181,14 +221,26 @@ def define_batch_env(
   return external_batch_env.make_batch_env(constructors, isolate_envs)
 
 
-class ProgressEnv:
-  """Batch environment that tells the progress and heeds requests to stop."""
+class WatchedEnv:
+  """Batch environment that tells the progress and heeds requests to stop.
+
+  A failed step, as its info says by `step_error`, ends the episode at once.
+
+  Args:
+    batch_env: Batch environment.
+    duration: Number of steps that are played in a row.
+    name: What to call them in the progress display.
+
+  Attributes:
+    failed: Whether the last step failed, bool [agents].
+  """
 
   def __init__(self, batch_env: Any, duration: int, name: str) -> None:
     self._batch_env = batch_env
     self._duration = duration
     self._name = name
     self._steps = 0
+    self.failed: np.ndarray = np.zeros(len(batch_env), bool)
 
   def __getattr__(self, name):
     if name.startswith('_'):
@@ -208,7 +260,13 @@ class ProgressEnv:
     progress.set_activity(
       '' if last else f'{self._name} {self._steps}/{self._duration}'
     )
-    return self._batch_env.step(action)
+    observ, reward, done, infos = self._batch_env.step(action)
+    self.failed = np.array([bool(x.get('step_error')) for x in infos])
+    if self.failed.any():
+      logging.getLogger(__name__).warning(
+        'A step of %s failed; its episode is not kept.', self._name
+      )
+    return observ, reward, done | self.failed, infos
 
 
 def _swap_time_and_agents(tensor):

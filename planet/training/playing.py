@@ -156,6 +156,9 @@ def play(
 ) -> AttrDict:
   """Play one episode and keep what happened.
 
+  An episode in which a step fails, as its info says by `step_error`, is played
+  again.
+
   Args:
     agent: Agent.
     env: What its `make_env` returns.
@@ -174,7 +177,9 @@ def play(
   maps: list[Any] = []
   while not done:
     action, _ = agent.predict(observ)
-    observ, reward, done, _ = env.step(action)
+    observ, reward, done, info = env.step(action)
+    if info.get('step_error'):
+      return play(agent, env, callback, overview)
     score += reward
     steps.append((observ, action, np.float32(reward)))
     if overview:

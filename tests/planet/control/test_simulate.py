@@ -181,3 +181,70 @@ def test_mean_of_no_episodes_is_nan():
     gif_summary=False,
   )
   assert np.isnan(run(return_))
+
+
+class FailingEnv(scripted_envs.CountingImageEnv):
+  """Fails from chosen steps of chosen episodes on, and says so.
+
+  Such episodes end with the others, or later than that.
+  """
+
+  def __init__(self, length, failures, first=0):
+    super().__init__(length)
+    self._failures, self._episode = failures, first - 1
+    self.played = []
+
+  def reset(self):
+    self.played.append(0)
+    return super().reset()
+
+  def step(self, action):
+    observ, reward, done, info = super().step(action)
+    self.played[-1] += 1
+    if self._t >= self._failures.get(self._episode, 100):
+      return observ, np.float32(0), done, {'step_error': True}
+    return observ, reward, done, info
+
+
+def play(*envs):
+  """Outputs, and how many steps of each episode were played."""
+  tf.reset_default_graph()
+  remaining = iter(envs)
+  *outputs, close = collect_rollouts(
+    tf.constant(0), lambda: next(remaining), DURATION, len(envs), agent_config()
+  )
+  values = run(outputs)
+  close()
+  return values, [x.played for x in envs]
+
+
+def test_failed_episodes_are_played_again():
+  """From their start and for all steps; nothing of the failed ones is left."""
+  values, played = play(FailingEnv(10, {0: 3, 1: 7}))
+  assert played == [[3, 7, 10]]
+  expected, _ = play(FailingEnv(10, {}, first=2))
+  for value, other in zip(values, expected):
+    np.testing.assert_array_equal(value, other)
+  assert values[0].shape == (1,) and values[1].shape == (1, 10, 4, 4, 3)
+
+
+def test_others_play_on_during_replays():
+  """Each gives what it gives alone, whichever fails; all scores count."""
+  values, played = play(FailingEnv(6, {}), FailingEnv(6, {0: 4, 1: 2}))
+  assert played == [[6, 6, 4], [4, 2, 6, 4]]
+  alone = [play(FailingEnv(6, {}, first))[0] for first in (0, 2)]
+  for index in (1, 2, 3):
+    expected = np.concatenate([x[index] for x in alone])
+    golden.assert_close(values[index], expected, **golden.MODEL)
+  # Of the first one only those within its own steps.
+  expected = [x[0][0] for x in alone]
+  golden.assert_close(values[0], np.float32(expected), **golden.MODEL)
+
+
+def test_failures_after_whole_episodes():
+  """They need no replay, and are no scores."""
+  values, played = play(FailingEnv(4, {1: 2}))
+  assert played == [[4, 2, 4]]
+  assert values[0].shape == (1 + 1,)
+  values, played = play(FailingEnv(6, {1: 2}))
+  assert played == [[6, 2, 2]] and values[0].shape == (1,)

@@ -1,8 +1,6 @@
 """How sessions and episodes are driven, against a pretended server."""
 
-import functools
 import os
-import tempfile
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import choice  # noqa: E402
 from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
@@ -24,29 +21,6 @@ from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 from tests.planet.envs.carla.server import fake_town  # noqa: E402
 
 CONFIG = fake_carla.CONFIG
-
-
-@pytest.fixture
-def simulators(monkeypatch, tmp_path_factory):
-  """Pretended servers by their ports, in threads of this process."""
-  simulators = {port: fake_carla.Simulator() for port in (2000, 2010)}
-  monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path_factory.mktemp('x')))
-  monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
-  monkeypatch.setattr(
-    choice,
-    'make',
-    lambda unused_name: isolated.IsolatedBackend(
-      functools.partial(fake_carla.make, simulators), 'thread'
-    ),
-  )
-  fake_carla.install(monkeypatch.setattr, simulators)
-  return simulators
-
-
-@pytest.fixture
-def simulator(simulators):
-  """The one that clients connect to by default."""
-  return simulators[2000]
 
 
 def kinds(simulator):

@@ -1,0 +1,104 @@
+"""Planned episodes on a pretended server, of which some steps fail."""
+
+import functools
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip('carla')
+
+from agents import evaluation  # noqa: E402
+from agents.run import errors  # noqa: E402
+from agents.tools import graph_errors  # noqa: E402
+from agents.tools import wrappers  # noqa: E402
+from agents.tools.tf1 import tf  # noqa: E402
+from planet.control.simulate import collect_rollouts  # noqa: E402
+from planet.envs import constructors  # noqa: E402
+from planet.envs.carla import task_env  # noqa: E402
+from planet.training import playing  # noqa: E402
+from tests.planet.control import test_simulate  # noqa: E402
+from tests.planet.envs.carla.server import fake_carla  # noqa: E402
+
+DURATION = 12
+
+
+class Losing(wrappers.Wrapper):
+  """Loses its server in some steps, which are counted over all episodes."""
+
+  def __init__(self, env, simulator, losses):
+    super().__init__(env)
+    self._simulator, self._losses, self.steps = simulator, losses, 0
+
+  def step(self, action):
+    self.steps += 1
+    self._simulator.lost = self.steps in self._losses
+    try:
+      return self._env.step(action)
+    finally:
+      if self._simulator.lost:
+        self._simulator.restart()
+
+
+def collect(simulator, folder, losses):
+  """Rewards of a planned episode, and its environment."""
+  settings = {k: v for k, v in fake_carla.CONFIG.items() if k[1:] != '_res'}
+  make = functools.partial(
+    task_env.make, 1, DURATION, 'carla', 32, 10, settings=settings
+  )
+  envs = []
+
+  def env_ctor():
+    envs.append(Losing(make(), simulator, losses))
+    return constructors.recording_env(lambda: envs[0], folder, ['image'])
+
+  tf.reset_default_graph()
+  config = test_simulate.agent_config()
+  config.unlock()
+  config.encoder = lambda obs: tf.reduce_mean(obs['image'], [2, 3])
+  _, _, _, reward, close = collect_rollouts(
+    tf.constant(0), env_ctor, DURATION, 1, config
+  )
+  try:
+    with graph_errors.unwrapped():
+      reward = test_simulate.run(reward)
+  finally:
+    close()
+  return reward[0], envs[0]
+
+
+def test_failed_episodes_are_played_again(simulator, tmp_path):
+  """At once, and only the whole one is recorded."""
+  reward, env = collect(simulator, str(tmp_path), {4, 6})
+  assert env.steps == 4 + 2 + DURATION
+  (path,) = tmp_path.iterdir()
+  with np.load(path) as episode:
+    assert len(episode['image']) == DURATION + 1
+    np.testing.assert_allclose(episode['reward'][1:], reward, 1e-6)
+
+
+def test_replays_end_after_five_failures(simulator, tmp_path):
+  with pytest.raises(errors.UsageError, match='5 episodes in a row have fai'):
+    collect(simulator, str(tmp_path), range(1, 100))
+  assert not list(tmp_path.iterdir())
+
+
+class Driver:
+  """Policy that stands still."""
+
+  task = types.SimpleNamespace(name='carla')
+
+  def reset(self):
+    pass
+
+  def predict(self, unused_observation, **unused_kwargs):
+    return np.zeros(2, np.float32), None
+
+
+@pytest.mark.parametrize('failures', [{}, {0: 3, 1: 1}])
+def test_evaluations_count_whole_episodes(failures):
+  env = test_simulate.FailingEnv(5, failures)
+  result = evaluation.evaluate(Driver(), env, episodes=2)
+  assert result.lengths == [5, 5]
+  episode = playing.play(Driver(), test_simulate.FailingEnv(5, failures))
+  assert len(episode.rewards) == 5
