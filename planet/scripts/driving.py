@@ -9,6 +9,7 @@ from agents.run import files
 from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
+from planet.envs.carla import episode_log
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
@@ -71,7 +72,8 @@ def choose_backend(
 ) -> dict[str, Any]:
   """Decide in which world to drive, for which servers may be asked.
 
-  A run keeps the world that it has begun with.
+  A run keeps the world that it has begun with. What is logged goes to its
+  folder unless another one is given.
 
   Args:
     settings: Settings of the environment.
@@ -98,9 +100,11 @@ def choose_backend(
       'carla_allow_backend_change: true.'
     )
   settings = {**settings, 'backend': backend}
+  logdir = os.path.expanduser(logdir)
+  if not (settings['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
+    settings['log_folder'] = os.path.join(logdir, 'carla_log')
   if backend == 'server':
     settings['server_map'] = env_config.complete(settings)['server_map']
-    logdir = os.path.expanduser(logdir)
     settings['server_log'] = os.path.join(logdir, 'carla_server.log')
   return settings
 

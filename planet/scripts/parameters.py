@@ -189,6 +189,10 @@ _DRIVING: dict[str, tuple[str, str | None]] = {
   'dt': ('carla_dt', _MEANING),
   'state': ('carla_state', _MEANING),
   'fov': ('carla_fov', _MEANING),
+  'log_images': ('carla_log_images', None),
+  'convert_images_to_video': ('carla_convert_images_to_video', None),
+  'log_measurements': ('carla_log_measurements', None),
+  'log_folder': ('carla_log_folder', None),
   'allow_version_mismatch': ('carla_allow_version_mismatch', None),
 }
 DRIVING = {key: name for key, (name, _) in _DRIVING.items()}

@@ -15,7 +15,7 @@ from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
-from planet.envs.carla import image_log
+from planet.envs.carla import episode_log
 from planet.envs.carla import measure as measure_lib
 from planet.envs.carla import planner
 from planet.envs.carla import rewards
@@ -73,9 +73,11 @@ class CarlaEnv:
   ):
     self._config = env_config.complete(config or {})
     self._scenarios = self._config['scenarios']
-    self._image_log = image_log.make(self._config)
+    self._log = episode_log.make(self._config)
     self.backend = backend or choice.make(self._config['backend'])
-    self.seconds_to_close: float = self.backend.seconds_to_close
+    self.seconds_to_close: float = (
+      self.backend.seconds_to_close + self._log.seconds_to_close
+    )
     self.backend.open(self._config)
     try:
       self.surroundings = measure_lib.Surroundings(self.backend.map)
@@ -176,9 +178,8 @@ class CarlaEnv:
     self._measurements = self._measure(frame, None)
     self._record(self._measurements, None, 0.0, False)
     self._image = self._stack(frame.image, None)
-    if self._image_log:
-      self._image_log.begin(self._episode)
-    self._log_image(frame)
+    self._log.begin(self._episode)
+    self._log_step(frame, self._measurements)
     return self._observe()
 
   def step(
@@ -215,7 +216,7 @@ class CarlaEnv:
     )
     self._measurements = now
     self._image = self._stack(frame.image, self._image)
-    self._log_image(frame)
+    self._log_step(frame, now)
     info = dict(now)
     if now['next_command'] == 'REACH_GOAL':
       self._renew_goal(frame)
@@ -231,8 +232,7 @@ class CarlaEnv:
   def close(self) -> None:
     """Give the world back, and complete what is logged."""
     self.backend.close()
-    if self._image_log:
-      self._image_log.finish()
+    self._log.finish()
 
   def _draw_scenario(self):
     scenario = self._scenarios[self._random.integers(len(self._scenarios))]
@@ -314,6 +314,9 @@ class CarlaEnv:
     )
     self._failed = True
     self._failures += 1
+    self._log.add_measurements(
+      {'episode_id': self._episode, 'step_error': str(error)}
+    )
     return self._observe(), 0.0, True, {'step_error': True}
 
   def _stack(self, image, last):
@@ -322,9 +325,10 @@ class CarlaEnv:
     previous = image if last is None else last[..., 3:]
     return np.concatenate([previous, image], -1)
 
-  def _log_image(self, frame):
-    if self._image_log and frame.image is not None:
-      self._image_log.add(frame.image)
+  def _log_step(self, frame, now):
+    self._log.add_measurements(now)
+    if frame.image is not None:
+      self._log.add_image(frame.image)
 
   def _observe(self):
     if self._config['state'] == 'zero':

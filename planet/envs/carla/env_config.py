@@ -104,11 +104,12 @@ class EnvConfig(schema.Settings):
   discrete_actions: Flag = setting(False, 'numbers of actions')
   squash_action_logits: Flag = setting(False, 'tanh of actions')
   use_sensor: Literal['use_rgb'] = setting('use_rgb', 'the camera')
-  # Reports. Images go to $CARLA_OUT or ~/carla_out if there is no folder.
+  # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
   verbose: Flag = setting(False, 'print each step')
-  log_images: Flag = setting(False, 'write images')
-  convert_images_to_video: Flag = setting(False, 'write videos')
-  image_folder: Path | None = setting(None, 'folder of images and videos')
+  log_images: Flag = setting(False, 'write each image to a file')
+  convert_images_to_video: Flag = setting(False, 'make videos of them')
+  log_measurements: Flag = setting(False, 'write JSON for each episode')
+  log_folder: Path | None = setting(None, 'folder of these; carla_log')
 
 
 ENV_CONFIG = EnvConfig.defaults()

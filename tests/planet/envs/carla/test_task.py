@@ -110,6 +110,21 @@ def test_parameters_reach_the_environment():
   assert env.dt == 0.05
 
 
+def test_logs_belong_to_the_run(monkeypatch):
+  """Unless another folder is given."""
+
+  def find_folder(**params):
+    config = define(carla_size=32, logdir='run', **params)
+    return config.tasks[0].env_ctor.keywords['settings']['log_folder']
+
+  monkeypatch.delenv('CARLA_OUT', raising=False)
+  logs = {'carla_log_images': True, 'carla_convert_images_to_video': True}
+  assert find_folder(**logs, carla_log_measurements=True) == 'run/carla_log'
+  assert find_folder(carla_log_folder='here') == 'here'
+  monkeypatch.setenv('CARLA_OUT', 'there')
+  assert find_folder() is None
+
+
 LIMITS = {
   'port': (1, 65533),
   'tm_port': (1, 65535),

@@ -1,0 +1,147 @@
+"""Files of what happens in episodes: images or videos, and measurements."""
+
+import importlib.util
+import json
+import logging
+import math
+import os
+import tempfile
+import time
+from typing import Any
+from typing import TextIO
+
+import numpy as np
+
+from agents.envs import video
+from agents.run import files
+
+FOLDER_VARIABLE = 'CARLA_OUT'
+_FOLDER = '~/carla_out'
+# Seconds that the video of an episode may take when the environment is closed.
+_SECONDS_FOR_VIDEO = 10.0
+
+
+class EpisodeLog:
+  """Write images and measurements of all episodes.
+
+  Each log has a folder of its own within the given one, named by the time of
+  its first file. Files are named by their episode, images also by their step.
+  A video replaces the images of its episode when this is over; it is an .mp4
+  file, or a .gif file where the package imageio-ffmpeg is missing.
+  Measurements are a .jsonl file, with a line of JSON for the reset and for each
+  step, which is there at once.
+
+  Args:
+    folder: Folder for the logs of all environments.
+    fps: Images per second of the videos.
+    images: Whether to write images.
+    videos: Whether images become videos.
+    measurements: Whether to write measurements.
+
+  Attributes:
+    seconds_to_close: Time that the last `finish` may take.
+  """
+
+  def __init__(
+    self,
+    folder: str,
+    fps: float,
+    images: bool = False,
+    videos: bool = False,
+    measurements: bool = False,
+  ):
+    self._parent = os.path.expanduser(folder)
+    self._fps = fps
+    self._images, self._videos = images, images and videos
+    self._measurements = measurements
+    self.seconds_to_close: float = _SECONDS_FOR_VIDEO if self._videos else 0.0
+    self._folder: str | None = None
+    self._lines: TextIO | None = None
+    self._episode = 0
+    self._written: list[str] = []
+
+  def begin(self, episode: int) -> None:
+    """Begin an episode by its number, after finishing the one before."""
+    self.finish()
+    self._episode = episode
+
+  def add_image(self, image: np.ndarray) -> None:
+    """Write the next image, uint8 [height, width, 3], if images are wanted."""
+    if self._images:
+      path = self._locate(f'_step_{len(self._written):05}.png')
+      video.write_png(path, image)
+      self._written.append(path)
+
+  def add_measurements(self, now: dict[str, Any]) -> None:
+    """Write a line of plain values, if measurements are wanted.
+
+    Numbers that are infinite or missing are written as null.
+    """
+    if self._measurements:
+      if self._lines is None:
+        # A line is in the file as soon as it is written.
+        self._lines = open(self._locate('.jsonl'), 'w', buffering=1)
+      self._lines.write(json.dumps(_to_json(now), allow_nan=False) + '\n')
+
+  def finish(self) -> None:
+    """Complete the episode; safe to call twice."""
+    if self._lines:
+      self._lines.close()
+      self._lines = None
+    if self._videos and self._written:
+      has_ffmpeg = importlib.util.find_spec('imageio_ffmpeg')
+      path = self._locate('.mp4' if has_ffmpeg else '.gif')
+      video.write_video(path, [_read(x) for x in self._written], self._fps)
+      for path in self._written:
+        os.remove(path)
+    self._written = []
+
+  def _locate(self, ending):
+    """Path of a file of this episode, in a folder that exists."""
+    if self._folder is None:
+      os.makedirs(self._parent, exist_ok=True)
+      prefix = time.strftime('%Y%m%d_%H%M%S_')
+      self._folder = tempfile.mkdtemp(prefix=prefix, dir=self._parent)
+    return os.path.join(self._folder, f'episode_{self._episode:05}{ending}')
+
+
+def make(config: dict[str, Any]) -> EpisodeLog:
+  """Create the log that a configuration asks for, which may write nothing.
+
+  Args:
+    config: Dict as of `env_config.complete`.
+
+  Raises:
+    UsageError: If nothing can be written to its folder.
+  """
+  if config['convert_images_to_video'] and not config['log_images']:
+    logging.getLogger(__name__).warning(
+      'Setting convert_images_to_video has no effect without log_images.'
+    )
+  folder = config['log_folder'] or os.environ.get(FOLDER_VARIABLE, _FOLDER)
+  if config['log_images'] or config['log_measurements']:
+    files.check_creatable(os.path.expanduser(folder))
+  return EpisodeLog(
+    folder,
+    1 / config['dt'],
+    config['log_images'],
+    config['convert_images_to_video'],
+    config['log_measurements'],
+  )
+
+
+def _to_json(value):
+  if isinstance(value, dict):
+    return {key: _to_json(x) for key, x in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [_to_json(x) for x in value]
+  if isinstance(value, float) and not math.isfinite(value):
+    return None
+  return value
+
+
+def _read(path):
+  from PIL import Image
+
+  with Image.open(path) as image:
+    return np.asarray(image)
