@@ -14,6 +14,7 @@ from agents.run import errors
 from agents.run import files
 from agents.run import folder
 from agents.run import references
+from planet.envs.carla import scenarios
 from planet.envs.seeding import derive_seed
 from planet.scripts import continuing
 from planet.scripts import parameters
@@ -191,10 +192,16 @@ def _as_list(tasks):
 
 
 def _new_source(args: Any) -> AttrDict:
-  """Return what the command line says of a configuration."""
+  """Return what the command line says of a configuration.
+
+  A run keeps the scenarios that a file holds now, whatever becomes of it.
+  """
+  params = {key: args.params.get(key) for key in args.params}
+  if 'carla_scenario' in params:
+    params['carla_scenario'] = scenarios.load(params['carla_scenario'])
   return AttrDict(
     config=args.config,
-    params={key: args.params.get(key) for key in args.params},
+    params=params,
     seed=getattr(args, 'seed', None),
   )
 

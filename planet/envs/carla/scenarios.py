@@ -10,6 +10,7 @@ import pydantic
 from annotated_types import MinLen
 
 from agents.run import errors
+from agents.run import files
 from agents.run import schema
 from agents.run.schema import Count
 from agents.run.schema import Finite
@@ -149,22 +150,48 @@ for _town in (1, 2):
   )
 
 
+def load(given: Any) -> Any:
+  """Replace the names of files by the scenarios that these hold.
+
+  Args:
+    given: What `find` takes.
+
+  Returns:
+    The same without names of files.
+
+  Raises:
+    UsageError: If there is no such file, or a scenario in it is wrong.
+  """
+  if isinstance(given, (list, tuple)):
+    return [
+      scenario
+      for item in given
+      for scenario in (_read(item) if _is_file(item) else [item])
+    ]
+  return _read(given) if _is_file(given) else given
+
+
 def find(given: Any) -> tuple[Scenario, ...]:
   """Find or make the scenarios from which each episode draws one.
 
   Args:
     given: Name of the table, mapping with some attributes of a `Scenario`, a
-      `Scenario`, or a list of these.
+      `Scenario`, name of a YAML file, which ends in .yaml or .yml, with one or
+      more names and mappings; or a list of these.
 
   Raises:
     UsageError: If there is no such scenario, or a value is not allowed.
   """
+  return _find(load(given))
+
+
+def _find(given):
   if isinstance(given, (list, tuple)):
     if not given:
       raise errors.UsageError(
         'The list of scenarios is empty; give one or more.'
       )
-    return tuple(scenario for item in given for scenario in find(item))
+    return tuple(scenario for item in given for scenario in _find(item))
   if isinstance(given, Scenario):
     return (given,)
   if isinstance(given, dict):
@@ -179,6 +206,35 @@ def find(given: Any) -> tuple[Scenario, ...]:
       f'Scenario {given!r} is unknown. {errors.suggest(given, SCENARIOS)}'
     )
   return SCENARIOS[given]
+
+
+def _is_file(given):
+  return isinstance(given, str) and given.endswith(('.yaml', '.yml'))
+
+
+def _read(filename):
+  """List what a file holds, which `find` takes but for names of files."""
+  try:
+    found = files.read_yaml(filename)
+  except (OSError, ValueError) as error:
+    reason = getattr(error, 'strerror', None) or error
+    raise errors.UsageError(
+      f'Cannot read scenarios from {filename}: {reason}.'
+    ) from None
+  if not found:
+    raise errors.UsageError(
+      f'There are no scenarios in {filename}; give a list of names and '
+      'mappings, such as [LANE_KEEP, {city: Town03, num_vehicles: 5}].'
+    )
+  found = found if isinstance(found, list) else [found]
+  for number, scenario in enumerate(found, 1):
+    try:
+      _find(scenario)
+    except errors.UsageError as error:
+      raise errors.UsageError(
+        f'{filename}, scenario {number}: {error}'
+      ) from None
+  return found
 
 
 def find_town(scenarios: tuple[Scenario, ...]) -> str:

@@ -178,3 +178,66 @@ def test_blocked_start_with_a_goal(actual, goal):
     assert now['distance_to_goal'] == pytest.approx(60, abs=1.5)
   else:
     assert 80 <= now['distance_to_goal'] <= 600
+
+
+FILE = """
+# Two of the table, and two of our own.
+- TOWN1_STRAIGHT
+- name: market
+  city: Town02
+  start_pose: [-40, 31.75, 0, 0]
+  end_pose: [40, 31.75, 0, 0]
+  weather_distribution: [WetNoon, 6]
+- {num_vehicles: 3, kinds: straight}
+- TOWN1_NAVIGATION
+"""
+
+
+def test_scenarios_of_a_file(tmp_path):
+  """As if they were given themselves, also beside others."""
+  path = str(tmp_path / 'mine.yaml')
+  (tmp_path / 'mine.yaml').write_text(FILE)
+  found = scenarios.find(path)
+  names = ['TOWN1_STRAIGHT', 'market', 'own', 'TOWN1_NAVIGATION']
+  assert [x.name for x in found] == names
+  assert found[1].start_pose == (-40, 31.75, 0, 0)
+  assert found[1].weather_distribution == (3, 6)
+  both = scenarios.find(['LANE_KEEP', path])
+  assert both == scenarios.SCENARIOS['LANE_KEEP'] + found
+  assert scenarios.find(scenarios.load(['LANE_KEEP', path])) == both
+  (tmp_path / 'one.yml').write_text('{name: alone, num_vehicles: 1}')
+  (one,) = scenarios.find(str(tmp_path / 'one.yml'))
+  assert one.name == 'alone' and one.num_vehicles == 1
+  env = CarlaEnv(SMALL | {'scenarios': str(tmp_path / 'one.yml')})
+  env.reset()
+  assert env.measurements['current_scenario'] == 'alone'
+
+
+@pytest.mark.parametrize(
+  'text, message',
+  [
+    (None, 'No such file'),
+    ('', 'no scenarios in .*mine.yaml'),
+    ('[]', 'no scenarios in .*mine.yaml'),
+    ('- {city: [', 'Cannot read scenarios from .*mine.yaml.*line'),
+    (
+      '- LANE_KEEP\n- {num_vehicle: 3}',
+      'mine.yaml, scenario 2: .*num_vehicles',
+    ),
+    (
+      '- LANE_KEEP\n- LANE_KEEP1',
+      "mine.yaml, scenario 2: .*'LANE_KEEP1' is un",
+    ),
+    ('- {city: Town01, city: Town02}', 'duplicate'),
+    ('- 3', 'scenario 1: .*neither a name nor a mapping'),
+    ('- other.yaml', "scenario 1: Scenario 'other.yaml' is unknown"),
+    ('market: {city: Town01}', "scenario 1: Key 'market' of a scenario"),
+  ],
+)
+def test_bad_files_of_scenarios(tmp_path, text, message):
+  """Errors name the file, and which of its scenarios is wrong."""
+  path = tmp_path / 'mine.yaml'
+  if text is not None:
+    path.write_text(text)
+  with pytest.raises(errors.UsageError, match=message):
+    scenarios.find(str(path))

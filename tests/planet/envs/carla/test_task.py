@@ -1,5 +1,6 @@
 """The carla task: parameters, wrappers, processes, and training runs."""
 
+import argparse
 import functools
 import glob
 import os
@@ -168,6 +169,27 @@ def test_own_scenarios_reach_the_environment():
     'TOWN2_ALL',
     'LANE_KEEP',
   ]
+
+
+def test_runs_keep_the_scenarios_of_files(tmp_path):
+  """As they were; another content is another task."""
+  from planet.scripts import preparation
+  from planet.training import utility
+
+  path, logdir = tmp_path / 'mine.yaml', str(tmp_path)
+  path.write_text('- {name: market, num_vehicles: 2}')
+  given = {**OFFLINE, 'carla_size': 32, 'carla_scenario': str(path)}
+  args = argparse.Namespace(config='debug', params=given)
+  config = preparation.define_config(logdir, args)
+  utility.save_config(config, logdir)
+  path.write_text('- {name: market, num_vehicles: 5}')
+  with pytest.raises(errors.UsageError, match="carla_scenario: .*'num_vehicl"):
+    preparation.define_config(logdir, args)
+  path.unlink()
+  args.params = OFFLINE
+  config = preparation.define_config(logdir, args)
+  (scenario,) = config.tasks[0].env_ctor.keywords['settings']['scenarios']
+  assert scenario == {'name': 'market', 'num_vehicles': 2}
 
 
 def test_servers_have_one_town(monkeypatch):
