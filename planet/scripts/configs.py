@@ -38,6 +38,7 @@ OPTIONAL = (
   'carla_allow_backend_change',
   'carla_backend',
   'checkpoint_to_load',
+  'collect_in_turn',
   'first_step',
   'observation_keys',
   'seed',
@@ -212,7 +213,7 @@ def _tasks(config, params):
   names = get('tasks')
   if len(set(names)) < len(names):
     raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
-  tasks = [tasks_lib.define(name, config, params) for name in names]
+  tasks = tasks_lib.define_all(names, config, params)
   config.isolate_envs = get('isolate_envs') or (
     'thread' if names == ['dummy'] else 'process'
   )
@@ -221,7 +222,7 @@ def _tasks(config, params):
     config.observation_keys = _vector_keys(tasks)
   else:
     config.observation_keys = ['image']
-  if len(tasks) > 1:
+  if not tasks_lib.are_alike(tasks):
     # Those of `tasks.prepare` show nothing but images.
     tasks = [x._replace(state_components=['reward']) for x in tasks]
   config.tasks = tasks
@@ -265,7 +266,7 @@ def _check_lengths(config, tasks):
 
 def _vector_keys(tasks):
   keys = [x for x in tasks[0].state_components if x != 'reward']
-  if len(tasks) > 1 or not keys:
+  if not tasks_lib.are_alike(tasks) or not keys:
     raise errors.UsageError(
       'Vector observations need a single task that has a state; '
       f'{[x.name for x in tasks]} do not fit. Use observations: image.'

@@ -1,5 +1,7 @@
 """Parameters of the `carla` task, and what they mean for its environment."""
 
+import dataclasses
+import math
 import os
 import re
 from typing import Any
@@ -10,6 +12,7 @@ from agents.tools.attr_dict import AttrDict
 from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.envs.carla import episode_log
+from planet.envs.carla import scenarios as scenarios_lib
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
@@ -43,28 +46,30 @@ def choose_image_size(params: AttrDict) -> int:
   return image_size
 
 
-def define_settings(params: AttrDict) -> dict[str, Any]:
-  """Translate parameters to settings of the environment.
+def define_settings(params: AttrDict) -> dict[str, dict[str, Any]]:
+  """Translate parameters to the settings of one environment per town.
 
   Args:
-    params: Given parameters.
+    params: Given parameters. There are several towns if `carla_map` lists
+      them, or without it if the scenarios are in several.
 
   Returns:
-    Dict of keys of `env_config.ENV_CONFIG`. The entry `backend` may be
-    `auto`; see `choose_backend`.
+    Dict from the names of tasks to dicts of keys of `env_config.ENV_CONFIG`.
+    The entry `backend` may be `auto`; see `choose_backend`.
 
   Raises:
     UsageError: If a value is not allowed.
   """
-  settings = {
+  common = {
     key: parameters.read(params, name)
     for key, name in parameters.DRIVING.items()
   }
-  given_map = parameters.read(params, 'carla_map')
-  settings['map'] = _offline_map(given_map)
-  settings['server_map'] = given_map
-  env_config.complete(settings)
-  return {**settings, 'backend': parameters.read(params, 'carla_backend')}
+  towns = _find_towns(params)
+  settings = {name: {**common, **town} for name, town in towns.items()}
+  for values in settings.values():
+    env_config.complete(values)
+  backend = parameters.read(params, 'carla_backend')
+  return {name: {**x, 'backend': backend} for name, x in settings.items()}
 
 
 def choose_backend(
@@ -109,6 +114,18 @@ def choose_backend(
   return settings
 
 
+def count_servers(settings: dict[str, Any]) -> float:
+  """Return how many environments can play at once, which may be infinite.
+
+  Args:
+    settings: Settings of the environment, with the chosen backend.
+  """
+  config = env_config.complete(settings)
+  if config['backend'] != 'server' or connect.find_binary(config):
+    return math.inf
+  return len(set(connect.list_addresses(config)))
+
+
 def check_servers(settings: dict[str, Any], num_envs: int) -> None:
   """Refuse more environments at once than there are servers.
 
@@ -119,11 +136,8 @@ def check_servers(settings: dict[str, Any], num_envs: int) -> None:
   Raises:
     UsageError: If they had to share servers.
   """
-  config = env_config.complete(settings)
-  if config['backend'] != 'server' or connect.find_binary(config):
-    return
-  addresses = connect.list_addresses(config)
-  if num_envs > len(addresses):
+  if num_envs > count_servers(settings):
+    addresses = connect.list_addresses(env_config.complete(settings))
     raise errors.UsageError(
       f'Episodes are played in {num_envs} environments at once (batch_size), '
       'and each needs a CARLA server, but there is only '
@@ -131,6 +145,37 @@ def check_servers(settings: dict[str, Any], num_envs: int) -> None:
       f'[host:port, ...], set {connect.SERVER_VARIABLE} so that each starts '
       'its own, or lower batch_size.'
     )
+
+
+def _find_towns(params):
+  """Dict from the names of tasks to the settings in which they differ."""
+  given = parameters.read(params, 'carla_map')
+  scenarios = parameters.read(params, 'carla_scenario')
+  found = scenarios_lib.find(scenarios)
+  cities = list(dict.fromkeys(x.city for x in found))
+  if isinstance(given, str) or (given is None and len(cities) == 1):
+    return {'carla': {'map': _offline_map(given), 'server_map': given}}
+  labels = [_label(x) for x in given or cities]
+  if len(set(labels)) < len(labels):
+    raise errors.UsageError(
+      f'Parameter carla_map is {given}; give each town once.'
+    )
+  shares = scenarios_lib.share_out(found, labels)
+  return {
+    f'carla_{label}' if len(labels) > 1 else 'carla': {
+      # Towns of scenarios are on servers.
+      'map': _offline_map(town) if given else None,
+      'server_map': town,
+      'scenarios': [dataclasses.asdict(x) for x in share],
+    }
+    for label, town, share in zip(labels, given or cities, shares)
+  }
+
+
+def _label(town):
+  """Return the name of a map as part of the name of a task."""
+  name = os.path.basename(town).removesuffix('_Opt').partition('.xodr')[0]
+  return re.sub(r'[^A-Za-z0-9_.-]', '_', name)
 
 
 def _offline_map(name):

@@ -153,8 +153,8 @@ class _Own(schema.Settings):
   carla_backend: Literal['auto', 'server', 'offline'] = _free(
     'auto', 'world to drive in'
   )
-  carla_map: Name | None = _episodes(
-    None, 'loop, grid, a .xodr file, or a town'
+  carla_map: Name | Names | None = _episodes(
+    None, 'loop, grid, a .xodr file, or a town; or a list'
   )
   carla_random_throttle: Annotated[list[Direction], Len(2, 2)] = _free(
     [-1.0, 1.0], 'limits in start-up episodes'

@@ -86,7 +86,7 @@ def _define_random_collects(config, params):
 
 def _limit_first_action(task, params):
   """Limits of the throttle in random episodes of driving, None elsewhere."""
-  if task.name != 'carla':
+  if not task.is_driving:
     return None
   low, high = parameters.read(params, 'carla_random_throttle')
   if low > high:

@@ -8,6 +8,7 @@ processes of their own.
 import functools
 import re
 from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from agents.run import errors
@@ -35,6 +36,7 @@ class Task(NamedTuple):
     max_length: Number of decisions of the longest episode.
     state_components: Names of what a model can predict besides images.
     action_repeat: Steps of the environment that a decision lasts.
+    is_driving: Whether it is driving, of which there may be several towns.
   """
 
   name: str
@@ -42,13 +44,43 @@ class Task(NamedTuple):
   max_length: int
   state_components: list[str]
   action_repeat: int = 1
+  is_driving: bool = False
+
+
+def define_all(
+  names: Sequence[str], config: AttrDict, params: AttrDict
+) -> list[Task]:
+  """Define tasks by their names, of which `carla` may be several.
+
+  Args:
+    names: Names of tasks.
+    config: See `define`.
+    params: See `define`.
+
+  Raises:
+    UsageError: If there is no such task.
+  """
+  return [
+    task
+    for name in names
+    for task in (
+      _define_carla(config, params)
+      if name == 'carla'
+      else [define(name, config, params)]
+    )
+  ]
+
+
+def are_alike(tasks: Sequence[Task]) -> bool:
+  """Tell whether tasks have the same observations and actions anyway."""
+  return len(tasks) == 1 or all(x.is_driving for x in tasks)
 
 
 def define(name: str, config: AttrDict, params: AttrDict) -> Task:
-  """Define a task.
+  """Define a task other than `carla`.
 
-  Besides `dummy`, `carla` and the rows of the table, `gym_<id>` is the
-  environment of this id in gymnasium or PyBullet, rendered to images.
+  Besides `dummy` and the rows of the table, `gym_<id>` is the environment of
+  this id in gymnasium or PyBullet, rendered to images.
 
   Args:
     name: Name of the task.
@@ -61,8 +93,6 @@ def define(name: str, config: AttrDict, params: AttrDict) -> Task:
   """
   if name == 'dummy':
     return _define_dummy(config, params)
-  if name == 'carla':
-    return _define_carla(config, params)
   row = TABLE.get(name)
   match = re.fullmatch(r'gym_(.*-v\d+)', name)
   if not row and match:
@@ -99,13 +129,14 @@ def prepare(config: AttrDict, logdir: str) -> None:
 
   Raises:
     UsageError: If the run has begun with another world, or there are too few
-      servers.
+      servers for a batch.
   """
   tasks = {x.name: x for x in config.tasks}
   with config.unlocked:
-    if 'carla' in tasks:
-      tasks['carla'] = _choose_world(tasks['carla'], config, logdir)
-    if len(tasks) > 1:
+    for name, task in tasks.items():
+      if task.is_driving:
+        tasks[name] = _choose_world(task, config, logdir)
+    if not are_alike(config.tasks):
       tasks = _unify(tasks)
     config.tasks = list(tasks.values())
     for kind in ('random', 'train', 'test'):
@@ -155,7 +186,10 @@ def _define_dummy(config, params):
 
 
 def _define_carla(config, params):
-  """Define driving, on a CARLA server or in the world that needs none."""
+  """Define driving, on CARLA servers or in the world that needs none.
+
+  There is a task for each town.
+  """
   action_repeat = parameters.read(params, 'action_repeat') or 1
   max_length = parameters.read(params, 'max_length') // action_repeat
   if not max_length:
@@ -163,35 +197,47 @@ def _define_carla(config, params):
       f'Parameter action_repeat is {action_repeat}, more than the steps of an '
       'episode; lower it or raise max_length.'
     )
-  settings = driving.define_settings(params)
-  config.carla_backend = settings['backend']
+  config.carla_backend = parameters.read(params, 'carla_backend')
   config.carla_allow_backend_change = parameters.read(
     params, 'carla_allow_backend_change'
   )
-  env_ctor = functools.partial(
-    task_env.make,
-    action_repeat,
-    max_length,
-    'carla',
-    config.image_size,
-    min_length=required_length(config),
-    pixels=config.observation == 'image',
-    settings=settings,
-  )
-  components = ['reward', 'state']
-  return Task('carla', env_ctor, max_length, components, action_repeat)
+  return [
+    Task(
+      name,
+      functools.partial(
+        task_env.make,
+        action_repeat,
+        max_length,
+        'carla',
+        config.image_size,
+        min_length=required_length(config),
+        pixels=config.observation == 'image',
+        settings=settings,
+      ),
+      max_length,
+      ['reward', 'state'],
+      action_repeat,
+      is_driving=True,
+    )
+    for name, settings in driving.define_settings(params).items()
+  ]
 
 
 def _choose_world(task, config, logdir):
+  settings = task.env_ctor.keywords['settings']
   settings = driving.choose_backend(
-    task.env_ctor.keywords['settings'],
+    # All towns are of the world that is chosen for the first one.
+    {**settings, 'backend': config.carla_backend},
     logdir,
     config.carla_allow_backend_change,
   )
   config.carla_backend = settings['backend']
-  collects = [*config.train_collects.values(), *config.test_collects.values()]
-  sizes = [x.num_agents for x in collects if x.task.name == task.name]
-  driving.check_servers(settings, max(sizes, default=1))
+  totals = []
+  for collects in (config.train_collects, config.test_collects):
+    sizes = [x.num_agents for x in collects.values() if x.task.is_driving]
+    driving.check_servers(settings, max(sizes, default=1))
+    totals.append(sum(sizes))
+  config.collect_in_turn = max(totals) > driving.count_servers(settings)
   env_ctor = functools.partial(task.env_ctor, settings=settings)
   return task._replace(env_ctor=env_ctor)
 

@@ -72,8 +72,11 @@ def define_model(
 
 
 def _define_collection(graph, config, cleanups):
-  """Play episodes for training that are due in this step."""
-  summaries = []
+  """Play episodes for training that are due in this step.
+
+  The simulations play at the same time unless they have to share a simulator.
+  """
+  summaries: list[tf.Tensor] = []
   training = tf.equal(graph.trainer.phase, 'train')
   with tf.variable_scope('collection'):
     for name, params in config.train_collects.items():
@@ -87,19 +90,20 @@ def _define_collection(graph, config, cleanups):
           params.steps_until,
         ),
       )
-      summary, _ = tf.cond(
-        due,
-        lambda name=name, params=params: utility.simulate_episodes(
-          config,
-          params,
-          graph,
-          cleanups,
-          expensive_summaries=False,
-          gif_summary=False,
-          name=name,
-        ),
-        lambda: (tf.constant(''), tf.constant(0.0)),
-        name=f'should_collect_{name}',
-      )
+      with tf.control_dependencies(summaries if config.collect_in_turn else []):
+        summary, _ = tf.cond(
+          due,
+          lambda name=name, params=params: utility.simulate_episodes(
+            config,
+            params,
+            graph,
+            cleanups,
+            expensive_summaries=False,
+            gif_summary=False,
+            name=name,
+          ),
+          lambda: (tf.constant(''), tf.constant(0.0)),
+          name=f'should_collect_{name}',
+        )
       summaries.append(summary)
   return summaries

@@ -81,24 +81,26 @@ def _define_open_loop(graph, config, target):
 
 def _define_simulation(graph, config, cleanups):
   """Play test episodes, in the test phase only."""
-  summaries, scores = [], []
+  summaries: list[tf.Tensor] = []
+  scores = []
   testing = tf.equal(graph.trainer.phase, 'test')
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
-      summary, score = tf.cond(
-        testing,
-        lambda name=name, params=params: utility.simulate_episodes(
-          config,
-          params,
-          graph,
-          cleanups,
-          expensive_summaries=False,
-          gif_summary=True,
-          name=name,
-        ),
-        lambda: (tf.constant(''), tf.constant(0.0)),
-        name=f'should_simulate_{params.task.name}',
-      )
+      with tf.control_dependencies(summaries if config.collect_in_turn else []):
+        summary, score = tf.cond(
+          testing,
+          lambda name=name, params=params: utility.simulate_episodes(
+            config,
+            params,
+            graph,
+            cleanups,
+            expensive_summaries=False,
+            gif_summary=True,
+            name=name,
+          ),
+          lambda: (tf.constant(''), tf.constant(0.0)),
+          name=f'should_simulate_{params.task.name}',
+        )
       summaries.append(summary)
       scores.append(score)
     return summaries, tf.reduce_mean(tf.stack(scores))[None]

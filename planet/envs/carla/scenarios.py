@@ -1,6 +1,7 @@
 """Scenarios: town, traffic, weather and route of an episode."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated
 from typing import Any
 from typing import ClassVar
@@ -208,6 +209,11 @@ def _find(given):
   return SCENARIOS[given]
 
 
+def _names_places(scenario):
+  names = ('start_pos_id', 'end_pos_id', 'start_pose', 'end_pose')
+  return any(getattr(scenario, x) is not None for x in names)
+
+
 def _is_file(given):
   return isinstance(given, str) and given.endswith(('.yaml', '.yml'))
 
@@ -235,6 +241,44 @@ def _read(filename):
         f'{filename}, scenario {number}: {error}'
       ) from None
   return found
+
+
+def share_out(
+  scenarios: Sequence[Scenario], towns: Sequence[str]
+) -> list[tuple[Scenario, ...]]:
+  """Tell which scenarios are driven in which of several towns.
+
+  A town has those whose `city` it is. One that has none takes all that name no
+  places.
+
+  Args:
+    scenarios: Scenarios of all towns.
+    towns: Names of towns.
+
+  Returns:
+    List of tuples of one or more scenarios, one per town.
+
+  Raises:
+    UsageError: If a town has no scenario, or a scenario no town.
+  """
+  anywhere = tuple(x for x in scenarios if not _names_places(x))
+  shares = []
+  for town in towns:
+    own = tuple(x for x in scenarios if x.city == town)
+    shares.append(own or anywhere)
+    if not shares[-1]:
+      raise errors.UsageError(
+        f'No scenario is in {town}, and all name places elsewhere; give one '
+        f'with city: {town}, or leave the town out.'
+      )
+  for scenario in scenarios:
+    if not any(scenario in share for share in shares):
+      raise errors.UsageError(
+        f'Scenario {scenario.name} is in {scenario.city}, which is not among '
+        f'{", ".join(towns)}; give that in carla_map, too, or leave the '
+        'scenario out.'
+      )
+  return shares
 
 
 def find_town(scenarios: tuple[Scenario, ...]) -> str:

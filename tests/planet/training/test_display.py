@@ -27,7 +27,7 @@ def define_tasks(*names, **params):
   config.update(batch_shape=[5, 10], num_chunks=1)
   config.update(observation='image', image_size=64)
   params = AttrDict(params, carla_backend='offline')
-  return [tasks.define(name, config, params) for name in names]
+  return tasks.define_all(names, config, params)
 
 
 @pytest.mark.parametrize(

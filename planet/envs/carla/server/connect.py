@@ -110,3 +110,45 @@ def connect(
       'carla_allow_version_mismatch: true.'
     )
   return client
+
+
+def town(path: str) -> str:
+  """Return the last part of the name of a map."""
+  return path.rpartition('/')[2]
+
+
+def plain_town(path: str) -> str:
+  """Return what variants of a map have in common, among it the roads."""
+  return town(path).removesuffix('_Opt')
+
+
+def order_by_town(
+  addresses: list[tuple[str, int]], config: dict[str, Any]
+) -> list[tuple[str, int]]:
+  """Put servers first that show the town already.
+
+  Environments of several towns would load these in turn otherwise. If no town
+  may be loaded, the others are left out, unless there are no fitting ones.
+
+  Args:
+    addresses: Hosts and ports of one or more servers.
+    config: Dict as of `env_config.complete`.
+  """
+  if len(addresses) == 1:
+    return addresses
+  wanted = plain_town(config['server_map'])
+  fitting = [x for x in addresses if _find_shown(x, config) == wanted]
+  if fitting and not config['load_map']:
+    return fitting
+  return fitting + [x for x in addresses if x not in fitting]
+
+
+def _find_shown(address, config):
+  """Town that a server shows, None if there is none."""
+  try:
+    host, port = address
+    allowed = config['allow_version_mismatch']
+    client = connect(host, port, config['timeout'], allowed)
+    return plain_town(client.get_world().get_map().name)
+  except (errors.UsageError, RuntimeError):
+    return None

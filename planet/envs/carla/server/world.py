@@ -196,7 +196,9 @@ class ServerBackend(backend_lib.Backend):
     addresses = connect.list_addresses(config)
     binary = connect.find_binary(config)
     if not binary:
-      self._claim = claims.claim_server(addresses, config['turn_timeout'])
+      self._claim = claims.claim_server(
+        connect.order_by_town(addresses, config), config['turn_timeout']
+      )
       return
     for address in addresses:
       if connect.find_obstacle(*address) is None:
@@ -233,13 +235,12 @@ class ServerBackend(backend_lib.Backend):
 
   def _load_world(self):
     """Return the world if it is the wanted town, or load the town."""
-    wanted = _town(self._config['server_map'])
+    wanted = connect.town(self._config['server_map'])
     self._client.set_timeout(self._config['map_timeout'])
     try:
       world = self._client.get_world()
-      shown = _town(world.get_map().name)
-      # Variants with layers have the same roads.
-      if shown.removesuffix('_Opt') != wanted.removesuffix('_Opt'):
+      shown = connect.town(world.get_map().name)
+      if connect.plain_town(shown) != connect.plain_town(wanted):
         self._check_town(wanted, shown)
         world = self._client.load_world(wanted, reset_settings=False)
     finally:
@@ -253,7 +254,7 @@ class ServerBackend(backend_lib.Backend):
         'the scenario wants; load it there, give carla_map or another '
         'scenario, or allow it by carla_load_map: true.'
       )
-    known = [_town(x) for x in self._client.get_available_maps()]
+    known = [connect.town(x) for x in self._client.get_available_maps()]
     if wanted not in known:
       raise errors.UsageError(
         f'The CARLA server at {self._address} has no map {wanted!r}. '
@@ -378,8 +379,3 @@ class ServerBackend(backend_lib.Backend):
           world.apply_settings(original)
           if original.synchronous_mode:
             world.tick(2.0)
-
-
-def _town(path):
-  """Return the last part of the name of a map."""
-  return path.rpartition('/')[2]

@@ -126,6 +126,39 @@ def test_each_environment_has_its_server(simulators):
   assert not any(x.settings.synchronous_mode for x in simulators.values())
 
 
+TOWNS = [{**CONFIG, 'server_map': x} for x in ('Town01', 'Town02')]
+
+
+def loads(simulator):
+  return [x[1] for x in simulator.log if x[0] == 'load']
+
+
+def test_towns_take_turns_on_one_server(simulator):
+  """Each loads its own when it comes back."""
+  envs = [CarlaEnv(x) for x in TOWNS]
+  for env in envs + envs:
+    assert 'step_error' not in play(env)[-1]
+    assert env.measurements['map'].endswith(simulator.town)
+  assert loads(simulator) == ['Town01', 'Town02'] * 3
+  for env in envs:
+    env.close()
+
+
+@pytest.mark.parametrize('load_map', [True, False])
+def test_towns_stay_on_servers_that_show_them(simulators, load_map):
+  """Whoever uses them; without `load_map`, no others will do."""
+  simulators[2010].town = 'Town01_Opt'
+  servers = ['127.0.0.1:2000', '127.0.0.1:2010']
+  more = {'servers': servers, 'load_map': load_map}
+  # As for training and test.
+  envs = [CarlaEnv({**x, **more}) for x in TOWNS + TOWNS]
+  for env in envs + envs[::-1]:
+    assert 'step_error' not in play(env)[-1]
+  assert not any(loads(x) for x in simulators.values())
+  for env in envs:
+    env.close()
+
+
 def test_resets_do_not_pile_up_actors(simulator):
   env = CarlaEnv(CONFIG)
   for _ in range(4):
@@ -273,7 +306,8 @@ def test_errors_in_the_middle(simulator, tmp_path, error, capsys, caplog):
 
 def test_server_that_stays_away(simulator, caplog):
   """Five attempts, then a sentence."""
-  env = CarlaEnv(CONFIG)
+  # The attempts must not take longer than the pauses, however busy we are.
+  env = CarlaEnv({**CONFIG, 'retry_pause': 0.3})
   env.reset()
   simulator.lost = True
   assert env.step(np.zeros(2))[3] == {'step_error': True}

@@ -1,0 +1,51 @@
+"""How simulations of a training step relate to each other."""
+
+import threading
+
+import pytest
+
+from agents.tools.tf1 import tf
+from planet.tools.attr_dict import AttrDict
+from planet.training import utility
+from planet.training.define_model import _define_collection
+from planet.training.define_summaries import _define_simulation
+
+DEFINE = {'train': _define_collection, 'test': _define_simulation}
+
+
+@pytest.mark.parametrize('in_turn', [True, False])
+@pytest.mark.parametrize('phase', ['train', 'test'])
+def test_simulations_play_in_turn(monkeypatch, phase, in_turn):
+  """One after another if they share a simulator, else at the same time."""
+  meeting, log = threading.Barrier(2), []
+
+  def play(name):
+    log.append(name)
+    try:
+      meeting.wait(1 if in_turn else 20)
+    except threading.BrokenBarrierError:
+      pass
+    log.append(name)
+
+  def simulate_episodes(*unused_args, name, **unused_kwargs):
+    with tf.control_dependencies([tf.py_func(lambda: play(name), [], [])]):
+      return tf.constant(name), tf.constant(1.0)
+
+  monkeypatch.setattr(utility, 'simulate_episodes', simulate_episodes)
+  tf.reset_default_graph()
+  simulation = AttrDict(
+    steps_after=0, steps_every=1, steps_until=-1, task=AttrDict(name='x')
+  )
+  collects = {'a': simulation, 'b': simulation, 'c': simulation}
+  config = AttrDict(
+    batch_shape=[1, 5],
+    collect_in_turn=in_turn,
+    train_collects={x: collects[x] for x in 'ab'},
+    test_collects={x: collects[x] for x in 'ab'},
+  )
+  graph = AttrDict(step=tf.constant(1), trainer=AttrDict(phase=phase))
+  outputs = DEFINE[phase](graph, config, [])
+  threads = tf.ConfigProto(inter_op_parallelism_threads=2)
+  with tf.Session(config=threads) as sess:
+    sess.run(outputs)
+  assert log == ['a', 'a', 'b', 'b'] if in_turn else log[:2] != ['a', 'a']
