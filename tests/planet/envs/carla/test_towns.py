@@ -1,0 +1,160 @@
+"""The carla task: towns, files of scenarios, and where logs go."""
+
+import argparse
+
+import numpy as np
+import pytest
+
+from agents.run import errors
+from tests.planet.envs.carla.test_task import OFFLINE
+from tests.planet.envs.carla.test_task import define
+
+pytest.importorskip('carla')
+
+
+def test_runs_keep_the_scenarios_of_files(tmp_path):
+  """As they were; another content is another task."""
+  from planet.scripts import preparation
+  from planet.training import utility
+
+  path, logdir = tmp_path / 'mine.yaml', str(tmp_path)
+  path.write_text('- {name: market, num_vehicles: 2}')
+  given = {**OFFLINE, 'carla_size': 32, 'carla_scenario': str(path)}
+  args = argparse.Namespace(config='debug', params=given)
+  config = preparation.define_config(logdir, args)
+  utility.save_config(config, logdir)
+  path.write_text('- {name: market, num_vehicles: 5}')
+  with pytest.raises(errors.UsageError, match="carla_scenario: .*'num_vehicl"):
+    preparation.define_config(logdir, args)
+  path.unlink()
+  args.params = OFFLINE
+  config = preparation.define_config(logdir, args)
+  (scenario,) = config.tasks[0].env_ctor.keywords['settings']['scenarios']
+  assert scenario == {'name': 'market', 'num_vehicles': 2}
+
+
+def find_settings(config):
+  return {x.name: x.env_ctor.keywords['settings'] for x in config.tasks}
+
+
+def test_one_town_for_all_scenarios():
+  """That of the scenarios, or the one that is given."""
+  towns = {'carla_backend': 'server', 'carla_size': 32}
+  config = define(**towns, carla_scenario={'city': 'Town05'})
+  assert find_settings(config)['carla']['server_map'] == 'Town05'
+  mixed = ['TOWN1_STRAIGHT', 'TOWN2_STRAIGHT']
+  config = define(**towns, carla_scenario=mixed, carla_map='Town02')
+  (settings,) = find_settings(config).values()
+  assert settings['server_map'] == 'Town02' and settings['scenarios'] == mixed
+
+
+def test_several_towns():
+  """One task each, with the scenarios of its town."""
+  config = define(
+    carla_size=32,
+    carla_backend='server',
+    carla_scenario=['TOWN1_STRAIGHT', 'TOWN2_STRAIGHT', 'TOWN1_NAVIGATION'],
+  )
+  settings = find_settings(config)
+  assert list(settings) == ['carla_Town01', 'carla_Town02']
+  found = {
+    x['server_map']: [scenario['name'] for scenario in x['scenarios']]
+    for x in settings.values()
+  }
+  assert found == {
+    'Town01': ['TOWN1_STRAIGHT', 'TOWN1_NAVIGATION'],
+    'Town02': ['TOWN2_STRAIGHT'],
+  }
+  assert list(config.train_collects) == [
+    'train_main_carla_Town01',
+    'train_main_carla_Town02',
+  ]
+  throttle = [x.first_action for x in config.random_collects.values()]
+  assert throttle == [[-1, 1]] * 4
+  # Scenarios that name no places are for any town.
+  config = define(carla_size=32, carla_map=['/Game/Maps/Town03_Opt', 'a.xodr'])
+  settings = find_settings(config)
+  assert list(settings) == ['carla_Town03', 'carla_a']
+  assert [x['map'] for x in settings.values()] == [None, 'a.xodr']
+  assert len({str(x['scenarios']) for x in settings.values()}) == 1
+  config = define(carla_size=32, carla_map=['Town02'])
+  assert list(find_settings(config)) == ['carla']
+
+
+def test_environments_of_several_towns():
+  """Alike, so that nothing is hidden from the model, and all offline."""
+  config = define(
+    carla_map=['loop', 'grid'], carla_size=32, carla_vehicles=0, max_length=20
+  )
+  maps = []
+  for task in config.tasks:
+    assert task.state_components == ['reward', 'state']
+    env = task.env_ctor()
+    observ = env.reset()
+    assert set(observ) == {'image', 'state'}
+    maps.append(env.step(np.float32([0, 0]))[3]['map'])
+    env.close()
+  assert maps == ['loop', 'grid']
+  assert config.carla_backend == 'offline'
+  config = define(
+    carla_map=['loop', 'grid'], carla_size=32, observations='vector'
+  )
+  assert config.observation_keys == ['state']
+
+
+@pytest.mark.parametrize(
+  'params, message',
+  [
+    ({'carla_map': ['loop', 'loop']}, 'give each town once'),
+    ({'carla_map': ['Town02', 'Town02_Opt']}, 'give each town once'),
+    ({'carla_map': []}, 'one or more values'),
+    (
+      {
+        'carla_map': ['Town02', 'Town03'],
+        'carla_scenario': ['TOWN1_STRAIGHT', {'city': 'Town03'}, 'LANE_KEEP'],
+      },
+      'TOWN1_STRAIGHT is in Town01.*not among Town02, Town03.*carla_map',
+    ),
+    (
+      {
+        'carla_map': ['Town02', 'Town03'],
+        'carla_scenario': {'start_pose': [0, 0, 0, 0]},
+      },
+      'No scenario is in Town03.*city: Town03',
+    ),
+  ],
+)
+def test_towns_that_do_not_fit(params, message):
+  with pytest.raises(errors.UsageError, match=message):
+    define(**params)
+
+
+def test_towns_take_turns_on_few_servers(monkeypatch):
+  """Else their episodes are played at the same time."""
+  monkeypatch.delenv('CARLA_SERVER', raising=False)
+  towns = {'carla_map': ['Town01', 'Town02'], 'carla_backend': 'server'}
+  assert define(**towns).collect_in_turn
+  assert not define(**towns, carla_servers=['a:1', 'b:1']).collect_in_turn
+  assert define(
+    **towns,
+    carla_servers=['a:1', 'b:1'],
+    train_collects=[{}, {'name': 'other'}],
+  ).collect_in_turn
+  monkeypatch.setenv('CARLA_SERVER', '/bin/true')
+  assert not define(**towns).collect_in_turn
+  assert not define(carla_map=['loop', 'grid']).collect_in_turn
+
+
+def test_logs_belong_to_the_run(monkeypatch):
+  """Unless another folder is given."""
+
+  def find_folder(**params):
+    config = define(carla_size=32, logdir='run', **params)
+    return config.tasks[0].env_ctor.keywords['settings']['log_folder']
+
+  monkeypatch.delenv('CARLA_OUT', raising=False)
+  logs = {'carla_log_images': True, 'carla_convert_images_to_video': True}
+  assert find_folder(**logs, carla_log_measurements=True) == 'run/carla_log'
+  assert find_folder(carla_log_folder='here') == 'here'
+  monkeypatch.setenv('CARLA_OUT', 'there')
+  assert find_folder() is None
