@@ -6,12 +6,14 @@ from planet.networks.basic import feed_forward
 from planet.networks.conv_sizes import conv_32
 from planet.networks.conv_sizes import conv_96
 from planet.networks.conv_sizes import conv_128
+from planet.networks.conv_sizes import conv_128_deep
 from planet.networks.conv_sizes import conv_small
 
 __all__ = [
   'conv_32',
   'conv_96',
   'conv_128',
+  'conv_128_deep',
   'conv_ha',
   'conv_small',
   'feed_forward',

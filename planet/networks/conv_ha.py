@@ -14,14 +14,16 @@ from planet.networks import convolutions
 image_size = 64
 
 _ENCODER = ((32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2))
-_DECODER = ((128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2))
+_DECODER = ((128, 5, 2), (64, 5, 2), (32, 6, 2))
+_OUTPUT = (6, 2)
 
 
 def encoder(obs: dict[str, tf.Tensor]) -> tf.Tensor:
   """Encode the observed images.
 
   Args:
-    obs: Dict whose entry `image` is float32 [batch, time, 64, 64, 3].
+    obs: Dict whose entry `image` is float32 [batch, time, 64, 64,
+      channels].
 
   Returns:
     Float32 tensor [batch, time, 1024]; pixels of 2 x 2 x 256 in the order
@@ -35,10 +37,10 @@ def decoder(state: tf.Tensor, data_shape: Sequence[int]) -> tfd.Distribution:
 
   Args:
     state: Features float32 [..., features].
-    data_shape: Shape of one image, [64, 64, 3].
+    data_shape: Shape of one image, [64, 64, channels].
 
   Returns:
     Independent normal distributions of standard deviation one, with batch
     shape [...] and event shape `data_shape`.
   """
-  return convolutions.decode(state, data_shape, _DECODER, tf.nn.relu)
+  return convolutions.decode(state, data_shape, _DECODER, _OUTPUT, tf.nn.relu)

@@ -8,14 +8,15 @@ from planet.tools.attr_dict import AttrDict
 
 
 def _define_network(
-  image_size, encoder, decoder, activation, last_activation=True
+  image_size, encoder, decoder, output, activation, last_activation=True
 ):
   """Define a pair of functions like those of `conv_ha`.
 
   Args:
     image_size: Height and width of its images.
     encoder: Filters, kernel size and stride of each convolution.
-    decoder: The same of each transposed convolution.
+    decoder: The same of each transposed convolution but the last.
+    output: Kernel size and stride of the last one.
     activation: Name of a function in `tf.nn`.
     last_activation: Whether the last convolution of the encoder has it, too.
   """
@@ -24,7 +25,7 @@ def _define_network(
     _encode, spec=encoder, activation=function, last_activation=last_activation
   )
   decode = functools.partial(
-    convolutions.decode, spec=decoder, activation=function
+    convolutions.decode, spec=decoder, output=output, activation=function
   )
   return AttrDict(encoder=encode, decoder=decode, image_size=image_size)
 
@@ -36,7 +37,8 @@ def _encode(obs, spec, activation, last_activation):
 conv_32 = _define_network(
   image_size=32,
   encoder=((32, 4, 2), (64, 4, 1), (128, 4, 2), (256, 4, 1)),
-  decoder=((128, 5, 1), (64, 4, 2), (32, 4, 1), (3, 4, 2)),
+  decoder=((128, 5, 1), (64, 4, 2), (32, 4, 1)),
+  output=(4, 2),
   activation='relu',
 )
 
@@ -44,14 +46,16 @@ conv_32 = _define_network(
 conv_small = _define_network(
   image_size=64,
   encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (256, 4, 2)),
-  decoder=((64, 5, 2), (32, 5, 2), (16, 6, 2), (3, 6, 2)),
+  decoder=((64, 5, 2), (32, 5, 2), (16, 6, 2)),
+  output=(6, 2),
   activation='relu',
 )
 
 conv_96 = _define_network(
   image_size=96,
   encoder=((32, 8, 2), (64, 5, 2), (72, 5, 2), (128, 5, 2), (1024, 3, 1)),
-  decoder=((128, 3, 2), (64, 5, 2), (48, 6, 2), (32, 5, 2), (3, 4, 2)),
+  decoder=((128, 3, 2), (64, 5, 2), (48, 6, 2), (32, 5, 2)),
+  output=(4, 2),
   activation='elu',
   last_activation=False,
 )
@@ -59,6 +63,34 @@ conv_96 = _define_network(
 conv_128 = _define_network(
   image_size=128,
   encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (128, 4, 2), (256, 4, 2)),
-  decoder=((256, 5, 2), (128, 5, 2), (64, 5, 2), (32, 6, 2), (3, 6, 2)),
+  decoder=((256, 5, 2), (128, 5, 2), (64, 5, 2), (32, 6, 2)),
+  output=(6, 2),
+  activation='relu',
+)
+
+# The larger network of the CARLA fork: eight layers each, and the output.
+conv_128_deep = _define_network(
+  image_size=128,
+  encoder=(
+    (32, 4, 2),
+    (32, 3, 1),
+    (64, 3, 2),
+    (64, 3, 1),
+    (128, 3, 2),
+    (128, 3, 1),
+    (256, 3, 2),
+    (256, 3, 2),
+  ),
+  decoder=(
+    (256, 4, 1),
+    (256, 4, 1),
+    (128, 4, 1),
+    (128, 3, 1),
+    (64, 4, 2),
+    (64, 4, 1),
+    (32, 4, 2),
+    (32, 4, 1),
+  ),
+  output=(4, 2),
   activation='relu',
 )

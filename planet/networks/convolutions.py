@@ -46,15 +46,20 @@ def encode(
 
 
 def decode(
-  state: tf.Tensor, data_shape: Sequence[int], spec: Spec, activation: Callable
+  state: tf.Tensor,
+  data_shape: Sequence[int],
+  spec: Spec,
+  output: tuple[int, int],
+  activation: Callable,
 ) -> tfd.Distribution:
   """Grow images from features, starting with one pixel of 1024 channels.
 
   Args:
     state: Features float32 [..., features].
     data_shape: Shape of one image.
-    spec: Filters, kernel size and stride of each transposed convolution. The
-      last one is linear.
+    spec: Filters, kernel size and stride of each transposed convolution but
+      the last, which has as many filters as images have channels.
+    output: Kernel size and stride of the last one, which is linear.
     activation: Function after all others.
 
   Returns:
@@ -62,11 +67,11 @@ def decode(
   """
   hidden = layers.dense(state, EMBED_SIZE)
   hidden = tf.reshape(hidden, [-1, 1, 1, EMBED_SIZE])
-  for filters, kernel, stride in spec[:-1]:
+  for filters, kernel, stride in spec:
     hidden = layers.conv2d_transpose(
       hidden, filters, kernel, stride, activation
     )
-  mean = layers.conv2d_transpose(hidden, *spec[-1])
+  mean = layers.conv2d_transpose(hidden, data_shape[-1], *output)
   assert mean.shape.as_list()[1:] == list(data_shape), (mean.shape, data_shape)
   mean = tf.reshape(mean, tf.stack(shape(state)[:-1] + list(data_shape)))
   mean.set_shape(state.shape.as_list()[:-1] + list(data_shape))

@@ -52,12 +52,14 @@ def test_recorded_images():
     ('conv_small', 64),
     ('conv_96', 96),
     ('conv_128', 128),
+    ('conv_128_deep', 128),
   ],
 )
-def test_sizes(name, size):
+@pytest.mark.parametrize('channels', [3, 1, 6])
+def test_sizes(name, size, channels):
   """Every network goes from images to 1024 features and back."""
   network = getattr(networks, name)
-  shape = [size, size, 3]
+  shape = [size, size, channels]
   obs = tf.placeholder(tf.float32, [None, None] + shape)
   embedded = network.encoder({'image': obs})
   dist = network.decoder(embedded[..., :7], data_shape=shape)
@@ -67,7 +69,55 @@ def test_sizes(name, size):
     [embedded, dist.mean()], {obs: np.zeros([2, 1] + shape)}
   )
   assert values[0].shape == (2, 1, 1024)
-  assert values[1].shape == (2, 1, size, size, 3)
+  assert values[1].shape == (2, 1, size, size, channels)
+
+
+@pytest.mark.parametrize(
+  'name, encoder, decoder',
+  [
+    (
+      'conv_128',
+      [(63, 16), (30, 32), (14, 64), (6, 128), (2, 256)],
+      [(5, 256), (13, 128), (29, 64), (62, 32), (128, 3)],
+    ),
+    (
+      'conv_128_deep',
+      [
+        (63, 32),
+        (61, 32),
+        (30, 64),
+        (28, 64),
+        (13, 128),
+        (11, 128),
+        (5, 256),
+        (2, 256),
+      ],
+      [
+        (4, 256),
+        (7, 256),
+        (10, 128),
+        (12, 128),
+        (26, 64),
+        (29, 64),
+        (60, 32),
+        (63, 32),
+        (128, 3),
+      ],
+    ),
+  ],
+)
+def test_layers_of_both_forks_at_128_pixels(name, encoder, decoder):
+  """Sizes and channels after each layer, as recorded for either."""
+  network = getattr(networks, name)
+  embedded = network.encoder({'image': tf.zeros([1, 1, 128, 128, 3])})
+  network.decoder(embedded, data_shape=[128, 128, 3])
+  layers = [
+    x.outputs[0].shape.as_list()
+    for x in tf.get_default_graph().get_operations()
+    if x.type == 'BiasAdd'
+  ]
+  layers = [tuple(x[2:]) for x in layers if len(x) == 4 and x[1] == x[2]]
+  assert layers == encoder + decoder
 
 
 def test_other_sizes_are_noticed():
