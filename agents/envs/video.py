@@ -98,6 +98,33 @@ def write_png(filename: str, image: np.ndarray) -> None:
     file_.write(encode_png(image))
 
 
+def channel_groups(count: int) -> list[slice]:
+  """Return which channels of an image make a picture each.
+
+  Args:
+    count: Number of channels; three make one colour picture, six make two,
+      and numbers that three does not divide are all grey ones.
+  """
+  size = 3 if count % 3 == 0 else 1
+  return [slice(first, first + size) for first in range(0, count, size)]
+
+
+def to_rgb(images: np.ndarray) -> np.ndarray:
+  """Show images of any channels in colour, several pictures side by side.
+
+  Args:
+    images: uint8 [..., height, width, channels]; see `channel_groups`.
+
+  Returns:
+    uint8 [..., height, width of all pictures, 3].
+  """
+  if images.shape[-1] == 3:
+    return images
+  parts = [images[..., x] for x in channel_groups(images.shape[-1])]
+  joined = np.concatenate(parts, -2)
+  return joined if joined.shape[-1] == 3 else joined.repeat(3, -1)
+
+
 def resize(
   image: np.ndarray, smallest: int = SIZE, largest: int | None = SIZE
 ) -> np.ndarray:

@@ -13,6 +13,7 @@ from planet.envs.carla import choice
 from planet.envs.carla import env_config
 from planet.envs.carla import episode_log
 from planet.envs.carla import scenarios as scenarios_lib
+from planet.envs.carla import sensors
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
@@ -68,6 +69,7 @@ def define_settings(params: AttrDict) -> dict[str, dict[str, Any]]:
   settings = {name: {**common, **town} for name, town in towns.items()}
   for values in settings.values():
     env_config.complete(values)
+    _check_channels(values, params)
   backend = parameters.read(params, 'carla_backend')
   return {name: {**x, 'backend': backend} for name, x in settings.items()}
 
@@ -176,6 +178,18 @@ def _label(town):
   """Return the name of a map as part of the name of a task."""
   name = os.path.basename(town).removesuffix('_Opt').partition('.xodr')[0]
   return re.sub(r'[^A-Za-z0-9_.-]', '_', name)
+
+
+def _check_channels(settings, params):
+  """Refuse images that other tasks of the same model do not have."""
+  name = settings['use_sensor']
+  channels = sensors.SENSORS[name].channels
+  if channels != 3 and len(parameters.read(params, 'tasks')) > 1:
+    raise errors.UsageError(
+      f'Parameter carla_sensor is {name}, whose images have {channels} '
+      'channels, but those of other tasks have 3; train the carla task alone, '
+      'or give use_rgb or use_semantic.'
+    )
 
 
 def _offline_map(name):

@@ -181,7 +181,7 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
   """Enlarge frames of an episode, with time and return below.
 
   Args:
-    episode: AttrDict with `observations` uint8 [time, height, width, 3],
+    episode: AttrDict with `observations` uint8 [time, height, width, channels],
       `rewards` [time], `number` and `action_repeat`. With `maps` uint8 [time,
       height, width, 3], these are shown beside the frames, and actions and
       rewards below.
@@ -189,7 +189,8 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
   Returns:
     uint8 array [time, larger height, larger width, 3].
   """
-  frames = np.stack([video.resize(x) for x in episode.observations])
+  frames = video.to_rgb(episode.observations)
+  frames = np.stack([video.resize(x) for x in frames])
   if episode.get('maps') is not None:
     return _annotate_drive(episode, frames)
   returns = np.cumsum(episode.rewards)

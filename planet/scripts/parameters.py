@@ -193,6 +193,8 @@ _DRIVING: dict[str, tuple[str, str | None]] = {
   'convert_images_to_video': ('carla_convert_images_to_video', None),
   'log_measurements': ('carla_log_measurements', None),
   'log_folder': ('carla_log_folder', None),
+  'use_sensor': ('carla_sensor', _MEANING),
+  'stereo_baseline': ('carla_stereo_baseline', _MEANING),
   'allow_version_mismatch': ('carla_allow_version_mismatch', None),
 }
 DRIVING = {key: name for key, (name, _) in _DRIVING.items()}

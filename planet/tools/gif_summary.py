@@ -4,6 +4,7 @@ import logging
 
 from agents.envs import video
 from agents.tools.tf1 import tf
+from planet.tools.show_channels import show_channels
 
 
 def gif_summary(
@@ -19,7 +20,8 @@ def gif_summary(
   Args:
     name: Name of the summary; `/gif` is added to its tag, and a number if
       there are several outputs.
-    tensor: Videos [batch, time, height, width, channels], uint8 or in [0, 1].
+    tensor: Videos [batch, time, height, width, channels], uint8 or in [0, 1];
+      see `show_channels`.
     max_outputs: Number of videos to show.
     fps: Frames per second.
     collections: Collections to add the summary to.
@@ -28,6 +30,7 @@ def gif_summary(
   Returns:
     Serialised summary. Holds the first frame as PNG if encoding fails.
   """
+  tensor = show_channels(tensor)
   if tensor.dtype != tf.uint8:
     tensor = tf.cast(tf.clip_by_value(tensor, 0.0, 1.0) * 255, tf.uint8)
   with tf.name_scope(f'{family}/{name}' if family else name) as scope:

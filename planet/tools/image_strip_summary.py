@@ -1,6 +1,7 @@
 """Pictures of sequences for TensorBoard."""
 
 from agents.tools.tf1 import tf
+from planet.tools.show_channels import show_channels
 
 
 def image_strip_summary(
@@ -10,13 +11,15 @@ def image_strip_summary(
 
   Args:
     name: Name of the summary.
-    images: Tensor [batch, time, height, width, 3], uint8 or in [0, 1].
+    images: Tensor [batch, time, height, width, channels], uint8 or in [0, 1];
+      see `show_channels`.
     max_length: Number of steps to show.
     max_batch: Number of sequences to show.
 
   Returns:
     Serialised summary.
   """
+  images = show_channels(images)
   if images.dtype == tf.uint8:
     images = tf.cast(images, tf.float32) / 255.0
   images = tf.clip_by_value(images[:max_batch, :max_length], 0.0, 1.0)

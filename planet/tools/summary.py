@@ -10,6 +10,7 @@ from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools.gif_summary import gif_summary
 from planet.tools.image_strip_summary import image_strip_summary
+from planet.tools.show_channels import show_channels
 
 _MAX_BATCH = 10
 
@@ -62,7 +63,7 @@ def objective_summaries(objectives: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
 
 
 def data_summary(images: tf.Tensor) -> tf.Tensor:
-  """Show training data [batch, time, height, width, 3] in [0, 1] as a strip."""
+  """Show data [batch, time, height, width, channels] in [0, 1] as a strip."""
   with tf.variable_scope('data'):
     return image_strip_summary('image', images)
 
@@ -130,7 +131,8 @@ def _dist_summaries(name, dist, target):
 
 
 def _image_summaries(dist, target):
-  image, target = dist.mode()[:_MAX_BATCH], target[:_MAX_BATCH]
+  image = show_channels(dist.mode()[:_MAX_BATCH])
+  target = show_channels(target[:_MAX_BATCH])
   # Differences are shown around gray; nothing precedes the first frame.
   change = tf.concat([image[:, :1], image[:, :-1]], 1)
   change = (image - change + 1) / 2

@@ -21,6 +21,7 @@ class PixelObservations(Wrapper):
     size: Height and width of the image.
     dtype: `np.uint8` for [0, 255] or `np.float32` for [0, 1].
     key: Key of the image among the observations.
+    channels: Number of channels that the environment renders.
 
   Raises:
     AssertionError: If the space is no Dict or has the key already.
@@ -33,6 +34,7 @@ class PixelObservations(Wrapper):
     size: tuple[int, int] = (64, 64),
     dtype: Any = np.uint8,
     key: str = 'image',
+    channels: int = 3,
   ):
     super().__init__(env)
     assert hasattr(env.observation_space, 'spaces'), env.observation_space
@@ -40,11 +42,12 @@ class PixelObservations(Wrapper):
     self._size = tuple(size)
     self._dtype = np.dtype(dtype)
     self._key = key
+    self._channels = channels
 
   @functools.cached_property
   def observation_space(self) -> Any:
     high = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1.0}[self._dtype]
-    shape = self._size + (3,)
+    shape = self._size + (self._channels,)
     image = spaces.box(np.zeros(shape), np.full(shape, high), self._dtype)
     parts = dict(self._env.observation_space.spaces)
     return spaces.dictionary({**parts, self._key: image})

@@ -37,7 +37,7 @@ class Frame:
   Attributes:
     frame: Number of the tick.
     time: Seconds of simulated time.
-    image: uint8 [height, width, 3], or None.
+    image: uint8 [height, width, channels], see `sensors.SENSORS`; or None.
     location: x, y and z of the ego vehicle in metres.
     yaw: Its heading in degrees, positive to the right.
     velocity: Metres per second, x, y and z.

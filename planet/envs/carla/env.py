@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 
 from agents.envs import spaces
+from agents.envs import video
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import birdseye
@@ -20,6 +21,7 @@ from planet.envs.carla import measure as measure_lib
 from planet.envs.carla import planner
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios
+from planet.envs.carla import sensors
 from planet.envs.carla import termination
 from planet.envs.carla import trips
 
@@ -58,6 +60,7 @@ class CarlaEnv:
     backend: World.
     surroundings: What is where on the map.
     dt: Seconds per step.
+    image_channels: Number of channels that `render` returns.
     seconds_to_close: Time that `close` may take, beyond a few seconds.
     location: Place of the vehicle, from the first reset on.
     route: Way to the goal of this episode, None if there is none.
@@ -103,6 +106,8 @@ class CarlaEnv:
     if self._config['discrete_actions']:
       self.action_space = gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
     self.dt: float = self._config['dt']
+    sensor = sensors.SENSORS[self._config['use_sensor']]
+    self.image_channels: int = sensor.channels * self._config['framestack']
     self.route: planner.Route | None = None
     # Known from the first reset on.
     self.location: Any = None
@@ -226,7 +231,7 @@ class CarlaEnv:
     return self._observe(), scaled, now['done'], info
 
   def render(self, *unused_args, **unused_kwargs) -> np.ndarray:
-    """Return the last image, uint8 [height, width, 3 per frame]."""
+    """Return the last image, uint8 [height, width, channels of all frames]."""
     return self._image
 
   def close(self) -> None:
@@ -322,13 +327,13 @@ class CarlaEnv:
   def _stack(self, image, last):
     if self._config['framestack'] == 1 or image is None:
       return image
-    previous = image if last is None else last[..., 3:]
+    previous = image if last is None else last[..., image.shape[-1] :]
     return np.concatenate([previous, image], -1)
 
   def _log_step(self, frame, now):
     self._log.add_measurements(now)
     if frame.image is not None:
-      self._log.add_image(frame.image)
+      self._log.add_image(video.to_rgb(frame.image))
 
   def _observe(self):
     if self._config['state'] == 'zero':

@@ -23,6 +23,7 @@ from agents.run.schema import Whole
 from agents.run.schema import setting
 from planet.envs.carla import rewards
 from planet.envs.carla import scenarios as scenarios_lib
+from planet.envs.carla import sensors
 from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]
@@ -103,7 +104,12 @@ class EnvConfig(schema.Settings):
   state: Literal['full', 'zero'] = setting('full', 'what state holds')
   discrete_actions: Flag = setting(False, 'numbers of actions')
   squash_action_logits: Flag = setting(False, 'tanh of actions')
-  use_sensor: Literal['use_rgb'] = setting('use_rgb', 'the camera')
+  use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
+    'use_rgb', 'colours, depth, classes, or two cameras'
+  )
+  stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = setting(
+    0.5, 'metres between two cameras'
+  )
   # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
   verbose: Flag = setting(False, 'print each step')
   log_images: Flag = setting(False, 'write each image to a file')

@@ -44,5 +44,6 @@ def make(
   env = wrappers.MaximumDuration(env, max_length)
   if pixels:
     size = (image_size, image_size)
-    env = wrappers.PixelObservations(env, size, np.uint8, 'image')
+    channels = env.image_channels
+    env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
   return wrappers.ConvertTo32Bit(env)

@@ -53,6 +53,28 @@ def test_recorded_tags(key, name, sizes, output):
   assert tag == golden.load('planet/image_strip')[f'out/{output}/tag']
 
 
+@pytest.mark.parametrize('channels', [1, 2, 3, 6])
+def test_channels_are_shown_side_by_side(channels):
+  """Three at a time are colours, six two pictures, others grey ones."""
+  images = np.random.default_rng(0).integers(0, 255, [2, 3, 4, 5, channels])
+  images = images.astype(np.uint8)
+  ((_, strip, picture),) = evaluate(
+    image_strip_summary('x', tf.constant(images))
+  )
+  ((_, animation, _),) = evaluate(gif_summary('x', tf.constant(images), 1, 20))
+  pictures = {1: 1, 2: 2, 3: 1, 6: 2}[channels]
+  assert (strip.height, strip.width) == (2 * 4, 3 * 5 * pictures)
+  assert (animation.height, animation.width) == (4, 5 * pictures)
+  first = np.asarray(picture.convert('RGB'))[:4, : 5 * pictures]
+  size = channels // pictures
+  for index in range(pictures):
+    expected = images[0, 0, ..., index * size : (index + 1) * size]
+    shown = first[:, index * 5 : (index + 1) * 5]
+    assert np.abs(shown.astype(int) - expected).max() <= 1
+  same = video.to_rgb(images)[0, 0].astype(int) - first
+  assert np.abs(same).max() <= 1
+
+
 def test_strip_of_unknown_sizes():
   """Two sequences of three images [4, 5] make a strip [8, 15]."""
   images = tf.placeholder_with_default(

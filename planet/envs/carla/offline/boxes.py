@@ -14,12 +14,14 @@ class Boxes:
     size: Half length, half width and height, float64 [boxes, 3] in metres.
     colour: RGB from 0 to 255, float64 [boxes, 3].
     glass: Whether there is a band of windows, bool [boxes].
+    label: Class as of `sensors.LABELS`, uint8 [boxes].
   """
 
   pose: np.ndarray
   size: np.ndarray
   colour: np.ndarray
   glass: np.ndarray
+  label: np.ndarray
 
   def __len__(self):
     return len(self.pose)
@@ -28,7 +30,7 @@ class Boxes:
 def empty() -> Boxes:
   """Return no boxes at all."""
   pose, size, colour = (np.zeros((0, 3)) for _ in range(3))
-  return Boxes(pose, size, colour, np.zeros(0, bool))
+  return Boxes(pose, size, colour, np.zeros(0, bool), np.zeros(0, np.uint8))
 
 
 def join(parts: list[Boxes]) -> Boxes:

@@ -33,7 +33,14 @@ class Camera:
     fov: Horizontal field of view in degrees.
     position: Metres ahead of, to the right of, and above the vehicle.
     supersample: Samples per pixel and direction, 1 or 2.
+
+  Attributes:
+    channels: Number of channels of the images.
+    depths: Metres along the optical axis to the ground, in the rows below the
+      horizon.
   """
+
+  channels = 3
 
   def __init__(
     self,
@@ -95,7 +102,7 @@ class Camera:
       random: NumPy generator for the rain.
 
     Returns:
-      uint8 [height, width, 3].
+      uint8 [height, width, channels].
     """
     canvas = self._canvas
     canvas[: self._horizon] = self._sky(look)[:, None]
@@ -106,12 +113,13 @@ class Camera:
       self._rain(look, random)
     if self._supersample == 2:
       canvas = _halve(canvas)
-    return canvas.view(np.uint8).reshape(canvas.shape + (4,))[..., :3].copy()
+    parts = canvas.view(np.uint8).reshape(canvas.shape + (4,))
+    return parts[..., : self.channels].copy()
 
   def _define_ground(self):
     """Places that the pixels below the horizon see, and their fog."""
     rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.centre[1]
-    depth = self.focal[1] * self._position[2] / rows
+    self.depths = depth = self.focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
     ahead = np.broadcast_to(depth[:, None], side.shape)
     self._places = np.stack(
@@ -213,19 +221,23 @@ class Camera:
     ]
     bottom, top, low, high = (np.rint(x).astype(np.intp) for x in bounds)
     shown = np.isfinite(nearest)
-    colours = boxes.colour[seen][:, None] * _SHADES[:, None]
-    far = np.where(shown, nearest, 0)[:, None]
-    colours = look.shade(colours, far)
-    dark = look.shade(np.broadcast_to(_DARK, (len(seen), 1, 3)), far)[:, 0]
+    far = np.where(shown, nearest, 0)
+    walls, windows = self._colour(look, boxes, seen, far, enter, face)
     for k in order:
       if not shown[k]:
         continue
       span = slice(first[k], last[k])
-      ends = top[k, span], bottom[k, span]
-      paint = np.where(face[k, span], colours[k, 1], colours[k, 0])
-      self._put(span, *ends, paint)
-      if boxes.glass[seen[k]]:
-        self._put(span, high[k, span], low[k, span], dark[k])
+      self._put(span, top[k, span], bottom[k, span], walls[k, span])
+      if windows is not None and boxes.glass[seen[k]]:
+        self._put(span, high[k, span], low[k, span], windows[k])
+
+  def _colour(self, look, boxes, seen, far, unused_enter, face):
+    """Packed colours of boxes [boxes, columns], and of windows [boxes]."""
+    colours = boxes.colour[seen][:, None] * _SHADES[:, None]
+    far = far[:, None]
+    colours = look.shade(colours, far)
+    dark = look.shade(np.broadcast_to(_DARK, (len(seen), 1, 3)), far)[:, 0]
+    return np.where(face, colours[:, 1:], colours[:, :1]), dark
 
   def _put(self, span, top, bottom, colour):
     """Paint some columns between two rows each."""

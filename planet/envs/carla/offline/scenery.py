@@ -3,6 +3,7 @@
 import numpy as np
 
 from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import sensors
 from planet.envs.carla.offline import boxes as boxes_lib
 
 _EVERY = 25.0
@@ -19,7 +20,7 @@ def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
   """
   random = np.random.default_rng(seed)
   points = np.concatenate([x.points[:, :2] for x in lanes.all])
-  poses, sizes, colours = [], [], []
+  poses, sizes, colours, labels = [], [], [], []
   for lane in lanes.all:
     if lane.junction is not None or not lane.kerb:
       continue
@@ -28,9 +29,9 @@ def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
       house = np.append(random.uniform(2.5, 5, 2), random.uniform(3.5, 8))
       away = side + 4 + house[:2].max() + random.uniform(0, 6)
       wall = _WALLS[random.integers(len(_WALLS))]
-      for right, size, colour in (
-        (side + 2.5, np.array([0.15, 0.15, 5.0]), _POLE),
-        (away, house, wall),
+      for right, size, colour, label in (
+        (side + 2.5, np.array([0.15, 0.15, 5.0]), _POLE, 'Poles'),
+        (away, house, wall, 'Buildings'),
       ):
         shift = arc + random.uniform(-6, 6)
         pose = lane.at(min(max(shift, 0), lane.length), right)
@@ -39,6 +40,7 @@ def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
           poses.append(pose)
           sizes.append(size)
           colours.append(colour)
+          labels.append(sensors.LABELS[label])
   if not poses:
     return boxes_lib.empty()
   return boxes_lib.Boxes(
@@ -46,4 +48,5 @@ def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
     np.array(sizes),
     np.array(colours, float),
     np.zeros(len(poses), bool),
+    np.array(labels, np.uint8),
   )

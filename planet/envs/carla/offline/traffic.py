@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla import sensors
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
 
@@ -100,8 +101,8 @@ class Traffic:
     self._kerb = roads.width[self._walk_lane] / 2 + _KERB
     self._side = self._kerb.copy()
     self._target = self._side.copy()
-    self.cars = self._build(CAR, _PAINTS, len(self._arc), True)
-    self.walkers = self._build(WALKER, _CLOTHES, count, False)
+    self.cars = self._build(CAR, _PAINTS, len(self._arc), 'Car')
+    self.walkers = self._build(WALKER, _CLOTHES, count, 'Pedestrians')
     self._update()
 
   def step(
@@ -147,13 +148,14 @@ class Traffic:
     self._arc = np.array(arcs, float)
     self._speed = self._random.uniform(2, _DESIRED, len(arcs))
 
-  def _build(self, size, colours, count, glass):
+  def _build(self, size, colours, count, label):
     choice = self._random.integers(0, len(colours), count)
     return boxes_lib.Boxes(
       np.zeros((count, 3)),
       np.tile(np.array(size), (count, 1)),
       colours[choice],
-      np.full(count, glass),
+      np.full(count, label == 'Car'),
+      np.full(count, sensors.LABELS[label], np.uint8),
     )
 
   def _update(self):

@@ -8,11 +8,10 @@ import numpy as np
 
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places
-from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla.offline import boxes as boxes_lib
-from planet.envs.carla.offline import camera as camera_lib
 from planet.envs.carla.offline import scenery
+from planet.envs.carla.offline import sensors
 from planet.envs.carla.offline import texture
 from planet.envs.carla.offline import traffic as traffic_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
@@ -36,7 +35,7 @@ class OfflineBackend(backend_lib.Backend):
   def open(self, config: dict[str, Any]) -> None:
     self.map = roads.load(config['map'])
     self._dt = config['dt']
-    self._camera, self._size = _define_cameras(config)
+    self._cameras = sensors.Cameras(config)
     self._ground = texture.Texture(self.lanes)
     self._roads = traffic_lib.Roads(self.lanes)
     self._scenery = scenery.place(self.lanes)
@@ -93,14 +92,11 @@ class OfflineBackend(backend_lib.Backend):
     return boxes_lib.join(parts)
 
   def render(self) -> np.ndarray:
-    """Render what the camera sees now, uint8 [height, width, 3]."""
+    """Render what the cameras see now, uint8 [height, width, channels]."""
     pose = self._car.x, self._car.y, self._car.yaw
-    image = self._camera.render(
+    return self._cameras.render(
       pose, self._ground, self._look, self.obstacles, self._random
     )
-    if self._size:
-      image = resize.resize_area(image, *self._size)
-    return image
 
   def _clip(self, wanted):
     """Return how many of the wanted vehicles fit."""
@@ -156,13 +152,3 @@ class OfflineBackend(backend_lib.Backend):
     if index < cars:
       return 'vehicle'
     return 'walker' if index < cars + len(self._traffic.walkers) else 'other'
-
-
-def _define_cameras(config):
-  """Camera, and the size to shrink its images to or None."""
-  size = config['x_res'], config['y_res']
-  source = config['render_x_res'], config['render_y_res']
-  view = dict(source=source, fov=config['fov'], position=config['camera'])
-  if config['offline_direct_render']:
-    return camera_lib.Camera(*size, **view), None
-  return camera_lib.Camera(*source, supersample=1, **view), size

@@ -10,6 +10,7 @@ from typing import Any
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places as places_lib
 from planet.envs.carla import roads
+from planet.envs.carla import sensors as sensors_lib
 from planet.envs.carla.server import sensors
 
 if typing.TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Actors:
     self._carla, self._client, self._world = carla, client, world
     self._config, self._tm_port = config, tm_port
     self.ego: Any = None
-    self.camera: sensors.Camera | None = None
+    self.cameras: list[sensors.Camera] = []
     self.collisions: sensors.Collisions | None = None
     self._vehicles: list[Any] = []
     self._walkers: list[Any] = []
@@ -92,7 +93,7 @@ class Actors:
 
   def destroy(self) -> None:
     """Take everything out again, sensors first."""
-    for sensor in (self.camera, self.collisions):
+    for sensor in (*self.cameras, self.collisions):
       if sensor:
         with contextlib.suppress(RuntimeError):
           sensor.actor.stop()
@@ -110,7 +111,8 @@ class Actors:
     if numbers:
       destroy = self._carla.command.DestroyActor
       self._client.apply_batch_sync([destroy(x) for x in numbers], False)
-    self.ego = self.camera = self.collisions = None
+    self.ego = self.collisions = None
+    self.cameras = []
     self._vehicles, self._walkers, self._controllers = [], [], []
 
   def _spawn_ego(self, library, start, points):
@@ -180,7 +182,8 @@ class Actors:
 
   def _attach_sensors(self, library):
     config = self._config
-    blueprint = library.find('sensor.camera.rgb')
+    sensor = sensors_lib.SENSORS[config['use_sensor']]
+    blueprint = library.find(f'sensor.camera.{sensor.camera}')
     for key, value in (
       ('image_size_x', config['render_x_res']),
       ('image_size_y', config['render_y_res']),
@@ -189,9 +192,11 @@ class Actors:
       ('role_name', f'{TAG}_camera'),
     ):
       blueprint.set_attribute(key, str(value))
-    place = self._carla.Transform(self._carla.Location(*config['camera']))
-    actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
-    self.camera = sensors.Camera(actor)
+    convert = sensors.choose_conversion(sensor)
+    for position in sensor.positions(config):
+      place = self._carla.Transform(self._carla.Location(*position))
+      actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
+      self.cameras.append(sensors.Camera(actor, convert=convert))
     blueprint = library.find('sensor.other.collision')
     blueprint.set_attribute('role_name', f'{TAG}_collision')
     actor = self._world.spawn_actor(

@@ -1,13 +1,16 @@
 """Data of sensors, matched to the ticks that they belong to."""
 
+import functools
 import queue
 import typing
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from planet.envs.carla import backend as backend_lib
+from planet.envs.carla import sensors
 
 if typing.TYPE_CHECKING:
   import carla
@@ -19,16 +22,24 @@ class Camera:
   Args:
     sensor: `carla.Sensor` that is not listening yet.
     timeout: Seconds to wait for an image.
+    convert: Function from `carla.Image` to uint8 [height, width, channels];
+      colours by default.
   """
 
-  def __init__(self, sensor: 'carla.Sensor', timeout: float = 2.0):
+  def __init__(
+    self,
+    sensor: 'carla.Sensor',
+    timeout: float = 2.0,
+    convert: Callable[['carla.Image'], np.ndarray] | None = None,
+  ):
     self.actor = sensor
     self._timeout = timeout
+    self._convert = convert or to_rgb
     self._queue: queue.Queue[Any] = queue.Queue()
     sensor.listen(_weak(self._queue.put))
 
   def read(self, frame: int) -> np.ndarray:
-    """Read the image of a tick, uint8 [height, width, 3].
+    """Read the image of a tick, uint8 [height, width, channels].
 
     Older images are dropped.
 
@@ -44,7 +55,7 @@ class Camera:
           f'{self._timeout:g} s.'
         ) from None
       if data.frame == frame:
-        return to_rgb(data)
+        return self._convert(data)
       if data.frame > frame:
         raise backend_lib.BackendError(
           f'The camera sent frame {data.frame} instead of {frame}; does '
@@ -83,8 +94,35 @@ class Collisions:
 
 def to_rgb(data: 'carla.Image') -> np.ndarray:
   """Convert an image, whose bytes are BGRA, to uint8 [height, width, 3]."""
-  pixels = np.frombuffer(data.raw_data, np.uint8)
-  return pixels.reshape(data.height, data.width, 4)[..., 2::-1].copy()
+  return _read_rgb(data).copy()
+
+
+def to_depth(data: 'carla.Image', logarithmic: bool = False) -> np.ndarray:
+  """Convert an image of depths to uint8 [height, width, 1].
+
+  It holds shares of 1000 m as numbers of 24 bits, red the lowest byte, see
+  https://carla.readthedocs.io/en/0.9.16/ref_sensors/#depth-camera.
+
+  Args:
+    data: What a depth camera sends.
+    logarithmic: See `sensors.encode_depth`.
+  """
+  share = _read_rgb(data) @ np.array([1, 2**8, 2**16]) / (2**24 - 1)
+  return sensors.encode_depth(sensors.FAR * share, logarithmic)[..., None]
+
+
+def to_classes(data: 'carla.Image') -> np.ndarray:
+  """Convert classes, which are in red, to colours uint8 [height, width, 3]."""
+  return sensors.PALETTE[_read_rgb(data)[..., 0]]
+
+
+def choose_conversion(
+  sensor: sensors.Sensor,
+) -> Callable[['carla.Image'], np.ndarray]:
+  """Return the function that converts what a sensor sends."""
+  if sensor.camera == 'depth':
+    return functools.partial(to_depth, logarithmic=sensor.logarithmic)
+  return {'rgb': to_rgb, 'semantic_segmentation': to_classes}[sensor.camera]
 
 
 def to_collision(event: 'carla.CollisionEvent') -> tuple[str, float]:
@@ -94,6 +132,12 @@ def to_collision(event: 'carla.CollisionEvent') -> tuple[str, float]:
   kind = next((v for k, v in kinds.items() if name.startswith(k)), 'other')
   impulse = event.normal_impulse
   return kind, float(np.linalg.norm([impulse.x, impulse.y, impulse.z]))
+
+
+def _read_rgb(data):
+  pixels = np.frombuffer(data.raw_data, np.uint8)
+  pixels = pixels.reshape(data.height, data.width, 4)
+  return pixels[..., 2::-1]
 
 
 def _weak(method):

@@ -8,12 +8,14 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
+
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places
-from planet.envs.carla import resize
 from planet.envs.carla import roads
 from planet.envs.carla import scenarios
+from planet.envs.carla import sensors
 from planet.envs.carla.server import actors as actors_lib
 from planet.envs.carla.server import claims
 from planet.envs.carla.server import connect
@@ -335,17 +337,16 @@ class ServerBackend(backend_lib.Backend):
 
   def _advance(self, applied):
     number = self._world.tick(_TICK_TIMEOUT)
-    image = self._actors.camera.read(number)
+    image = self._read_image(number)
     snapshot = self._world.get_snapshot()
     ego = snapshot.find(self._actors.ego.id)
     if ego is None:
       raise backend_lib.BackendError('The ego vehicle has disappeared.')
     transform, velocity = ego.get_transform(), ego.get_velocity()
-    size = self._config['x_res'], self._config['y_res']
     return backend_lib.Frame(
       frame=number,
       time=snapshot.timestamp.elapsed_seconds,
-      image=resize.resize_area(image, *size),
+      image=image,
       location=(
         transform.location.x,
         transform.location.y,
@@ -357,6 +358,13 @@ class ServerBackend(backend_lib.Backend):
       collisions=self._actors.collisions.read(number),
       control=applied,
     )
+
+  def _read_image(self, number):
+    """Images of all cameras, joined along the channels."""
+    size = self._config['x_res'], self._config['y_res']
+    shrink = sensors.SENSORS[self._config['use_sensor']].shrink
+    images = [shrink(x.read(number), *size) for x in self._actors.cameras]
+    return np.concatenate(images, -1)
 
   def _disconnect(self):
     """Leave the server as it was found, as far as it still answers."""

@@ -319,7 +319,7 @@ def test_highway_and_speed_tracking_follow_the_lane():
     ({'port': 2000.5}, 'a whole number'),
     ({'vehicles': -1}, 'a whole number of at least 0'),
     ({'log_images': 'False'}, 'true or false'),
-    ({'use_sensor': 'use_depth'}, 'give one of use_rgb'),
+    ({'use_sensor': 'depth'}, 'give one of use_rgb, use_depth'),
   ],
 )
 def test_bad_settings(config, message):

@@ -138,3 +138,14 @@ def test_videos_take_time_to_close():
     for x in (False, True)
   ]
   assert [x.seconds_to_close > 0 for x in seconds] == [False, True]
+
+
+def test_two_cameras_are_logged_side_by_side(tmp_path):
+  log = {'log_images': True, 'log_folder': str(tmp_path)}
+  small = {'map': 'loop', 'x_res': 32, 'y_res': 32, 'seed': 0}
+  env = CarlaEnv(small | log | {'use_sensor': 'use_2rgb'})
+  env.reset()
+  env.close()
+  (file,) = tmp_path.glob('*/*.png')
+  expected = np.concatenate(np.split(env.render(), 2, -1), 1)
+  np.testing.assert_array_equal(imageio.imread(file), expected)

@@ -82,10 +82,11 @@ def test_map_from_above():
   assert np.abs(after.mean(0) - car.mean(0)).max() > 10
 
 
-def test_video_of_driving():
+@pytest.mark.parametrize('channels, width', [(3, 256), (1, 256), (6, 512)])
+def test_video_of_driving(channels, width):
   """Camera beside the map, two lines of numbers below."""
   episode = AttrDict(
-    observations=np.full([3, 64, 64, 3], 200, np.uint8),
+    observations=np.full([3, 64, 64, channels], 200, np.uint8),
     maps=np.full([3, 100, 256, 3], 100, np.uint8),
     rewards=np.float32([1, 2, 3]),
     actions=np.float32([[0.5, 0.1], [-0.5, 0], [0, -1]]),
@@ -93,9 +94,9 @@ def test_video_of_driving():
     action_repeat=2,
   )
   frames = evaluate.annotate(episode)
-  assert frames.shape == (3, 256 + 48, 512, 3)
-  assert (frames[:, :256, :256] == 200).all()
+  assert frames.shape == (3, 256 + 48, width + 256, 3)
+  assert (frames[:, :256, :width] == 200).all()
   # A low map has its ground above and below, and no black.
-  assert (frames[:, :256, 256:] == 100).all()
+  assert (frames[:, :256, width:] == 100).all()
   captions = {x[256:].tobytes() for x in frames}
   assert len(captions) == 3

@@ -11,6 +11,7 @@ from agents.run import errors
 from agents.tools.wrappers import Async
 from planet.control import random_episodes
 from planet.envs.carla import env_config
+from planet.envs.carla import sensors
 from planet.envs.carla import task_env
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
@@ -68,6 +69,11 @@ def test_lengths_and_sizes():
     ({'carla_vehicles': -1}, 'at least 0'),
     ({'carla_port': 70000}, 'from 1 to 65533'),
     ({'carla_dt': 1}, 'from 0.005 to 0.5'),
+    ({'carla_sensor': 'depth'}, 'give one of use_rgb, use_depth'),
+    (
+      {'carla_sensor': 'use_depth', 'tasks': ['carla', 'dummy']},
+      'images have 1 channels, but those of other tasks have 3',
+    ),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'list of 2 values'),
     ({'action_repeat': 200}, 'lower it or raise max_length'),
@@ -108,6 +114,17 @@ def test_parameters_reach_the_environment():
   assert info['num_vehicles'] == 2 and info['num_pedestrians'] == 0
   assert reward == pytest.approx(-0.05) and reward.dtype == np.float32
   assert env.dt == 0.05
+
+
+@pytest.mark.parametrize('name', sensors.SENSORS)
+def test_sensors_reach_the_environment(name):
+  """What the space promises is what comes, and what a decoder predicts."""
+  config = define(carla_size=32, carla_map='loop', carla_sensor=name)
+  env = config.tasks[0].env_ctor()
+  shape = (32, 32, sensors.SENSORS[name].channels)
+  assert env.observation_space.spaces['image'].shape == shape
+  assert env.reset()['image'].shape == shape
+  assert env.step(np.zeros(2, np.float32))[0]['image'].shape == shape
 
 
 LIMITS = {
@@ -329,13 +346,22 @@ def test_maps_are_installed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('size', [32, 64, 96, 128])
-def test_training(tmp_path, size):
+@pytest.mark.parametrize(
+  'size, sensor',
+  [
+    (32, 'use_rgb'),
+    (64, 'use_rgb'),
+    (96, 'use_rgb'),
+    (128, 'use_rgb'),
+    (32, 'use_logdepth'),
+    (32, 'use_2rgb'),
+  ],
+)
+def test_training(tmp_path, size, sensor):
   """Two phases with collection; files hold whole episodes."""
+  params = {'carla_size': size, 'max_steps': 40, 'carla_sensor': sensor}
   result = training_runs.train(
-    tmp_path,
-    {**OFFLINE, 'carla_size': size, 'max_steps': 40}
-    | {'carla_termination': 'time'},
+    tmp_path, {**OFFLINE, **params, 'carla_termination': 'time'}
   )
   assert result.code == 0, result.output
   assert 'Epoch 2: train return' in result.output
@@ -344,7 +370,8 @@ def test_training(tmp_path, size):
   for name in names:
     path = os.path.join(training_runs.run_dir(tmp_path), 'train_episodes', name)
     with np.load(path) as episode:
-      assert episode['image'].shape == (101, size, size, 3)
+      channels = sensors.SENSORS[sensor].channels
+      assert episode['image'].shape == (101, size, size, channels)
       assert episode['image'].dtype == np.uint8
 
 

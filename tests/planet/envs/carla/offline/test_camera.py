@@ -34,12 +34,13 @@ def render(camera, ground, pose=(-40.0, 31.75, 0.0), boxes=None, index=0):
   )
 
 
-def box(x, y, yaw=0.0, size=(1.0, 1.0, 2.0), colour=(255, 0, 255)):
+def box(x, y, yaw=0.0, size=(1.0, 1.0, 2.0), colour=(255, 0, 255), label=0):
   return boxes_lib.Boxes(
     np.array([[x, y, yaw]]),
     np.array([size]),
     np.array([colour], float),
     np.zeros(1, bool),
+    np.array([label], np.uint8),
   )
 
 

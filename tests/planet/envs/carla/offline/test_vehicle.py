@@ -129,6 +129,7 @@ def test_running_into_a_house():
     np.array([[2.0, 2.0, 4.0]]),
     np.zeros((1, 3)),
     np.zeros(1, bool),
+    np.zeros(1, np.uint8),
   )
   frames = [world.tick(control(1.0)) for _ in range(100)]
   contacts = [x.collisions for x in frames if x.collisions]

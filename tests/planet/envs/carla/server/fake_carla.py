@@ -20,6 +20,7 @@ from planet.envs.carla.server import sensors
 from planet.envs.carla.server import world
 from tests.planet.envs.carla.server.fake_town import Library
 from tests.planet.envs.carla.server.fake_town import Map
+from tests.planet.envs.carla.server.fake_town import expose
 
 SETTINGS = (
   'synchronous_mode',
@@ -133,8 +134,8 @@ class World:
     self._is_known = True
     simulator.frame += 1
     for actor in list(simulator.actors.values()):
-      if actor.type_id == 'sensor.camera.rgb' and actor.callback:
-        self._expose(actor)
+      if actor.type_id.startswith('sensor.camera.') and actor.callback:
+        expose(actor, simulator)
       elif actor.type_id == 'sensor.other.collision' and actor.callback:
         for kind, impulse in simulator.events:
           actor.callback(
@@ -146,26 +147,6 @@ class World:
           )
     simulator.events = []
     return simulator.frame
-
-  def _expose(self, camera):
-    if self._simulator.late:
-      return
-    width = int(camera.attributes['image_size_x'])
-    height = int(camera.attributes['image_size_y'])
-    number = self._simulator.frame
-    if self._simulator.newer:
-      number += 1
-    # Mostly an old image comes first, as after the start of the sensor.
-    old = [] if self._simulator.newer else [(number - 1, 9)]
-    for frame, blue in old + [(number, 40)]:
-      camera.callback(
-        types.SimpleNamespace(
-          frame=frame,
-          width=width,
-          height=height,
-          raw_data=bytes([blue, 20, number % 200, 255]) * (width * height),
-        )
-      )
 
   def get_snapshot(self):
     simulator = self._simulator
@@ -313,7 +294,7 @@ class SpawnActor:
 
 
 class DestroyActor:
-  """Command that takes an actor out when it is called."""
+  """Takes an actor out when it is called."""
 
   def __init__(self, number):
     self._number = number
@@ -347,7 +328,11 @@ def install(patch, simulators, aborting=False):
   patch(roads, 'import_carla', package)
   patch(connect, 'connect', answer)
   original = sensors.Camera.__init__
-  patch(sensors.Camera, '__init__', lambda self, x: original(self, x, 0.05))
+  patch(
+    sensors.Camera,
+    '__init__',
+    lambda self, x, **kwargs: original(self, x, 0.05, **kwargs),
+  )
   if aborting:
     patch(Simulator, 'check', lambda self: self.lost and os.abort())
 

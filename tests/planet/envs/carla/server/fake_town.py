@@ -1,4 +1,6 @@
-"""Blueprints and maps of a world with the interface of CARLA's client."""
+"""Blueprints, maps and pixels of a pretended world; see `fake_carla`."""
+
+import types
 
 import carla
 
@@ -51,3 +53,41 @@ class Map:
       carla.Transform(carla.Location(x, y, 0.5), carla.Rotation(yaw=yaw))
       for x, y, yaw in poses
     ]
+
+
+def expose(camera, simulator):
+  """Send what a camera sees, unless the simulator is late."""
+  if simulator.late:
+    return
+  width = int(camera.attributes['image_size_x'])
+  height = int(camera.attributes['image_size_y'])
+  number = simulator.frame
+  if simulator.newer:
+    number += 1
+  # Mostly an old image comes first, as after the start of the sensor.
+  old = [] if simulator.newer else [(number - 1, False)]
+  for frame, is_new in old + [(number, True)]:
+    camera.callback(
+      types.SimpleNamespace(
+        frame=frame,
+        width=width,
+        height=height,
+        raw_data=_pixel(camera, number, is_new) * (width * height),
+      )
+    )
+
+
+def _pixel(camera, number, is_new):
+  """Bytes of all pixels, BGRA, that tell cameras and images apart.
+
+  Depths are 25 m, in 24 bits of shares of 1000 m with the lowest in red;
+  classes are lines, in red. Old images are different ones.
+  """
+  if camera.type_id == 'sensor.camera.depth':
+    share = round(25 / 1000 * (2**24 - 1)) if is_new else 0
+    return share.to_bytes(3, 'big') + b'\xff'
+  if camera.type_id == 'sensor.camera.semantic_segmentation':
+    return bytes([0, 0, 24 if is_new else 11, 255])
+  side = camera.transform.location.y if camera.transform else 0
+  blue = 40 if is_new else 9
+  return bytes([blue, 20 + round(40 * side), number % 200, 255])

@@ -317,6 +317,33 @@ def test_server_that_stays_away(simulator, caplog):
   env.close()
 
 
+@pytest.mark.parametrize(
+  'name, cameras, pixel',
+  [
+    ('use_rgb', ['rgb'], [None, 20, 40]),
+    # 25 m: 2.5 percent of what is seen, or 1 - ln(40) / ln(300) of the scale.
+    ('use_depth', ['depth'], [6]),
+    ('use_logdepth', ['depth'], [90]),
+    ('use_semantic', ['semantic_segmentation'], [157, 234, 50]),
+    ('use_2rgb', ['rgb', 'rgb'], [None, 10, 40, None, 30, 40]),
+  ],
+)
+def test_sensors(simulator, name, cameras, pixel):
+  """Each has its blueprint and its bytes; two see from the left and right."""
+  env = CarlaEnv(CONFIG | {'use_sensor': name})
+  env.reset()
+  env.step(np.zeros(2))
+  found = [x for x in simulator.actors.values() if '.camera.' in x.type_id]
+  assert [x.type_id for x in found] == [f'sensor.camera.{x}' for x in cameras]
+  sides = [x.transform.location.y for x in found]
+  assert sides == ([0.0] if len(cameras) == 1 else [-0.25, 0.25])
+  pixel = [simulator.frame % 200 if x is None else x for x in pixel]
+  expected = np.tile(np.uint8(pixel), (32, 32, 1))
+  np.testing.assert_array_equal(env.render(), expected)
+  env.close()
+  assert not simulator.actors
+
+
 def test_images_are_matched_by_frame():
   """Older ones are dropped; the bytes are BGRA."""
   simulator = fake_carla.Simulator()

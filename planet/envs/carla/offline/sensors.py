@@ -1,0 +1,136 @@
+"""Software cameras for depth and classes, and those of an environment."""
+
+from typing import Any
+
+import numpy as np
+
+from planet.envs.carla import sensors
+from planet.envs.carla.offline import boxes as boxes_lib
+from planet.envs.carla.offline import camera as camera_lib
+from planet.envs.carla.offline import texture
+from planet.envs.carla.offline import weather as weather_lib
+
+_GROUND = (
+  (slice(*texture.GRASS), 'Terrain'),
+  (slice(*texture.ASPHALT), 'Roads'),
+  (slice(*texture.SHOULDER), 'Sidewalks'),
+  (texture.WHITE, 'RoadLines'),
+  (texture.YELLOW, 'RoadLines'),
+)
+
+
+class DepthCamera(camera_lib.Camera):
+  """Camera for distances along its axis; see `sensors.encode_depth`.
+
+  Args:
+    width: Width of the images in pixels.
+    height: Height of the images in pixels.
+    logarithmic: Whether the scale is logarithmic.
+    **kwargs: Those of `Camera`.
+  """
+
+  channels = 1
+
+  def __init__(
+    self, width: int, height: int, logarithmic: bool = False, **kwargs: Any
+  ):
+    super().__init__(width, height, **kwargs)
+    self._logarithmic = logarithmic
+    self._ground_depth = self._pack(self.depths)[:, None]
+
+  def _pack(self, metres):
+    grey = sensors.encode_depth(metres, self._logarithmic)
+    return weather_lib.pack(np.repeat(grey[..., None], 3, -1))
+
+  def _sky(self, unused_look):
+    return self._pack(np.full(self._horizon, sensors.FAR))
+
+  def _ground(self, *unused_args):
+    return self._ground_depth
+
+  def _colour(self, unused_look, boxes, seen, far, enter, unused_face):
+    return self._pack(enter), None
+
+  def _rain(self, *unused_args):
+    """Drops are too small to be seen."""
+
+
+class SemanticCamera(camera_lib.Camera):
+  """Camera for classes, in the colours of `sensors.PALETTE`."""
+
+  def render(
+    self,
+    pose: tuple[float, float, float],
+    ground: texture.Texture,
+    look: weather_lib.Look,
+    boxes: boxes_lib.Boxes,
+    random: np.random.Generator,
+  ) -> np.ndarray:
+    del look
+    return super().render(pose, ground, _LOOK, boxes, random)
+
+  def _colour(self, unused_look, boxes, seen, far, enter, unused_face):
+    colours = weather_lib.pack(sensors.PALETTE[boxes.label[seen]])
+    return np.broadcast_to(colours[:, None], enter.shape), None
+
+
+class Cameras:
+  """The cameras that a configuration asks for, whose images are joined.
+
+  Args:
+    config: Dict as of `env_config.complete`.
+  """
+
+  def __init__(self, config: dict[str, Any]):
+    self._sensor = sensors.SENSORS[config['use_sensor']]
+    self._size = config['x_res'], config['y_res']
+    source = config['render_x_res'], config['render_y_res']
+    is_direct = config['offline_direct_render']
+    # The mean of two classes is another one.
+    averaged = is_direct and self._sensor.camera != 'semantic_segmentation'
+    rendered = self._size if is_direct else source
+    self._cameras = [
+      _define_camera(
+        self._sensor,
+        *rendered,
+        source=source,
+        fov=config['fov'],
+        position=position,
+        supersample=2 if averaged else 1,
+      )
+      for position in self._sensor.positions(config)
+    ]
+    self._shrinks = not is_direct
+
+  def render(self, *args: Any) -> np.ndarray:
+    """Render a frame; arguments are those of `Camera.render`.
+
+    Returns:
+      uint8 [height, width, channels of all cameras].
+    """
+    images = [camera.render(*args) for camera in self._cameras]
+    if self._shrinks:
+      images = [self._sensor.shrink(x, *self._size) for x in images]
+    return images[0] if len(images) == 1 else np.concatenate(images, -1)
+
+
+def _define_camera(sensor, width, height, **kwargs):
+  if sensor.camera == 'depth':
+    return DepthCamera(width, height, sensor.logarithmic, **kwargs)
+  if sensor.camera == 'semantic_segmentation':
+    return SemanticCamera(width, height, **kwargs)
+  return camera_lib.Camera(width, height, **kwargs)
+
+
+def _define_look():
+  """Colours of classes, in a weather that changes none of them."""
+  colours = {key: sensors.PALETTE[x] for key, x in sensors.LABELS.items()}
+  ground = np.zeros((256, 3))
+  for entries, name in _GROUND:
+    ground[entries] = colours[name]
+  palette = np.tile(weather_lib.pack(ground), (weather_lib.LEVELS, 1))
+  sky = colours['Sky'].astype(float)
+  return weather_lib.Look(np.ones(3), sky, sky, 0.0, 0.0, palette)
+
+
+_LOOK = _define_look()

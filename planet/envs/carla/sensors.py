@@ -1,0 +1,121 @@
+"""Kinds of cameras, and how what they measure becomes an image."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from planet.envs.carla import places
+from planet.envs.carla import resize
+
+# Metres that are white, as far as depth cameras of CARLA see.
+FAR = 1000.0
+# Share of these that is black where depth is logarithmic, as in CARLA.
+_BLACK = 1 / 300
+# Numbers of `carla.CityObjectLabel` in 0.9.16, and colours of its documentation
+# (the palette of Cityscapes). All others are black.
+_COLOURS = {
+  'Roads': (1, (128, 64, 128)),
+  'Sidewalks': (2, (244, 35, 232)),
+  'Buildings': (3, (70, 70, 70)),
+  'Walls': (4, (102, 102, 156)),
+  'Fences': (5, (190, 153, 153)),
+  'Poles': (6, (153, 153, 153)),
+  'TrafficLight': (7, (250, 170, 30)),
+  'TrafficSigns': (8, (220, 220, 0)),
+  'Vegetation': (9, (107, 142, 35)),
+  'Terrain': (10, (152, 251, 152)),
+  'Sky': (11, (70, 130, 180)),
+  'Pedestrians': (12, (220, 20, 60)),
+  'Rider': (13, (255, 0, 0)),
+  'Car': (14, (0, 0, 142)),
+  'Truck': (15, (0, 0, 70)),
+  'Bus': (16, (0, 60, 100)),
+  'Train': (17, (0, 80, 100)),
+  'Motorcycle': (18, (0, 0, 230)),
+  'Bicycle': (19, (119, 11, 32)),
+  'Static': (20, (110, 190, 160)),
+  'Dynamic': (21, (170, 120, 50)),
+  'Other': (22, (55, 90, 80)),
+  'Water': (23, (45, 60, 150)),
+  'RoadLines': (24, (157, 234, 50)),
+  'Ground': (25, (81, 0, 81)),
+  'Bridge': (26, (150, 100, 100)),
+  'RailTrack': (27, (230, 150, 140)),
+  'GuardRail': (28, (180, 165, 180)),
+}
+LABELS = {name: number for name, (number, _) in _COLOURS.items()}
+# Colours by number of the class, uint8 [256, 3].
+PALETTE = np.zeros((256, 3), np.uint8)
+for _number, _colour in _COLOURS.values():
+  PALETTE[_number] = _colour
+
+
+@dataclasses.dataclass(frozen=True)
+class Sensor:
+  """Declaration of what the environment sees.
+
+  Attributes:
+    camera: `rgb`, `depth` or `semantic_segmentation`.
+    channels: Number of channels of the images.
+    cameras: Number of cameras beside each other, whose channels are joined.
+    logarithmic: Whether depth is on a logarithmic scale.
+  """
+
+  camera: str
+  channels: int
+  cameras: int = 1
+  logarithmic: bool = False
+
+  def positions(self, config: dict[str, Any]) -> list[places.Location]:
+    """Return where the cameras are, from left to right.
+
+    Args:
+      config: Dict with `camera` and `stereo_baseline`.
+    """
+    x, y, z = config['camera']
+    half = config['stereo_baseline'] / 2
+    sides = (0.0,) if self.cameras == 1 else (-half, half)
+    return [(x, y + side, z) for side in sides]
+
+  def shrink(self, image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Shrink an image; classes are picked, as their mean is another one.
+
+    Args:
+      image: uint8 [source height, source width, channels].
+      width: New width, not larger than the old one.
+      height: New height, not larger than the old one.
+
+    Returns:
+      uint8 [height, width, channels].
+    """
+    if self.camera == 'semantic_segmentation':
+      return resize.pick(image, width, height)
+    return resize.resize_area(image, width, height)
+
+
+SENSORS = {
+  'use_rgb': Sensor('rgb', 3),
+  'use_depth': Sensor('depth', 1),
+  'use_logdepth': Sensor('depth', 1, logarithmic=True),
+  'use_semantic': Sensor('semantic_segmentation', 3),
+  'use_2rgb': Sensor('rgb', 6, cameras=2),
+}
+
+
+def encode_depth(metres: np.ndarray, logarithmic: bool) -> np.ndarray:
+  """Encode depths as bytes: near is black, 1000 m and more are white.
+
+  Args:
+    metres: Distances along the optical axis.
+    logarithmic: Whether each doubling adds the same, from 3.3 m on, instead of
+      each metre.
+
+  Returns:
+    uint8 of the same shape.
+  """
+  share = np.clip(np.asarray(metres) / FAR, _BLACK if logarithmic else 0, 1)
+  if logarithmic:
+    share = 1 - np.log(share) / math.log(_BLACK)
+  return (255 * share + 0.5).astype(np.uint8)
