@@ -14,6 +14,7 @@ from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
+from planet.control import batch_wrappers
 from planet.control.mpc_agent import MPCAgent
 from planet.envs.seeding import seeded_constructor
 from planet.tools.gif_summary import gif_summary as define_gif_summary
@@ -107,6 +108,9 @@ def collect_rollouts(
   batch_env = define_batch_env(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
+  guidance = agent_config.get('guidance')
+  if guidance:
+    batch_env = batch_wrappers.GuidedEnv(batch_env, guidance.rule)
   watched = WatchedEnv(batch_env, duration, name)
   batch_env = InGraphBatchEnv(watched, initial_done=False)
   agent = MPCAgent(batch_env, step, False, False, agent_config)
@@ -221,7 +225,7 @@ def define_batch_env(
   return external_batch_env.make_batch_env(constructors, isolate_envs)
 
 
-class WatchedEnv:
+class WatchedEnv(batch_wrappers.BatchWrapper):
   """Batch environment that tells the progress and heeds requests to stop.
 
   A failed step, as its info says by `step_error`, ends the episode at once.
@@ -236,22 +240,11 @@ class WatchedEnv:
   """
 
   def __init__(self, batch_env: Any, duration: int, name: str) -> None:
-    self._batch_env = batch_env
+    super().__init__(batch_env)
     self._duration = duration
     self._name = name
     self._steps = 0
     self.failed: np.ndarray = np.zeros(len(batch_env), bool)
-
-  def __getattr__(self, name):
-    if name.startswith('_'):
-      raise AttributeError(name)
-    return getattr(self._batch_env, name)
-
-  def __len__(self):
-    return len(self._batch_env)
-
-  def __getitem__(self, index):
-    return self._batch_env[index]
 
   def step(self, action: np.ndarray) -> tuple:
     stopping.check()

@@ -147,6 +147,12 @@ class _Own(schema.Settings):
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'action that plans begin at'
   )
+  planner_command_bias: Literal['fork'] | dict[str, Any] | None = _free(
+    None, 'the same by command of a route: fork, or a mapping'
+  )
+  planner_heading_bias: schema.Finite = _free(
+    0.0, 'its steering per degree to the goal'
+  )
   # Driving; None leaves the choice to the scenario.
   max_length: Positive = _episodes(100, 'steps of a carla episode')
   carla_size: ImageSize = _episodes(128, 'height and width')

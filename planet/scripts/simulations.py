@@ -1,5 +1,6 @@
 """Which episodes a run collects: random ones first, then planned ones."""
 
+import functools
 import os
 from typing import Any
 
@@ -12,6 +13,8 @@ from agents.run.schema import Positive
 from agents.run.schema import Whole
 from agents.run.schema import setting
 from planet.control import planning
+from planet.envs.carla import plan_bias
+from planet.scripts import driving
 from planet.scripts import objectives as objectives_lib
 from planet.scripts import parameters
 from planet.tools import schedule
@@ -132,6 +135,7 @@ def _define_simulation(task: Any, item: Collect, params: AttrDict) -> AttrDict:
     planner=_define_planner(item.horizon, params),
     horizon=item.horizon,
     warm_start=parameters.read(params, 'planner_warm_start'),
+    guidance=_define_guidance(item.horizon, params),
     objective=bind(_find_objective(item.objective), params=params),
     save_episode_dir=item.save_episode_dir,
     steps_after=item.after,
@@ -164,12 +168,31 @@ def _define_planner(horizon, params):
 
 def _read_bias(params):
   bias = parameters.read(params, 'planner_bias')
-  if bias and parameters.read(params, 'planner_warm_start'):
+  given = {
+    'planner_bias': bias,
+    'planner_warm_start': parameters.read(params, 'planner_warm_start'),
+    'planner_command_bias': driving.uses_commands(params),
+  }
+  names = [name for name, value in given.items() if value]
+  if len(names) > 1:
     raise errors.UsageError(
-      'Parameters planner_bias and planner_warm_start both say where plans '
-      'begin; give one of them.'
+      f'Parameters {names[0]} and {names[1]} both say where plans begin; give '
+      'one of them.'
     )
   return bias
+
+
+def _define_guidance(horizon, params):
+  """Where plans begin that depend on commands of a route, or None."""
+  if not driving.uses_commands(params):
+    return None
+  given = parameters.read(params, 'planner_command_bias')
+  rule = functools.partial(
+    plan_bias.choose,
+    biases=plan_bias.complete({} if given == 'fork' else given),
+    heading=parameters.read(params, 'planner_heading_bias'),
+  )
+  return AttrDict(rule=rule, horizon=horizon)
 
 
 def _find_objective(name):

@@ -110,6 +110,7 @@ def agent_config(
     postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,
+    guidance=params.guidance,
     seed=derive_seed(config.get('seed'), name, config.get('first_step')),
   )
 

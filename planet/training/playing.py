@@ -12,6 +12,7 @@ from agents.evaluation import TrainedAgent
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
+from planet.control.batch_wrappers import GuidedEnv
 from planet.control.simulate import define_batch_env
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection
@@ -24,7 +25,9 @@ class PlaNet(TrainedAgent):
   The state of `predict` holds the latent state, the previous action and, with
   a warm start of the planner, the rest of the plan. An observation is the
   array that the model has learned from, or a dict that has it. Noise of
-  exploration is that of the episodes of the training.
+  exploration is that of the episodes of the training. Where plans depend on
+  the commands of a route, these are of the environment that `make_env` has
+  made last.
 
   Args:
     checkpoint: Path of the checkpoint.
@@ -46,6 +49,7 @@ class PlaNet(TrainedAgent):
   ) -> None:
     super().__init__()
     self._config = config
+    self._guided: GuidedEnv | None = None
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
     self.task = self._simulation.task
@@ -64,14 +68,15 @@ class PlaNet(TrainedAgent):
     logging.getLogger(__name__).info('The model is ready.')
 
   def make_env(self) -> 'PlayedEnv':
-    return PlayedEnv(
-      define_batch_env(
-        collection.recording_constructor(self._config, self._simulation),
-        1,
-        self._config.isolate_envs,
-        self._seed,
-      )
+    env = define_batch_env(
+      collection.recording_constructor(self._config, self._simulation),
+      1,
+      self._config.isolate_envs,
+      self._seed,
     )
+    if self._simulation.guidance:
+      env = self._guided = GuidedEnv(env, self._simulation.guidance.rule)
+    return PlayedEnv(env)
 
   def close(self) -> None:
     self._sess.close()
@@ -94,6 +99,12 @@ class PlaNet(TrainedAgent):
     with graph_errors.unwrapped():
       action, state = self._sess.run([self._action, self._memory_after], feed)
     return action[0], state
+
+  def _guide(self, indices):
+    """Return actions [1, actions]; by default those without measurements."""
+    if self._guided:
+      return self._guided.guide(indices)
+    return self._simulation.guidance.rule({})[None]
 
   def _define(self, name, shapes):
     """Define the graph of one decision; return the weights of the model."""
@@ -128,7 +139,7 @@ class PlaNet(TrainedAgent):
       size = sum(shapes[key][0] for key in config.observation_keys)
       observ = tf.placeholder(tf.float32, [1, size])
     agent = control.MPCAgent(
-      _OneEnv(tf.zeros([1, *shapes['action']])),
+      _OneEnv(tf.zeros([1, *shapes['action']]), self._guide),
       tf.constant(0),
       False,
       False,
@@ -201,8 +212,8 @@ def play(
 class _OneEnv:
   """What `MPCAgent` has to know about one environment."""
 
-  def __init__(self, action):
-    self.action = action
+  def __init__(self, action, guide):
+    self.action, self.guide = action, guide
 
   def __len__(self):
     return 1

@@ -1,0 +1,20 @@
+"""Sensors as parameters of the task."""
+
+import numpy as np
+import pytest
+
+from planet.envs.carla import sensors
+from tests.planet.envs.carla.test_task import define
+
+pytest.importorskip('carla')
+
+
+@pytest.mark.parametrize('name', sensors.SENSORS)
+def test_sensors_reach_the_environment(name):
+  """What the space promises is what comes, and what a decoder predicts."""
+  config = define(carla_size=32, carla_map='loop', carla_sensor=name)
+  env = config.tasks[0].env_ctor()
+  shape = (32, 32, sensors.SENSORS[name].channels)
+  assert env.observation_space.spaces['image'].shape == shape
+  assert env.reset()['image'].shape == shape
+  assert env.step(np.zeros(2, np.float32))[0]['image'].shape == shape
