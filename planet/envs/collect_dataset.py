@@ -18,6 +18,9 @@ class CollectGymDataset(Wrapper):
   that led to observation t and the reward received with it; the first action
   and reward are zero. The info of the last step holds the episode, too.
 
+  An info with an `applied_action` tells that another action was taken than the
+  given one, which is recorded instead.
+
   Files appear under their names only when they are complete. Episodes whose
   last step says `step_error` in its info are not written.
 
@@ -51,8 +54,9 @@ class CollectGymDataset(Wrapper):
     return lambda: self._process_reset(promise())
 
   def _process_step(self, action, observ, reward, done, info):
+    action = np.array(info.get('applied_action', action))
     self._episode.append(
-      {**_as_dict(observ), 'action': np.array(action), 'reward': reward}
+      {**_as_dict(observ), 'action': action, 'reward': reward}
     )
     if done:
       episode = _stack(self._episode)

@@ -23,13 +23,14 @@ def recording_env(
 
 
 def unified_env(
-  env_ctor: Callable[[], Any], action_spaces: Sequence[Any]
+  env_ctor: Callable[..., Any], action_spaces: Sequence[Any], **kwargs: Any
 ) -> Any:
   """Create the environment of one of several tasks that share a model.
 
   Args:
-    env_ctor: Function without arguments that returns an environment.
+    env_ctor: Function that returns an environment.
     action_spaces: Action spaces of all tasks.
+    **kwargs: Arguments of that function.
   """
-  env = wrappers.SelectObservations(env_ctor(), ['image'])
+  env = wrappers.SelectObservations(env_ctor(**kwargs), ['image'])
   return wrappers.PadActions(env, action_spaces)

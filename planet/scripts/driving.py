@@ -103,6 +103,25 @@ def uses_commands(params: AttrDict) -> bool:
   return True
 
 
+def choose_expert(params: AttrDict) -> str | None:
+  """Return who drives in the first episodes, None for random actions.
+
+  Args:
+    params: Given parameters.
+
+  Raises:
+    UsageError: If other tasks than driving are trained.
+  """
+  expert = parameters.read(params, 'carla_expert')
+  tasks = parameters.read(params, 'tasks')
+  if expert and tasks != ['carla']:
+    raise errors.UsageError(
+      f'Parameter carla_expert is for the carla task alone, not for {tasks}; '
+      'leave it away.'
+    )
+  return expert
+
+
 def choose_backend(
   settings: dict[str, Any], logdir: str, may_change: bool = False
 ) -> dict[str, Any]:

@@ -229,6 +229,7 @@ _LOSS_SCALES: dict[str, Any] = {
 _more: dict[str, Any] = {
   name: EnvConfig.borrow(key, fixed) for key, (name, fixed) in _DRIVING.items()
 }
+_more['carla_expert'] = EnvConfig.borrow('expert')
 Parameters = pydantic.create_model(
   'Parameters', __base__=_Own, **_more, **_LOSS_SCALES
 )

@@ -82,6 +82,7 @@ def _define_random_collects(config, params):
         save_episode_dir=folder,
         num_episodes=parameters.read(params, 'num_seed_episodes'),
         first_action=_limit_first_action(task, params),
+        expert=driving.choose_expert(params),
       )
   collects.lock()
   return collects

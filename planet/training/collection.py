@@ -41,8 +41,11 @@ def collect_initial_episodes(config: AttrDict) -> None:
     if missing:
       print(f'Collecting {missing} initial episodes ({name}).')
       seed = derive_seed(config.get('seed'), name, reused)
+      make_env = params.task.env_ctor
+      if params.get('expert'):
+        make_env = functools.partial(make_env, expert=params.expert)
       env_ctor = functools.partial(
-        _isolated_env, params.task.env_ctor, config.isolate_envs, seed
+        _isolated_env, make_env, config.isolate_envs, seed
       )
       before = loaders.list_episodes(folder)
       control.random_episodes(

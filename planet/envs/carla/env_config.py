@@ -88,6 +88,9 @@ class EnvConfig(schema.Settings):
     'fork', 'fork, rllib or time'
   )
   early_terminate_on_collision: Flag = setting(True, 'for rllib')
+  expert: Literal['autopilot'] | None = setting(
+    None, 'who drives the first episodes, no one if null'
+  )
   # Observations and actions.
   render_x_res: Pixels = setting(400, 'width that the camera renders')
   render_y_res: Pixels = setting(175, 'height that the camera renders')
@@ -142,6 +145,13 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
+  if config['expert'] and (
+    config['discrete_actions'] or config['squash_action_logits']
+  ):
+    raise errors.UsageError(
+      'Setting expert records pedals and steering; leave away '
+      'discrete_actions and squash_action_logits.'
+    )
   connect.list_addresses(config)
   found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
   if config['weather'] is not None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from agents.tools import wrappers
 from planet.envs.carla import env as env_lib
+from planet.envs.carla import expert as expert_lib
 
 
 def make(
@@ -16,6 +17,7 @@ def make(
   min_length: int = 50,
   pixels: bool = True,
   settings: dict[str, Any] | None = None,
+  expert: str | None = None,
 ) -> wrappers.ConvertTo32Bit:
   """Create the environment, within its own process.
 
@@ -28,6 +30,8 @@ def make(
       `max_length`, so that it is long enough for training.
     pixels: Whether to add images to the observations.
     settings: Dict of further keys of `env_config.ENV_CONFIG`.
+    expert: Who drives instead of the actions that are given, see
+      `expert.ExpertDriver`; None for nobody.
 
   Returns:
     Environment with dictionaries as observations: `image` uint8 and `state`
@@ -38,8 +42,9 @@ def make(
   """
   assert name == 'carla', name
   config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
-  env: Any = env_lib.CarlaEnv(config)
-  env = wrappers.ActionRepeat(env, action_repeat)
+  env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
+  repeat = expert_lib.ExpertDriver if expert else wrappers.ActionRepeat
+  env = repeat(env, action_repeat)
   env = wrappers.MinimumDuration(env, min(min_length, max_length))
   env = wrappers.MaximumDuration(env, max_length)
   if pixels:

@@ -109,12 +109,11 @@ class ServerBackend(backend_lib.Backend):
           f'Another environment has taken the CARLA server at {self._address} '
           'in the middle of an episode; give each its own by carla_servers.'
         )
-      self._actors.ego.apply_control(
-        self._carla.VehicleControl(
-          throttle=control.throttle, steer=control.steer, brake=control.brake
-        )
-      )
-      return self._advance((control.throttle, control.steer, control.brake))
+      applied = control.throttle, control.steer, control.brake
+      if self._config['expert']:
+        return self._advance(None)
+      self._actors.ego.apply_control(self._carla.VehicleControl(*applied))
+      return self._advance(applied)
 
   def others(self) -> list[places.Point]:
     with self._in_use():
@@ -290,7 +289,7 @@ class ServerBackend(backend_lib.Backend):
       self._actors.destroy()
       self._actors = None
     self._world.tick(_TICK_TIMEOUT)
-    if num_vehicles:
+    if num_vehicles or self._config['expert']:
       self._prepare_traffic(seed)
     self._world.set_pedestrians_seed(seed)
     self._world.set_weather(
@@ -308,7 +307,10 @@ class ServerBackend(backend_lib.Backend):
     self.extent = box.x, box.y, box.z
     self._settle()
     self._actors.collisions.clear()
-    return self._advance((0.0, 0.0, 1.0))
+    frame = self._advance((0.0, 0.0, 1.0))
+    if self._config['expert']:
+      self._actors.hand_over(self._manager)
+    return frame
 
   def _prepare_traffic(self, seed):
     """Create the traffic manager, which lives in this process.
@@ -336,7 +338,11 @@ class ServerBackend(backend_lib.Backend):
         break
 
   def _advance(self, applied):
+    """Tick; None are controls that the traffic manager chooses meanwhile."""
     number = self._world.tick(_TICK_TIMEOUT)
+    if applied is None:
+      taken = self._actors.ego.get_control()
+      applied = taken.throttle, taken.steer, taken.brake
     image = self._read_image(number)
     snapshot = self._world.get_snapshot()
     ego = snapshot.find(self._actors.ego.id)

@@ -82,6 +82,7 @@ class Actor:
     self.type_id, self.attributes = blueprint.id, dict(blueprint.attributes)
     self.transform, self.parent, self.callback = transform, None, None
     self.speed, self.made_at = 0.0, simulator.frame
+    self.control, self.manager = carla.VehicleControl(), None
     self.bounding_box = types.SimpleNamespace(
       extent=carla.Vector3D(2.4, 1.0, 0.7)
     )
@@ -107,6 +108,15 @@ class Actor:
   def apply_control(self, control):
     self._simulator.check()
     self.speed = 5.0 * control.throttle
+    self.control = control
+
+  def get_control(self):
+    """What was applied in the last tick, also by a traffic manager."""
+    return self.control
+
+  def set_autopilot(self, enabled, port):
+    self._simulator.note('autopilot', port)
+    self.manager = self._simulator.managers[port] if enabled else None
 
   def get_velocity(self):
     return self.transform.get_forward_vector() * self.speed
@@ -134,6 +144,9 @@ class World:
     self._is_known = True
     simulator.frame += 1
     for actor in list(simulator.actors.values()):
+      if actor.manager:
+        steer = simulator.frame % 10 / 100
+        actor.apply_control(carla.VehicleControl(0.4, steer))
       if actor.type_id.startswith('sensor.camera.') and actor.callback:
         expose(actor, simulator)
       elif actor.type_id == 'sensor.other.collision' and actor.callback:
@@ -228,6 +241,9 @@ class Manager:
 
   def set_global_distance_to_leading_vehicle(self, metres):
     self._simulator.note('distance', metres)
+
+  def ignore_lights_percentage(self, actor, share):
+    self._simulator.note('lights', actor.type_id, share)
 
   def set_random_device_seed(self, seed):
     self.check()

@@ -17,8 +17,8 @@ CALLS = {
   'Map': 'name to_opendrive get_spawn_points get_waypoint get_topology',
   'Sensor': 'listen stop',
   'TrafficManager': 'set_synchronous_mode set_random_device_seed shut_down '
-  'set_global_distance_to_leading_vehicle',
-  'Vehicle': 'apply_control get_velocity',
+  'set_global_distance_to_leading_vehicle ignore_lights_percentage',
+  'Vehicle': 'apply_control get_control get_velocity set_autopilot',
   'WalkerAIController': 'start stop go_to_location',
   'World': 'tick get_snapshot get_settings apply_settings get_map get_actors '
   'get_actor get_blueprint_library try_spawn_actor spawn_actor set_weather '
