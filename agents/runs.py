@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents import configs
+from agents import utility
 from agents.run import checkpoint
 from agents.run import errors
 from agents.run import files
@@ -136,8 +137,6 @@ def store(config: AttrDict) -> None:
   Args:
     config: What `claim` yields. Without a folder, nothing is written.
   """
-  from agents import utility
-
   if not config.logdir or not folder.has(config.logdir, 'config.yaml'):
     utility.save_config(config, config.logdir)
   elif last_step(config.logdir) < total_steps(config):
@@ -152,7 +151,11 @@ def total_steps(config: AttrDict) -> int:
 
 
 def last_step(run: str) -> int:
-  """Return the step of the checkpoint to continue a run from, else 0."""
+  """Return the step of the checkpoint to continue a run from, else 0.
+
+  Raises:
+    UsageError: If there are checkpoints, but all of them are damaged.
+  """
   return checkpoint.newest_step(run)
 
 
@@ -194,6 +197,8 @@ def _take_named(run, held):
       'or leave --timestamp away to begin another run.'
     )
   exists = folder.has(run, 'config.yaml')
+  # Refuses one whose checkpoints are all damaged.
+  last_step(run)
   words = 'Continue the' if exists else 'Start a new'
   return f'{words} run in {run}, as --timestamp says.'
 
@@ -233,7 +238,7 @@ def _find_obstacle(run, config, overrides):
   wanted = plain_data.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
   keys = set(stored) | (set(wanted) & set(overrides))
-  different = folder.compare(stored, wanted, keys - set(_FREE_ON_RESUME))
+  different = utility.compare(stored, wanted, keys - set(_FREE_ON_RESUME))
   if different:
     return f'has other settings ({folder.describe(different)})'
   stored = AttrDict(stored)
@@ -248,13 +253,13 @@ def _resume(run, overrides, trust):
   config = _read(run, trust)
   before = dict(config)
   _apply(config, overrides)
-  changed = folder.compare(
+  changed = utility.compare(
     plain_data.to_plain(before),
     plain_data.to_plain(config),
     set(overrides) - set(_FREE_ON_RESUME),
   )
   advice = f'Leave {", ".join(changed)} away to continue it, or use another '
-  folder.check_same(run, changed, advice + 'logdir.')
+  utility.check_same(run, changed, advice + 'logdir.')
   return config
 
 
@@ -275,8 +280,6 @@ def _trust_env(trust, env):
 
 
 def _read(run, trust):
-  from agents import utility
-
   try:
     return utility.load_config(run, trust)
   except ValueError as error:
@@ -345,6 +348,7 @@ def check_env(config: AttrDict) -> None:
   Raises:
     UsageError: Saying what is wrong with the environment, or that the network
       does not suit its actions.
+    EnvError: If its first step shows a mistake, see `agents.check_env`.
   """
   from agents import networks
 
@@ -357,10 +361,12 @@ def check_env(config: AttrDict) -> None:
 def _has_discrete_actions(env):
   """Build an environment, or refuse it; an id or a function is asked once."""
   from agents.envs import continuous
+  from agents.envs import requirements
   from agents.envs import spaces
 
   created = continuous.make(env)
   try:
+    requirements.try_step(created, env)
     return spaces.is_discrete(created.action_space)
   finally:
     getattr(created, 'close', lambda: None)()

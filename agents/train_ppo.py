@@ -20,6 +20,7 @@ from typing import Any
 
 from agents import configs
 from agents import runs
+from agents import utility
 from agents.run import entry
 from agents.run import errors
 from agents.run import flags
@@ -97,7 +98,6 @@ def train(
   Raises:
     UsageError: If the environment cannot be used.
   """
-  from agents import utility
   from agents.envs import continuous
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
@@ -218,7 +218,6 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _train_and_report(config, reason, FLAGS, comm):
   from agents import display
-  from agents import utility
   from agents.tools import devices
 
   utility.set_up_logging()
@@ -298,7 +297,6 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
 def _run(loop, graph, config, comm, threads):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
-  from agents import utility
   from agents.tools.tf1 import tf
 
   log = logging.getLogger('agents.train_ppo')

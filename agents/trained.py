@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from agents import runs
+from agents import utility
 from agents.envs import continuous
 from agents.envs import spaces
 from agents.evaluation import TrainedAgent
@@ -40,8 +41,6 @@ def load(
   Raises:
     UsageError: If there is no run or no checkpoint.
   """
-  from agents import utility
-
   logdir, config = runs.load(logdir, trust)
   if not checkpoint and not utility.latest_checkpoint(logdir):
     raise errors.UsageError(
@@ -102,7 +101,6 @@ class PPO(TrainedAgent):
     return action, state[0] if state else None
 
   def _define(self, logdir, checkpoint):
-    from agents import utility
     from agents.ppo import policy
     from agents.tools.tf1 import tf
 

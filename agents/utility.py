@@ -1,27 +1,33 @@
-"""Graphs, checkpoints, configurations and logging for all systems."""
+"""What PPO and HER share: saver, newest checkpoint, variables, configuration,
+logging; and the graph of PPO.
+
+TensorFlow is loaded by the functions that need it, as arguments are checked
+before.
+"""
 
 import logging
 import os
 import re
 from collections.abc import Callable
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from typing import Any
 
 from agents.envs import external_batch_env
-from agents.run import checkpoint as checkpoint_lib
 from agents.run import files
-from agents.run import mpi_ops
 from agents.run import plain_data
 from agents.run import references
-from agents.run import saver as saver_lib
+from agents.run.checkpoint import choose_newest as choose_newest
+from agents.run.checkpoint import find_variables as latest_checkpoint
+from agents.run.folder import check_same as check_same
+from agents.run.folder import compare as compare
 from agents.run.messages import set_up_logging as set_up_logging
 from agents.tools import attr_dict
-from agents.tools import in_graph_batch_env
-from agents.tools import simulate
-from agents.tools.tf1 import tf
 
-# Path of the newest checkpoint of a folder that is whole, or None.
-latest_checkpoint = checkpoint_lib.find_variables
+if TYPE_CHECKING:
+  from agents.run import saver as saver_lib
+  from agents.tools import in_graph_batch_env
+  from agents.tools.tf1 import tf
 
 
 def define_simulation_graph(
@@ -44,6 +50,10 @@ def define_simulation_graph(
     tensors `done` bool [N], `score` float32 [N] and `summary`. With several
     processes, done flags and scores are those of all of them.
   """
+  from agents.run import mpi_ops
+  from agents.tools import simulate
+  from agents.tools.tf1 import tf
+
   step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
   is_training = tf.placeholder(tf.bool, (), 'is_training')
   should_log = tf.placeholder(tf.bool, (), 'should_log')
@@ -82,7 +92,7 @@ def define_simulation_graph(
 
 def define_batch_env(
   constructor: Any, num_agents: int, env_processes: bool
-) -> in_graph_batch_env.InGraphBatchEnv:
+) -> 'in_graph_batch_env.InGraphBatchEnv':
   """Create environments that are part of the graph.
 
   Args:
@@ -94,6 +104,8 @@ def define_batch_env(
   Returns:
     `InGraphBatchEnv`.
   """
+  from agents.tools import in_graph_batch_env
+
   constructors = constructor
   if callable(constructor):
     constructors = [constructor] * num_agents
@@ -174,7 +186,7 @@ def load_config(
 
 def define_saver(
   exclude: Iterable[str] | None = None, **kwargs: Any
-) -> saver_lib.Saver:
+) -> 'saver_lib.Saver':
   """Create a saver for the global variables of the default graph.
 
   Args:
@@ -185,6 +197,9 @@ def define_saver(
   Returns:
     Saver that keeps five checkpoints, and one for good every five hours.
   """
+  from agents.run import saver as saver_lib
+  from agents.tools.tf1 import tf
+
   patterns = [re.compile(x) for x in exclude or ()]
   variables = [
     x
@@ -197,7 +212,7 @@ def define_saver(
 
 
 def initialize_variables(
-  sess: tf.Session,
+  sess: 'tf.Session',
   saver: Any,
   logdir: str | None,
   checkpoint: str | None = None,
@@ -217,6 +232,8 @@ def initialize_variables(
     RuntimeError: If `resume` is False, but a checkpoint exists.
     UsageError: If the checkpoint is damaged or does not have these variables.
   """
+  from agents.tools.tf1 import tf
+
   sess.run(
     [tf.global_variables_initializer(), tf.local_variables_initializer()]
   )
@@ -224,7 +241,7 @@ def initialize_variables(
     raise ValueError('Need to specify logdir to resume a checkpoint.')
   if not logdir:
     return
-  path = checkpoint_lib.find_variables(logdir, checkpoint)
+  path = latest_checkpoint(logdir, checkpoint)
   if resume is False and path:
     raise RuntimeError(f'Found unexpected checkpoint {path}.')
   if resume and not path:

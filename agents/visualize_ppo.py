@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import runs
+from agents import utility
 from agents.envs import adapters
 from agents.envs import window
-from agents.run import checkpoint as checkpoint_lib
 from agents.run import entry
 from agents.run import errors
 from agents.run import files
@@ -89,7 +89,6 @@ def visualize(
   Raises:
     UsageError: If there is no run or no checkpoint, or nowhere to show it.
   """
-  from agents import utility
   from agents.tools.tf1 import tf
 
   if render:
@@ -254,7 +253,6 @@ def find_variables(graph: Any) -> list:
 
 def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
   """Run the loop until enough episodes are over; returns their dicts."""
-  from agents import utility
   from agents.run import saver
   from agents.tools.tf1 import tf
 
@@ -286,7 +284,7 @@ def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
 
 def _check_checkpoint(logdir, checkpoint):
   if checkpoint:
-    path = checkpoint_lib.find_variables(logdir, checkpoint)
+    path = utility.latest_checkpoint(logdir, checkpoint)
     if not path or not os.path.exists(path + '.index'):
       raise errors.UsageError(
         f'There is no checkpoint {checkpoint} in {logdir}.'

@@ -6,19 +6,24 @@ weights, `model.ckpt`, and for each rank the rest, `rank<number>.json` and
 All of it is plain data. The newest two are kept.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import time
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from agents import utility
 from agents.pipeline import toolbox
 from agents.run import checkpoint
 from agents.run import errors
+from agents.run import files
+from agents.run import folder as run_folder
 from agents.run import mpi
 from baselines_her import logger
 
@@ -51,8 +56,6 @@ class Checkpoints:
     self._last_state: dict[str, Any] | None = None
     self._saver: Any = None
     if folder:
-      from agents import utility
-
       with policy.sess.graph.as_default():
         self._saver = utility.define_saver(max_to_keep=None)
 
@@ -109,7 +112,10 @@ class Checkpoints:
         f'per rank, but there are {policy.rollout_batch_size} now; continue '
         f'with --num_env={data["num_envs"]}, or choose another --log_path.'
       )
-    self._saver.restore(policy.sess, os.path.join(folder, 'model.ckpt'))
+    with policy.sess.graph.as_default():
+      utility.initialize_variables(
+        policy.sess, self._saver, folder, 'model.ckpt', resume=True
+      )
     for adam, slots in zip((policy.Q_adam, policy.pi_adam), data['adam']):
       adam.set_slots(slots)
     policy.buffer.load_state_dict(data['buffer'])
@@ -172,6 +178,40 @@ class Checkpoints:
     return venvs[:1] if venvs[0] is venvs[1] else venvs
 
 
+def find_folder(log_path: str) -> str:
+  """Return the folder of the checkpoints of a run."""
+  return os.path.join(os.path.expanduser(log_path), 'checkpoints')
+
+
+@contextlib.contextmanager
+def hold(log_path: str | None) -> Iterator[None]:
+  """Keep other programs away from the run; a refused one leaves no folder.
+
+  Yields:
+    Nothing.
+
+  Raises:
+    UsageError: If one of them works on it.
+  """
+  if not log_path or mpi.world().Get_rank() > 0:
+    yield
+    return
+  folder = os.path.expanduser(log_path)
+  missing = files.first_missing(folder)
+  held = run_folder.hold(folder)
+  if not held:
+    raise errors.UsageError(
+      f'Another process works on the run in {log_path}. Wait until it has '
+      'ended, or choose another --log_path.'
+    )
+
+  def has_begun() -> bool:
+    return bool(list_checkpoints(find_folder(folder)))
+
+  with held, run_folder.removed_if_refused(folder, missing, has_begun):
+    yield
+
+
 def list_checkpoints(folder: str) -> list[str]:
   """Return the names of all checkpoints, also damaged ones, oldest first."""
   return list(checkpoint.list_folders(folder))
@@ -190,13 +230,7 @@ def find_newest(
     UsageError: If there are checkpoints, but all of them are damaged.
   """
   paths = list(checkpoint.list_folders(folder).values())
-  newest = checkpoint.choose_newest(paths, _find_damage, warn)
-  if paths and newest is None:
-    raise errors.UsageError(
-      f'The checkpoint {paths[-1]} is damaged ({_find_damage(paths[-1])}), '
-      'and there is no other; choose another --log_path to begin anew.'
-    )
-  return newest
+  return utility.choose_newest(paths, _find_damage, warn)
 
 
 def check(folder: str, size: int) -> None:

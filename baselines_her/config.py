@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agents import utility
 from agents.envs import probe
 from agents.run import errors
 from agents.run import files
@@ -136,9 +137,9 @@ def check_params(params: dict, folder: str) -> None:
   arguments = now.pop('learn')
   # Older runs did not store them.
   arguments = before.pop('learn', arguments), arguments
-  run_folder.check_same(
+  utility.check_same(
     folder,
-    {**run_folder.compare(before, now), **run_folder.compare(*arguments)},
+    {**utility.compare(before, now), **utility.compare(*arguments)},
     'Continue it with its own settings, or choose another --log_path.',
   )
 
@@ -189,8 +190,16 @@ def log_params(params: dict[str, Any]) -> None:
 
 
 def configure_dims(params: dict[str, Any]) -> dict[str, int]:
-  """Return sizes of observation `o`, action `u`, goal `g` and of `info_*`."""
-  env = cached_make_env(params['make_env'])
+  """Return `find_dims` of the environment that the settings make."""
+  return find_dims(cached_make_env(params['make_env']))
+
+
+def find_dims(env: Any) -> dict[str, int]:
+  """Return sizes of observation `o`, action `u`, goal `g` and of `info_*`.
+
+  Raises:
+    EnvError: If a step shows a mistake of the environment.
+  """
   shapes = probe.measure(env, with_info=True)['shapes']
   dims = {
     'o': shapes['observation'][0],

@@ -10,6 +10,7 @@ import numpy as np
 
 from agents.envs import adapters
 from agents.envs import goals
+from agents.envs import requirements
 from agents.envs import spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
@@ -117,7 +118,7 @@ def make(
     opengl.select_backend()
   limit = {'max_episode_steps': time_limit} if time_limit else {}
   env = adapters.make(env_id, render_mode, **limit)
-  _check_goals(env, env_id)
+  requirements.check_spaces(env, env_id, 'her')
   return GoalEnv(env, env_id)
 
 
@@ -133,20 +134,6 @@ def resolve(env_id: str) -> str:
 def base_name(env_id: str) -> str:
   """Return the id without version, by which settings are looked up."""
   return env_id.rpartition('-v')[0] or env_id
-
-
-def _check_goals(env, env_id):
-  """Make sure that an environment has all that hindsight needs.
-
-  Raises:
-    UsageError: Naming the first thing that is missing.
-  """
-  problem = goals.find_problem(env)
-  if problem:
-    raise errors.UsageError(
-      f'Environment {env_id} cannot be used with hindsight: {problem} See '
-      'docs/her.md, or try FetchReach-v4.'
-    )
 
 
 def _declare_float32(space):

@@ -41,7 +41,7 @@ def show(
 ) -> None:
   """Play with a model in a window or, without display, to a video.
 
-  Prints the return of each episode.
+  Prints the return of each episode as the original does, `episode_rew=`.
 
   Args:
     model: Object whose `step` returns actions first.

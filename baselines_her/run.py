@@ -18,10 +18,10 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
+from agents import utility
 from agents.run import entry
 from agents.run import errors
 from agents.run import flags
-from agents.run import folder as run_folder
 from agents.run import mpi
 from agents.run import stopping
 from agents.run import wandb_mirror
@@ -37,6 +37,7 @@ from baselines_her import util
 from baselines_her import vec_env
 
 common_arg_parser = cmd_util.common_arg_parser
+hold = checkpoints.hold
 parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
 
@@ -93,15 +94,17 @@ def prepare(
   kwargs = settings.split_settings(extra)
   limit = [None, kwargs['T']] if 'T' in kwargs else []
   env = envs.make(args.env, *limit)
-  env.close()
+  try:
+    # Looks at a step, too.
+    dims = config.find_dims(env)
+  finally:
+    env.close()
   if kwargs.get('demo_file'):
-    override = kwargs.get('override_params', {})
-    demonstrations.check(
-      kwargs['demo_file'],
-      override.get('num_demo', 100),
-      env._max_episode_steps,
-    )
-  folder = args.log_path and _checkpoint_dir(args.log_path)
+    number = kwargs.get('override_params', {}).get('num_demo', 100)
+    steps = env._max_episode_steps
+    # Reads all of them, and compares the first.
+    next(demonstrations.load(kwargs['demo_file'], number, steps, dims), None)
+  folder = args.log_path and checkpoints.find_folder(args.log_path)
   exists = bool(folder and checkpoints.list_checkpoints(folder))
   if args.resume and not exists:
     raise errors.UsageError(
@@ -159,7 +162,7 @@ def learning(
   print_root(f'env_type: {env_type}')
   folder = logger.get_dir()
   assert folder, 'configure the logger before training'
-  if not checkpoints.list_checkpoints(_checkpoint_dir(folder)):
+  if not checkpoints.list_checkpoints(checkpoints.find_folder(folder)):
     monitor.begin_anew(folder, mpi.world().Get_rank())
   env: Any = build_env(args, kwargs.get('T'))
   try:
@@ -173,7 +176,7 @@ def learning(
       'seed': args.seed,
       'total_timesteps': int(args.num_timesteps),
       'save_path': args.policy_dir or os.path.join(folder, 'policies'),
-      'checkpoint_dir': _checkpoint_dir(folder),
+      'checkpoint_dir': checkpoints.find_folder(folder),
       'mirrors': _make_mirrors(args, folder, kwargs),
       **kwargs,
     }
@@ -308,7 +311,6 @@ def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
       f'{args.env} is not runnable any more, using {envs.resolve(args.env)}.'
     )
 
-  from agents import utility
   from agents.tools.tf1 import tf
   from baselines_her import play
   from baselines_her import tf_util
@@ -331,23 +333,6 @@ def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
           kwargs.get('T'),
         )
   return model
-
-
-def hold(log_path: str | None) -> contextlib.ExitStack:
-  """Keep other programs away from the run until the stack is closed.
-
-  Raises:
-    UsageError: If one of them works on it.
-  """
-  if not log_path or mpi.world().Get_rank() > 0:
-    return contextlib.ExitStack()
-  held = run_folder.hold(os.path.expanduser(log_path))
-  if not held:
-    raise errors.UsageError(
-      f'Another process works on the run in {log_path}. Wait until it has '
-      'ended, or choose another --log_path.'
-    )
-  return held
 
 
 def _configure_logger(args: types.SimpleNamespace) -> None:
@@ -380,10 +365,6 @@ def _make_mirrors(
     return []
   settings = {'env': args.env, 'seed': args.seed, **kwargs}
   return wandb_mirror.make_mirrors(args.wandb, folder, settings)
-
-
-def _checkpoint_dir(folder: str) -> str:
-  return os.path.join(os.path.expanduser(folder), 'checkpoints')
 
 
 if __name__ == '__main__':

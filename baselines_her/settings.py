@@ -115,6 +115,11 @@ def check_paths(args: types.SimpleNamespace, kwargs: Mapping[str, Any]) -> None:
   Raises:
     UsageError: If not.
   """
+  load_path = kwargs.get('load_path')
+  if load_path is not None:
+    _check_readable('load_path', load_path)
+  if args.save_video_interval:
+    _check_video()
   for name in ('save_path', 'policy_dir', 'log_path'):
     path = getattr(args, name)
     if path:
@@ -126,11 +131,6 @@ def check_paths(args: types.SimpleNamespace, kwargs: Mapping[str, Any]) -> None:
           )
         folder = os.path.dirname(os.path.abspath(folder))
       _check_writable(folder, name)
-  load_path = kwargs.get('load_path')
-  if load_path is not None:
-    _check_readable('load_path', load_path)
-  if args.save_video_interval:
-    _check_video()
 
 
 def check_flags(args: types.SimpleNamespace) -> None:
@@ -262,7 +262,10 @@ def _flatten(kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _check_writable(folder: str, name: str) -> None:
-  probe = os.path.join(folder, f'.writable-{os.getpid()}')
+  """Make sure that files can be written, without creating the folder."""
+  missing = files.first_missing(folder)
+  existing = os.path.dirname(missing) if missing else folder
+  probe = os.path.join(existing, f'.writable-{os.getpid()}')
   try:
     with files.atomic_write(probe):
       pass

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from agents.envs import adapters
-from agents.envs import finite
-from agents.envs import goals
-from agents.envs import spaces
+from agents.envs import guard
+from agents.envs import requirements
 from agents.run import errors
-from agents.tools import wrappers
 
-SYSTEMS = ('planet', 'ppo', 'her')
+SYSTEMS = tuple(requirements.SYSTEMS)
 # Episodes longer than this count as endless.
 _MOST_STEPS = 10000
 # Numbers of steps to compare rewards and to render at.
@@ -39,7 +37,7 @@ class Report:
     """Return the report as text."""
     result = [f'{key}: {value}' for key, value in self.facts.items()]
     for system, found in self.problems.items():
-      name = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}[system]
+      name = requirements.SYSTEMS[system]
       result.append(f'{name}: {"not usable" if found else "usable"}')
       result += [f'  - {x}' for x in found]
     return result + [f'Hint: {x}' for x in self.hints]
@@ -62,11 +60,12 @@ def check(
 
   Raises:
     UsageError: If the id is unknown.
+    EnvError: If the environment raises an error.
   """
   report = Report(problems={name: [] for name in systems})
   env, images = _make(env_id, report)
   try:
-    _check_spaces(env, report)
+    _check_spaces(env, env_id, report)
     everywhere = [*_Episode(env, env_id, report, images).play(seed)]
   finally:
     env.close()
@@ -97,22 +96,13 @@ def _make(env_id, report):
   return env, images
 
 
-def _check_spaces(env, report):
+def _check_spaces(env, env_id, report):
   """Compare the spaces to what the systems take."""
-  for name, system in (('planet', 'PlaNet'), ('ppo', 'PPO')):
-    seen = env
-    if name == 'planet' and spaces.is_discrete(env.action_space):
-      seen = wrappers.OneHotAction(env)
+  for system, found in report.problems.items():
     try:
-      spaces.check_continuous(
-        seen, 'the environment', system, or_discrete=name == 'ppo'
-      )
+      requirements.check_spaces(env, env_id, system)
     except errors.UsageError as error:
-      _add(report, name, str(error))
-  if 'her' in report.problems:
-    problem = goals.find_problem(env)
-    if problem:
-      _add(report, 'her', f'For hindsight, {problem}')
+      found.append(str(error))
   report.facts['observations'] = str(env.observation_space)
   report.facts['actions'] = str(env.action_space)
   low = getattr(env.action_space, 'low', None)
@@ -142,7 +132,8 @@ class _Episode:
     """Play; return sentences about what no system can do with."""
     env, report = self._env, self._report
     env.seed(seed)
-    observation = env.reset()
+    with guard.explained(self._id, 'when it is reset'):
+      observation = env.reset()
     self._check_observation(observation, 'reset')
     self._check_seed(seed, observation)
     kept: list[tuple] = []
@@ -150,7 +141,8 @@ class _Episode:
     while not done and length < _MOST_STEPS:
       action = env.action_space.sample()
       began = time.perf_counter()
-      observation, reward, done, info = env.step(action)
+      with guard.explained(self._id, f'in step {length + 1}'):
+        observation, reward, done, info = env.step(action)
       seconds += time.perf_counter() - began
       length += 1
       self._check_observation(observation, f'step {length}')
@@ -171,44 +163,30 @@ class _Episode:
     return list(self._found)
 
   def _check_observation(self, observation, when):
-    for name, value, space in _pairs(
-      observation, self._env.observation_space, 'The observation'
-    ):
-      array = np.asarray(value)
-      if array.shape != (space.shape or ()):
-        self._add(
-          f'{name} of {when} is shaped {array.shape}, but the space says '
-          f'{space.shape}; return the same shape always.'
-        )
-      elif array.dtype.kind in 'fc' and finite.find_problem(array):
-        kind = finite.find_problem(array)
-        self._add(f'{name} of {when} is {kind}; return finite numbers only.')
-      elif not np.can_cast(array.dtype, space.dtype, 'same_kind'):
-        self._add(
-          f'{name} of {when} has the dtype {array.dtype}, but the space says '
-          f'{space.dtype}; convert it or declare the other dtype.'
-        )
-      elif not space.contains(np.asarray(array, space.dtype)):
+    space = self._env.observation_space
+    problem = requirements.find_observation_problem(observation, space, when)
+    if problem:
+      self._add(problem)
+      return
+    for name, value, part in requirements.pairs(observation, space):
+      if not part.contains(np.asarray(value, part.dtype)):
         self._hint(
-          f'{name} of {when} is outside of its space {space}; correct the '
+          f'{name} of {when} is outside of its space {part}; correct the '
           'bounds, as observations are scaled by them.'
         )
 
   def _check_reward(self, reward, step):
-    if np.shape(reward) not in ((), (1,)):
-      self._add(
-        f'The reward of step {step} is shaped {np.shape(reward)}; return a '
-        'number.'
-      )
-    elif finite.find_problem(reward):
-      kind = finite.find_problem(reward)
-      self._add(f'The reward of step {step} is {kind}; return finite numbers.')
+    problem = requirements.find_reward_problem(reward, f'step {step}')
+    if problem:
+      self._add(problem)
 
   def _check_seed(self, seed, first):
     self._env.seed(seed)
     again = self._env.reset()
     space = self._env.observation_space
-    for (_, a, _), (_, b, _) in zip(_pairs(first, space), _pairs(again, space)):
+    for (_, a, _), (_, b, _) in zip(
+      requirements.pairs(first, space), requirements.pairs(again, space)
+    ):
       if not np.array_equal(a, b):
         self._hint(
           'Two resets with the same seed differ, so runs cannot be repeated; '
@@ -277,13 +255,3 @@ class _Episode:
   def _hint(self, sentence):
     if len(self._report.hints) < 3 and sentence not in self._report.hints:
       self._report.hints.append(sentence)
-
-
-def _pairs(value, space, name='observation'):
-  """Yield name, value and space of all parts of an observation."""
-  if hasattr(space, 'spaces') and isinstance(value, dict):
-    for key, part in dict(space.spaces).items():
-      if key in value:
-        yield from _pairs(value[key], part, f'{name} {key!r}')
-  else:
-    yield name, value, space

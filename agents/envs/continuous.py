@@ -5,7 +5,7 @@ from typing import Any
 
 from agents.envs import adapters
 from agents.envs import guard
-from agents.envs import spaces
+from agents.envs import requirements
 from agents.envs import vector_env
 from agents.tools import wrappers
 from agents.tools.wrappers import randomness
@@ -33,7 +33,7 @@ def make(env: Any, render_mode: str | None = None) -> Any:
     created = adapters.make(env, render_mode)
   else:
     created = env()
-  spaces.check_continuous(created, env, 'PPO', or_discrete=True)
+  requirements.check_spaces(created, env, 'ppo')
   return randomness.with_own_randomness(guard.Guard(created, env))
 
 

@@ -4,7 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
+
+
+class NotFinite(errors.EnvError, ValueError):
+  """An environment returns NaN or infinite numbers."""
 
 
 def find_problem(value: Any) -> str | None:
@@ -23,13 +28,13 @@ def check(value: Any, what: str, env: Any) -> None:
     env: Environment that it comes from, or the name of one.
 
   Raises:
-    ValueError: Saying what is wrong, and the name of the environment.
+    NotFinite: Saying what is wrong, and the name of the environment.
   """
   problem = find_problem(value)
   if problem:
     name = env if isinstance(env, str) else find_name(env)
     kind = problem[0].upper() + problem[1:]
-    raise ValueError(f'{kind} {what} encountered in {name}.')
+    raise NotFinite(f'{kind} {what} encountered in {name}.')
 
 
 def find_name(env: Any) -> str:

@@ -1,7 +1,9 @@
 """Mistakes of environments, in one sentence each."""
 
+import contextlib
 import traceback
 from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,7 @@ class Guard(Wrapper):
     try:
       transition = self._env.step(action, *args, **kwargs)
     except Exception as error:  # Whatever the user's code may raise.
-      raise self._translate(error, f'in step {self._steps}') from None
+      raise _translate(error, self._name, f'in step {self._steps}') from None
     if getattr(transition[0], 'shape', None) != self._shape:
       self._check_shape(transition[0], f'in step {self._steps}')
     return transition
@@ -66,18 +68,8 @@ class Guard(Wrapper):
     return image
 
   def _call(self, when: str, function: Callable[..., Any], *args, **kwargs):
-    try:
+    with explained(self._name, when):
       return function(*args, **kwargs)
-    except Exception as error:  # Whatever the user's code may raise.
-      raise self._translate(error, when) from None
-
-  def _translate(self, error, when):
-    """Error to raise instead, the same one if it has a sentence already."""
-    if isinstance(error, _OTHERS):
-      return error
-    return explain(
-      error, f'Environment {self._name} fails {when} with {error!r}.'
-    )
 
   def _check_shape(self, observ, when):
     if np.shape(observ) != self._shape:
@@ -86,6 +78,30 @@ class Guard(Wrapper):
         f'{np.shape(observ)} {when}, but its observation_space says '
         f'{self._shape}; its observations have to keep that shape.'
       )
+
+
+@contextlib.contextmanager
+def explained(name: Any, when: str) -> Iterator[None]:
+  """Turn errors of an environment into `EnvError`, with a sentence.
+
+  Args:
+    name: What the user calls the environment.
+    when: Words such as `when it is reset`.
+
+  Yields:
+    Nothing.
+  """
+  try:
+    yield
+  except Exception as error:  # Whatever the user's code may raise.
+    raise _translate(error, name, when) from None
+
+
+def _translate(error, name, when):
+  """Error to raise instead, the same one if it has a sentence already."""
+  if isinstance(error, _OTHERS):
+    return error
+  return explain(error, f'Environment {name} fails {when} with {error!r}.')
 
 
 def explain(error: Exception, sentence: str) -> errors.EnvError:

@@ -11,26 +11,29 @@ import numpy as np
 
 from agents.envs import hosts
 from agents.envs import opengl
+from agents.envs import requirements
 from agents.envs import spaces
 from agents.run import errors
 
 
 def measure(env: Any, with_info: bool = False) -> dict[str, Any]:
-  """Reset an environment to learn the shapes of one step.
+  """Make a step in an environment to learn its shapes, and that it works.
 
   Args:
     env: Environment with dictionaries as observations.
-    with_info: Whether to make a step, too, for the shapes of its info.
+    with_info: Whether to tell the shapes of the info of the step, too.
 
   Returns:
     Dict of `shapes`, from the names of observations, `action`, `reward` and,
     if asked for, `info_<name>` to shapes.
+
+  Raises:
+    EnvError: If observation or reward are not what the spaces say.
   """
-  observ = env.reset()
+  observ, info = requirements.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
   shapes.update(action=env.action_space.shape, reward=())
   if with_info:
-    info = env.step(env.action_space.sample())[3]
     shapes.update({f'info_{k}': np.shape(v) for k, v in info.items()})
   return {'shapes': shapes}
 

@@ -6,8 +6,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.run import errors
-
 
 def box(low: Any, high: Any, dtype: Any = np.float32) -> gymnasium.spaces.Box:
   """Return a box space from arrays of bounds."""
@@ -68,34 +66,3 @@ def convert(space: Any) -> gymnasium.Space:
   if kind == 'Dict':
     return dictionary(space.spaces)
   raise NotImplementedError(f'Unknown kind of space {space!r}.')
-
-
-def check_continuous(
-  env: Any, name: Any, system: str, or_discrete: bool = False
-) -> None:
-  """Make sure that actions are vectors and observations a box.
-
-  Args:
-    env: Environment with spaces of gymnasium or the older gym.
-    name: What the user calls it.
-    system: Who needs these spaces, for the message.
-    or_discrete: Whether discrete actions are fine, too.
-
-  Raises:
-    UsageError: If they are of another kind.
-  """
-  or_discrete = or_discrete and is_discrete(env.action_space)
-  for kind in ('action', 'observation'):
-    space = getattr(env, f'{kind}_space')
-    # Boxes of gym and of gymnasium are different classes.
-    if type(space).__name__ != 'Box' and not (or_discrete and kind == 'action'):
-      raise errors.UsageError(
-        f'The {kind}s of {name} are {space}; {system} needs a box of real '
-        'numbers. Choose an environment with continuous actions, or wrap and '
-        'register it under an id of its own.'
-      )
-  if len(env.action_space.shape) != 1 and not or_discrete:
-    raise errors.UsageError(
-      f'The actions of {name} are shaped {env.action_space.shape}; {system} '
-      'needs vectors.'
-    )

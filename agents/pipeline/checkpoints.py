@@ -16,6 +16,7 @@ from urllib import parse
 
 import numpy as np
 
+from agents import utility
 from agents.pipeline import folders
 from agents.run import checkpoint
 from agents.run import errors
@@ -128,7 +129,6 @@ class Checkpoints:
 
   def _define_saver(self, sess):
     if self._saver is None:
-      from agents import utility
       from agents.tools.tf1 import tf
 
       with sess.graph.as_default():

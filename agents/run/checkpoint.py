@@ -212,26 +212,34 @@ def choose_newest(
   find_damage: Callable[[str], str | None] = find_damage,
   warn: Callable[[str], None] | None = None,
 ) -> str | None:
-  """Return the path of the newest whole checkpoint, None without one.
+  """Return the path of the newest whole checkpoint, None if there are none.
 
   Args:
     paths: Paths of checkpoints, oldest first.
     find_damage: Function from a path to what is wrong there, or None.
     warn: Function that is called with a sentence for each damaged one that is
       passed over; None to stay silent.
+
+  Raises:
+    UsageError: If all are damaged, as beginning anew would overwrite them and
+      what lies beside them.
   """
-  damaged, chosen = [], None
+  damaged: list[tuple[str, str]] = []
   for path in reversed(list(paths)):
     damage = find_damage(path)
     if damage is None:
-      chosen = path
-      break
+      for other, words in damaged:
+        if warn:
+          warn(f'Checkpoint {other} is damaged ({words}); go on from {path}.')
+      return path
     damaged.append((path, damage))
-  instead = f'go on from {chosen}' if chosen else 'there is no older one'
-  if warn:
-    for path, damage in damaged:
-      warn(f'Checkpoint {path} is damaged ({damage}); {instead}.')
-  return chosen
+  if not damaged:
+    return None
+  named = ', '.join(f'{x} ({words})' for x, words in damaged)
+  raise errors.UsageError(
+    f'No whole checkpoint is left; damaged: {named}. Begin anew in another '
+    'folder, or move all of this one away.'
+  )
 
 
 def find_variables(
@@ -251,7 +259,8 @@ def find_variables(
     Path without ending; None if there is none that is whole.
 
   Raises:
-    UsageError: If the one with this name is damaged, or there is no best one.
+    UsageError: If the one with this name or all of them are damaged, or there
+      is no best one.
   """
   folder = os.path.expanduser(folder)
   if name == BEST:
@@ -275,7 +284,17 @@ def find_variables(
   found = [re.fullmatch(r'(model\.ckpt-(\d+))\.index', x) for x in names]
   rows = sorted((int(x.group(2)), x.group(1)) for x in found if x)
   paths = [os.path.join(folder, name) for _, name in rows]
-  return choose_newest(paths, _find_damaged_variables, warn)
+  try:
+    return choose_newest(paths, _find_damaged_variables, warn)
+  except errors.UsageError as error:
+    spare = _read_best(folder).get('checkpoint')
+    spare = spare and os.path.join(folder, BEST, spare)
+    if not spare or _find_damaged_variables(spare):
+      raise
+    raise errors.UsageError(
+      f'{error} The best one is whole: to go on from it, copy {spare}.* to '
+      f'{folder}.'
+    ) from None
 
 
 def keep_best(
@@ -323,7 +342,11 @@ def _read_best(folder):
 
 
 def newest_step(folder: str) -> int:
-  """Return the step of the newest whole checkpoint, 0 without any."""
+  """Return the step of the newest whole checkpoint, 0 without any.
+
+  Raises:
+    UsageError: If all are damaged.
+  """
   path = find_variables(folder, warn=None)
   return int(path.rpartition('-')[2]) if path else 0
 

@@ -81,10 +81,16 @@ def check_creatable(folder: str) -> None:
   Raises:
     UsageError: If it cannot.
   """
-  folder = os.path.abspath(folder)
+  missing = first_missing(folder)
+  check_writable(os.path.dirname(missing) if missing else folder)
+
+
+def first_missing(folder: str) -> str | None:
+  """Return the first part of a path that does not exist, None if all do."""
+  folder, missing = os.path.abspath(folder), None
   while not os.path.lexists(folder):
-    folder = os.path.dirname(folder)
-  check_writable(folder)
+    folder, missing = os.path.dirname(folder), folder
+  return missing
 
 
 def try_lock(filename: str) -> 'filelock.BaseFileLock | None':

@@ -6,8 +6,10 @@ keeps a run from being continued.
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,6 +71,34 @@ def hold(run: str, lock: str = LOCK) -> contextlib.ExitStack | None:
   held = contextlib.ExitStack()
   held.callback(locked.release)
   return held
+
+
+@contextlib.contextmanager
+def removed_if_refused(
+  run: str, missing: str | None, has_begun: Callable[[], bool]
+) -> Iterator[None]:
+  """Leave nothing of a new run that is refused before it has begun.
+
+  Args:
+    run: Folder that this process holds.
+    missing: What `files.first_missing` has said of it before it was held.
+    has_begun: Function that says whether there is something to keep.
+
+  Yields:
+    Nothing.
+  """
+  try:
+    yield
+  except errors.UsageError:
+    if missing and not has_begun():
+      folder = os.path.abspath(run)
+      shutil.rmtree(folder, ignore_errors=True)
+      # Others may have begun to write beside it.
+      with contextlib.suppress(OSError):
+        while folder != missing:
+          folder = os.path.dirname(folder)
+          os.rmdir(folder)
+    raise
 
 
 def is_held(run: str, lock: str = LOCK) -> bool:

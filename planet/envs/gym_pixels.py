@@ -7,6 +7,7 @@ import numpy as np
 from agents.envs import adapters
 from agents.envs import guard
 from agents.envs import opengl
+from agents.envs import requirements
 from agents.envs import spaces
 from agents.tools import wrappers
 
@@ -46,10 +47,10 @@ def make(
   if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
   env: Any = guard.Guard(adapters.make(env_id, render_mode), env_id)
-  if type(env.action_space).__name__ == 'Discrete':
+  requirements.check_spaces(env, env_id, 'planet')
+  if spaces.is_discrete(env.action_space):
     # What the author of PlaNet advises: take the largest planned number.
     env = wrappers.OneHotAction(env)
-  spaces.check_continuous(env, env_id, 'PlaNet')
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)
   env = wrappers.MinimumDuration(env, min_length)

@@ -1,5 +1,6 @@
 """What a run will do, decided and checked before it begins."""
 
+import contextlib
 import dataclasses
 import logging
 import math
@@ -61,6 +62,8 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
       print(message)
     _check_renderer(task, report['renderer'], configs[0].isolate_envs)
   _check_bias(args.params.get('planner_bias'), report['shapes']['action'])
+  for config in configs:
+    _check_seed_episodes(config)
   return report['shapes']
 
 
@@ -115,17 +118,17 @@ def define_config(
     UsageError: If the parameters are wrong, or do not fit the existing run.
   """
   new, stored = _new_source(args), _load_source(logdir)
+  step = checkpoint.newest_step(logdir)
   if not stored:
-    return _build(logdir, new)
+    return _build(logdir, new, step)
   trust = references.parse(getattr(args, 'trust', None))
   check_tasks(stored.params, trust, new.params.get('tasks'))
   parameters.check_names(new.params)
-  step = checkpoint.newest_step(logdir)
   source, lines = continuing.merge(logdir, stored, new, step)
   if report:
     for line in lines:
       report(line)
-  return _build(logdir, source)
+  return _build(logdir, source, step)
 
 
 def check_tasks(
@@ -168,7 +171,11 @@ def restore_config(logdir: str, overrides: Mapping[str, Any]) -> AttrDict:
     raise errors.UsageError(f'There is no configuration in {logdir}.')
   with stored.unlocked:
     stored.params = {**stored.params, **overrides}
-  return _build(logdir, stored)
+  step = 0
+  # If all others are damaged, the best checkpoint can be played with.
+  with contextlib.suppress(errors.UsageError):
+    step = checkpoint.newest_step(logdir)
+  return _build(logdir, stored, step)
 
 
 def _find_over(args):
@@ -235,14 +242,14 @@ def _load_source(logdir: str) -> AttrDict | None:
   return source
 
 
-def _build(logdir: str, source: AttrDict) -> AttrDict:
+def _build(logdir: str, source: AttrDict, step: int = 0) -> AttrDict:
   from planet.scripts import configs
   from planet.scripts import tasks
 
   params = AttrDict(source.params, logdir=logdir)
   config = AttrDict()
   config.seed = _seed_of_run(source.seed, logdir)
-  config.first_step = checkpoint.newest_step(logdir)
+  config.first_step = step
   config = configs.find(source.config)(config, params)
   config.unused = parameters.find_unused(params)
   config.source = source
@@ -268,6 +275,19 @@ def _check_renderer(task, renderer, isolate_envs):
       f'Task {task.name} renders with {renderer}, which crashes in the '
       'process of TensorFlow; use isolate_envs: process.'
     )
+
+
+def _check_seed_episodes(config):
+  """Make sure that a run has episodes to begin with, or may play some."""
+  from planet.tools import loaders
+
+  for collect in config.random_collects.values():
+    folder = collect.save_episode_dir
+    if not collect.num_episodes and not loaders.list_episodes(folder):
+      raise errors.UsageError(
+        f'There are no episodes in {folder}, and num_seed_episodes is 0; put '
+        'some there, or let some be played.'
+      )
 
 
 def _check_bias(bias, action_shape):

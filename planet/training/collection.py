@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 
-from agents.run import errors
 from agents.tools import wrappers
 from agents.tools.tf1 import tf
 from planet import control
@@ -24,9 +23,6 @@ def collect_initial_episodes(config: AttrDict) -> None:
 
   Args:
     config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
-
-  Raises:
-    UsageError: If there are no episodes, and none should be played.
   """
   items = sorted(config.random_collects.items())
   existing = {
@@ -53,11 +49,6 @@ def collect_initial_episodes(config: AttrDict) -> None:
       )
       for filename in sorted({*loaders.list_episodes(folder)} - {*before}):
         episode_folder.log_recorded(filename)
-    elif not params.num_episodes and not loaders.list_episodes(folder):
-      raise errors.UsageError(
-        f'There are no episodes in {folder}, and num_seed_episodes is 0; put '
-        'some there, or let some be played.'
-      )
 
 
 def simulate_episodes(

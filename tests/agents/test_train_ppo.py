@@ -201,6 +201,7 @@ def test_bad_input(capsys, tmp_path, args, message):
     ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
     ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
+    ('NaN', 1, 'cannot be used: The observation of step 1 is NaN; return'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):

@@ -2,12 +2,13 @@
 
 import ast
 import os
+import subprocess
+import sys
 
 import pytest
 
 from agents import utility
 from agents.run import checkpoint
-from agents.run import folder
 from agents.tools.tf1 import tf
 from tests import golden
 
@@ -83,26 +84,41 @@ def names_of(path):
   }
 
 
-@pytest.mark.parametrize(
-  'subject, name, ppo, her',
-  [
-    ('saver', 'utility.define_saver', 'train_ppo', 'checkpoints'),
-    ('logging', 'utility.set_up_logging', 'train_ppo', 'run'),
-    ('newest', 'checkpoint.choose_newest', None, 'checkpoints'),
-    ('configuration', 'folder.check_same', 'runs', 'config'),
-  ],
-)
-def test_shared_by_ppo_and_her(subject, name, ppo, her):
-  """What both need has one home, and both use it from there.
+SHARED = {
+  'saver': (['define_saver'], 'train_ppo', 'checkpoints'),
+  'newest checkpoint': (['choose_newest'], None, 'checkpoints'),
+  'variables': (['initialize_variables'], 'train_ppo', 'checkpoints'),
+  'configuration': (['compare', 'check_same'], 'runs', 'config'),
+  'logging': (['set_up_logging'], 'train_ppo', 'run'),
+}
 
-  Variables are restored by the saver. What is wanted before TensorFlow is
-  loaded lies in `agents.run`; `utility.latest_checkpoint` leads there.
-  """
-  if ppo:
-    assert name in names_of(f'agents/{ppo}.py'), subject
-  used = names_of(f'baselines_her/{her}.py')
-  assert name in used or name.replace('folder', 'run_folder') in used, subject
-  module, _, function = name.partition('.')
-  home = {'checkpoint': checkpoint, 'folder': folder, 'utility': utility}
-  assert callable(getattr(home[module], function))
-  assert utility.latest_checkpoint is checkpoint.find_variables
+
+@pytest.mark.parametrize('subject', SHARED)
+def test_shared_by_ppo_and_her(subject):
+  """What both need is named here, and both use it from here."""
+  names, ppo, her = SHARED[subject]
+  for name in names:
+    assert callable(getattr(utility, name))
+    assert f'utility.{name}' in names_of(f'baselines_her/{her}.py')
+    if ppo:
+      assert f'utility.{name}' in names_of(f'agents/{ppo}.py')
+
+
+def test_newest_checkpoint_is_chosen_in_one_place(tmp_path, monkeypatch):
+  """PPO asks for variables, HER for folders."""
+  assert 'utility.latest_checkpoint' in names_of('agents/visualize_ppo.py')
+  asked = []
+  monkeypatch.setattr(
+    checkpoint, 'choose_newest', lambda paths, *_: asked.append(list(paths))
+  )
+  assert utility.latest_checkpoint(str(tmp_path)) is None
+  assert asked == [[]] and utility.choose_newest.__module__ == (
+    checkpoint.__name__
+  )
+
+
+def test_tensorflow_is_loaded_when_it_is_needed():
+  """HER compares settings before it starts further processes."""
+  code = 'import sys; from agents import utility; utility.compare({}, {}); '
+  code += "sys.exit('tensorflow' in sys.modules)"
+  subprocess.run([sys.executable, '-c', code], cwd=golden.ROOT, check=True)

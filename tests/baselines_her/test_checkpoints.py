@@ -164,7 +164,7 @@ def test_nothing_but_damaged_checkpoints(learn, tmp_path, capsys):
     learn(total_timesteps=40)
   before = sorted(tmp_path.rglob('*'))
   assert run.run(['program', f'--log_path={tmp_path}']) == 2
-  assert 'there is no other' in capsys.readouterr().err
+  assert 'No whole checkpoint is left' in capsys.readouterr().err
   assert sorted(tmp_path.rglob('*')) == before
 
 

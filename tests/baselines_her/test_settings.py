@@ -1,10 +1,16 @@
 """The command line against recorded results, and what is refused."""
 
+import os
+
 import pytest
 
 from agents.run import errors
+from agents.run import files
+from agents.run import folder
+from baselines_her import run
 from baselines_her import settings
 from tests import golden
+from tests.agents.envs import odd_gymnasium
 
 
 def plain(value):
@@ -152,3 +158,37 @@ def test_unwritable_paths(tmp_path):
   args, _ = settings.parse_args(['program'])
   with pytest.raises(errors.UsageError, match='--load_path'):
     settings.check_paths(args, {'load_path': str(tmp_path / 'none')})
+
+
+def test_refused_arguments_leave_no_folder(tmp_path, capsys):
+  """Also what only the agent or the environment finds; old folders stay."""
+  (tmp_path / 'old').mkdir()
+  (tmp_path / 'weights').write_bytes(b'none')
+  env = f'--env={odd_gymnasium.MODULE}:OddGoalNaN-v0'
+  weights = f'--load_path={tmp_path}/weights'
+  for words, code, message in (
+    ([weights], 2, 'Cannot load variables'),
+    (['--load_path=none'], 2, "Cannot read 'none'"),
+    ([env], 1, 'of step 1 is NaN; return finite'),
+  ):
+    path = f'--log_path={tmp_path}/new/run'
+    args = ['--num_timesteps=100', '--hidden=4', *words]
+    assert run.run(['program', path, *args]) == code
+    assert message in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ['old', 'weights']
+  run.run(['program', f'--log_path={tmp_path}/old', weights, '--hidden=4'])
+  assert (tmp_path / 'old').exists()
+
+
+def test_what_is_kept_when_a_run_is_refused(tmp_path):
+  """Runs that have begun, and what others have written beside a new one."""
+  run_path, beside = tmp_path / 'a' / 'run', tmp_path / 'a' / 'beside'
+  for has_begun, begun in ((bool, False), (lambda: True, True)):
+    missing = files.first_missing(str(run_path))
+    assert missing == str(run_path if beside.exists() else tmp_path / 'a')
+    run_path.mkdir(parents=True)
+    beside.mkdir(exist_ok=True)
+    with pytest.raises(errors.UsageError):
+      with folder.removed_if_refused(str(run_path), missing, has_begun):
+        raise errors.UsageError('refused')
+    assert run_path.exists() == begun and beside.exists()

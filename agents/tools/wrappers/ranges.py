@@ -88,7 +88,7 @@ class ConvertTo32Bit(Wrapper):
   float32 arrays without dimensions.
 
   Raises:
-    ValueError: If an observation or a reward is infinite or NaN.
+    NotFinite: If an observation or a reward is infinite or NaN.
   """
 
   def step(self, action: Any) -> tuple:

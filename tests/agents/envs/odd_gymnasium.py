@@ -101,6 +101,8 @@ def register(name, **kwargs):
 
 MODULE = __name__
 register('OddBroken', broken=True)
+register('OddNaN', nan_at=1)
+register('OddGoalNaN', nan_at=1, goals=True)
 register('OddGrowing', shape_at=4)
 register('OddFaulty', fails_at=5)
 register('OddNoImage', image='none')

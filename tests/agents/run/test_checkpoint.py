@@ -124,8 +124,10 @@ def test_damaged_folders(tmp_path, words):
   assert sentence.endswith(f'; go on from {paths[1]}.')
   for path in paths[:2]:
     shutil.rmtree(path)
-  assert checkpoint.choose_newest(paths[2:], warn=told.append) is None
-  assert told[1].endswith('there is no older one.')
+  with pytest.raises(errors.UsageError) as error:
+    checkpoint.choose_newest(paths[2:], warn=told.append)
+  assert f'damaged: {paths[2]} ({words}' in str(error.value)
+  assert len(told) == 1 and checkpoint.choose_newest([]) is None
 
 
 def test_folders_of_earlier_versions(tmp_path):

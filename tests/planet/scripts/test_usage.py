@@ -136,6 +136,7 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
   [
     ('Broken', 1, 'constructor fails with KeyError'),
     ('NoImage', 1, 'renders None instead of an image'),
+    ('NaN', 1, 'NaN observation encountered in'),
     ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
     ('Blind', 2, 'takes no argument render_mode'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
@@ -144,7 +145,8 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   """One sentence; the traceback of the environment below it, if it raised."""
   task = f'gym_{odd_gymnasium.MODULE}:Odd{name}-v0'
-  params = f'{{tasks: ["{task}"], isolate_envs: none}}'
+  # The probe makes one step only.
+  params = f'{{tasks: ["{task}"], isolate_envs: none, action_repeat: 1}}'
   args = ['--config', 'debug', '--params', params]
   assert train.run(['--logdir', str(tmp_path / 'run'), *args]) == code
   error = capsys.readouterr().err
@@ -155,6 +157,37 @@ def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   failure = tmp_path / 'run' / '00001' / 'FAIL'
   assert failure.exists() == (name == 'Growing')
   assert (tmp_path / 'run').exists() == failure.exists()
+
+
+def test_no_episodes_to_begin_with(capsys, tmp_path):
+  """Found out before the run has a folder; with episodes it may begin."""
+  params = '{tasks: [dummy], num_seed_episodes: 0}'
+  args = ['--logdir', str(tmp_path / 'run'), '--params', params]
+  assert 'num_seed_episodes is 0' in fail(capsys, *args, '--config', 'debug')
+  assert not os.listdir(tmp_path)
+  for name in ('train_episodes', 'test_episodes'):
+    folder = tmp_path / 'run' / '00001' / name
+    folder.mkdir(parents=True)
+    (folder / 'some.npz').touch()
+  preparation.check(train.parse_args([*args, '--config', 'debug']))
+
+
+def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
+  """Named; neither trained anew in their place, nor taken for finished."""
+  params = '{tasks: [dummy], max_steps: 50}'
+  folder = tmp_path / '00001'
+  folder.mkdir()
+  (folder / 'config.yaml').write_text(
+    f'config: debug\nparams: {params}\nseed: 1\n'
+  )
+  (folder / 'model.ckpt-20.index').write_bytes(b'damaged')
+  args = ['--logdir', str(tmp_path), '--config', 'debug', '--params', params]
+  for _ in range(2):
+    error = fail(capsys, *args)
+    assert f'{folder}/model.ckpt-20 (its index cannot be read' in error
+    (folder / 'DONE').touch()
+  with pytest.raises(errors.UsageError, match='No whole checkpoint is left'):
+    evaluate.restore(str(tmp_path))
 
 
 def test_changed_settings_on_resume(capsys, tmp_path):
