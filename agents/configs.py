@@ -24,6 +24,9 @@ Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]
 Layers = Annotated[list[Positive], MinLen(1)]
 
+# Steps of all environments after which several processes meet.
+MEET_EVERY = 10
+
 
 class Config(schema.Settings):
   """Declaration of what `--params` may set.
@@ -41,6 +44,9 @@ class Config(schema.Settings):
   steps: Rate = setting(1e7, 'training steps')
   env: Name | None = setting(None, 'id of the environment')
   seed: Whole | None = setting(None, 'for all random numbers')
+  meet_every: Positive | None = setting(
+    None, f'steps between meetings of MPI processes; {MEET_EVERY} if unset'
+  )
   # Network.
   network: Literal[
     'feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'

@@ -33,7 +33,8 @@ def train(
 ) -> Iterator[Record]:
   """Train, or continue a run with the same settings.
 
-  Closing the generator, as leaving the loop does, writes a checkpoint.
+  Closing the generator, as leaving the loop does, writes a checkpoint. One
+  training at a time: a process has one default graph.
 
   Args:
     logdir: Folder of runs; None to keep nothing.

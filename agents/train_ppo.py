@@ -123,6 +123,7 @@ def train(
         config.logdir if rank == 0 else None,
         config.update_every * config.max_length,
         config.eval_episodes * config.max_length,
+        comm,
       )
       for observer in observers(first_step, runs.total_steps(config)):
         loop.add_observer(observer)
@@ -255,7 +256,7 @@ def _create_environment(config):
   return continuous.wrapped(config.env, config.max_length)
 
 
-def _define_loop(graph, logdir, train_steps, eval_steps):
+def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
   """Loop that alternates training and evaluation.
 
   Args:
@@ -263,6 +264,7 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
     logdir: Folder for summaries and checkpoints, or None.
     train_steps: Number of training steps per epoch.
     eval_steps: Number of evaluation steps per epoch.
+    comm: MPI communicator.
   """
   from agents import tools
 
@@ -272,6 +274,8 @@ def _define_loop(graph, logdir, train_steps, eval_steps):
     graph.should_log,
     graph.do_report,
     graph.force_reset,
+    graph.do_meet,
+    comm,
   )
   for name, steps, checkpoint_every in (
     ('train', train_steps, None),
@@ -330,7 +334,8 @@ def _define_sharing(loop, graph, config, comm):
   if comm is None or comm.Get_size() == 1:
     return lambda sess: None
   loop.agree = lambda value: comm.allreduce(int(value)) > 0
-  loop.should_stop = lambda: loop.agree(stopping.requested())
+  loop.meet_every = config.meet_every or configs.MEET_EVERY
+  loop.should_stop = lambda: loop.met and loop.agree(stopping.requested())
   broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
   memory, index = graph.algo.stored
   episodes = gathering.Gathering(memory, index, comm)

@@ -46,9 +46,10 @@ def define_simulation_graph(
 
   Returns:
     AttrDict of the variable `step`, the bool placeholders `is_training`,
-    `should_log`, `do_report` and `force_reset`, the object `algo`, and the
-    tensors `done` bool [N], `score` float32 [N] and `summary`. With several
-    processes, done flags and scores are those of all of them.
+    `should_log`, `do_report`, `force_reset` and `do_meet`, the object `algo`,
+    and the tensors `done` bool [N], `score` float32 [N] and `summary`. With
+    several processes, these act apart except where `do_meet` is True, which
+    has to be so in all of them.
   """
   from agents.run import mpi_ops
   from agents.tools import simulate
@@ -59,6 +60,7 @@ def define_simulation_graph(
   should_log = tf.placeholder(tf.bool, (), 'should_log')
   do_report = tf.placeholder(tf.bool, (), 'do_report')
   force_reset = tf.placeholder(tf.bool, (), 'force_reset')
+  do_meet = tf.placeholder(tf.bool, (), 'do_meet')
   several = comm is not None and comm.Get_size() > 1
   algo = algo_cls(
     batch_env,
@@ -71,18 +73,15 @@ def define_simulation_graph(
   done, score, summary = simulate(batch_env, algo, should_log, force_reset)
   if several:
     with tf.control_dependencies([done, score, summary]):
-      synchronized = algo.synchronize()
-    with tf.control_dependencies([synchronized]):
-      summary = tf.summary.merge([summary, synchronized])
-      done = mpi_ops.allgather(done, comm)
-    with tf.control_dependencies([done]):
-      score = mpi_ops.allgather(score, comm)
+      met = tf.cond(do_meet, algo.meet, str)
+    summary = tf.summary.merge([summary, met])
   return attr_dict.AttrDict(
     step=step,
     is_training=is_training,
     should_log=should_log,
     do_report=do_report,
     force_reset=force_reset,
+    do_meet=do_meet,
     algo=algo,
     done=done,
     score=score,

@@ -34,7 +34,8 @@ def train(
 ) -> Iterator[Record]:
   """Train, or continue the run in a folder.
 
-  Closing the generator, as leaving the loop does, writes a checkpoint.
+  Closing the generator, as leaving the loop does, writes a checkpoint. One
+  training at a time: a process has one default graph.
 
   Args:
     env: Id of a goal environment.

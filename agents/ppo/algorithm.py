@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from agents.ppo import meeting
 from agents.ppo import memory
 from agents.ppo import policy
 from agents.ppo import summaries
@@ -28,13 +29,14 @@ class PPOAlgorithm:
     batch_env: In-graph batch environment of N environments; only the shapes
       of its observations, actions and rewards are used, and the number of
       actions if these are discrete.
-    step: Unused.
+    step: Variable of the global step, for the times at which episodes end;
+      unused in a single process.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
     should_log: Bool tensor, whether to compute summaries.
     config: AttrDict, see `agents.configs`.
     comm: MPI communicator. With several processes, episodes, gradients and
-      statistics are those of all of them together.
+      statistics are those of all of them together, as soon as they meet.
   """
 
   def __init__(
@@ -46,7 +48,7 @@ class PPOAlgorithm:
     config: attr_dict.AttrDict,
     comm: Any = None,
   ) -> None:
-    del step
+    self._step = step
     self._batch_env = batch_env
     self._is_training = is_training
     self._should_log = should_log
@@ -175,10 +177,6 @@ class PPOAlgorithm:
     Returns:
       Summary.
     """
-    if self._comm:
-      # All processes have to take part in an update, also those in which no
-      # episode has ended now; see `synchronize`.
-      return tf.constant('')
     with tf.name_scope('end_episode'):
       return tf.cond(
         self._is_training,
@@ -186,16 +184,18 @@ class PPOAlgorithm:
         str,
       )
 
-  def synchronize(self) -> tf.Tensor:
-    """Do what `end_episode` does, for all processes at once.
+  def meet(self) -> tf.Tensor:
+    """Share statistics and episodes with the other processes, in training.
 
-    Only needed with several processes, after every step.
+    Only needed with several processes, and not after every step: between two
+    meetings, a process acts by the statistics of the first of them, and an
+    update that is due waits for the second.
 
     Returns:
       Summary.
     """
-    with tf.name_scope('synchronize'):
-      return tf.cond(self._is_training, self._define_synchronization, str)
+    with tf.name_scope('meet'):
+      return tf.cond(self._is_training, self._define_meeting, str)
 
   def _define_temporary(self, template):
     """Create variables for unfinished episodes, which are not saved."""
@@ -221,6 +221,14 @@ class PPOAlgorithm:
         )
         for name, (shape, dtype) in parts.items()
       }
+      # Global steps at which the episodes of the memory have ended.
+      self._ends = tf.get_variable(
+        'ends',
+        [self._config.update_every],
+        tf.int32,
+        tf.zeros_initializer(),
+        trainable=False,
+      )
     self._last_state = last.pop('state', None)
     self._last = list(last.values())
 
@@ -256,45 +264,58 @@ class PPOAlgorithm:
   def _define_end_episode(self, agent_indices):
     space = self._config.update_every - self._memory_index
     store = self._define_store(agent_indices[:space])
+    if self._comm:
+      # All processes have to take part in an update, also those in which no
+      # episode has ended now.
+      with tf.control_dependencies([store]):
+        return tf.constant('')
     with tf.control_dependencies([store]):
       full = self._memory_index >= self._config.update_every
       return tf.cond(full, self._define_training, str)
 
-  def _define_synchronization(self):
-    """Store what fits, in the order of the ranks; train when all are full."""
-    rank, size = self._comm.Get_rank(), self._comm.Get_size()
-    ending = tf.cast(tf.where(self._batch_env.done)[:, 0], tf.int32)
-    counts = tf.stack(
-      [
-        tf.one_hot(rank, size, tf.size(ending), 0),
-        tf.one_hot(rank, size, self._memory_index, 0),
-      ]
+  def _define_meeting(self):
+    """Exchange what is new in a single message; train if there is enough."""
+    wanted = self._config.update_every
+    index = tf.identity(self._memory_index)
+    ends = tf.where(
+      tf.range(wanted) < index, self._ends, -tf.ones_like(self._ends)
     )
-    ended, stored = tf.unstack(mpi_ops.allreduce(counts, self._comm))
-    space = self._config.update_every - tf.reduce_sum(stored)
-    own = tf.maximum(0, space - tf.reduce_sum(ended[:rank]))
-    store = self._define_store(ending[:own])
-    with tf.control_dependencies([store]):
-      full = tf.reduce_sum(ended) >= space
-      return tf.cond(full, self._define_training, str)
+    news = tf.concat([tf.cast(ends, tf.float64), self._policy.news], 0)
+    news = mpi_ops.allgather(news[None], self._comm)
+    shares = tf.py_func(
+      lambda ends: meeting.divide(ends, wanted), [news[:, :wanted]], tf.int32
+    )
+    shares.set_shape([self._comm.Get_size(), 3])
+    with tf.control_dependencies([self._policy.merge(news[:, wanted:])]):
+      full = tf.reduce_sum(shares[:, 0]) >= wanted
+      share = tf.unstack(shares[self._comm.Get_rank()])
+      return tf.cond(full, lambda: self._define_training(share), str)
 
   def _define_store(self, agent_indices):
     """Move finished episodes to the memory."""
     episodes, length = self._episodes.data(agent_indices)
     rows = tf.range(tf.size(agent_indices)) + self._memory_index
-    store = self._memory.replace(episodes, length, rows)
-    with tf.control_dependencies([store]):
+    store = [self._memory.replace(episodes, length, rows)]
+    if self._comm:
+      now = tf.fill(tf.shape(rows), self._step)
+      store.append(tf.scatter_update(self._ends, rows, now))
+    with tf.control_dependencies(store):
       return self._memory_index.assign_add(tf.size(agent_indices)).op
 
-  def _define_training(self):
-    """Improve the policy by all stored episodes, and forget them."""
+  def _define_training(self, share=None):
+    """Improve the policy by stored episodes, and forget them.
+
+    Args:
+      share: Numbers of own episodes to use, to drop, and to keep, if there
+        are several processes; otherwise all are used.
+    """
     checks = []
-    if not self._comm:
+    if share is None:
       checks.append(
         tf.assert_equal(self._memory_index, self._config.update_every)
       )
     with tf.control_dependencies(checks):
-      rows = tf.range(self._memory_index) if self._comm else None
+      rows = None if share is None else tf.range(share[0])
       data, length = self._memory.data(rows)
     with tf.control_dependencies(
       [tf.assert_greater(length, 0, message='empty episode')]
@@ -302,9 +323,27 @@ class PPOAlgorithm:
       data = [tf.identity(x) for x in data]
     summary = self._policy.update(data, length)
     with tf.control_dependencies([summary]):
-      clear = tf.group(self._memory.clear(), self._memory_index.assign(0))
-    with tf.control_dependencies([clear]):
+      forget = self._define_forget(share)
+    with tf.control_dependencies([forget]):
       weights = utility.variable_summaries(
         tf.trainable_variables(), self._config.weight_summaries
       )
       return tf.summary.merge([summary, weights])
+
+  def _define_forget(self, share):
+    """Empty the memory, except for episodes that wait for the next update."""
+    if share is None:
+      return tf.group(self._memory.clear(), self._memory_index.assign(0))
+    used, dropped, kept = share
+    rows = used + dropped + tf.range(kept)
+    data, length = self._memory.data(rows)
+    ends = tf.gather(self._ends, rows)
+    with tf.control_dependencies([*data, length, ends]):
+      clear = self._memory.clear()
+    with tf.control_dependencies([clear]):
+      first = tf.range(kept)
+      return tf.group(
+        self._memory.replace(data, length, first),
+        tf.scatter_update(self._ends, first, ends),
+        self._memory_index.assign(kept),
+      )

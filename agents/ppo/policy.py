@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import logging
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -42,8 +43,8 @@ class Policy:
     action_size: Number of dimensions of an action, or of discrete actions.
     is_training: Bool tensor, whether to sample actions.
     config: AttrDict or dict, see `agents.configs`.
-    comm: MPI communicator. With several processes, gradients and statistics
-      are those of all of them together.
+    comm: MPI communicator. With several processes, gradients are those of all
+      of them together, and statistics are as soon as `merge` is executed.
     discrete: Whether to choose one of a number of actions. The feed-forward
       network is the one that suits then, see `agents.networks.choose`.
 
@@ -80,17 +81,25 @@ class Policy:
         )
     self.config = config
     self._is_training = is_training
-    self._comm = comm if comm and comm.Get_size() > 1 else None
+    several = comm is not None and comm.Get_size() > 1
+    self._comm = comm if several else None
     self.observ_filter = normalize.StreamingNormalize(
-      tf.zeros(observ_shape), True, True, 5, 'normalize_observ', self._comm
+      tf.zeros(observ_shape), True, True, 5, 'normalize_observ', several
     )
     self.reward_filter = normalize.StreamingNormalize(
-      tf.zeros(()), False, True, 10, 'normalize_reward', self._comm
+      tf.zeros(()), False, True, 10, 'normalize_reward', several
     )
     gpus = config.use_gpu and utility.available_gpus()
     self._device = '/gpu:0' if gpus else '/cpu:0'
     self.family = Categorical if discrete else DiagNormal
     network = networks.choose(config.network, discrete)
+    if network is not config.network:
+      logging.getLogger(__name__).warning(
+        'Actions are %s, so the network %s takes the place of %s.',
+        'discrete' if discrete else 'continuous',
+        network.__name__,
+        config.network.__name__,
+      )
     self._network = tf.make_template(
       'network', functools.partial(network, config, action_size)
     )
@@ -153,11 +162,28 @@ class Policy:
       Serialised summary.
     """
     with tf.name_scope('remember'):
-      observ_summary = self.observ_filter.update(observ)
-      # Messages between processes need an order.
-      with tf.control_dependencies([observ_summary] if self._comm else []):
-        reward_summary = self.reward_filter.update(reward)
-      return tf.summary.merge([observ_summary, reward_summary])
+      return tf.summary.merge(
+        [self.observ_filter.update(observ), self.reward_filter.update(reward)]
+      )
+
+  @property
+  def news(self) -> tf.Tensor:
+    """What this process has counted since `merge`, float64 [size]."""
+    return tf.concat([self.observ_filter.news, self.reward_filter.news], 0)
+
+  def merge(self, news: tf.Tensor) -> tf.Operation:
+    """Add to the statistics what several processes have counted.
+
+    Args:
+      news: The `news` of all processes, float64 [processes, size].
+
+    Returns:
+      Operation.
+    """
+    filters = [self.observ_filter, self.reward_filter]
+    sizes = [x.news.shape.num_elements() for x in filters]
+    parts = tf.split(news, sizes, 1)
+    return tf.group(*[x.merge(part) for x, part in zip(filters, parts)])
 
   def update(self, episodes: Sequence[tf.Tensor], length: tf.Tensor) -> Any:
     """Improve network and penalty by some episodes.

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.ppo import utility
+from agents.run import errors
 from agents.run import mpi_ops
 from agents.run import saver
+from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 
 Episodes = collections.namedtuple(
@@ -262,7 +264,7 @@ class _Update:
       new, old = policy.parameters[0], x.policy.parameters[0]
       with tf.control_dependencies([change]):
         moved = mpi_ops.allreduce(tf.reduce_sum(tf.abs(new - old)), self._comm)
-      check = tf.Assert(moved > 0, ['policy should change'])
+      check = tf.py_func(graph_errors.remember(_check_moved), [moved], [])
       before = tf.identity(self._penalty)
       factor = penalty_factor(change, target)
       with tf.control_dependencies([check]):
@@ -320,6 +322,16 @@ class _Update:
 
   def _mean(self, tensor):
     return mpi_ops.allreduce(self._local_mean(tensor), self._comm)
+
+
+def _check_moved(moved):
+  """Refuse an update without effect, as the original does."""
+  if not moved > 0:
+    raise errors.EnvError(
+      'The update has not changed the policy, as there is nothing to learn '
+      'from: are all rewards and observations of the environment the same? '
+      'Otherwise learning_rate may be too small.'
+    )
 
 
 def _add_up(groups):

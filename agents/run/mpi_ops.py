@@ -72,7 +72,11 @@ def allgather(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
   tensor = tf.convert_to_tensor(tensor)
 
   def gather(value):
-    return np.concatenate(comm.allgather(value))
+    source = np.ascontiguousarray(value)
+    rows, *rest = source.shape
+    result = np.empty([rows * comm.Get_size(), *rest], source.dtype)
+    comm.Allgather(source, result)
+    return result
 
   result = tf.py_func(gather, [tensor], tensor.dtype, name='allgather')
   rows, *rest = tensor.shape.as_list()

@@ -26,8 +26,16 @@ class Loop(phases.PhaseMachine):
     log: Bool placeholder, True when summaries should be computed.
     report: Bool placeholder, True when the mean score is due.
     reset: Bool placeholder, True at the beginning of a phase.
+    meet: Bool placeholder, True when several processes may exchange what they
+      have: at the beginning of a phase, when a score is due, and at least
+      every `meet_every` executions.
+    comm: MPI communicator of processes that run the same phases, each with
+      its share of the batch.
 
   Attributes:
+    meet_every: Number of executions between two meetings.
+    met: Whether processes have met in the last execution. They should save
+      and stop only then.
     checkpoint_scope: Function from the session to a context in which
       checkpoints are written, also when this process writes none.
   """
@@ -39,6 +47,8 @@ class Loop(phases.PhaseMachine):
     log: tf.Tensor | None = None,
     report: tf.Tensor | None = None,
     reset: tf.Tensor | None = None,
+    meet: tf.Tensor | None = None,
+    comm: Any = None,
   ):
     super().__init__(logdir)
     self._step = (
@@ -49,6 +59,12 @@ class Loop(phases.PhaseMachine):
     self._log = tf.placeholder(tf.bool) if log is None else log
     self._report = tf.placeholder(tf.bool) if report is None else report
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
+    self._meet = tf.placeholder(tf.bool) if meet is None else meet
+    self._comm = comm
+    self._processes = comm.Get_size() if comm else 1
+    self.meet_every = 1
+    self.met = True
+    self._alone = 0
     self._saver: Any = None
     self.checkpoint_scope: Callable[..., Any] = contextlib.nullcontext
 
@@ -89,6 +105,7 @@ class Loop(phases.PhaseMachine):
       os.path.join(self._logdir, name), tf.get_default_graph(), flush_secs=60
     )
     batch = 1 if score.shape.ndims == 0 else score.shape.as_list()[0]
+    batch *= self._processes
     op = self._define_step(done, score, summary)
     self._phases.append(
       phases.Phase(
@@ -134,7 +151,11 @@ class Loop(phases.PhaseMachine):
       logging.getLogger('agents').info(
         message.format('-' * 50, phase.name, phase_step, sess.run(self._step))
       )
+    self._alone += 1
+    self.met = reset or report or self._alone >= self.meet_every
+    self._alone = 0 if self.met else self._alone
     feed = {self._reset: reset, self._log: log, self._report: report}
+    feed[self._meet] = self.met
     summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
     return summary, score, int(global_step)
 
@@ -161,12 +182,12 @@ class Loop(phases.PhaseMachine):
     """Tensors for the summary, the mean score, and the new global step."""
     if done.shape.ndims == 0:
       done, score = done[None], score[None]
-    mean = streaming_mean.StreamingMean((), tf.float32)
+    mean = streaming_mean.StreamingMean((), tf.float32, comm=self._comm)
     with tf.control_dependencies([done, score, summary]):
       submit = mean.submit(tf.boolean_mask(score, done))
     with tf.control_dependencies([submit]):
       mean_score = tf.cond(self._report, mean.clear, float)
-      next_step = self._step.assign_add(tf.shape(done)[0])
+      next_step = self._step.assign_add(tf.shape(done)[0] * self._processes)
     with tf.control_dependencies([mean_score, next_step]):
       return (
         tf.identity(summary),

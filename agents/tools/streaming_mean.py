@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from agents.run import mpi_ops
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -15,11 +16,18 @@ class StreamingMean:
     dtype: Type of the values.
     name: Scope of the two variables, `sum` and `count`. By default they get a
       scope of their own.
+    comm: MPI communicator; with several processes, `clear` returns the mean
+      over the values of all, and all have to call it.
   """
 
   def __init__(
-    self, shape: Sequence[int], dtype: tf.DType, name: str | None = None
+    self,
+    shape: Sequence[int],
+    dtype: tf.DType,
+    name: str | None = None,
+    comm: Any = None,
   ):
+    self._comm = comm
     self._dtype = dtype
     self._shape = tuple(shape)
     with scopes.uncached_scope(name, 'streaming_mean'):
@@ -66,7 +74,9 @@ class StreamingMean:
 
   def clear(self) -> tf.Tensor:
     """Return the mean and start anew."""
-    value = tf.identity(self.value)
+    count = tf.cast(self._count, self._dtype)
+    total, count = mpi_ops.allreduce_all([self._sum, count], self._comm)
+    value = total / count
     with tf.control_dependencies([value]):
       reset = tf.group(
         self._sum.assign(tf.zeros(self._shape, self._dtype)),

@@ -1,8 +1,12 @@
-"""Environment steps of PPO's training, against environments one by one."""
+"""Environment steps of PPO's training: environments, workers, and ranks."""
 
 import argparse
 import functools
+import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -50,14 +54,109 @@ def run_workers(variant: str, args: argparse.Namespace) -> common.Measurement:
   )
 
 
+def add_rank_arguments(parser: argparse.ArgumentParser) -> None:
+  add_arguments(parser)
+  parser.add_argument('--ranks', type=int, default=2, help='processes of MPI')
+
+
+def run_ranks(variant: str, args: argparse.Namespace) -> common.Measurement:
+  """Measure ours with several processes of MPI, and with one as baseline.
+
+  Beside the seconds of the clock, which count on idle cores only, there is
+  what they would be there: between two messages, all wait for the process that
+  needs the most CPU seconds.
+  """
+  if variant == 'baseline':
+    return measure(args, _create_batch_env)
+  if variant == 'rank':
+    from agents.run import mpi
+
+    comm = _TimedComm(mpi.world())
+    result = measure(args, None, comm)
+    parts = zip(*comm.allgather(comm.parts))
+    result.extra['critical_s'] = sum(max(x) for x in parts)
+    result.extra['waiting_cpu_s'] = comm.waiting
+    return result
+  flags = [f'--config={args.config}', f'--updates={args.updates}']
+  flags += [f'--episodes={args.episodes}'] if args.episodes else []
+  mpirun = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+  command = [mpirun, '--oversubscribe', '-n', str(args.ranks), sys.executable]
+  command += ['-m', 'scripts.benchmark', 'ppo-ranks', '--child=rank', *flags]
+  # Open MPI refuses otherwise, but containers often have no other user.
+  names = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
+  output = subprocess.run(
+    command,
+    check=True,
+    stdout=subprocess.PIPE,
+    text=True,
+    env={**os.environ, **dict.fromkeys(names, '1')},
+  ).stdout
+  found = [
+    json.loads(x[len('RESULT ') :])
+    for x in output.splitlines()
+    if x.startswith('RESULT ')
+  ]
+  return _combine(found)
+
+
+def _combine(found):
+  """Measurement of all processes from those of each as plain numbers."""
+  result = common.Measurement(found[0]['units'])
+  result.cpu_s = sum(x['cpu_s'] for x in found)
+  result.wall_s = max(x['wall_s'] for x in found)
+  waiting = sum(x['extra']['waiting_cpu_s'] for x in found)
+  result.extra = {
+    'steps_per_wall_s': result.units / result.wall_s,
+    'steps_per_critical_s': result.units / found[0]['extra']['critical_s'],
+    'waiting_part_of_cpu_s': waiting / result.cpu_s,
+  }
+  return result
+
+
+class _TimedComm:
+  """Communicator that tells apart the CPU seconds of work and of waiting.
+
+  Attributes:
+    parts: CPU seconds of work before each message, once `counting` is True.
+    waiting: CPU seconds within messages.
+  """
+
+  def __init__(self, comm):
+    self._comm = comm
+    self._last = time.process_time()
+    self.counting = False
+    self.parts = []
+    self.waiting = 0.0
+
+  def __getattr__(self, name):
+    function = getattr(self._comm, name)
+    if name in ('Get_rank', 'Get_size'):
+      return function
+    return functools.partial(self._call, function)
+
+  def _call(self, function, *args, **kwargs):
+    began, counting = time.process_time(), self.counting
+    result = function(*args, **kwargs)
+    ended = time.process_time()
+    if counting:
+      self.parts.append(began - self._last)
+      self.waiting += ended - began
+    self._last = ended
+    return result
+
+
 def measure(
-  args: argparse.Namespace, create: Callable[[Any], Any]
+  args: argparse.Namespace,
+  create: Callable[[Any], Any] | None,
+  comm: Any = None,
 ) -> common.Measurement:
   """CPU and wall seconds of training phases after the second update.
 
   Args:
     args: Parsed arguments.
-    create: Function from a configuration to a batch environment.
+    create: Function from a configuration to a batch environment; None for the
+      usual one in this process.
+    comm: MPI communicator, whose `counting` is True while time is taken.
   """
   from agents import runs
   from agents import train_ppo
@@ -69,12 +168,13 @@ def measure(
   steps = config.update_every * config.max_length
   with config.unlocked:
     config.steps = steps * (args.updates + 2)
-  clock = _Clock(skip=2)
+  clock = _Clock(2, comm)
   for _ in train_ppo.train(
     config,
     False,
+    comm,
     observers=lambda *unused: [clock],
-    batch_env=create(config),
+    batch_env=create and create(config),
   ):
     pass
   clock.total.units = steps * args.updates
@@ -91,9 +191,11 @@ class _Clock(phases.Observer):
 
   Args:
     skip: Number of training phases that do not count.
+    comm: Object whose `counting` is set during training phases, or None.
   """
 
-  def __init__(self, skip):
+  def __init__(self, skip, comm=None):
+    self._comm = comm
     self.total = common.Measurement()
     self.evaluation = common.Measurement()
     self._skip = skip
@@ -105,6 +207,8 @@ class _Clock(phases.Observer):
       total = self.total if phase.name == 'train' else self.evaluation
       self._current = (total, common.Measurement())
       self._current[1].__enter__()
+      if self._comm:
+        self._comm.counting = phase.name == 'train'
 
   def close(self):
     self._stop()
@@ -116,6 +220,8 @@ class _Clock(phases.Observer):
       total.cpu_s += part.cpu_s
       total.wall_s += part.wall_s
     self._current = None
+    if self._comm:
+      self._comm.counting = False
 
 
 def _create_batch_env(config, num_workers=0):
@@ -206,5 +312,12 @@ SUBJECTS = [
     'steps',
     run_workers,
     add_arguments,
+  ),
+  common.Subject(
+    'ppo-ranks',
+    'training of PPO with several processes of MPI, against a single one',
+    'steps',
+    run_ranks,
+    add_rank_arguments,
   ),
 ]

@@ -78,6 +78,15 @@ def test_training(tmp_path):
   play(run, tmp_path / 'videos')
 
 
+def test_discrete_actions_and_few_meetings(tmp_path):
+  """Episodes of several lengths, of which some end between two meetings."""
+  params = dict(num_agents=4, update_every=6, max_length=30, meet_every=7)
+  output = train(2, tmp_path, {**params, 'steps': 360}, env='CartPole-v1')
+  assert 'Weights of 2 processes: same.' in output, output
+  assert output.count('environment steps: return') >= 2, output
+  assert stored_episodes(training_runs.run_dir(tmp_path)) < 6
+
+
 @pytest.mark.slow
 @pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('before', [1, 2])

@@ -1,10 +1,12 @@
 """The programs of PPO: training, resuming, bad input, videos."""
 
+import logging
 import os
 import signal
 import time
 import types
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -265,6 +267,42 @@ def test_training_with_zeros_and_another_optimizer():
   config = training_runs.config(**zeros, optimizer='RMSPropOptimizer')
   scores = list(train_ppo.train(config, False))
   assert len(scores) == 2 and np.isfinite(scores).all()
+
+
+class Still:
+  """Environment in which nothing ever happens."""
+
+  observation_space = action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+  def reset(self):
+    return np.zeros(1, np.float32)
+
+  def step(self, unused_action):
+    return np.zeros(1, np.float32), 0.0, False, {}
+
+
+def test_nothing_to_learn_from():
+  """The original ends, too; here with a sentence instead of an assertion."""
+  config = training_runs.config()
+  with config.unlocked:
+    config.env = Still
+  with pytest.raises(errors.EnvError, match='has not changed the policy'):
+    list(train_ppo.train(config, False))
+
+
+def test_network_that_is_replaced(caplog, monkeypatch):
+  """Own configurations need not name one for discrete actions."""
+  config = training_runs.config(steps=40)
+  with config.unlocked:
+    config.env = 'CartPole-v1'
+  monkeypatch.setattr(logging.getLogger('agents'), 'propagate', True)
+  with caplog.at_level('WARNING', 'agents'):
+    assert len(list(train_ppo.train(config, False))) == 2
+  (message,) = [x for x in caplog.messages if 'takes the place' in x]
+  assert message == (
+    'Actions are discrete, so the network feed_forward_categorical takes the '
+    'place of feed_forward_gaussian.'
+  )
 
 
 def test_threads(monkeypatch):

@@ -89,3 +89,39 @@ def test_values_have_to_be_finite():
   transform = StreamingNormalize(tf.zeros([])).transform(tf.constant([np.nan]))
   with pytest.raises(tf.errors.InvalidArgumentError):
     graphs.evaluate(transform)
+
+
+def test_values_of_several_processes():
+  """They have no effect before they are merged, and then count like others."""
+  values = np.random.RandomState(0).normal(3, 2, (3, 2, 4, 5))
+  values = tf.constant(values, tf.float32)
+  single = StreamingNormalize(tf.zeros([5]), name='single')
+  own = [
+    StreamingNormalize(tf.zeros([5]), name=f'rank{rank}', deferred=True)
+    for rank in range(2)
+  ]
+  probe = tf.constant([[1.0, 2, 3, 4, 5]])
+  count = [
+    [own[rank].update(values[time, rank]) for time in range(3)]
+    for rank in range(2)
+  ]
+  together = [
+    single.update(tf.concat([values[time, 0], values[time, 1]], 0))
+    for time in range(3)
+  ]
+  news = tf.placeholder(tf.float64, [2, 11])
+  merge = [x.merge(news) for x in own]
+  with graphs.session() as sess:
+    # Two steps, a meeting, another step, and another meeting.
+    for times in ((0, 1), (2,)):
+      before = sess.run(own[0].transform(probe))
+      for time in times:
+        sess.run([count[0][time], count[1][time], together[time]])
+      assert (sess.run(own[0].transform(probe)) == before).all()
+      sess.run(merge, {news: sess.run([x.news for x in own])})
+      for normalize in own:
+        golden.assert_close(
+          sess.run(normalize.transform(probe)),
+          sess.run(single.transform(probe)),
+        )
+        assert not sess.run(normalize.news).any()

@@ -208,3 +208,31 @@ def test_processes_save_together(tmp_path):
     assert not list(loop.run(sess, None, 6))
   # Only where all episodes have just begun.
   assert saved == [2, 4, 6] and asked == [False] * 3
+
+
+class Twins:
+  """Communicator of two processes that do the same."""
+
+  def Get_size(self):
+    return 2
+
+  def Allreduce(self, source, target):
+    target[...] = 2 * source
+
+
+def test_processes_meet_now_and_then():
+  """When a phase begins, when a score is due, and every few executions."""
+  flag = tf.placeholder(tf.bool, ())
+  met = []
+  done = tf.py_func(lambda x: met.append(bool(x)) or True, [flag], tf.bool)
+  done.set_shape([])
+  loop = Loop(None, meet=flag, comm=Twins())
+  loop.meet_every = 3
+  # Eight executions, each of which counts for both processes.
+  loop.add_phase('phase', done, 5.0, tf.constant(''), 16, report_every=16)
+  told = []
+  loop.should_stop = lambda: told.append(loop.met) or False
+  with graphs.session() as sess:
+    assert list(loop.run(sess, None, 24)) == [5.0]
+  assert [x for x in range(len(met)) if met[x]] == [0, 3, 6, 7, 8, 11]
+  assert told == [True, *met[:-1]]
