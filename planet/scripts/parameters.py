@@ -133,6 +133,9 @@ class _Own(schema.Settings):
     [{}], 'overrides for testing, none plays nothing'
   )
   collect_every: Positive = _free(5000, 'training examples per episode')
+  collect_batch: Positive = _free(
+    1, 'episodes played at once, after as many times collect_every'
+  )
   train_action_noise: Amount = _free(0.3, 'deviation when collecting')
   action_noise_ramp: Whole = _free(0, 'examples of its schedule')
   action_noise_min: Fraction = _free(0.0, 'lower limit of the schedule')

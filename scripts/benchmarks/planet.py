@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help='whether the baseline uses oneDNN; by default as TensorFlow decides, '
     'that is 1 on processors with AVX-512',
   )
+  parser.add_argument('--at_once', type=int, default=4, help='environments')
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
@@ -86,15 +87,26 @@ def run_plan(variant: str, args: argparse.Namespace) -> common.Measurement:
 
 def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure decisions in a real environment, an episode at a time."""
+  with _formulation(variant):
+    return _measure_decisions(args, 1)
+
+
+def run_batch(variant: str, args: argparse.Namespace) -> common.Measurement:
+  """Measure decisions in several environments at once, against one."""
+  return _measure_decisions(args, args.at_once if variant == 'ours' else 1)
+
+
+def _measure_decisions(args, num_agents):
   from agents.envs import probe
   from planet.training import utility
 
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+  with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     (params,) = config.train_collects.values()
     shapes = probe.inspect(params.task.env_ctor)['shapes']
     graph = _define_graph(config, args, 1, 1, *shapes['action'])
     with params.unlocked:
+      params.num_agents = num_agents
       params.task = params.task._replace(max_length=args.units * 5)
     cleanups: list[Callable[[], None]] = []
     try:
@@ -105,7 +117,7 @@ def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
     finally:
       for cleanup in cleanups:
         cleanup()
-    measurement.units = args.units * 5
+    measurement.units = args.units * 5 * num_agents
     return measurement
 
 
@@ -299,6 +311,13 @@ SUBJECTS = [
     run_collect,
     add_arguments,
     environ,
+  ),
+  common.Subject(
+    'planet-batch',
+    'decisions in several environments at once, against one; look at the wall',
+    'decisions',
+    run_batch,
+    add_arguments,
   ),
   common.Subject(
     'planet-data',
