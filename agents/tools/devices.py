@@ -30,6 +30,14 @@ def describe(use_gpu: bool = True) -> str:
   )
 
 
+def compute_capability() -> tuple[int, int] | None:
+  """Return what the GPU that a graph will run on can do, None without one."""
+  for gpu in _find_usable():
+    details = tf.config.experimental.get_device_details(gpu)
+    return details.get('compute_capability', (0, 0))
+  return None
+
+
 def list_present(root: str = '/') -> list[str]:
   """Return the models of the machine's NVIDIA GPUs, usable or not.
 
@@ -74,10 +82,11 @@ def explain() -> str:
 
 def _list_usable() -> list[str]:
   """Return the models of the GPUs that TensorFlow sees."""
-  experimental = tf.config.experimental
+  details = tf.config.experimental.get_device_details
+  return [details(x).get('device_name', x.name) for x in _find_usable()]
+
+
+def _find_usable():
   # Where there is a GPU, what TensorFlow says of its driver is worth reading.
   with contextlib.nullcontext() if list_present() else quiet_stderr():
-    found = experimental.list_physical_devices('GPU')
-  return [
-    experimental.get_device_details(x).get('device_name', x.name) for x in found
-  ]
+    return tf.config.experimental.list_physical_devices('GPU')

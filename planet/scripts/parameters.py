@@ -116,6 +116,9 @@ class _Own(schema.Settings):
   free_nats: Amount | None = _free(3.0, 'KL that costs nothing')
   main_learning_rate: Amount = _free(1e-3, 'of Adam')
   main_gradient_clipping: Amount | None = _free(1000.0, 'largest global norm')
+  precision: Literal['float32', 'bfloat16', 'float16'] = _free(
+    'float32', 'of products: bfloat16 on processors, float16 on GPUs'
+  )
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase')

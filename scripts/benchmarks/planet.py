@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     'that is 1 on processors with AVX-512',
   )
   parser.add_argument('--at_once', type=int, default=4, help='environments')
+  parser.add_argument('--precision', default='bfloat16', help='to compare')
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
@@ -50,17 +51,32 @@ def environ(variant: str, args: argparse.Namespace) -> dict[str, str]:
 
 def run_step(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure updates of the whole model on constant data."""
+  with _formulation(variant):
+    return _measure_update(args)
+
+
+def _measure_update(args, precision=None):
   from agents.tools.tf1 import tf
   from planet.training import objectives as objectives_lib
 
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+  with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args)
     objectives = objectives_lib.compute_objectives(
       graph.posterior, graph.prior, graph.data, graph, config
     )
     update = objectives_lib.apply_optimizers(objectives, graph.trainer, config)
-    return _measure(tf.group(*update[0], *update[1].values()), args.units)
+    fetches = tf.group(*update[0], *update[1].values())
+    return _measure(fetches, args.units, precision)
+
+
+def run_precision(variant: str, args: argparse.Namespace) -> common.Measurement:
+  """Measure updates of the whole model in another precision, on any machine."""
+  from planet.training import precision
+
+  if variant == 'ours':
+    precision.check(args.precision)
+  return _measure_update(args, args.precision if variant == 'ours' else None)
 
 
 def run_plan(variant: str, args: argparse.Namespace) -> common.Measurement:
@@ -270,11 +286,14 @@ class _FakeBatchEnv:
     return 1
 
 
-def _measure(fetches, units):
+def _measure(fetches, units, precision=None):
   """Execute once to warm up, then as often as it says."""
   from agents.tools.tf1 import tf
+  from planet.training import precision as precision_lib
 
-  with tf.Session() as sess:
+  session = tf.ConfigProto(allow_soft_placement=True)
+  precision_lib.enable(precision, session)
+  with tf.Session(config=session) as sess:
     sess.run(
       [tf.global_variables_initializer(), tf.local_variables_initializer()]
     )
@@ -294,6 +313,13 @@ SUBJECTS = [
     add_arguments,
     environ,
     bound_step,
+  ),
+  common.Subject(
+    'planet-precision',
+    'an update of PlaNet in fewer bits, against float32',
+    'updates',
+    run_precision,
+    add_arguments,
   ),
   common.Subject(
     'planet-plan',
