@@ -7,6 +7,7 @@ of TensorFlow and its defaults.
 import argparse
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   )
   parser.add_argument('--at_once', type=int, default=4, help='environments')
   parser.add_argument('--precision', default='bfloat16', help='to compare')
+  parser.add_argument('--episodes', type=int, default=1, help='recorded')
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
@@ -56,18 +58,12 @@ def run_step(variant: str, args: argparse.Namespace) -> common.Measurement:
 
 
 def _measure_update(args, precision=None):
-  from agents.tools.tf1 import tf
-  from planet.training import objectives as objectives_lib
+  from planet.training import cost
 
   with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args)
-    objectives = objectives_lib.compute_objectives(
-      graph.posterior, graph.prior, graph.data, graph, config
-    )
-    update = objectives_lib.apply_optimizers(objectives, graph.trainer, config)
-    fetches = tf.group(*update[0], *update[1].values())
-    return _measure(fetches, args.units, precision)
+    return _measure(cost.define_update(graph, config), args.units, precision)
 
 
 def run_precision(variant: str, args: argparse.Namespace) -> common.Measurement:
@@ -81,24 +77,12 @@ def run_precision(variant: str, args: argparse.Namespace) -> common.Measurement:
 
 def run_plan(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure plans of one environment."""
-  from agents.tools.tf1 import tf
-  from planet import control
+  from planet.training import cost
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args, length=1, batch=1)
-    (params,) = config.train_collects.values()
-    agent = _agent_config(config, params, graph)
-    batch_env = _FakeBatchEnv(graph.data)
-    mpc = control.MPCAgent(
-      batch_env,
-      graph.trainer.step,
-      tf.constant(False),
-      tf.constant(False),
-      agent,
-    )
-    action, _ = mpc.perform(tf.range(1), batch_env.observ)
-    return _measure(action, args.units * 5)
+    return _measure(cost.define_decision(graph, config), args.units * 5)
 
 
 def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
@@ -148,6 +132,7 @@ def run_data(variant: str, args: argparse.Namespace) -> common.Measurement:
   with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     utility.collect_initial_episodes(config)
+    _copy_episode(config.train_dir, args.episodes)
     datasets = numpy_episodes.numpy_episodes(
       config.train_dir,
       config.test_dir,
@@ -160,6 +145,14 @@ def run_data(variant: str, args: argparse.Namespace) -> common.Measurement:
     )
     batch = tf.data.make_one_shot_iterator(datasets['train']).get_next()
     return _measure(batch, args.units * 10)
+
+
+def _copy_episode(folder, count):
+  """Let a folder with one episode have several of them."""
+  (name,) = os.listdir(folder)
+  for number in range(1, count):
+    copy = f'{number:05}-{name}'
+    shutil.copy(os.path.join(folder, name), os.path.join(folder, copy))
 
 
 def bound_step(args: argparse.Namespace, rate: float) -> float:
@@ -233,57 +226,12 @@ def _define_config(logdir, args):
 
 
 def _define_graph(config, args, batch=None, length=None, actions=_ACTIONS):
-  """Networks on constant data, and a trainer in its training phase."""
-  import numpy as np
+  """Networks on data that does not change, in a training phase."""
+  from planet.training import cost
 
-  from agents.tools.tf1 import tf
-  from planet.tools.attr_dict import AttrDict
-  from planet.training.define_networks import define_networks
-
-  shape = (batch or args.batch, length or args.length)
-  random = np.random.RandomState(0)
-
-  def draw(name, *rest):
-    value = random.uniform(-0.5, 0.5, shape + rest).astype(np.float32)
-    # Constants would be folded while the graph is optimised.
-    return tf.identity(tf.get_local_variable(name, initializer=value))
-
-  data = {
-    'image': draw('image', 64, 64, 3),
-    'action': draw('action', actions),
-    'reward': draw('reward'),
-    'length': tf.fill(shape[:1], shape[1]),
-  }
-  graph = define_networks(data, config)
-  trainer = AttrDict(
-    step=tf.constant(1),
-    global_step=tf.constant(1),
-    log=tf.constant(False),
-    phase=tf.constant('train'),
-  )
-  with graph.unlocked:
-    graph.update(trainer=trainer, step=trainer.step)
-  return graph
-
-
-def _agent_config(config, params, graph):
-  from planet.training import collection
-
-  agent = collection.agent_config(config, params, graph, 'benchmark')
-  with agent.unlocked:
-    agent.preprocess_fn = lambda x: x
-  return agent
-
-
-class _FakeBatchEnv:
-  """What an agent asks of its environment, for one that stands still."""
-
-  def __init__(self, data):
-    self.observ = data['image'][:, 0]
-    self.action = data['action'][:, 0]
-
-  def __len__(self):
-    return 1
+  shapes = {'image': (64, 64, 3), 'action': (actions,), 'reward': ()}
+  batch_shape = (batch or args.batch, length or args.length)
+  return cost.define_graph(config, cost.draw_data(batch_shape, shapes))
 
 
 def _measure(fetches, units, precision=None):
@@ -297,10 +245,12 @@ def _measure(fetches, units, precision=None):
     sess.run(
       [tf.global_variables_initializer(), tf.local_variables_initializer()]
     )
-    sess.run(fetches)
+    with common.Measurement(1) as first:
+      sess.run(fetches)
     with common.Measurement(units) as measurement:
       for _ in range(units):
         sess.run(fetches)
+  measurement.extra['first CPU s'] = first.cpu_s
   return measurement
 
 
