@@ -59,6 +59,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     f'{summary["baseline_cpu_s"]:.4g}, ratio {summary["ratio"]:.2f} '
     f'(pairs {", ".join(f"{x:.2f}" for x in summary["ratios"])}).'
   )
+  print(
+    f'Wall seconds per unit: ours {summary["wall_s"]:.4g}, baseline '
+    f'{summary["baseline_wall_s"]:.4g}, ratio {summary["wall_ratio"]:.2f}.'
+  )
   if summary['bound_cpu_s']:
     print(
       f'Bound from matrix products at {summary["gflops"]:.0f} GFLOP per CPU '
@@ -119,6 +123,10 @@ def summarize(
     'baseline_cpu_s': statistics.median(cost['baseline']),
     'wall_s': wall['ours'],
     'baseline_wall_s': wall['baseline'],
+    'wall_ratio': statistics.median(
+      y['wall_s'] / y['units'] / (x['wall_s'] / x['units'])
+      for x, y in zip(results['ours'], results['baseline'])
+    ),
     'peak_bytes': max(x['peak_bytes'] for x in results['ours']),
     'bound_cpu_s': subject.bound(args, rate) if subject.bound else None,
     'gflops': rate and rate / 1e9,

@@ -19,8 +19,13 @@ def fresh_graph():
 
 
 def pytest_runtest_setup(item):
-  """Skip tests of simulators that cannot be had on this Python."""
+  """Skip tests of simulators and devices that cannot be had here."""
   for mark in item.iter_markers('needs'):
     for name in mark.args:
       if importlib.util.find_spec(name) is None:
         pytest.skip(f'{name} is not installed')
+  if item.get_closest_marker('gpu'):
+    from agents.tools import devices
+
+    if not devices.list_usable():
+      pytest.skip(devices.describe())

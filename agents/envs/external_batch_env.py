@@ -88,7 +88,9 @@ class _Batch(vector.Group):
 
 
 def make_batch_env(
-  constructors: Iterable[Callable[[], Any]], isolate_envs: str
+  constructors: Iterable[Callable[[], Any]],
+  isolate_envs: str,
+  num_workers: int | None = None,
 ) -> Any:
   """Create a batch of environments where they should live.
 
@@ -96,6 +98,7 @@ def make_batch_env(
     constructors: Functions that build the environments.
     isolate_envs: `none` for this thread, `thread` for a thread each, or
       `process` for a few processes.
+    num_workers: Number of processes, see `ExternalBatchEnv`.
 
   Raises:
     NotImplementedError: For other values of `isolate_envs`.
@@ -106,7 +109,7 @@ def make_batch_env(
     constructors = list(constructors)
     return ExternalBatchEnv(constructors, len(constructors), 'thread')
   if isolate_envs == 'process':
-    return ExternalBatchEnv(constructors)
+    return ExternalBatchEnv(constructors, num_workers)
   raise NotImplementedError(
     f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or 'process'."
   )

@@ -4,6 +4,9 @@ import contextlib
 import ctypes
 import glob
 import os
+import re
+import subprocess
+import sys
 
 from agents.tools.tf1 import quiet_stderr
 from agents.tools.tf1 import tf
@@ -15,7 +18,7 @@ def describe(use_gpu: bool = True) -> str:
   Args:
     use_gpu: Whether the program wants a graphics card.
   """
-  names = _list_usable()
+  names = list_usable()
   if names and use_gpu:
     more = f', the first of {len(names)}' if len(names) > 1 else ''
     return f'Computing on the GPU {names[0]}{more}.'
@@ -28,6 +31,14 @@ def describe(use_gpu: bool = True) -> str:
     f'Computing on the CPU, although there is a GPU ({present[0]}): '
     f'{explain()}.'
   )
+
+
+def compute_capability() -> tuple[int, int] | None:
+  """Return what the GPU that a graph will run on can do, None without one."""
+  for gpu in _find_usable():
+    details = tf.config.experimental.get_device_details(gpu)
+    return details.get('compute_capability', (0, 0))
+  return None
 
 
 def list_present(root: str = '/') -> list[str]:
@@ -66,18 +77,51 @@ def explain() -> str:
     return 'libcuda.so.1 of the NVIDIA driver cannot be loaded'
   if code:
     return f'the NVIDIA driver does not start (cuInit returns {code})'
+  return _explain_libraries(_ask_tensorflow())
+
+
+def _ask_tensorflow() -> str:
+  """Return all that TensorFlow says when it looks for a GPU.
+
+  It says so once, when it is loaded, and only if it has been told before.
+  """
+  code = "import tensorflow; tensorflow.config.list_physical_devices('GPU')"
+  loud = {'TF_CPP_MIN_LOG_LEVEL': '0', 'TF_CPP_VMODULE': 'dso_loader=2'}
+  try:
+    result = subprocess.run(
+      [sys.executable, '-c', code],
+      env={**os.environ, **loud},
+      capture_output=True,
+      text=True,
+      timeout=120,
+    )
+  except (OSError, subprocess.TimeoutExpired):
+    return ''
+  return result.stderr
+
+
+def _explain_libraries(said: str) -> str:
+  """Return which libraries are missing, or the last thing that went wrong."""
+  missing = dict.fromkeys(
+    re.findall(r"Could not load dynamic library '([^']+)'", said)
+  )
+  wrong = re.findall(r'^[WE]\d.*?\] (.*)$', said, re.MULTILINE)
+  if not missing and wrong:
+    return f'TensorFlow says: {wrong[-1].strip().rstrip(".")}'
+  names = ', '.join(missing) or 'the libraries of CUDA'
   return (
-    'TensorFlow does not find the libraries of CUDA; install them with '
+    f'TensorFlow does not find {names}; install what is missing with '
     "pip install 'reference-agents[gpu]'"
   )
 
 
-def _list_usable() -> list[str]:
+def list_usable() -> list[str]:
   """Return the models of the GPUs that TensorFlow sees."""
-  experimental = tf.config.experimental
+  details = tf.config.experimental.get_device_details
+  return [details(x).get('device_name', x.name) for x in _find_usable()]
+
+
+def _find_usable():
   # Where there is a GPU, what TensorFlow says of its driver is worth reading.
   with contextlib.nullcontext() if list_present() else quiet_stderr():
-    found = experimental.list_physical_devices('GPU')
-  return [
-    experimental.get_device_details(x).get('device_name', x.name) for x in found
-  ]
+    return tf.config.experimental.list_physical_devices('GPU')

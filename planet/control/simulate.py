@@ -207,7 +207,7 @@ def define_batch_env(
     env_ctor: Function without arguments that returns an environment.
     num_agents: Number of environments.
     isolate_envs: `none` for this thread, `thread` for a thread each, or
-      `process` for a few processes.
+      `process` for a process each, since rendering outweighs messages.
     seed: Seed of the first environment; the others get the next ones.
 
   Returns:
@@ -222,7 +222,9 @@ def define_batch_env(
     else functools.partial(seeded_constructor, env_ctor, seed + index)
     for index in range(num_agents)
   ]
-  return external_batch_env.make_batch_env(constructors, isolate_envs)
+  return external_batch_env.make_batch_env(
+    constructors, isolate_envs, num_agents
+  )
 
 
 class WatchedEnv(batch_wrappers.BatchWrapper):

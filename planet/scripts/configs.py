@@ -22,6 +22,7 @@ from planet.tools import numpy_episodes
 from planet.tools import preprocess
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
+from planet.training import precision
 
 ACTIVATIONS = {
   'relu': tf.nn.relu,
@@ -296,9 +297,13 @@ def _loss_functions(config, params):
       'but overshooting_scale needs at least 2: the last distance is not '
       'used.'
     )
+  config.precision = get('precision')
+  optimizer_cls = bind(tf.train.AdamOptimizer, epsilon=1e-4)
+  if config.precision == 'float16':
+    optimizer_cls = bind(precision.scaled, optimizer_cls)
   config.optimizers = AttrDict(
     main=AttrDict(
-      optimizer_cls=bind(tf.train.AdamOptimizer, epsilon=1e-4),
+      optimizer_cls=optimizer_cls,
       learning_rate=get('main_learning_rate'),
       clipping=get('main_gradient_clipping'),
     )

@@ -189,11 +189,12 @@ def check_servers(settings: dict[str, Any], num_envs: int) -> None:
   if num_envs > count_servers(settings):
     addresses = connect.list_addresses(env_config.complete(settings))
     raise errors.UsageError(
-      f'Episodes are played in {num_envs} environments at once (batch_size), '
-      'and each needs a CARLA server, but there is only '
+      f'Episodes are played in {num_envs} environments at once (collect_batch, '
+      'or batch_size of a collection), and each needs a CARLA server, but '
+      'there is only '
       f'{connect.join_addresses(addresses)}. Give more by carla_servers: '
       f'[host:port, ...], set {connect.SERVER_VARIABLE} so that each starts '
-      'its own, or lower batch_size.'
+      'its own, or play fewer at once.'
     )
 
 

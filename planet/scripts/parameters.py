@@ -116,6 +116,9 @@ class _Own(schema.Settings):
   free_nats: Amount | None = _free(3.0, 'KL that costs nothing')
   main_learning_rate: Amount = _free(1e-3, 'of Adam')
   main_gradient_clipping: Amount | None = _free(1000.0, 'largest global norm')
+  precision: Literal['float32', 'bfloat16', 'float16'] = _free(
+    'float32', 'of products: bfloat16 on processors, float16 on GPUs'
+  )
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase')
@@ -133,6 +136,9 @@ class _Own(schema.Settings):
     [{}], 'overrides for testing, none plays nothing'
   )
   collect_every: Positive = _free(5000, 'training examples per episode')
+  collect_batch: Positive = _free(
+    1, 'episodes played at once, after as many times collect_every'
+  )
   train_action_noise: Amount = _free(0.3, 'deviation when collecting')
   action_noise_ramp: Whole = _free(0, 'examples of its schedule')
   action_noise_min: Fraction = _free(0.0, 'lower limit of the schedule')

@@ -40,6 +40,7 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
     UsageError: Saying what is wrong and what to do.
   """
   from agents.envs import probe
+  from planet.training import precision
   from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)
@@ -56,6 +57,7 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
       _logger.warning(
         'Parameter %r has no effect together with the other parameters.', name
       )
+  precision.check(configs[0].precision)
   for task in configs[0].tasks:
     report = probe.inspect(task.env_ctor)
     for message in report['messages']:

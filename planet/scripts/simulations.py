@@ -29,7 +29,7 @@ class Collect(schema.Settings):
   """
 
   name: Name = setting('main')
-  batch_size: Positive = setting(1)
+  batch_size: Positive = setting(None)
   after: Whole = setting(None)
   every: Positive = setting(None)
   until: Whole = setting(-1)
@@ -102,9 +102,10 @@ def _limit_first_action(task, params):
 
 
 def _define_collects(config, params, prefix, folder, action_noise):
+  every = parameters.read(params, 'collect_every')
+  at_once = parameters.read(params, 'collect_batch') if prefix == 'train' else 1
   defaults = dict(
-    after=parameters.read(params, 'collect_every'),
-    every=parameters.read(params, 'collect_every'),
+    after=every,
     horizon=parameters.read(params, 'planner_horizon'),
     objective=parameters.read(params, 'collect_objective'),
     action_noise=action_noise,
@@ -116,7 +117,11 @@ def _define_collects(config, params, prefix, folder, action_noise):
   collects = AttrDict(_unlocked=True)
   for overrides in parameters.read(params, f'{prefix}_collects'):
     checked = Collect.check(overrides, f'Entry {{!r}} of {prefix}_collects')
-    item = Collect.model_construct(**{**defaults, **checked})
+    # Several at once, but no more per example.
+    size = dict(batch_size=at_once, every=at_once * every)
+    if 'batch_size' in checked:
+      size['every'] = every
+    item = Collect.model_construct(**{**defaults, **size, **checked})
     for task in config.tasks:
       name = f'{item.prefix}_{item.name}_{task.name}'
       if name in collects:

@@ -67,7 +67,6 @@ def process(
 
 def _work(config, logdir, mirrors, show=None):
   """Collect the first episodes, then train; yields the test scores."""
-  from agents.tools import devices
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
@@ -89,7 +88,8 @@ def _work(config, logdir, mirrors, show=None):
     preprocess_fn=config.preprocess_fn,
     seed=seed,
   )
-  logging.getLogger('planet.scripts.train').info('%s', devices.describe())
+  for line in _describe_device(config, dataset.train):
+    logging.getLogger('planet.scripts.train').info('%s', line)
   finish = running.Finish(logdir)
   yield from utility.train(
     training.define_model,
@@ -100,6 +100,19 @@ def _work(config, logdir, mirrors, show=None):
   )
   if not finish.reached:
     stopping.check()
+
+
+def _describe_device(config, dataset):
+  """Yield what computes; without a GPU, what the setting of the paper costs."""
+  from agents.tools import devices
+  from agents.tools.tf1 import tf
+  from planet.training import cost
+
+  yield devices.describe()
+  if config.source.config == 'default' and not devices.list_usable():
+    elements = tf.data.get_output_shapes(dataset)
+    shapes = {key: x.as_list()[2:] for key, x in elements.items()}
+    yield cost.describe(config, shapes)
 
 
 def main(args: Any) -> None:

@@ -14,6 +14,7 @@ from agents.tools import streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables
+from planet.training import precision
 
 _logger = logging.getLogger(__name__)
 
@@ -27,7 +28,8 @@ class Trainer(phases.PhaseMachine):
 
   Args:
     logdir: Folder of the run, or None to keep nothing.
-    config: AttrDict. Its optional `checkpoint_to_load` names the checkpoint
+    config: AttrDict. Its optional `precision` is one of
+      `planet.training.precision`; `checkpoint_to_load` names the checkpoint
       to restore, relative to the logdir, instead of the newest one; with
       `checkpoint_at_end`, one is written when iterating stops or is left.
 
@@ -275,6 +277,7 @@ class Trainer(phases.PhaseMachine):
   def _create_session(self):
     config = tf.ConfigProto(allow_soft_placement=True)
     config.gpu_options.allow_growth = True
+    precision.enable(self._config.get('precision'), config)
     return tf.Session(config=config)
 
 

@@ -7,6 +7,7 @@ of TensorFlow and its defaults.
 import argparse
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 
@@ -33,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     help='whether the baseline uses oneDNN; by default as TensorFlow decides, '
     'that is 1 on processors with AVX-512',
   )
+  parser.add_argument('--at_once', type=int, default=4, help='environments')
+  parser.add_argument('--precision', default='bfloat16', help='to compare')
+  parser.add_argument('--episodes', type=int, default=1, help='recorded')
   parser.add_argument('--units', type=int, default=3, help='to measure')
 
 
@@ -49,52 +53,60 @@ def environ(variant: str, args: argparse.Namespace) -> dict[str, str]:
 
 def run_step(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure updates of the whole model on constant data."""
-  from agents.tools.tf1 import tf
-  from planet.training import objectives as objectives_lib
+  with _formulation(variant):
+    return _measure_update(args)
 
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+
+def _measure_update(args, precision=None):
+  from planet.training import cost
+
+  with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args)
-    objectives = objectives_lib.compute_objectives(
-      graph.posterior, graph.prior, graph.data, graph, config
-    )
-    update = objectives_lib.apply_optimizers(objectives, graph.trainer, config)
-    return _measure(tf.group(*update[0], *update[1].values()), args.units)
+    return _measure(cost.define_update(graph, config), args.units, precision)
+
+
+def run_precision(variant: str, args: argparse.Namespace) -> common.Measurement:
+  """Measure updates of the whole model in another precision, on any machine."""
+  from planet.training import precision
+
+  if variant == 'ours':
+    precision.check(args.precision)
+  return _measure_update(args, args.precision if variant == 'ours' else None)
 
 
 def run_plan(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure plans of one environment."""
-  from agents.tools.tf1 import tf
-  from planet import control
+  from planet.training import cost
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args, length=1, batch=1)
-    (params,) = config.train_collects.values()
-    agent = _agent_config(config, params, graph)
-    batch_env = _FakeBatchEnv(graph.data)
-    mpc = control.MPCAgent(
-      batch_env,
-      graph.trainer.step,
-      tf.constant(False),
-      tf.constant(False),
-      agent,
-    )
-    action, _ = mpc.perform(tf.range(1), batch_env.observ)
-    return _measure(action, args.units * 5)
+    return _measure(cost.define_decision(graph, config), args.units * 5)
 
 
 def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
   """Measure decisions in a real environment, an episode at a time."""
+  with _formulation(variant):
+    return _measure_decisions(args, 1)
+
+
+def run_batch(variant: str, args: argparse.Namespace) -> common.Measurement:
+  """Measure decisions in several environments at once, against one."""
+  return _measure_decisions(args, args.at_once if variant == 'ours' else 1)
+
+
+def _measure_decisions(args, num_agents):
   from agents.envs import probe
   from planet.training import utility
 
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
+  with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     (params,) = config.train_collects.values()
     shapes = probe.inspect(params.task.env_ctor)['shapes']
     graph = _define_graph(config, args, 1, 1, *shapes['action'])
     with params.unlocked:
+      params.num_agents = num_agents
       params.task = params.task._replace(max_length=args.units * 5)
     cleanups: list[Callable[[], None]] = []
     try:
@@ -105,7 +117,7 @@ def run_collect(variant: str, args: argparse.Namespace) -> common.Measurement:
     finally:
       for cleanup in cleanups:
         cleanup()
-    measurement.units = args.units * 5
+    measurement.units = args.units * 5 * num_agents
     return measurement
 
 
@@ -120,6 +132,7 @@ def run_data(variant: str, args: argparse.Namespace) -> common.Measurement:
   with tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     utility.collect_initial_episodes(config)
+    _copy_episode(config.train_dir, args.episodes)
     datasets = numpy_episodes.numpy_episodes(
       config.train_dir,
       config.test_dir,
@@ -132,6 +145,14 @@ def run_data(variant: str, args: argparse.Namespace) -> common.Measurement:
     )
     batch = tf.data.make_one_shot_iterator(datasets['train']).get_next()
     return _measure(batch, args.units * 10)
+
+
+def _copy_episode(folder, count):
+  """Let a folder with one episode have several of them."""
+  (name,) = os.listdir(folder)
+  for number in range(1, count):
+    copy = f'{number:05}-{name}'
+    shutil.copy(os.path.join(folder, name), os.path.join(folder, copy))
 
 
 def bound_step(args: argparse.Namespace, rate: float) -> float:
@@ -205,71 +226,31 @@ def _define_config(logdir, args):
 
 
 def _define_graph(config, args, batch=None, length=None, actions=_ACTIONS):
-  """Networks on constant data, and a trainer in its training phase."""
-  import numpy as np
+  """Networks on data that does not change, in a training phase."""
+  from planet.training import cost
 
-  from agents.tools.tf1 import tf
-  from planet.tools.attr_dict import AttrDict
-  from planet.training.define_networks import define_networks
-
-  shape = (batch or args.batch, length or args.length)
-  random = np.random.RandomState(0)
-
-  def draw(name, *rest):
-    value = random.uniform(-0.5, 0.5, shape + rest).astype(np.float32)
-    # Constants would be folded while the graph is optimised.
-    return tf.identity(tf.get_local_variable(name, initializer=value))
-
-  data = {
-    'image': draw('image', 64, 64, 3),
-    'action': draw('action', actions),
-    'reward': draw('reward'),
-    'length': tf.fill(shape[:1], shape[1]),
-  }
-  graph = define_networks(data, config)
-  trainer = AttrDict(
-    step=tf.constant(1),
-    global_step=tf.constant(1),
-    log=tf.constant(False),
-    phase=tf.constant('train'),
-  )
-  with graph.unlocked:
-    graph.update(trainer=trainer, step=trainer.step)
-  return graph
+  shapes = {'image': (64, 64, 3), 'action': (actions,), 'reward': ()}
+  batch_shape = (batch or args.batch, length or args.length)
+  return cost.define_graph(config, cost.draw_data(batch_shape, shapes))
 
 
-def _agent_config(config, params, graph):
-  from planet.training import collection
-
-  agent = collection.agent_config(config, params, graph, 'benchmark')
-  with agent.unlocked:
-    agent.preprocess_fn = lambda x: x
-  return agent
-
-
-class _FakeBatchEnv:
-  """What an agent asks of its environment, for one that stands still."""
-
-  def __init__(self, data):
-    self.observ = data['image'][:, 0]
-    self.action = data['action'][:, 0]
-
-  def __len__(self):
-    return 1
-
-
-def _measure(fetches, units):
+def _measure(fetches, units, precision=None):
   """Execute once to warm up, then as often as it says."""
   from agents.tools.tf1 import tf
+  from planet.training import precision as precision_lib
 
-  with tf.Session() as sess:
+  session = tf.ConfigProto(allow_soft_placement=True)
+  precision_lib.enable(precision, session)
+  with tf.Session(config=session) as sess:
     sess.run(
       [tf.global_variables_initializer(), tf.local_variables_initializer()]
     )
-    sess.run(fetches)
+    with common.Measurement(1) as first:
+      sess.run(fetches)
     with common.Measurement(units) as measurement:
       for _ in range(units):
         sess.run(fetches)
+  measurement.extra['first CPU s'] = first.cpu_s
   return measurement
 
 
@@ -282,6 +263,13 @@ SUBJECTS = [
     add_arguments,
     environ,
     bound_step,
+  ),
+  common.Subject(
+    'planet-precision',
+    'an update of PlaNet in fewer bits, against float32',
+    'updates',
+    run_precision,
+    add_arguments,
   ),
   common.Subject(
     'planet-plan',
@@ -299,6 +287,13 @@ SUBJECTS = [
     run_collect,
     add_arguments,
     environ,
+  ),
+  common.Subject(
+    'planet-batch',
+    'decisions in several environments at once, against one; look at the wall',
+    'decisions',
+    run_batch,
+    add_arguments,
   ),
   common.Subject(
     'planet-data',

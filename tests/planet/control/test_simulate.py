@@ -1,6 +1,7 @@
 """Episodes played from within the graph, against `planet/simulate`."""
 
 import functools
+import os
 
 import numpy as np
 import pytest
@@ -121,6 +122,19 @@ def test_isolated_environments(strategy):
     values = rollout([4, 4], isolate_envs=strategy)
   expected = golden.load('planet/simulate').below('out/two_envs_same_length')
   golden.assert_all_close(values, expected, **golden.MODEL)
+
+
+def test_each_environment_has_a_process():
+  """However few cores there are."""
+  count = 2 + (os.cpu_count() or 1)
+  env_ctor = functools.partial(scripted_envs.EchoEnv, 3)
+  with processes.time_limit(60):
+    batch_env = define_batch_env(env_ctor, count, 'process')
+    try:
+      pids = {env.pid for env in batch_env}
+    finally:
+      batch_env.close()
+  assert len(pids - {os.getpid()}) == count
 
 
 def test_unknown_isolation():

@@ -111,6 +111,19 @@ def test_entries_of_collections():
   assert other.num_agents == 2 and other.steps_every == 5000
 
 
+def test_episodes_at_once():
+  """As many per example as one at a time; what an entry says counts."""
+  entries = [{}, dict(name='often', every=70), dict(name='wide', batch_size=7)]
+  config = build(train_collects=entries, collect_batch=4, collect_every=100)
+  collects = [
+    (x.num_agents, x.steps_after, x.steps_every)
+    for x in config.train_collects.values()
+  ]
+  assert collects == [(4, 100, 400), (4, 100, 70), (7, 100, 100)]
+  (test,) = config.test_collects.values()
+  assert (test.num_agents, test.steps_every) == (1, 100)
+
+
 @pytest.mark.parametrize(
   'entry, message',
   [

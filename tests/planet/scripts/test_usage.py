@@ -8,6 +8,7 @@ import pytest
 
 from agents.run import errors
 from agents.run import folder as run_folder
+from agents.tools import devices
 from planet.scripts import evaluate
 from planet.scripts import preparation
 from planet.scripts import train
@@ -49,6 +50,7 @@ PARAMS = [
   ('{tasks: [dummy], batch_shape: [5, 2000]}', 'too few'),
   ('{tasks: [dummy], observations: vector}', 'Vector observations need'),
   ('{tasks: [dummy], planner_bias: [0, 0, 0, 0]}', 'give one for each'),
+  ('{tasks: [dummy], precision: bfloat8}', 'one of float32, bfloat16, float16'),
   ('{a: [', 'is not valid YAML'),
   ('[1, 2]', 'give a mapping'),
 ]
@@ -96,6 +98,14 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
     'loader_every',
     'touch_loss_scale',
   ]
+
+
+def test_precision_without_hardware(capsys, tmp_path, monkeypatch):
+  monkeypatch.setattr(devices, 'compute_capability', lambda: None)
+  params = '{tasks: [dummy], precision: float16}'
+  error = fail(capsys, '--logdir', str(tmp_path / 'new'), '--params', params)
+  assert 'float16, which needs a GPU' in error
+  assert not os.listdir(tmp_path)
 
 
 def test_unknown_config(capsys, tmp_path):

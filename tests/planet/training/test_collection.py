@@ -1,0 +1,47 @@
+"""Episodes that are played with the planner during training."""
+
+import os
+
+from agents.tools.tf1 import tf
+from planet.scripts import configs
+from planet.tools import AttrDict
+from planet.tools import loaders
+from planet.training import collection
+from planet.training.define_networks import define_networks
+from tests import graphs
+
+SHAPES = {'image': (64, 64, 3), 'action': (5,), 'reward': ()}
+
+
+def define_graph(config):
+  """Networks of a configuration on a batch of zeros."""
+  data = {key: tf.zeros([1, 1, *shape]) for key, shape in SHAPES.items()}
+  graph = define_networks(data, config)
+  with graph.unlocked:
+    graph.step = tf.constant(0)
+  return graph
+
+
+def test_episodes_at_once(tmp_path):
+  """Each is recorded, and one planner serves all of them."""
+  params = AttrDict(logdir=str(tmp_path), tasks=['dummy'], collect_batch=3)
+  config = configs.debug(AttrDict(), params)
+  (name, simulation), *_ = config.train_collects.items()
+  cleanups = []
+  with tf.variable_scope('graph', use_resource=True):
+    graph = define_graph(config)
+    _, score = collection.simulate_episodes(
+      config, simulation, graph, cleanups, False, False, name
+    )
+  with graphs.session() as sess:
+    sess.run(
+      [tf.global_variables_initializer(), tf.local_variables_initializer()]
+    )
+    assert 400 < sess.run(score) < 600
+    selections = [x for x in sess.graph.get_operations() if x.type == 'TopKV2']
+  for cleanup in cleanups:
+    cleanup()
+  assert len(loaders.list_episodes(config.train_dir)) == 3
+  assert os.listdir(tmp_path) == ['train_episodes']
+  (selection,) = selections
+  assert selection.inputs[0].shape.as_list() == [3, 5]
