@@ -51,7 +51,6 @@ def define_simulation_graph(
     several processes, these act apart except where `do_meet` is True, which
     has to be so in all of them.
   """
-  from agents.run import mpi_ops
   from agents.tools import simulate
   from agents.tools.tf1 import tf
 
