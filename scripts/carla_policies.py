@@ -16,6 +16,15 @@ from planet.envs.carla import policies
 DRIVERS = {
   'stand still': lambda seed: policies.stand_still,
   'uniform random actions': policies.Uniform,
+  'throttle 0.05, no steering': lambda seed: policies.Uniform(
+    seed, (0.05, 0.05), 0.0
+  ),
+  'throttle 0.08, no steering': lambda seed: policies.Uniform(
+    seed, (0.08, 0.08), 0.0
+  ),
+  'throttle 0.5, no steering': lambda seed: policies.Uniform(
+    seed, (0.5, 0.5), 0.0
+  ),
   'throttle 0.5, steer uniform +-0.3': lambda seed: policies.Uniform(
     seed, (0.5, 0.5), 0.3
   ),

@@ -55,7 +55,7 @@ def test_help_of_planet_lists_tasks_and_configurations():
   words = ' '.join(show_help('planet.scripts.train').split())
   for name, row in choices.TABLE.items():
     assert f' {name} {row.action_repeat} ' in words
-  for name in ('debug', 'cpu'):
+  for name in ('debug', 'cpu', 'carla_cpu'):
     for key, value in choices.choose(name, {}).items():
       assert f'{key} {value}' in words
   assert 'action repeat: simulator steps per decision' in words

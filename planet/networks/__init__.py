@@ -4,6 +4,7 @@ from planet.networks import conv_ha
 from planet.networks import vector
 from planet.networks.basic import feed_forward
 from planet.networks.conv_sizes import conv_32
+from planet.networks.conv_sizes import conv_32_small
 from planet.networks.conv_sizes import conv_96
 from planet.networks.conv_sizes import conv_128
 from planet.networks.conv_sizes import conv_128_deep
@@ -11,6 +12,7 @@ from planet.networks.conv_sizes import conv_small
 
 __all__ = [
   'conv_32',
+  'conv_32_small',
   'conv_96',
   'conv_128',
   'conv_128_deep',

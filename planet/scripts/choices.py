@@ -127,8 +127,50 @@ def _choose_cpu(params):
   )
 
 
+def _choose_carla_cpu(params):
+  given = params.get('image_size') or params.get('carla_size')
+  network = {32: 'conv_32_small', 64: 'conv_small'}.get(given or 32)
+  return dict(
+    tasks=['carla'],
+    carla_backend='offline',
+    carla_map='loop',
+    carla_vehicles=0,
+    carla_pedestrians=0,
+    carla_weather=0,
+    action_repeat=2,
+    # Slow enough to stay on the road for a while.
+    carla_random_throttle=[-0.1, 0.5],
+    # Leaving the road costs fifteen to thirty times what driving earns.
+    carla_reward_scale=0.2,
+    # A single image does not show the speed.
+    state_diagnostics=True,
+    gradient_heads=['image', 'reward', 'state'],
+    free_nats=1.0,
+    batch_shape=[12, 20],
+    model_size=128,
+    num_units=200,
+    num_layers=2,
+    num_seed_episodes=10,
+    loader_every=12,
+    train_steps=1440,
+    test_steps=12,
+    collect_every=180,
+    checkpoint_every=12,
+    train_action_noise=0.2,
+    planner_horizon=10,
+    planner_amount=150,
+    planner_topk=15,
+    planner_iterations=4,
+    # Sixteen epochs.
+    max_steps=23232,
+    **({} if given else dict(carla_size=32)),
+    **(dict(network=network) if network else {}),
+  )
+
+
 CHOICES = {
   'default': lambda params: {},
   'debug': _choose_debug,
   'cpu': _choose_cpu,
+  'carla_cpu': _choose_carla_cpu,
 }

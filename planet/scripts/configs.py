@@ -74,13 +74,19 @@ def cpu(config: AttrDict, params: AttrDict) -> AttrDict:
   return default(config, params)
 
 
+def carla_cpu(config: AttrDict, params: AttrDict) -> AttrDict:
+  """Define what learns to drive offline on two cores; not the reference."""
+  _fill(params, choose('carla_cpu', params))
+  return default(config, params)
+
+
 def find(name: str) -> Callable[[AttrDict, AttrDict], AttrDict]:
   """Return a public configuration function by its name.
 
   Raises:
     UsageError: If there is no such configuration.
   """
-  known = {x.__name__: x for x in (default, debug, cpu)}
+  known = {x.__name__: x for x in (default, debug, cpu, carla_cpu)}
   if name not in known:
     raise errors.UsageError(
       f'Configuration {name!r} is unknown. {errors.suggest(name, known)}'

@@ -48,6 +48,7 @@ def test_recorded_images():
   'name, size',
   [
     ('conv_32', 32),
+    ('conv_32_small', 32),
     ('conv_ha', 64),
     ('conv_small', 64),
     ('conv_96', 96),

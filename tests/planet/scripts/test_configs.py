@@ -299,3 +299,25 @@ def test_network_of_small_machines(params, network):
   config = build('cpu', **params)
   assert config.encoder is getattr(networks, network).encoder
   assert config.train_steps == 3 * 1280
+
+
+@pytest.mark.parametrize(
+  'params, network, size',
+  [
+    ({}, 'conv_32_small', 32),
+    ({'carla_size': 64}, 'conv_small', 64),
+    ({'image_size': 96}, 'conv_96', 96),
+  ],
+)
+def test_driving_on_small_machines(params, network, size):
+  """A hundred steps in the offline world, small images, a small network."""
+  from planet import networks
+
+  config = build('carla_cpu', **params)
+  (task,) = config.tasks
+  assert (task.name, task.action_repeat, task.max_length) == ('carla', 2, 50)
+  settings = task.env_ctor.keywords['settings']
+  assert (settings['backend'], settings['map']) == ('offline', 'loop')
+  assert config.image_size == size
+  assert config.encoder is getattr(networks, network).encoder
+  assert config.gradient_heads == ['image', 'reward', 'state']
