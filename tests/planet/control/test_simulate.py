@@ -165,18 +165,21 @@ def test_steps_happen_in_order():
 
 @pytest.mark.parametrize('isolate_envs', ['none', 'thread'])
 def test_plans_begin_at_what_environments_measure(isolate_envs):
-  """Of the newest observation, also after a reset; failed steps tell none."""
+  """Of the newest observation, also after a reset and after a failed step."""
 
   class Measuring(scripted_envs.CountingImageEnv):
+    failed = False
+
     @property
     def measurements(self):
       return {'time': self._t}
 
     def step(self, action):
       transition = super().step(action)
-      failed = self._t == 2
-      info = {'step_error': True} if failed else self.measurements
-      return (*transition[:3], info)
+      if self._t < 2 or self.failed:
+        return (*transition[:3], self.measurements)
+      self.failed = True
+      return (*transition[:3], {'step_error': True})
 
   def rule(measured):
     time = measured.get('time', 9)
@@ -195,7 +198,7 @@ def test_plans_begin_at_what_environments_measure(isolate_envs):
       action = sess.run(action)
   finally:
     close()
-  first = np.array([0, 1, 1, 3, 0, 1]) / 10
+  first = np.array([0, 1, 2, 3, 0, 1]) / 10
   np.testing.assert_allclose(
     action, np.tile(first[:, None] * [1, -1], (2, 1, 1))
   )
