@@ -193,7 +193,8 @@ def _follow(args, ranks):
   """Train together with the first rank, which chooses the runs."""
   from planet.scripts import preparation
 
-  logging.getLogger('planet').setLevel(logging.WARNING)
+  for name in ('agents', 'planet'):
+    logging.getLogger(name).setLevel(logging.WARNING)
   while logdir := ranks.comm.bcast(None):
     if not os.path.exists(os.path.join(logdir, 'config.yaml')):
       raise errors.UsageError(

@@ -25,6 +25,7 @@ PARAMS = {
   'train_collects': [{'after': 6, 'every': 6, 'batch_size': 2}],
   'num_seed_episodes': 3,
   'checkpoint_every': 6,
+  'planner_iterations': 0,
 }
 pytestmark = [
   pytest.mark.skipif(
