@@ -289,19 +289,7 @@ def run(argv: list[str] | None = None) -> int:
       kwargs = prepare(args, extra)
       flags.run_app(lambda rest: work(args, kwargs), argv)
 
-  code = entry.run(start) or sum(codes)
-  if code:
-    _end_job(code)
-  return code
-
-
-def _end_job(code: int) -> None:
-  """End all ranks; one that is left would wait for the others."""
-  sys.stderr.flush()
-  # Separate worlds end by themselves.
-  with contextlib.suppress(errors.UsageError):
-    if mpi.world().Get_size() > 1:
-      mpi.world().Abort(code)
+  return mpi.end_job(entry.run(start) or sum(codes))
 
 
 def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:

@@ -24,7 +24,7 @@ from agents.run import entry
 from agents.run import errors
 from scripts.benchmarks import common
 
-MODULES = ('carla', 'her', 'planet', 'ppo')
+MODULES = ('carla', 'her', 'planet', 'planet_ranks', 'ppo')
 
 
 def find_subjects() -> dict[str, common.Subject]:

@@ -1,7 +1,11 @@
 """Optional MPI: the same calls with and without mpi4py."""
 
+import collections
+import contextlib
+import dataclasses
 import functools
 import os
+import socket
 import sys
 import traceback
 from collections.abc import Callable
@@ -143,6 +147,58 @@ def abort_on_errors() -> None:
     comm.Abort(1)
 
   sys.excepthook = hook
+
+
+def end_job(code: int) -> int:
+  """End all processes of the job if this one leaves with an error.
+
+  One that is left would wait for the others.
+
+  Args:
+    code: Exit code of this process, which has said why.
+
+  Returns:
+    The code.
+  """
+  if code:
+    sys.stderr.flush()
+    # Separate worlds end by themselves.
+    with contextlib.suppress(errors.UsageError):
+      if world().Get_size() > 1:
+        world().Abort(code)
+  return code
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+  """Where a process runs, among those of its job.
+
+  Attributes:
+    rank: Number of this process among those on the same machine.
+    size: Number of processes on the same machine.
+    cores: Number of cores for this process alone; where several may use a
+      core, each has a part of it.
+  """
+
+  rank: int
+  size: int
+  cores: float
+
+
+def find_place(comm: Any) -> Place:
+  """Return where this process runs; all processes have to call it."""
+  mine = (socket.gethostname(), sorted(_list_cores()))
+  places = comm.allgather(mine)
+  here = [x for x, (host, _) in enumerate(places) if host == mine[0]]
+  users = collections.Counter(core for x in here for core in places[x][1])
+  cores = sum(1 / users[core] for core in mine[1])
+  return Place(here.index(comm.Get_rank()), len(here), cores)
+
+
+def _list_cores():
+  if hasattr(os, 'sched_getaffinity'):
+    return os.sched_getaffinity(0)
+  return range(os.cpu_count() or 1)
 
 
 def _launched():

@@ -328,6 +328,7 @@ def _training_schedule(config, params):
   )
   config.checkpoint_secs = 60 * get('checkpoint_minutes')
   config.checkpoint_at_end = True
+  config.collect_per_rank = get('collect_per_rank')
   # Short phases would otherwise print every zero steps.
   config.print_metrics_every = max(1, config.train_steps // 10)
   config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]

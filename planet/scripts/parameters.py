@@ -139,6 +139,9 @@ class _Own(schema.Settings):
   collect_batch: Positive = _free(
     1, 'episodes played at once, after as many times collect_every'
   )
+  collect_per_rank: Flag = _free(
+    False, 'with MPI, each rank plays all that is due, not its share'
+  )
   train_action_noise: Amount = _free(0.3, 'deviation when collecting')
   action_noise_ramp: Whole = _free(0, 'examples of its schedule')
   action_noise_min: Fraction = _free(0.0, 'lower limit of the schedule')

@@ -24,7 +24,7 @@ from planet.tools.attr_dict import AttrDict
 _logger = logging.getLogger(__name__)
 
 
-def check(args: Any) -> dict[str, tuple[int, ...]]:
+def check(args: Any, size: int = 1) -> dict[str, tuple[int, ...]]:
   """Refuse arguments that cannot work, before any work is done.
 
   Builds the configurations of the runs that this process may work on, and
@@ -32,6 +32,7 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
 
   Args:
     args: See `main`.
+    size: Number of processes that train together.
 
   Returns:
     Dict from the names of what is recorded to the shape of one step.
@@ -41,6 +42,7 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
   """
   from agents.envs import probe
   from planet.training import precision
+  from planet.training import ranks
   from planet.training import running
 
   logdir = os.path.expanduser(args.logdir)
@@ -52,6 +54,8 @@ def check(args: Any) -> dict[str, tuple[int, ...]]:
   configs = [define_config(x, args) for x in [*folders, *_find_over(args)]] or [
     _build(logdir, _new_source(args))
   ]
+  for config in configs:
+    ranks.check_batch(config.batch_shape[0], size)
   for name in configs[0].unused:
     if name in args.params:
       _logger.warning(

@@ -5,22 +5,28 @@ Example:
   python -m planet.scripts.train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
+With mpirun -n N before it, N processes train together, see docs/planet.md.
 The same command continues a run that was stopped or killed, or has failed; with
 a larger max_steps it continues one that is done.
 """
 
 import argparse
+import contextlib
 import functools
+import io
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from typing import Any
 
 from agents.run import entry
 from agents.run import errors
 from agents.run import messages
+from agents.run import mpi
 from agents.run import references
 from agents.run import schema
 from agents.run import stopping
@@ -28,12 +34,16 @@ from agents.run import wandb_mirror
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 
+if TYPE_CHECKING:
+  from planet.training.ranks import Ranks
+
 
 def process(
   logdir: str,
   args: Any,
   shapes: dict[str, tuple[int, ...]] | None = None,
   show: Callable[..., phases.Observer] | None = None,
+  ranks: 'Ranks | None' = None,
 ) -> Iterator[float]:
   """Do the work of one run, which has to belong to this worker.
 
@@ -44,6 +54,8 @@ def process(
       step. With it, existing episodes are checked.
     show: Constructor of what shows the run, from its folder and configuration;
       `planet.training.display.Display` by default.
+    ranks: Processes that train together, of which this has to be the first
+      one, while the others follow; this process alone by default.
 
   Yields:
     Mean score of each test phase.
@@ -52,54 +64,76 @@ def process(
     UsageError: If the arguments or the episodes do not fit the run.
   """
   from planet.scripts import preparation
+  from planet.training import display
+  from planet.training import running
   from planet.training import utility
+  from planet.training.ranks import Ranks
 
+  ranks = ranks or Ranks()
   config = preparation.define_config(logdir, args, print)
   if shapes:
     preparation.check_episodes(config, shapes)
   utility.save_config(config, logdir)
+  # The others can read now what the run will do.
+  ranks.comm.bcast(logdir)
   mirrors = wandb_mirror.make_mirrors(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
+  finish = running.Finish(logdir)
+
+  def observers():
+    return [(show or display.Display)(logdir, config, mirrors=mirrors), finish]
+
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
-    yield from _work(config, logdir, mirrors, show)
+    yield from _work(config, logdir, ranks, observers)
+  if not finish.reached and ranks.should_stop():
+    raise stopping.StopRequested('The user asked to stop.')
 
 
-def _work(config, logdir, mirrors, show=None):
+def _work(config, logdir, ranks, observers):
   """Collect the first episodes, then train; yields the test scores."""
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
-  from planet.training import display
-  from planet.training import running
+  from planet.training import ranks as ranks_lib
   from planet.training import utility
 
-  utility.collect_initial_episodes(config)
+  log = logging.getLogger('planet.scripts.train')
+  utility.collect_initial_episodes(config, ranks)
   tf.reset_default_graph()
   seed = None if config.seed is None else config.seed + config.first_step
+  seed = ranks_lib.own_seed(seed, ranks)
   _seed_everything(seed)
+  config = ranks_lib.own_config(config, ranks)
+  batch_size, length = config.batch_shape
   dataset = numpy_episodes.numpy_episodes(
     config.train_dir,
     config.test_dir,
-    config.batch_shape,
+    (batch_size // ranks.size, length),
     reader=config.data_reader,
     loader=config.data_loader,
     num_chunks=config.num_chunks,
     preprocess_fn=config.preprocess_fn,
     seed=seed,
   )
-  for line in _describe_device(config, dataset.train):
-    logging.getLogger('planet.scripts.train').info('%s', line)
-  finish = running.Finish(logdir)
-  yield from utility.train(
-    training.define_model,
-    dataset,
-    logdir,
-    config,
-    [(show or display.Display)(logdir, config, mirrors=mirrors), finish],
+  if ranks.is_first:
+    for line in [*_describe_device(config, dataset.train), ranks.describe()]:
+      if line:
+        log.info('%s', line)
+  scores = utility.train(
+    training.define_model, dataset, logdir, config, observers(), ranks
   )
-  if not finish.reached:
-    stopping.check()
+  with contextlib.closing(scores):
+    for score in scores:
+      left = True
+      try:
+        yield score
+        left = False
+      finally:
+        # Who leaves the first rank early takes the others along.
+        left = ranks.agree(left)
+      if left:
+        return
 
 
 def _describe_device(config, dataset):
@@ -129,18 +163,24 @@ def main(args: Any) -> None:
   """
   from planet.training import running
   from planet.training import utility
+  from planet.training.ranks import Ranks
 
   utility.set_up_logging(getattr(args, 'verbose', False))
+  ranks = Ranks(mpi.world())
+  if not ranks.is_first:
+    _follow(args, ranks)
+    return
   worked = False
-  for run in make_experiment(args):
+  for run in make_experiment(args, ranks=ranks):
     worked = True
     try:
       for _ in run:
         pass
     except running.WorkerConflict:
       pass  # The log has named the run; it is the other worker's now.
-    if stopping.requested():
-      break
+    if ranks.should_stop():
+      return
+  ranks.comm.bcast(None)
   if not worked:
     print(
       'There is nothing to do: all runs are over or belong to other workers. '
@@ -149,14 +189,37 @@ def main(args: Any) -> None:
     )
 
 
+def _follow(args, ranks):
+  """Train together with the first rank, which chooses the runs."""
+  from planet.scripts import preparation
+
+  for name in ('agents', 'planet'):
+    logging.getLogger(name).setLevel(logging.WARNING)
+  while logdir := ranks.comm.bcast(None):
+    if not os.path.exists(os.path.join(logdir, 'config.yaml')):
+      raise errors.UsageError(
+        f'Rank {ranks.rank} of {ranks.size} does not see the run in {logdir} '
+        f'on {socket.gethostname()}; all machines need the folder in common.'
+      )
+    config = preparation.define_config(logdir, args)
+    with contextlib.suppress(stopping.StopRequested):
+      for _ in _work(config, logdir, ranks, list):
+        pass
+    if ranks.should_stop():
+      return
+
+
 def make_experiment(
-  args: Any, show: Callable[..., phases.Observer] | None = None
+  args: Any,
+  show: Callable[..., phases.Observer] | None = None,
+  ranks: 'Ranks | None' = None,
 ) -> Any:
   """Check the arguments; return the runs to work on.
 
   Args:
     args: See `main`.
     show: See `process`.
+    ranks: See `process`.
 
   Returns:
     `planet.training.Experiment`.
@@ -167,11 +230,13 @@ def make_experiment(
   from planet import training
   from planet.scripts import preparation
 
-  shapes = preparation.check(args)
+  shapes = preparation.check(args, ranks.size if ranks else 1)
   preparation.reopen(args)
   return training.Experiment(
     args.logdir,
-    process_fn=functools.partial(process, args=args, shapes=shapes, show=show),
+    process_fn=functools.partial(
+      process, args=args, shapes=shapes, show=show, ranks=ranks
+    ),
     num_runs=args.num_runs,
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,
@@ -242,11 +307,24 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
 
   def work():
-    args = parse_args(argv)
+    args = _parse_quietly(argv) if mpi.world().Get_rank() else parse_args(argv)
     with stopping.handle_signals():
       main(args)
 
-  return entry.run(work)
+  # Ranks that wait leave the cores to others; Open MPI reads this.
+  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
+  mpi.abort_on_errors()
+  return mpi.end_job(entry.run(work))
+
+
+def _parse_quietly(argv):
+  """Parse the command line on a rank other than the first, which complains."""
+  silence = io.StringIO()
+  with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
+    try:
+      return parse_args(argv)
+    except errors.UsageError:
+      sys.exit(2)
 
 
 def _check_flags(args, unknown):

@@ -20,6 +20,7 @@ class CustomOptimizer:
     clipping: Largest global norm of the gradient, None for no limit.
     schedule: Function from step to a factor of the learning rate.
     debug: Check that loss and gradients make sense.
+    average: Function from gradients to their means over all processes.
     name: Name of the scope of the summaries, after `optimizer_`.
   """
 
@@ -34,6 +35,7 @@ class CustomOptimizer:
     clipping: float | None = None,
     schedule: Callable[[tf.Tensor], tf.Tensor] | None = None,
     debug: bool = False,
+    average: Callable[[list[tf.Tensor]], list[tf.Tensor]] | None = None,
     name: str = 'custom_optimizer',
   ) -> None:
     if schedule:
@@ -47,6 +49,7 @@ class CustomOptimizer:
     ]
     self._clipping = None if clipping is None else float(clipping)
     self._debug = debug
+    self._average = average
     self._name = name
     self._optimizer = optimizer_cls(self._learning_rate, name=name)
 
@@ -81,9 +84,12 @@ class CustomOptimizer:
     """
     if self._debug:
       loss = tf.check_numerics(loss, f'{self._name}_loss')
-    gradients, variables = zip(
-      *self._optimizer.compute_gradients(loss, self._variables)
-    )
+    pairs = self._optimizer.compute_gradients(loss, self._variables)
+    gradients, variables = map(list, zip(*pairs))
+    if self._average:
+      # All processes clip and apply the same.
+      means = iter(self._average([x for x in gradients if x is not None]))
+      gradients = [None if x is None else next(means) for x in gradients]
     norm = tf.global_norm(gradients)
     if self._debug:
       with tf.control_dependencies([tf.Assert(norm > 0, [norm])]):

@@ -5,6 +5,7 @@ like the original; its recorded sequences depend on the order of the draws.
 """
 
 import collections
+import contextlib
 import glob
 import logging
 import os
@@ -356,4 +357,6 @@ def quarantine(filename: str, reason: object) -> None:
     ' '.join(str(reason).split()),
     os.path.basename(aside),
   )
-  os.replace(filename, aside)
+  # Another process that reads the same folder may have been faster.
+  with contextlib.suppress(FileNotFoundError):
+    os.replace(filename, aside)

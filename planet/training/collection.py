@@ -13,9 +13,12 @@ from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import episode_folder
+from planet.training.ranks import Ranks
 
 
-def collect_initial_episodes(config: AttrDict) -> None:
+def collect_initial_episodes(
+  config: AttrDict, ranks: Ranks | None = None
+) -> None:
   """Play random episodes until every task has as many as it should.
 
   Episodes that exist already are counted, first for the first collection of
@@ -23,32 +26,53 @@ def collect_initial_episodes(config: AttrDict) -> None:
 
   Args:
     config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
+    ranks: Ranks that share the work; this process alone by default.
   """
+  ranks = ranks or Ranks()
   items = sorted(config.random_collects.items())
-  existing = {
-    params.save_episode_dir: len(loaders.list_episodes(params.save_episode_dir))
+  known = {
+    params.save_episode_dir: loaders.list_episodes(params.save_episode_dir)
     for _, params in items
   }
+  # Counted once, before anyone plays.
+  existing = ranks.comm.bcast({key: len(x) for key, x in known.items()})
+  turn = 0
   for name, params in items:
     folder = params.save_episode_dir
     reused = min(existing[folder], params.num_episodes)
     existing[folder] -= reused
     missing = params.num_episodes - reused
     if missing:
-      print(f'Collecting {missing} initial episodes ({name}).')
-      seed = derive_seed(config.get('seed'), name, reused)
-      make_env = params.task.env_ctor
-      if params.get('expert'):
-        make_env = functools.partial(make_env, expert=params.expert)
-      env_ctor = functools.partial(
-        _isolated_env, make_env, config.isolate_envs, seed
+      if ranks.is_first:
+        print(f'Collecting {missing} initial episodes ({name}).')
+      first, count = ranks.share(missing, turn)
+      turn += missing
+      play = functools.partial(
+        _play_randomly, config, params, count, (name, reused + first)
       )
-      before = loaders.list_episodes(folder)
-      control.random_episodes(
-        env_ctor, missing, folder, params.get('first_action')
-      )
-      for filename in sorted({*loaders.list_episodes(folder)} - {*before}):
+      ranks.together(play)
+      found = loaders.list_episodes(folder)
+      for filename in sorted({*found} - {*known[folder]}):
         episode_folder.log_recorded(filename)
+      known[folder] = found
+
+
+def _play_randomly(config, params, count, names):
+  """Play some of the first episodes of a task."""
+  if not count:
+    return
+  make_env = params.task.env_ctor
+  if params.get('expert'):
+    make_env = functools.partial(make_env, expert=params.expert)
+  env_ctor = functools.partial(
+    _isolated_env,
+    make_env,
+    config.isolate_envs,
+    derive_seed(config.get('seed'), *names),
+  )
+  control.random_episodes(
+    env_ctor, count, params.save_episode_dir, params.get('first_action')
+  )
 
 
 def simulate_episodes(
@@ -105,8 +129,14 @@ def agent_config(
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,
     guidance=params.guidance,
-    seed=derive_seed(config.get('seed'), name, config.get('first_step')),
+    seed=_first_seed(config, params, name),
   )
+
+
+def _first_seed(config, params, name):
+  """Seed of the first environment of a simulation on this rank."""
+  seed = derive_seed(config.get('seed'), name, config.get('first_step'))
+  return None if seed is None else seed + params.get('first_agent', 0)
 
 
 def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:

@@ -22,7 +22,7 @@ def define_model(
 
   Args:
     data: Dict of tensors [batch, time, ...].
-    trainer: Trainer that tells step, phase and when to log.
+    trainer: Trainer that tells step, phase, when to log, and the ranks.
     config: Configuration.
 
   Returns:
@@ -30,25 +30,32 @@ def define_model(
     the end.
   """
   cleanups: list[Callable] = []
+  ranks = trainer.ranks
   try:
     graph = define_networks(data, config)
     objectives = objectives_lib.compute_objectives(
       graph.posterior, graph.prior, graph.data, graph, config
     )
-    with graph.unlocked:
-      graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
     with tf.variable_scope('optimizers'):
       optimizer_summaries, grad_norms = utility.apply_optimizers(
-        objectives, trainer, config
+        objectives, trainer, config, ranks.average if ranks.size > 1 else None
       )
-    with tf.control_dependencies(optimizer_summaries):
+    if ranks.size > 1:
+      # After the gradients: processes exchange in the same order.
+      with tf.control_dependencies(optimizer_summaries):
+        objectives = objectives_lib.average(objectives, ranks.average)
+    with graph.unlocked:
+      graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
+    # Who is asked to stop while playing has nothing left to exchange.
+    exchanged = optimizer_summaries + [x.value for x in objectives]
+    with tf.control_dependencies(exchanged):
       collect_summaries = _define_collection(graph, config, cleanups)
-    summary, score = tf.cond(
-      trainer.log,
-      lambda: define_summaries(graph, config, cleanups),
-      lambda: (tf.constant(''), tf.zeros((0,), tf.float32)),
-      name='summaries',
-    )
+      summary, score = tf.cond(
+        trainer.log,
+        lambda: define_summaries(graph, config, cleanups),
+        lambda: (tf.constant(''), tf.zeros((0,), tf.float32)),
+        name='summaries',
+      )
     score.set_shape((None,))
     printed = [
       utility.print_metrics(
@@ -61,9 +68,13 @@ def define_model(
     ]
     with tf.control_dependencies(printed):
       score = tf.identity(score)
+    if not ranks.is_first:
+      optimizer_summaries = []
     summary = tf.summary.merge(
       optimizer_summaries + collect_summaries + [summary]
     )
+    parts = [x.get('part', 1.0) for x in config.test_collects.values()]
+    summary, score = ranks.meet(summary, score, sum(parts))
     return score, summary, cleanups
   except BaseException:
     for cleanup in cleanups:

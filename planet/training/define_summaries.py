@@ -27,6 +27,10 @@ def define_summaries(
     Tuple of a summary and the score float32 [1], the mean return over all
     test collections, 0 in the training phase.
   """
+  if not graph.trainer.ranks.is_first:
+    # The first rank describes the model, all play their part.
+    simulation, score = _define_simulation(graph, config, cleanups)
+    return tf.summary.merge(simulation + ['']), score
   target = _define_targets(graph, config)
   summaries = _define_general(graph, config, target)
   summaries += _define_closed_loop(graph, config, target)
@@ -82,7 +86,7 @@ def _define_open_loop(graph, config, target):
 def _define_simulation(graph, config, cleanups):
   """Play test episodes, in the test phase only."""
   summaries: list[tf.Tensor] = []
-  scores = []
+  scores, parts = [], []
   testing = tf.equal(graph.trainer.phase, 'test')
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
@@ -102,8 +106,10 @@ def _define_simulation(graph, config, cleanups):
           name=f'should_simulate_{params.task.name}',
         )
       summaries.append(summary)
-      scores.append(score)
-    return summaries, tf.reduce_mean(tf.stack(scores))[None]
+      parts.append(params.get('part', 1.0))
+      scores.append(score * parts[-1])
+    total = tf.reduce_sum(tf.stack(scores))
+    return summaries, (total / tf.constant(float(sum(parts))))[None]
 
 
 def _predict(graph, config, state):

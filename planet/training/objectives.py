@@ -80,7 +80,10 @@ def compute_objectives(
 
 
 def apply_optimizers(
-  objectives: list[Objective], trainer: Any, config: AttrDict
+  objectives: list[Objective],
+  trainer: Any,
+  config: AttrDict,
+  average: Callable[[list[tf.Tensor]], list[tf.Tensor]] | None = None,
 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
   """Update the model during the training phase.
 
@@ -92,6 +95,8 @@ def apply_optimizers(
     objectives: List of `Objective`.
     trainer: Object with `step`, `log` and `phase`.
     config: AttrDict with `optimizers`, `loss_scales` and `debug`.
+    average: Function from gradients to their means over all processes, which
+      is called for one optimiser after the other.
 
   Returns:
     Tuple of a list of summaries and a dict from the name of the optimiser to
@@ -104,7 +109,8 @@ def apply_optimizers(
     name = 'main' if whole_model else objective.name
     groups.setdefault(name, []).append(objective)
   training = tf.equal(trainer.phase, 'train')
-  summaries, grad_norms = [], {}
+  summaries: list[tf.Tensor] = []
+  grad_norms: dict[str, tf.Tensor] = {}
   for name, members in groups.items():
     settings = config.optimizers.get(name) or config.optimizers.main
     optimizer = CustomOptimizer(
@@ -113,6 +119,7 @@ def apply_optimizers(
       include=members[0].include,
       exclude=members[0].exclude,
       debug=config.debug,
+      average=average,
       name=name,
       **settings,
     )
@@ -121,10 +128,26 @@ def apply_optimizers(
       loss = tf.add_n(
         [_sign(x) * config.loss_scales[x.name] * x.value for x in members]
       )
-    summary, grad_norm = optimizer.maybe_minimize(training, loss)
+    # Processes exchange gradients in the same order.
+    with tf.control_dependencies(summaries if average else []):
+      summary, grad_norm = optimizer.maybe_minimize(training, loss)
     summaries.append(summary)
     grad_norms[name] = grad_norm
   return summaries, grad_norms
+
+
+def average(
+  objectives: list[Objective],
+  function: Callable[[list[tf.Tensor]], list[tf.Tensor]],
+) -> list[Objective]:
+  """Return objectives with values that are means over all processes.
+
+  Args:
+    objectives: List of `Objective`.
+    function: Function from tensors to their means over all processes.
+  """
+  values = function([x.value for x in objectives])
+  return [x._replace(value=value) for x, value in zip(objectives, values)]
 
 
 def _sign(objective):

@@ -15,6 +15,7 @@ from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables
 from planet.training import precision
+from planet.training.ranks import Ranks
 
 _logger = logging.getLogger(__name__)
 
@@ -32,8 +33,11 @@ class Trainer(phases.PhaseMachine):
       `planet.training.precision`; `checkpoint_to_load` names the checkpoint
       to restore, relative to the logdir, instead of the newest one; with
       `checkpoint_at_end`, one is written when iterating stops or is left.
+    ranks: Processes that train together, of which only the first one keeps
+      anything in the logdir; this one alone by default.
 
   Attributes:
+    ranks: The processes.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
@@ -42,9 +46,15 @@ class Trainer(phases.PhaseMachine):
   """
 
   def __init__(
-    self, logdir: str | None, config: AttrDict | None = None
+    self,
+    logdir: str | None,
+    config: AttrDict | None = None,
+    ranks: Ranks | None = None,
   ) -> None:
-    super().__init__(logdir)
+    self.ranks = ranks or Ranks()
+    super().__init__(logdir if self.ranks.is_first else None)
+    self._has_logdir = bool(logdir)
+    self.should_stop = self.ranks.should_stop
     self._config = config if config is not None else {}
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
     self.step = tf.placeholder(tf.int32, (), name='step')
@@ -193,12 +203,25 @@ class Trainer(phases.PhaseMachine):
       self._report: report,
       self.reset: reset,
     }
-    with graph_errors.unwrapped():
-      summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+    try:
+      with graph_errors.unwrapped():
+        summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+    except stopping.StopRequested as error:
+      self.ranks.leave(error)
+      raise
     if report:
+      self.ranks.check_same(sess)
       text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
       _logger.debug('Score %s.', text)
     return summary, score, int(global_step)
+
+  def _find_due_events(self, phase, phase_step):
+    """See the base class; ranks play and log together, one of them writes."""
+    due = super()._find_due_events(phase, phase_step)
+    if self._has_logdir:
+      batch, every = phase.batch_size, phase.log_every
+      due['log'] = self._is_every_steps(phase_step, batch, every)
+    return due
 
   def _save_at_end(self, sess):
     """Write the last checkpoint if there should be one; return its step."""
@@ -265,6 +288,8 @@ class Trainer(phases.PhaseMachine):
         _logger.info('Restore %s.', path)
         _choose_restorer(sess, saver, variables, path).restore(sess, path)
         self._remember_checkpoints(saver, logdir)
+    with sess.graph.as_default():
+      self.ranks.broadcast(sess)
     sess.graph.finalize()
     return int(sess.run(self.global_step))
 
@@ -275,8 +300,7 @@ class Trainer(phases.PhaseMachine):
       saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
 
   def _create_session(self):
-    config = tf.ConfigProto(allow_soft_placement=True)
-    config.gpu_options.allow_growth = True
+    config = self.ranks.session_options()
     precision.enable(self._config.get('precision'), config)
     return tf.Session(config=config)
 

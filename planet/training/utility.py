@@ -3,8 +3,8 @@
 import logging
 import os
 from collections.abc import Callable
+from collections.abc import Generator
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 
 from agents.run import files
@@ -20,6 +20,7 @@ from planet.training.collection import simulate_episodes
 from planet.training.objectives import Objective
 from planet.training.objectives import apply_optimizers
 from planet.training.objectives import compute_objectives
+from planet.training.ranks import Ranks
 from planet.training.trainer import Trainer
 
 _logger = logging.getLogger(__name__)
@@ -87,7 +88,8 @@ def train(
   logdir: str | None,
   config: AttrDict,
   observers: Iterable[phases.Observer] = (),
-) -> Iterator[float]:
+  ranks: Ranks | None = None,
+) -> Generator[float, None, None]:
   """Train a model until the configured number of steps.
 
   Args:
@@ -97,13 +99,14 @@ def train(
     logdir: Folder of the run, or None.
     config: Configuration.
     observers: List of `agents.tools.phases.Observer` to inform.
+    ranks: Processes that train together; this one alone by default.
 
   Yields:
     Mean score of each test phase.
   """
   if logdir and not os.path.exists(os.path.join(logdir, 'config.yaml')):
     save_config(config, logdir)
-  trainer = Trainer(logdir, config=config)
+  trainer = Trainer(logdir, config, ranks)
   trainer.checkpoint_secs = config.get('checkpoint_secs')
   trainer.best_phase = 'test'
   for observer in observers:

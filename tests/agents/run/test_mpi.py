@@ -131,3 +131,25 @@ def test_programs_refuse_in_one_sentence(monkeypatch, capsys):
   assert 'PMI_SIZE=2' in capsys.readouterr().err
   assert main.entrypoint(['--params=agents.pipeline.params.pendulum']) == 2
   assert 'PMI_SIZE=2' in capsys.readouterr().err
+
+
+def test_places_of_processes(monkeypatch):
+  """Cores that several may use count in parts; other machines do not."""
+  places = [('a', [0, 1]), ('b', [0]), ('a', [1, 2]), ('a', [1])]
+  monkeypatch.setattr(mpi.socket, 'gethostname', lambda: 'a')
+  found = []
+  for rank in (0, 2, 3):
+    comm = types.SimpleNamespace(
+      allgather=lambda unused: places, Get_rank=lambda x=rank: x
+    )
+    monkeypatch.setattr(mpi, '_list_cores', lambda x=rank: places[x][1])
+    found.append(mpi.find_place(comm))
+  third = 1 / 3
+  assert found == [
+    mpi.Place(0, 3, 1 + third),
+    mpi.Place(1, 3, third + 1),
+    mpi.Place(2, 3, third),
+  ]
+  monkeypatch.undo()
+  alone = mpi.find_place(mpi.SingleComm())
+  assert (alone.rank, alone.size) == (0, 1) and alone.cores >= 1

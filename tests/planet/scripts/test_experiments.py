@@ -93,7 +93,7 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   """A worker that loses a run goes on, and comes back when it is left."""
   worked = []
 
-  def process(logdir, args, shapes, show=None):
+  def process(logdir, args, shapes, **unused):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
@@ -102,7 +102,7 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
       yield 2.0
 
   monkeypatch.setattr(train, 'process', process)
-  monkeypatch.setattr(preparation, 'check', lambda args: None)
+  monkeypatch.setattr(preparation, 'check', lambda *args: None)
   train.main(make_args(tmp_path, num_runs=2, ping_every=0.1))
   first, second, third = worked
   assert first == third != second
@@ -113,7 +113,7 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
   """Failed ones and those with more steps to go; nobody deletes files."""
   worked = []
 
-  def process(logdir, args, shapes, show=None):
+  def process(logdir, args, shapes, **unused):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if args.params.get('fails'):
@@ -126,7 +126,7 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
     return sorted(worked)
 
   monkeypatch.setattr(train, 'process', process)
-  monkeypatch.setattr(preparation, 'check', lambda args: None)
+  monkeypatch.setattr(preparation, 'check', lambda *args: None)
   args = make_args(tmp_path, num_runs=2)
   with pytest.raises(ZeroDivisionError):
     work(params={'fails': True})
@@ -170,3 +170,11 @@ def test_runs_of_an_experiment_differ(tmp_path):
   assert [x.source.seed for x in runs] == [1, 1, 1]
   args = make_args(tmp_path)
   assert preparation.define_config(str(tmp_path / '00002'), args).seed is None
+
+
+def test_batch_for_several_processes(tmp_path):
+  """It is refused before anything is probed or written."""
+  args = make_args(tmp_path / 'logs')
+  with pytest.raises(errors.UsageError, match='2 processes cannot share'):
+    preparation.check(args, 2)
+  assert not (tmp_path / 'logs').exists()

@@ -259,3 +259,12 @@ def test_scan_draws_from_the_newest(tmp_path):
   assert draw(loader, 100) == {'17.npz', '18.npz', '19.npz'}
   loader = loaders.scan_loader(os.path.basename, str(tmp_path), 1, 40, seed=0)
   assert len(draw(loader, 200)) == 20
+
+
+def test_file_that_another_process_has_set_aside(tmp_path):
+  """Processes that train together read one folder."""
+  path = str(tmp_path / 'damaged.npz')
+  (tmp_path / 'damaged.npz').touch()
+  for _ in range(2):
+    loaders.quarantine(path, 'on purpose')
+  assert os.listdir(tmp_path) == ['damaged.npz.damaged']

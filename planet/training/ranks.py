@@ -1,0 +1,342 @@
+"""Processes of MPI that train one model together, each on its share."""
+
+import contextlib
+import dataclasses
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.run import errors
+from agents.run import memory_limit
+from agents.run import mpi
+from agents.run import mpi_ops
+from agents.run import stopping
+from agents.tools import devices
+from agents.tools import graph_errors
+from agents.tools.tf1 import tf
+from planet.tools.attr_dict import AttrDict
+from planet.tools.bind import bind
+
+_logger = logging.getLogger(__name__)
+
+# Seconds between two looks at whether the other ranks have arrived.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01
+
+
+class AgreedStop(stopping.StopRequested):
+  """All ranks leave an execution of the graph, as one of them had to."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Message:
+  """What each rank tells all others after an execution of the graph."""
+
+  interrupted: bool
+  stop: bool
+  summary: bytes = b''
+  score: Sequence[float] = ()
+  weight: float = 0.0
+
+
+class Ranks:
+  """Processes of MPI that run the same graph; without MPI, only this one.
+
+  Every rank has to call the same methods in the same order. Of the operations
+  in the graph, those of gradients come first, then those of losses, and
+  `meet` comes last; episodes are played between the last two, so that a rank
+  that is asked to stop while it plays still meets the others.
+
+  Args:
+    comm: Communicator, see `agents.run.mpi.world`; None for one process.
+
+  Attributes:
+    comm: Communicator.
+    rank: Number of this process.
+    size: Number of processes.
+    is_first: Whether this process writes checkpoints, events and metrics.
+  """
+
+  def __init__(self, comm: Any = None) -> None:
+    self.comm: Any = comm or mpi.SingleComm()
+    self.rank: int = self.comm.Get_rank()
+    self.size: int = self.comm.Get_size()
+    self.is_first = self.rank == 0
+    self.place = mpi.find_place(self.comm)
+    self._stop = False
+
+  def should_stop(self) -> bool:
+    """Whether a rank was asked to stop, the same on all ranks."""
+    return stopping.requested() if self.size == 1 else self._stop
+
+  def agree(self, value: bool) -> bool:
+    """Return on all ranks whether it holds on one of them."""
+    return self.comm.allreduce(int(value)) > 0
+
+  def share(self, amount: int, turn: int = 0) -> tuple[int, int]:
+    """Split a number of things over the ranks as evenly as possible.
+
+    Args:
+      amount: Number of things.
+      turn: Rank, modulo their number, that is the first to get one more.
+
+    Returns:
+      Tuple of the number of the first thing of this rank, and how many it has.
+    """
+    least, more = divmod(amount, self.size)
+    counts = [
+      least + ((rank - turn) % self.size < more) for rank in range(self.size)
+    ]
+    return sum(counts[: self.rank]), counts[self.rank]
+
+  def average(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Average tensors of one dtype over all ranks, in a single message."""
+    if self.size == 1:
+      return list(tensors)
+    sums = mpi_ops.allreduce_all(list(tensors), self.comm)
+    return [x / self.size for x in sums]
+
+  def meet(
+    self, summary: tf.Tensor, score: tf.Tensor, weight: float
+  ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Let all ranks know how an execution went, and whether to stop.
+
+    Args:
+      summary: Serialised summary.
+      score: Mean return of what this rank has played, float32 [0 or 1].
+      weight: Part that this rank has in the score of all.
+
+    Returns:
+      Tuple of the summary, to which the first rank adds what only others have
+      seen, and the score of all ranks, float32 [0 or 1].
+    """
+    if self.size == 1:
+      return summary, score
+
+    @graph_errors.remember
+    def exchange(summary, score):
+      messages = self._exchange(False, summary, score.tolist(), weight)
+      if self.is_first:
+        summary = _merge_summaries([x.summary for x in messages])
+      return summary, _average_scores(messages)
+
+    shape = score.shape
+    summary, score = tf.py_func(
+      exchange, [summary, score], (tf.string, tf.float32), name='meet'
+    )
+    summary.set_shape(())
+    score.set_shape(shape)
+    return summary, score
+
+  def together(self, function: Callable[[], Any]) -> None:
+    """Call a function on each rank; all leave if one was asked to stop.
+
+    Raises:
+      StopRequested: On all ranks, if the function raises it on one of them.
+    """
+    try:
+      function()
+    except stopping.StopRequested as error:
+      self.leave(error)
+      raise
+    if self.size > 1:
+      self._exchange(False)
+
+  def leave(self, error: stopping.StopRequested) -> None:
+    """Take the others along when this rank is asked to stop at its work.
+
+    Args:
+      error: What `meet` or something before it has raised.
+    """
+    if self.size > 1 and not isinstance(error, AgreedStop):
+      with contextlib.suppress(AgreedStop):
+        self._exchange(True)
+
+  def broadcast(self, sess: tf.Session) -> None:
+    """Give all variables the values that they have on the first rank.
+
+    Variables of environments differ, as do those that follow from what a rank
+    plays. They stay as they are.
+    """
+    if self.size == 1:
+      return
+    variables = {x.op.name: x for x in tf.global_variables()}
+    own = {(name, *x.shape.as_list()) for name, x in variables.items()}
+    common = set.intersection(*self.comm.allgather(own))
+    names = sorted(name for name, *_ in common)
+    missing = {x.op.name for x in tf.trainable_variables()} - set(names)
+    assert not missing, missing
+    mpi_ops.define_broadcast([variables[x] for x in names], self.comm)(sess)
+
+  def check_same(self, sess: tf.Session) -> None:
+    """Make sure that all ranks have the same weights, bit for bit.
+
+    Raises:
+      RuntimeError: If they do not.
+    """
+    if self.size == 1:
+      return
+    digest = hash_values(sess.run(tf.trainable_variables()))
+    digests = self.comm.allgather(digest)
+    other = [rank for rank, x in enumerate(digests) if x != digests[0]]
+    if other:
+      raise RuntimeError(
+        f'Rank {other[0]} of {self.size} has other weights than the first '
+        'rank, as if their processors computed differently. Use machines of '
+        'one kind, and the same libraries on all; the same command goes on '
+        'from the last checkpoint.'
+      )
+
+  def session_options(self) -> tf.ConfigProto:
+    """Return options that share cores and GPUs with ranks on this machine.
+
+    The environment variables of TensorFlow set other numbers of threads.
+    """
+    options = tf.ConfigProto(allow_soft_placement=True)
+    options.gpu_options.allow_growth = True
+    if self.size == 1:
+      return options
+    if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
+      options.intra_op_parallelism_threads = self._count_threads()
+    count = len(devices.list_usable())
+    if count > 1:
+      number = self.place.rank % count
+      options.gpu_options.visible_device_list = str(number)
+    return options
+
+  def describe(self) -> str:
+    """Return one sentence on the ranks, or nothing for one process."""
+    if self.size == 1:
+      return ''
+    place = self.place
+    text = f'{self.size} processes train together, {place.size} of them on '
+    text += f'this machine; threads of each: {self._count_threads()}.'
+    cores = os.cpu_count() or 1
+    if place.cores * place.size < cores - 0.5:
+      text += (
+        f' They may use {place.cores * place.size:.3g} of {cores} cores; if '
+        'that is too few, give mpirun --bind-to none.'
+      )
+    return text
+
+  def _count_threads(self):
+    return max(1, round(self.place.cores))
+
+  def _exchange(self, *args):
+    """Tell all ranks a `_Message`, and hear theirs."""
+    own = _Message(args[0], stopping.requested(), *args[1:])
+    self._wait_for_others()
+    messages = self.comm.allgather(own)
+    self._stop = any(x.stop for x in messages)
+    if any(x.interrupted for x in messages):
+      raise AgreedStop('A rank was asked to stop.')
+    return messages
+
+  def _wait_for_others(self):
+    """Sleep while others play episodes, instead of taking their cores."""
+    request, pause = self.comm.Ibarrier(), _SHORTEST_PAUSE
+    while not request.Test():
+      time.sleep(pause)
+      pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def check_batch(batch_size: int, size: int) -> None:
+  """Refuse a batch that the ranks cannot share.
+
+  Raises:
+    UsageError: If the number of ranks does not divide it.
+  """
+  if batch_size % size:
+    raise errors.UsageError(
+      f'{size} processes cannot share a batch of {batch_size} sequences '
+      'evenly; change batch_shape or the number of processes.'
+    )
+
+
+def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
+  """Return a configuration with what this rank plays and keeps in memory.
+
+  The environments of a collection are split over the ranks. The next
+  collection begins with the rank after the last one that has got one more.
+
+  Args:
+    config: Configuration of the run.
+    ranks: Ranks.
+  """
+  if ranks.size == 1:
+    return config
+  loader = config.data_loader
+  if getattr(loader, 'keywords', {}).get('max_bytes', 0) is None:
+    # Ranks of a machine share its memory, each with two loaders.
+    size = memory_limit.allowed_memory() // (4 * ranks.place.size)
+    loader = bind(loader, max_bytes=size)
+  return AttrDict(
+    config,
+    data_loader=loader,
+    train_collects=_own_collects(
+      config.train_collects, ranks, config.collect_per_rank
+    ),
+    test_collects=_own_collects(config.test_collects, ranks, False),
+  )
+
+
+def own_seed(seed: int | None, ranks: Ranks) -> int | None:
+  """Return a seed that differs between ranks, None without a seed."""
+  return None if seed is None else seed + 7919 * ranks.rank
+
+
+def hash_values(values: Sequence[np.ndarray]) -> str:
+  """Return a text that differs when a bit of the arrays does."""
+  digest = hashlib.sha256()
+  for value in values:
+    digest.update(np.ascontiguousarray(value).tobytes())
+  return digest.hexdigest()
+
+
+def _own_collects(collects, ranks, each):
+  """Collections of this rank, with what part of each it is.
+
+  Args:
+    collects: Collections of all ranks.
+    ranks: Ranks.
+    each: Whether every rank plays all of them.
+  """
+  own, turn = AttrDict(_unlocked=True), 0
+  for name, params in collects.items():
+    amount = params.num_agents
+    first, count = ranks.share(amount * ranks.size if each else amount, turn)
+    turn += amount
+    if count:
+      own[name] = AttrDict(
+        params, num_agents=count, first_agent=first, part=count / amount
+      )
+  own.lock()
+  return own
+
+
+def _merge_summaries(texts):
+  """Add to the first summary what only others have."""
+  if not any(texts[1:]):
+    return texts[0]
+  merged = tf.Summary.FromString(texts[0])
+  tags = {x.tag for x in merged.value}
+  for text in texts[1:]:
+    for value in tf.Summary.FromString(text).value:
+      if value.tag not in tags:
+        tags.add(value.tag)
+        merged.value.add().CopyFrom(value)
+  return merged.SerializeToString()
+
+
+def _average_scores(messages):
+  """Mean of the scores, by their weights; empty if ranks have none."""
+  heard = [(x.score, x.weight) for x in messages if x.weight]
+  if not heard:
+    return np.asarray(messages[0].score, np.float32)
+  scores, weights = zip(*heard)
+  return np.average(scores, 0, weights).astype(np.float32)
