@@ -68,6 +68,14 @@ class TrainedAgent(abc.ABC):
     """Create an environment of the training, for `evaluate`."""
 
   @abc.abstractmethod
+  def save(self, folder: str) -> None:
+    """Write what `load` needs, settings and weights, and nothing else.
+
+    Args:
+      folder: Folder, created if needed; it should be empty.
+    """
+
+  @abc.abstractmethod
   def close(self) -> None:
     """Free the graph of the agent."""
 

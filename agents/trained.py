@@ -8,6 +8,7 @@ Example:
     print(agents.evaluate(agent, episodes=10).mean)
 """
 
+import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from agents.envs import continuous
 from agents.envs import spaces
 from agents.evaluation import TrainedAgent
 from agents.run import errors
+from agents.run import files
+from agents.run import plain_data
 from agents.run import references
 from agents.tools import wrappers
 
@@ -78,6 +81,13 @@ class PPO(TrainedAgent):
     env = continuous.make(self._config.env)
     return wrappers.LimitDuration(env, self._config.max_length)
 
+  def save(self, folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    plain = plain_data.to_plain({**self._config, 'logdir': None})
+    files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
+    path = os.path.join(folder, 'model.ckpt-0')
+    self._saver.save(self._sess, path, write_meta_graph=False)
+
   def close(self) -> None:
     if self._sess:
       self._sess.close()
@@ -123,12 +133,13 @@ class PPO(TrainedAgent):
       decision = network.act(observ, *inputs[2:])
       outputs = [decision.action, *([decision.state] if inputs[2:] else [])]
       unread = {x.name for x in network.training_variables}
-      saver = tf.train.Saver(
-        [x for x in tf.global_variables() if x.name not in unread]
+      self._saver = tf.train.Saver(
+        [x for x in tf.global_variables() if x.name not in unread],
+        save_relative_paths=True,
       )
       self._sess = tf.Session(graph=graph)
       utility.initialize_variables(
-        self._sess, saver, logdir, checkpoint, resume=True
+        self._sess, self._saver, logdir, checkpoint, resume=True
       )
       self._decide = self._sess.make_callable(outputs, inputs)
 

@@ -16,6 +16,7 @@ from agents.envs import probe
 from agents.run import errors
 from agents.run import files
 from agents.run import folder as run_folder
+from agents.run import references
 from baselines_her import declarations
 from baselines_her import envs
 from baselines_her import logger
@@ -237,6 +238,7 @@ def find_reward(make_env: Callable[[], Any]) -> Callable[..., np.ndarray]:
   return reward_fun
 
 
+@references.nameable
 def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
   """Return the difference of two goals of the same shape."""
   assert a.shape == b.shape, (a.shape, b.shape)

@@ -20,8 +20,10 @@ import numpy as np
 
 from agents.envs import video
 from agents.envs import window as window_lib
+from agents.run import checkpoint
 from agents.run import entry
 from agents.run import errors
+from agents.run import plain_data
 from agents.run import stopping
 from baselines_her import envs
 from baselines_her import logger
@@ -29,6 +31,8 @@ from baselines_her import vec_env
 from baselines_her import video_recorder
 
 _EPISODES_IN_FILE = 5
+# Name of files of `save_plain`, without ending.
+_PLAIN = 'policy'
 
 
 def show(
@@ -103,15 +107,32 @@ def make_viewed_env(
   )
 
 
+def save_plain(policy: Any, folder: str) -> None:
+  """Write a policy as plain data and arrays, which no file can abuse.
+
+  Args:
+    policy: Agent to store.
+    folder: Folder of `policy.json` and `policy.npz`, created if needed.
+  """
+  os.makedirs(folder, exist_ok=True)
+  state = policy.__getstate__()
+  weights = [np.asarray(x) for x in state.pop('tf')]
+  tree = {'settings': plain_data.to_plain(state), 'weights': weights}
+  checkpoint.write_tree(os.path.join(folder, _PLAIN), tree)
+
+
 def load_policy(path: str) -> Any:
   """Load a policy from a file, or the best one of the folder of a run.
 
-  Unpickling can run any program, so only open policies that you trust.
+  Unpickling can run any program, so only open policies that you trust; those
+  of `save_plain` are not pickled.
 
   Raises:
     UsageError: If there is none or it cannot be read.
   """
   path = os.path.expanduser(path)
+  if os.path.exists(os.path.join(path, f'{_PLAIN}.json')):
+    return _load_plain(os.path.join(path, _PLAIN))
   for part in ('policies', 'policy_best.pkl'):
     if os.path.isdir(path):
       path = os.path.join(path, part)
@@ -226,6 +247,23 @@ def run(argv: list[str] | None = None) -> int:
       main(args)
 
   return entry.run(work)
+
+
+def _load_plain(prefix: str) -> Any:
+  """Undo `save_plain`."""
+  from baselines_her import ddpg
+
+  try:
+    tree = checkpoint.read_tree(prefix)
+    settings = plain_data.from_plain(tree['settings'])
+    policy = ddpg.DDPG.__new__(ddpg.DDPG)
+    policy.__setstate__({**settings, 'tf': tree['weights']})
+  except (OSError, ValueError, KeyError, AssertionError) as error:
+    raise errors.UsageError(
+      f'Cannot load a policy from {prefix}.json: {error!r}. Give a folder that '
+      'save of a trained agent has written.'
+    ) from None
+  return policy
 
 
 def _finish(env: Any, silent: bool) -> None:

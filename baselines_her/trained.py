@@ -62,6 +62,11 @@ class HER(TrainedAgent):
   def make_env(self) -> Any:
     return envs.make(self.policy.info['env_name'], None, self.policy.T)
 
+  def save(self, folder: str) -> None:
+    from baselines_her import play
+
+    play.save_plain(self.policy, folder)
+
   def close(self) -> None:
     self._sess.close()
 

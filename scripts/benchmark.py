@@ -18,10 +18,12 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 from agents.run import entry
 from agents.run import errors
+from scripts import machine
 from scripts.benchmarks import common
 
 MODULES = ('carla', 'her', 'planet', 'planet_ranks', 'ppo')
@@ -46,14 +48,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     print('RESULT ' + json.dumps(result.as_dict()), flush=True)
     return
   print(f'{subject.name}: {subject.meaning}')
-  machine = describe_machine()
-  print(machine)
+  described = describe_machine()
+  print(described)
   results: dict[str, list[dict[str, Any]]] = {'ours': [], 'baseline': []}
   for repeat in range(args.repeats):
     for variant, measured in results.items():
       measured.append(run_child(subject, variant, args, rest))
       print_row(f'{variant} {repeat + 1}', subject, measured[-1])
-  summary = summarize(subject, args, results, machine)
+  summary = summarize(subject, args, results, described)
   print(
     f'CPU seconds per unit: ours {summary["cpu_s"]:.4g}, baseline '
     f'{summary["baseline_cpu_s"]:.4g}, ratio {summary["ratio"]:.2f} '
@@ -101,7 +103,7 @@ def summarize(
   subject: common.Subject,
   args: argparse.Namespace,
   results: dict[str, list[dict[str, Any]]],
-  machine: str,
+  described: str,
 ) -> dict[str, Any]:
   """Medians and ratios over the pairs of runs."""
   cost = {
@@ -131,7 +133,7 @@ def summarize(
     'bound_cpu_s': subject.bound(args, rate) if subject.bound else None,
     'gflops': rate and rate / 1e9,
     'extra': {k: v[-1]['extra'] for k, v in results.items()},
-    'machine': machine,
+    'machine': described,
   }
 
 
@@ -150,20 +152,9 @@ def print_row(
 
 
 def describe_machine() -> str:
-  """Processor, cores and versions, in one line."""
-  model = platform.processor() or platform.machine()
-  try:
-    with open('/proc/cpuinfo') as file_:
-      lines = file_.read().splitlines()
-    names = [x.split(':')[1].strip() for x in lines if 'model name' in x]
-    flags = next((x for x in lines if x.startswith('flags')), '')
-    model = f'{names[0]}, {"" if "avx512f" in flags else "no "}AVX-512'
-  except (OSError, IndexError):
-    pass
-  from importlib import metadata
-
+  """Return processor, cores and versions, in one line."""
   return (
-    f'{model}, {os.cpu_count()} cores, Python {platform.python_version()}, '
+    f'{machine.describe_processor()}, Python {platform.python_version()}, '
     f'TensorFlow {metadata.version("tensorflow")}'
   )
 

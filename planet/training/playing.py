@@ -1,6 +1,7 @@
 """A trained model with its planner, apart from training."""
 
 import logging
+import os
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 
 from agents.envs import probe
 from agents.evaluation import TrainedAgent
+from agents.run import files
+from agents.run import plain_data
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -63,7 +66,8 @@ class PlaNet(TrainedAgent):
       self._sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-      tf.train.Saver(weights).restore(self._sess, checkpoint)
+      self._saver = tf.train.Saver(weights, save_relative_paths=True)
+      self._saver.restore(self._sess, checkpoint)
       graph.finalize()
     logging.getLogger(__name__).info('The model is ready.')
 
@@ -77,6 +81,13 @@ class PlaNet(TrainedAgent):
     if self._simulation.guidance:
       env = self._guided = GuidedEnv(env, self._simulation.guidance.rule)
     return PlayedEnv(env)
+
+  def save(self, folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    plain = plain_data.to_plain(dict(self._config.source))
+    files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
+    path = os.path.join(folder, 'model.ckpt-0')
+    self._saver.save(self._sess, path, write_meta_graph=False)
 
   def close(self) -> None:
     self._sess.close()

@@ -47,6 +47,21 @@ def test_actions_are_those_of_the_network(logdir):
   assert np.allclose(action, 2 * np.clip(x, -1, 1), atol=1e-4)
 
 
+def test_saved_agent(logdir, tmp_path):
+  observation = np.array([0.5, -0.5, 3.0], np.float32)
+  with agents.load(logdir) as agent:
+    expected, _ = agent.predict(observation)
+    agent.save(str(tmp_path / 'saved'))
+  with agents.load(str(tmp_path / 'saved')) as agent:
+    assert agent.predict(observation)[0] == expected
+  path = utility.latest_checkpoint(str(tmp_path / 'saved'))
+  names = dict(tf.train.list_variables(path))
+  assert 'network/policy/dense/kernel' in names
+  # Neither optimiser nor episodes.
+  assert not [x for x in names if 'Adam' in x or 'memory' in x]
+  assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
+
+
 def test_noise_only_on_request(logdir):
   observation = np.zeros(3, np.float32)
   with agents.load(logdir) as agent:

@@ -46,6 +46,25 @@ def test_two_agents_at_once(logdir):
   assert first.dtype == np.float32 and first.shape == (4,)
 
 
+def test_saved_without_pickles(logdir, tmp_path):
+  with baselines_her.load(logdir) as agent:
+    expected = baselines_her.evaluate(agent, episodes=1, seed=1)
+    agent.save(str(tmp_path / 'saved'))
+  names = sorted(x.name for x in (tmp_path / 'saved').iterdir())
+  assert names == ['policy.json', 'policy.npz']
+  with baselines_her.load(str(tmp_path / 'saved')) as agent:
+    found = baselines_her.evaluate(agent, episodes=1, seed=1)
+  assert found.returns == expected.returns
+  path = tmp_path / 'saved' / 'policy.json'
+  text = path.read_text()
+  path.write_text(text.replace('config:simple_goal_subtract', 'play:run'))
+  with pytest.raises(errors.UsageError, match='play:run'):
+    baselines_her.load(str(tmp_path / 'saved'))
+  path.write_text(text[:20])
+  with pytest.raises(errors.UsageError, match='Cannot load a policy'):
+    baselines_her.load(str(tmp_path / 'saved'))
+
+
 def test_wrong_observation(logdir):
   with baselines_her.load(logdir) as agent:
     observation = {

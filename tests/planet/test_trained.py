@@ -28,6 +28,18 @@ def test_episodes(logdir):
   assert result.returns == again.returns
 
 
+def test_saved_agent(logdir, tmp_path):
+  image = np.random.RandomState(0).randint(0, 255, (64, 64, 3), np.uint8)
+  with planet.load(logdir, seed=1) as agent:
+    expected, _ = agent.predict(image)
+    agent.save(str(tmp_path / 'saved'))
+  with planet.load(str(tmp_path / 'saved'), seed=1) as agent:
+    assert np.array_equal(agent.predict(image)[0], expected)
+  names = sorted(x.name for x in (tmp_path / 'saved').iterdir())
+  assert names[0] == 'checkpoint' and 'config.yaml' in names
+  assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
+
+
 def test_state_and_noise(logdir):
   rng = np.random.RandomState(0)
   images = rng.randint(0, 255, (2, 64, 64, 3), np.uint8)

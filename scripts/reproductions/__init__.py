@@ -1,0 +1,1 @@
+"""Results that anybody can make again; see `scripts.reproduce`."""

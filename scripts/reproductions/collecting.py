@@ -1,0 +1,116 @@
+"""From folders of runs to `results`: curves, records, agents, figures."""
+
+import json
+import os
+import shutil
+from typing import Any
+
+from agents.run import files
+from agents.run import plot
+from scripts.reproductions import curves
+from scripts.reproductions import entries
+from scripts.reproductions import figures
+from scripts.reproductions import shipping
+from scripts.reproductions import tables
+from scripts.reproductions import training
+from scripts.reproductions.entry import Entry
+
+
+def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
+  """Write curve, figure and a line per seed of what lies in a folder of runs.
+
+  Seeds that `folder` has and `out` has not stay as they are.
+
+  Args:
+    entry: What was trained.
+    out: Folder of all runs.
+    folder: Folder to write to.
+    results: Folder of all results, for the curves to compare with.
+
+  Returns:
+    Whether there is any evaluation.
+  """
+  found = curves.read(os.path.join(folder, tables.CURVE))
+  runs = tables.read_runs(folder)
+  references = curves.read_reference(entry, results)
+  for seed in training.find_seeds(entry, out):
+    place = training.make_folder(entry, seed, out)
+    points = curves.read_run(entry, os.path.join(place, 'run'))
+    if not len(points[0]):
+      continue
+    found[seed] = points
+    reference = references.get(seed)
+    runs[seed] = _make_line(entry, place, points, reference)
+  if not runs:
+    return False
+  curves.write(os.path.join(folder, tables.CURVE), found)
+  with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
+    json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
+  figures.draw_entry(entry, folder, results)
+  return True
+
+
+def collect(out: str, results: str) -> None:
+  """Take over all runs of a folder, and write the table anew.
+
+  Args:
+    out: Folder of all runs.
+    results: Folder of all results.
+  """
+  for entry in entries.ENTRIES.values():
+    if not training.find_seeds(entry, out):
+      continue
+    summarize(entry, out, os.path.join(results, entry.name), results)
+    if entry.check:
+      place = training.make_folder(entry, entry.check.seed, out)
+      exported = os.path.join(place, 'agent')
+      if os.path.exists(exported):
+        target = os.path.join(results, shipping.AGENTS, entry.name)
+        shutil.copytree(exported, target, dirs_exist_ok=True)
+  with files.atomic_write(os.path.join(results, 'README.md')) as file_:
+    file_.write(tables.make_readme(results))
+
+
+def draw(results: str) -> list[str]:
+  """Draw the figures of all results, and the panels of README.
+
+  Args:
+    results: Folder of all results.
+
+  Returns:
+    Paths of the figures.
+  """
+  paths = []
+  for entry in entries.ENTRIES.values():
+    folder = os.path.join(results, entry.name)
+    if os.path.exists(os.path.join(folder, tables.CURVE)):
+      paths.append(figures.draw_entry(entry, folder, results))
+  panels = figures.draw_panels(results)
+  return [*paths, *([panels] if panels else [])]
+
+
+def _make_line(
+  entry: Entry,
+  folder: str,
+  points: plot.Points,
+  reference: plot.Points | None,
+) -> dict[str, Any]:
+  """Return what the table and its readers want to know of a seed."""
+  record = training.read_record(folder)
+  sittings = record['sittings']
+  cpu = [x.get('cpu_seconds') for x in sittings]
+  measured = entry.bar.measure(points)
+  return {
+    'command': record['command'],
+    'complete': record['complete'],
+    'steps': int(points[0][-1]),
+    # JSON knows no infinity.
+    'measured': measured if measured < float('inf') else None,
+    'reached': entry.bar.judge(points, reference),
+    'wall_hours': round(sum(x['wall_seconds'] for x in sittings) / 3600, 3),
+    # Unknown if a sitting was killed.
+    'cpu_hours': None if None in cpu else round(sum(cpu) / 3600, 3),
+    'sittings': len(sittings),
+    **{key: sittings[-1][key] for key in ('processor', 'versions', 'commit')},
+    'evaluation': record.get('evaluation'),
+  }

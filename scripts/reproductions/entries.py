@@ -1,0 +1,316 @@
+"""All results of the project: how each is made, and what it has to reach."""
+
+from agents.run import errors
+from scripts.reproductions import bars
+from scripts.reproductions.entry import Check
+from scripts.reproductions.entry import Entry
+
+
+def find(name: str) -> Entry:
+  """Return the entry of a name.
+
+  Raises:
+    UsageError: If there is none.
+  """
+  if name not in ENTRIES:
+    raise errors.UsageError(
+      f'Result {name!r} is unknown. {errors.suggest(name, ENTRIES)}'
+    )
+  return ENTRIES[name]
+
+
+def _ppo(name, config, steps, more=(), **kwargs):
+  """Entry of a configuration of PPO.
+
+  Args:
+    name: Name of the entry.
+    config: Name of the configuration.
+    steps: Global steps, half of which are training.
+    more: Further flags.
+    **kwargs: Further attributes.
+  """
+  flags = [f'--config={config}', '--seed={seed}', f'--steps={steps // 2}']
+  return Entry(name, 'ppo', flags=[*flags, *more], steps=steps, **kwargs)
+
+
+def _her(name, env, steps, ranks=1, more=(), **kwargs):
+  flags = [f'--env={env}', '--seed={seed}', f'--num_timesteps={steps // ranks}']
+  return Entry(
+    name,
+    'her',
+    flags=[*flags, *more],
+    steps=steps,
+    ranks=ranks,
+    cores=ranks,
+    measure='success rate',
+    **kwargs,
+  )
+
+
+def _planet(name, config, params, steps, **kwargs):
+  flags = ['--config', config, '--seed', '{seed}', '--params', params]
+  kwargs.setdefault('cores', 2)
+  return Entry(name, 'planet', flags=flags, steps=steps, **kwargs)
+
+
+def _pipeline(name, params, cpanel, **kwargs):
+  flags = ['--params', params, '--cpanel', cpanel, '--no-monitor-gpu']
+  return Entry(name, 'pipeline', flags=flags, **kwargs)
+
+
+_CURL = 'as quoted by CURL (arXiv 2004.04136)'
+_PAPER = 'PlaNet (arXiv 1811.04551), 1000 episodes, 5 seeds'
+_PLAPPERT = (
+  'Plappert et al. 2018 (arXiv 1802.09464), 19 ranks of 2 environments'
+)
+_SMALL = 'reduced: smaller model and planner'
+
+_LIST = [
+  _ppo(
+    'ppo_pendulum',
+    'pybullet_pendulum',
+    624000,
+    ['--noenv_processes'],
+    meaning='PPO, InvertedPendulumBulletEnv-v0',
+    seeds=(0, 1, 2, 3),
+    bar=bars.FirstReach(195, factor=2),
+    reference='ppo_pendulum_curve.csv',
+    hours=0.1,
+    check=Check(seed=0, episodes=20, tolerance=5),
+  ),
+  _ppo(
+    'ppo_swingup',
+    'pybullet_pendulumswingup',
+    1800000,
+    ['--noenv_processes'],
+    meaning='PPO, InvertedPendulumSwingupBulletEnv-v0',
+    seeds=(0, 1, 2, 3, 4),
+    bar=bars.FirstReach(-500),
+    reference='ppo_swingup_curve.csv',
+    hours=0.3,
+  ),
+  _ppo(
+    'ppo_doublependulum',
+    'pybullet_doublependulum',
+    1800000,
+    ['--noenv_processes'],
+    meaning='PPO, InvertedDoublePendulumBulletEnv-v0',
+    seeds=(0, 1, 2, 3, 4),
+    bar=bars.FirstReach(500),
+    reference='ppo_doublependulum_curve.csv',
+    hours=0.4,
+  ),
+  _ppo(
+    'ppo_minitaur',
+    'pybullet_minitaur',
+    1800000,
+    meaning='PPO, minitaur',
+    seeds=(0,),
+    bar=bars.Gain(),
+    cores=2,
+    hours=2,
+    reduced='reduced: 0.9 of 30 million training steps',
+  ),
+  _ppo(
+    'ppo_cheetah',
+    'pybullet_cheetah',
+    4800000,
+    meaning='PPO, HalfCheetahBulletEnv-v0',
+    seeds=(0,),
+    bar=bars.Gain(),
+    cores=2,
+    hours=2,
+    reduced='reduced: 2.4 of 100 million training steps',
+  ),
+  _her(
+    'her_reach',
+    'FetchReach-v1',
+    10000,
+    meaning='HER, FetchReach',
+    seeds=(0, 1, 2, 3, 4),
+    bar=bars.StaysFrom(1.0, steps=3500),
+    published='1.0 within 5,000 steps (README of OpenAI Baselines)',
+    reference='her_fetchreach_curve.csv',
+    hours=0.03,
+    check=Check(seed=0, episodes=50, tolerance=0.05),
+  ),
+  _her(
+    'her_push',
+    'FetchPush-v1',
+    1500000,
+    2,
+    ['--num_env=2'],
+    meaning='HER, FetchPush, 2 ranks of 2 environments',
+    seeds=(0, 1, 2),
+    bar=bars.Holds(0.95, 3, steps=1500000),
+    stop_early=True,
+    published=(
+      '0.69 at 855,000 and 0.995 at 1.8 million steps (published log, 19 ranks '
+      'of 2 environments)'
+    ),
+    hours=0.5,
+    check=Check(seed=1, episodes=50, tolerance=0.1),
+  ),
+  _her(
+    'her_pick',
+    'FetchPickAndPlace-v1',
+    1500000,
+    2,
+    ['--num_env=2'],
+    meaning='HER, FetchPickAndPlace, 2 ranks of 2 environments',
+    seeds=(0,),
+    bar=bars.LastMean(3, 0.8),
+    published=_PLAPPERT + ': figure only',
+    hours=2.5,
+    check=Check(seed=0, episodes=50, tolerance=0.1),
+  ),
+  _her(
+    'her_slide',
+    'FetchSlide-v1',
+    1500000,
+    2,
+    ['--num_env=2'],
+    meaning='HER, FetchSlide, 2 ranks of 2 environments',
+    seeds=(0,),
+    bar=bars.LastMean(3, 0.3),
+    published=_PLAPPERT + ': figure only',
+    hours=2.5,
+  ),
+  _her(
+    'her_pick_demos',
+    'FetchPickAndPlace-v1',
+    1500000,
+    2,
+    [
+      '--num_env=2',
+      '--demo_file={run}/../demonstrations.npz',
+      '--num_demo=100',
+      '--bc_loss=1',
+      '--q_filter=1',
+      '--demo_batch_size=128',
+      '--prm_loss_weight=0.001',
+      '--aux_loss_weight=0.0078',
+    ],
+    meaning='HER, FetchPickAndPlace with 100 demonstrations',
+    seeds=(0,),
+    bar=bars.FirstReach(0.5, factor=1),
+    stop_early=True,
+    reference='her_pick',
+    before=(
+      [
+        'python',
+        '-m',
+        'baselines_her.data_generation',
+        '--out',
+        '{run}/../demonstrations.npz',
+      ],
+      '../demonstrations.npz',
+    ),
+    hours=2,
+  ),
+  _planet(
+    'planet_cartpole_balance',
+    'cpu',
+    '{max_steps: 150384}',
+    120000,
+    meaning='PlaNet `cpu`, cartpole_balance',
+    seeds=(0, 1),
+    bar=bars.LastMean(10, 750),
+    hours=1.8,
+    reduced=_SMALL,
+    check=Check(seed=0, episodes=10, tolerance=80),
+  ),
+  _planet(
+    'planet_cartpole_swingup',
+    'cpu',
+    '{tasks: [cartpole_swingup], max_steps: 123392}',
+    100000,
+    meaning='PlaNet `cpu`, cartpole_swingup',
+    seeds=(0, 1),
+    bar=bars.LastMean(10, 240),
+    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 ({_PAPER})',
+    hours=1.5,
+    reduced=_SMALL,
+  ),
+  _planet(
+    'planet_cheetah_run',
+    'cpu',
+    '{tasks: [cheetah_run], max_steps: 123392}',
+    100000,
+    meaning='PlaNet `cpu`, cheetah_run',
+    seeds=(0,),
+    bar=bars.LastMean(10, 92),
+    published=f'138 at 100,000 steps {_CURL}; 662 ({_PAPER})',
+    hours=2.5,
+    reduced=_SMALL,
+  ),
+  _planet(
+    'planet_default',
+    'default',
+    '{tasks: [cartpole_swingup]}',
+    1000000,
+    meaning='PlaNet `default`, cartpole_swingup',
+    seeds=(0,),
+    bar=bars.LastMean(10),
+    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 ({_PAPER})',
+    hours=100,
+  ),
+  _planet(
+    'planet_cheetah_vector',
+    'cpu',
+    '{tasks: [cheetah_run], observations: vector, max_steps: 380000}',
+    300000,
+    meaning='PlaNet `cpu`, cheetah_run from the state',
+    seeds=(0,),
+    bar=bars.Gain(10),
+    published=f'662 from pixels, another setting ({_PAPER})',
+    hours=5,
+    reduced='another setting: state instead of pixels, ' + _SMALL,
+  ),
+  _pipeline(
+    'pipeline_her_reach',
+    'baselines_her.params.fetch_reach',
+    '{seed: {seed}, number_epochs: 20}',
+    meaning='HER through the pipeline, FetchReach',
+    seeds=(0,),
+    steps=10000,
+    bar=bars.Same(),
+    measure='success rate',
+    reference='her_reach',
+    hours=0.04,
+  ),
+  _pipeline(
+    'pipeline_ppo_pendulum',
+    'agents.pipeline.params.ppo_pendulum',
+    '{seed: {seed}, env_processes: 0, number_epochs: 10}',
+    meaning='PPO through the pipeline, InvertedPendulumBulletEnv-v0',
+    seeds=(0,),
+    steps=200000,
+    bar=bars.FirstReach(195, 250000),
+    reference='ppo_pendulum_curve.csv',
+    hours=0.1,
+  ),
+  _pipeline(
+    'pipeline_ddpg_pendulum',
+    'agents.pipeline.params.ddpg_pendulum',
+    '{seed: {seed}, number_epochs: 20}',
+    meaning='DDPG through the pipeline, Pendulum-v1',
+    seeds=(0,),
+    steps=20000,
+    bar=bars.LastMean(1, -200),
+    hours=0.05,
+  ),
+  _planet(
+    'planet_cheetah_run_full',
+    'default',
+    '{tasks: [cheetah_run]}',
+    300000,
+    meaning='PlaNet `default`, cheetah_run',
+    seeds=(0,),
+    bar=bars.LastMean(10),
+    published=f'138 at 100,000 steps {_CURL}; 662 ({_PAPER})',
+    gpu=True,
+    hours=24,
+  ),
+]
+ENTRIES = {x.name: x for x in _LIST}

@@ -1,0 +1,126 @@
+"""What an entry of the table of results is, and its command."""
+
+import dataclasses
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+from agents.run import errors
+from scripts.reproductions import bars
+
+# Folder of all results in this repository.
+RESULTS = os.path.join(
+  os.path.dirname(os.path.dirname(os.path.dirname(__file__))), 'results'
+)
+# Programs of each system; the rest of a command is the entry's own.
+_PROGRAMS = {
+  'ppo': 'agents.train_ppo',
+  'her': 'baselines_her.run',
+  'planet': 'planet.scripts.train',
+  'pipeline': 'scripts.main',
+}
+_FOLDERS = {
+  'ppo': ['--logdir={run}'],
+  'her': ['--log_path={run}'],
+  'planet': ['--logdir', '{run}'],
+  'pipeline': ['--session-path', '{run}', '--session-name', 'session'],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+  """How a shipped agent is played.
+
+  Attributes:
+    seed: Seed whose agent is shipped.
+    episodes: Number of episodes.
+    tolerance: Least distance from the shipped mean that is still fine; three
+      standard errors of the difference count where they are more.
+  """
+
+  seed: int
+  episodes: int
+  tolerance: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+  """One result: a training for several seeds.
+
+  Attributes:
+    name: Name on the command line and of the folders.
+    system: `ppo`, `her`, `planet` or `pipeline`.
+    meaning: What is trained, for the table.
+    flags: Arguments of the program besides folder and seed; `{seed}` and
+      `{run}` are filled in.
+    seeds: Seeds that belong to the result.
+    steps: Environment steps at which a run is complete.
+    bar: What is measured, and what it has to be.
+    measure: `return` or `success rate`.
+    published: Published values with their source, empty if there are none.
+    reference: File of `results/reference` with curves of the original, or the
+      name of another entry whose curves are the ones to compare with.
+    cores: Number of cores that a run can use.
+    hours: Estimated wall hours of a seed on them.
+    gpu: Whether it needs one.
+    ranks: Number of processes of MPI.
+    stop_early: Whether to stop a run as soon as it has reached the bar.
+    reduced: How the setting differs from the published one.
+    before: Arguments of a command to run once before, such as one that records
+      demonstrations, and the file in `{run}` that it writes.
+    check: How the shipped agent is played, None if there is none.
+  """
+
+  name: str
+  system: str
+  meaning: str
+  flags: Sequence[str]
+  seeds: Sequence[int]
+  steps: float
+  bar: bars.Bar
+  hours: float
+  measure: str = 'return'
+  published: str = ''
+  reference: str = ''
+  cores: int = 1
+  gpu: bool = False
+  ranks: int = 1
+  stop_early: bool = False
+  reduced: str = ''
+  before: tuple[Sequence[str], str] | None = None
+  check: Check | None = None
+
+  def command(self, seed: int, run: str) -> list[str]:
+    """Return the command that begins or continues a run.
+
+    Args:
+      seed: Seed of the run.
+      run: Folder of the run.
+    """
+    parts = ['python', '-m', _PROGRAMS[self.system]]
+    if self.ranks > 1:
+      parts = ['mpirun', '-n', str(self.ranks), *parts]
+    parts += [*self.flags, *_FOLDERS[self.system]]
+    session = os.path.join(run, 'session')
+    if self.system == 'pipeline' and os.path.exists(session):
+      parts = ['python', '-m', 'scripts.main', '--load-checkpoint', session]
+      parts.append('--resume')
+    return fill(parts, seed, run)
+
+
+def fill(parts: Sequence[str], seed: int, run: str) -> list[str]:
+  """Replace `{seed}` and `{run}` in the parts of a command."""
+  return [x.replace('{seed}', str(seed)).replace('{run}', run) for x in parts]
+
+
+def executable(command: Sequence[str]) -> list[str]:
+  """Return the command with the Python and the mpirun of this environment."""
+  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+  mpirun = beside if os.path.exists(beside) else shutil.which('mpirun')
+  if 'mpirun' in command and not mpirun:
+    raise errors.UsageError(
+      "This result needs mpirun, which is not installed: pip install '.[mpi]'."
+    )
+  known = {'python': sys.executable, 'mpirun': str(mpirun)}
+  return [known.get(x, x) for x in command]

@@ -1,0 +1,81 @@
+"""Figures of results: ours over the original's, and four panels for README."""
+
+import os
+from typing import Any
+
+from agents.run import plot
+from scripts.reproductions import curves
+from scripts.reproductions import entries
+from scripts.reproductions import tables
+from scripts.reproductions.entry import Entry
+
+# File of the figure near the top of README.
+PANELS = 'panels.png'
+_PANELS = {
+  'PlaNet': ('planet_cartpole_balance', 'planet_cartpole_swingup'),
+  'PPO': ('ppo_pendulum',),
+  'HER': ('her_reach', 'her_push'),
+  'CARLA': ('carla_loop',),
+}
+
+
+def draw_entry(entry: Entry, folder: str, results: str) -> str:
+  """Draw a result over the curves to compare with.
+
+  Args:
+    entry: What was trained.
+    folder: Folder with the curve, and of the figure.
+    results: Folder of all results.
+
+  Returns:
+    Path of the figure.
+  """
+  ours = curves.read(os.path.join(folder, tables.CURVE))
+  groups = {'ours': list(ours.values())}
+  references = list(curves.read_reference(entry, results).values())
+  if references:
+    is_ours = not entry.reference.endswith('.csv')
+    groups[entry.reference if is_ours else 'original code'] = references
+  figure = plot.draw(entry.meaning, groups, make_style(entry))
+  return plot.save(figure, os.path.join(folder, tables.FIGURE))
+
+
+def make_style(entry: Entry) -> plot.Style:
+  """Return how the curves of an entry are drawn: median and quartiles."""
+  success = entry.measure == 'success rate'
+  return plot.Style(
+    ylabel=entry.measure,
+    ylim=(-0.02, 1.04) if success else None,
+    quartiles=True,
+  )
+
+
+def draw_panels(results: str) -> str | None:
+  """Draw the four panels of README from the curves that there are.
+
+  Args:
+    results: Folder of all results.
+
+  Returns:
+    Path of the figure; None if there is no curve yet.
+  """
+  panels: list[tuple[str, dict[str, Any], plot.Style]] = []
+  for title, names in _PANELS.items():
+    groups: dict[str, Any] = {}
+    style = None
+    for name in names:
+      entry = entries.ENTRIES.get(name)
+      path = os.path.join(results, name, tables.CURVE)
+      ours = list(curves.read(path).values())
+      if not entry or not ours:
+        continue
+      groups[name] = ours
+      style = style or make_style(entry)
+      references = list(curves.read_reference(entry, results).values())
+      if references:
+        groups[f'{name}, original code'] = references
+    if style:
+      panels.append((title, groups, style))
+  if not panels:
+    return None
+  return plot.save(plot.draw_panels(panels), os.path.join(results, PANELS))

@@ -1,0 +1,119 @@
+"""Trained agents: evaluated after training, shipped, and checked again."""
+
+import json
+import math
+import os
+import shutil
+import sys
+from typing import Any
+
+from agents import evaluation
+from agents import trained as ppo_trained
+from agents.run import errors
+from agents.run import files
+from baselines_her import trained as her_trained
+from planet import trained as planet_trained
+from scripts.reproductions import training
+from scripts.reproductions.entry import Entry
+
+AGENTS = 'agents'
+_SHIPPED = 'shipped.json'
+# Seeds of evaluations; none of them is one of a training.
+_SEED = 9000
+
+
+def evaluate(entry: Entry, seed: int, out: str) -> None:
+  """Play the trained agent and keep the figures with the record of the run.
+
+  The agent of the seed that is shipped is exported beside its run.
+
+  Args:
+    entry: What was trained, with a `check`.
+    seed: Seed of the run.
+    out: Folder of all runs.
+  """
+  folder = training.make_folder(entry, seed, out)
+  record = training.read_record(folder)
+  if not entry.check or 'evaluation' in record:
+    return
+  with _load(entry, os.path.join(folder, 'run'), _SEED) as agent:
+    record['evaluation'] = _play(entry, agent, _SEED)
+    if seed == entry.check.seed:
+      exported = os.path.join(folder, 'agent')
+      shutil.rmtree(exported, ignore_errors=True)
+      agent.save(exported)
+      _write_shipped(entry, exported, record['evaluation'])
+  training.write_record(folder, record)
+
+
+def check(entry: Entry, results: str) -> None:
+  """Play the shipped agent and compare; print both.
+
+  Args:
+    entry: What was trained.
+    results: Folder of all results.
+
+  Raises:
+    UsageError: If no agent is shipped.
+    SystemExit: With code 1 if the agent is outside of the shipped interval.
+  """
+  folder = os.path.join(results, AGENTS, entry.name)
+  if not entry.check or not os.path.exists(os.path.join(folder, _SHIPPED)):
+    names = sorted(os.listdir(os.path.join(results, AGENTS)))
+    raise errors.UsageError(
+      f'There is no shipped agent of {entry.name}; those of '
+      f'{", ".join(names)} are shipped.'
+    )
+  with open(os.path.join(folder, _SHIPPED)) as file_:
+    shipped = json.load(file_)
+  # Other episodes than those of the shipped figures.
+  with _load(entry, folder, _SEED + 1) as agent:
+    measured = _play(entry, agent, _SEED + 1)
+  low, high = shipped['interval']
+  inside = low <= measured['mean'] <= high
+  print(
+    f'{entry.name}: {entry.measure} {measured["mean"]:.4g} over '
+    f'{measured["episodes"]} episodes; shipped {shipped["mean"]:.4g}, '
+    f'interval {low:.4g} to {high:.4g}: '
+    + ('inside.' if inside else 'OUTSIDE.')
+  )
+  if not inside:
+    sys.exit(1)
+
+
+def _load(entry, folder, seed):
+  """Load the trained agent of a run or of a folder that is shipped."""
+  if entry.system == 'ppo':
+    return ppo_trained.load(folder)
+  if entry.system == 'her':
+    return her_trained.load(folder)
+  # Its planner and its environments have one seed.
+  return planet_trained.load(folder, seed=seed)
+
+
+def _play(entry, agent, seed) -> dict[str, Any]:
+  """Play the episodes of a check; return plain figures."""
+  played = evaluation.evaluate(
+    agent,
+    episodes=entry.check.episodes,
+    seed=None if entry.system == 'planet' else seed,
+  )
+  values = played.returns if entry.measure == 'return' else played.successes
+  mean = sum(values) / len(values)
+  variance = sum((x - mean) ** 2 for x in values) / len(values)
+  return {
+    'measure': entry.measure,
+    'mean': mean,
+    'std': math.sqrt(variance),
+    'episodes': len(values),
+    'seed': seed,
+  }
+
+
+def _write_shipped(entry, folder, evaluation):
+  """Write the figures of a shipped agent, and what a check may measure."""
+  error = evaluation['std'] * math.sqrt(2 / evaluation['episodes'])
+  margin = max(entry.check.tolerance, 3 * error)
+  interval = [evaluation['mean'] - margin, evaluation['mean'] + margin]
+  with files.atomic_write(os.path.join(folder, _SHIPPED)) as file_:
+    json.dump({**evaluation, 'interval': interval}, file_, indent=1)

@@ -1,0 +1,169 @@
+"""The table of all results, generated from what stands beside each of them."""
+
+import json
+import math
+import os
+import statistics
+from typing import Any
+
+from scripts.reproductions import curves
+from scripts.reproductions import entries
+from scripts.reproductions.entry import Entry
+
+CURVE = 'curve.csv'
+RUNS = 'runs.json'
+FIGURE = 'curve.png'
+_TITLES = (
+  'result',
+  'what',
+  'published',
+  'measured',
+  'original code, today',
+  'ours',
+  'state',
+  'cost per seed',
+)
+_HEAD = """# Results
+
+Each row is made by `python -m scripts.reproduce NAME`, and this page by
+`python -m scripts.reproduce --collect`. Curve (`curve.csv`, `curve.png`) and
+`runs.json`, with the exact command, versions, processor and time of each seed,
+lie in the folder of the row. `global_step` counts environment steps, action
+repeat included; those of PPO count evaluation, too, as in the original. Curves
+of the original code on today's machine are in [reference](reference).
+
+Numbers of several seeds are mean and standard deviation; of steps, median and
+range. "Never" is a seed that has not reached the value. CPU hours are what
+counts, as the machine was shared.
+
+"""
+
+
+def read_runs(folder: str) -> dict[int, dict[str, Any]]:
+  """Return what is known of each seed; nothing if there are no runs."""
+  path = os.path.join(folder, RUNS)
+  if not os.path.exists(path):
+    return {}
+  with open(path) as file_:
+    return {int(k): v for k, v in json.load(file_).items()}
+
+
+def make_list() -> str:
+  """Return lines about all entries: what they need, and what is published."""
+  lines = [
+    f'{"name":24} {"seeds":>5} {"cores":>5} {"hours":>6} {"GPU":>4}  what'
+  ]
+  for entry in entries.ENTRIES.values():
+    lines.append(
+      f'{entry.name:24} {len(entry.seeds):5} {entry.cores:5} '
+      f'{entry.hours:6g} {"yes" if entry.gpu else "no":>4}  {entry.meaning}'
+    )
+    if entry.published:
+      lines.append(f'{"":24} published: {entry.published}')
+  return '\n'.join([*lines, '', 'Hours are those of one seed.'])
+
+
+def make_readme(results: str) -> str:
+  """Return the text of `results/README.md`.
+
+  Args:
+    results: Folder of all results.
+  """
+  rows = [_TITLES, ['---'] * len(_TITLES)]
+  rows += [make_row(x, results) for x in entries.ENTRIES.values()]
+  return _HEAD + ''.join(f'| {" | ".join(row)} |\n' for row in rows)
+
+
+def make_row(entry: Entry, results: str) -> list[str]:
+  """Return the cells of an entry."""
+  runs = read_runs(os.path.join(results, entry.name))
+  references = curves.read_reference(entry, results)
+  compared = [entry.bar.measure(x) for x in references.values()]
+  name = f'[{entry.name}]({entry.name}/{FIGURE})' if runs else entry.name
+  is_ours = entry.reference and not entry.reference.endswith('.csv')
+  original = show(entry, compared) if compared and not is_ours else '-'
+  return [
+    name,
+    entry.meaning,
+    entry.published or '-',
+    f'{entry.measure}: {entry.bar.words}',
+    original,
+    describe(entry, runs),
+    judge(entry, runs),
+    show_cost(entry, runs),
+  ]
+
+
+def describe(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
+  """Return measured numbers, seeds and steps."""
+  if not runs:
+    return '-'
+  numbers = [
+    math.inf if x['measured'] is None else x['measured'] for x in runs.values()
+  ]
+  steps = sorted({x['steps'] for x in runs.values()})
+  most = f'{steps[0]:,}'
+  if len(steps) > 1:
+    most += f' to {steps[-1]:,}'
+  seeds = ', '.join(str(x) for x in runs)
+  word = 'seed' if len(runs) == 1 else 'seeds'
+  text = f'{show(entry, numbers)} ({word} {seeds}; {most} steps)'
+  played = [x['evaluation'] for x in runs.values() if x['evaluation']]
+  if played:
+    mean = statistics.mean(x['mean'] for x in played)
+    text += f'; trained agent {mean:.4g} in {played[0]["episodes"]} episodes'
+  return text
+
+
+def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
+  """Return a word about the state: reproduced, reduced, missed, not run."""
+  if not runs:
+    cost = f'about {entry.hours * len(entry.seeds):g} h'
+    where = 'on a GPU' if entry.gpu else f'on {entry.cores} core(s)'
+    return f'not run: {cost} {where}'
+  words = []
+  verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
+  complete = [x for x in runs.values() if x['complete']]
+  if not verdicts:
+    words.append('no bar')
+  elif all(verdicts):
+    words.append('bar reached' if entry.reduced else 'reproduced')
+  else:
+    words.append(f'bar reached by {sum(verdicts)} of {len(verdicts)}')
+  if len(complete) < len(entry.seeds):
+    words.append(f'{len(complete)} of {len(entry.seeds)} seeds complete')
+  return '; '.join([*words, *filter(None, [entry.reduced])])
+
+
+def show_cost(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
+  """Return the CPU hours of a seed, or wall hours where they are unknown."""
+  cpu = [x['cpu_hours'] for x in runs.values() if x['cpu_hours'] is not None]
+  if cpu:
+    return f'{statistics.mean(cpu):.2g} CPU h'
+  wall = [x['wall_hours'] for x in runs.values()]
+  return (
+    f'{statistics.mean(wall):.2g} h' if wall else f'about {entry.hours:g} h'
+  )
+
+
+def show(entry: Entry, numbers: list[float]) -> str:
+  """Return numbers of several seeds as one: middle and spread.
+
+  Args:
+    entry: What was measured.
+    numbers: One per seed; infinite for steps that were not reached.
+  """
+  if entry.bar.in_steps:
+    known = sorted(x for x in numbers if math.isfinite(x))
+    never = len(numbers) - len(known)
+    text = f'never for {never} of {len(numbers)}' if never else ''
+    if not known:
+      return text
+    middle = f'{statistics.median_high(known):,.0f}'
+    if len(known) > 1:
+      middle += f' [{known[0]:,.0f}, {known[-1]:,.0f}]'
+    return '; '.join(filter(None, [middle, text]))
+  mean = f'{statistics.mean(numbers):.4g}'
+  if len(numbers) > 1:
+    mean += f' ± {statistics.stdev(numbers):.2g}'
+  return mean

@@ -1,0 +1,178 @@
+"""Trainings of entries: begun or continued by their public commands."""
+
+import contextlib
+import datetime
+import json
+import math
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from agents.run import errors
+from agents.run import files
+from agents.run import folder as run_folder
+from agents.run import stopping
+from scripts import machine
+from scripts.reproductions import curves
+from scripts.reproductions import entry as entry_lib
+from scripts.reproductions.entry import Entry
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_RECORD = 'record.json'
+_POLL_SECONDS = 10
+# Exit codes of programs whose training is complete; 3 is that of sessions
+# which had been so before.
+_COMPLETE = (0, 3)
+
+
+def train(entry: Entry, seed: int, out: str) -> None:
+  """Train until the run is complete; a run that was stopped is continued.
+
+  Args:
+    entry: What to train.
+    seed: Seed.
+    out: Folder of all runs. The run lies in `<out>/<name>/seed<seed>/run`, what
+      is known about it in `record.json` beside it.
+
+  Raises:
+    UsageError: If another process trains here, or the program fails.
+    StopRequested: If the user asks to stop.
+  """
+  folder = make_folder(entry, seed, out)
+  with _hold(folder):
+    record = read_record(folder)
+    if record['complete']:
+      print(f'{entry.name}, seed {seed}: the training is complete.')
+      return
+    run = os.path.join(folder, 'run')
+    _run_before(entry, seed, run)
+    command = entry.command(seed, run)
+    print(shlex.join(command), flush=True)
+    record['command'] = shlex.join(entry.command(seed, 'RUN'))
+    _sit(entry, command, folder, record)
+  stopping.check()
+
+
+def make_folder(entry: Entry, seed: int, out: str) -> str:
+  """Return the folder of a seed."""
+  out = os.path.abspath(os.path.expanduser(out))
+  return os.path.join(out, entry.name, f'seed{seed}')
+
+
+def find_seeds(entry: Entry, out: str) -> list[int]:
+  """Return the seeds of the folders that hold a run."""
+  parent = os.path.dirname(make_folder(entry, 0, out))
+  found = run_folder.find(parent, _RECORD)
+  names = [os.path.basename(x).removeprefix('seed') for x in found]
+  return sorted(int(x) for x in names if x.isdigit())
+
+
+def read_record(folder: str) -> dict[str, Any]:
+  """Return what is known about a run.
+
+  Returns:
+    Dict with `complete`, `sittings`, a list of dicts with the machine, the
+    wall and, unless killed, the CPU seconds of each, and `command`.
+  """
+  path = os.path.join(folder, _RECORD)
+  if not os.path.exists(path):
+    return {'complete': False, 'sittings': []}
+  with open(path) as file_:
+    return json.load(file_)
+
+
+def write_record(folder: str, record: dict[str, Any]) -> None:
+  """Write what is known about a run, completely or not at all."""
+  with files.atomic_write(os.path.join(folder, _RECORD)) as file_:
+    json.dump(record, file_, indent=1)
+
+
+@contextlib.contextmanager
+def _hold(folder: str) -> Iterator[None]:
+  os.makedirs(folder, exist_ok=True)
+  held = run_folder.hold(folder)
+  if held is None:
+    raise errors.UsageError(
+      f'Another process trains in {folder}; wait, or choose another --out.'
+    )
+  with held:
+    yield
+
+
+def _run_before(entry, seed, run):
+  """Make what the training needs besides, once."""
+  if not entry.before:
+    return
+  parts, name = entry.before
+  if not os.path.exists(os.path.normpath(os.path.join(run, name))):
+    command = entry_lib.executable(entry_lib.fill(parts, seed, run))
+    print(shlex.join(command), flush=True)
+    subprocess.run(command, env=_environ(), check=True)
+
+
+def _sit(entry, command, folder, record):
+  """Run the program until it ends, has reached enough, or is to stop."""
+  began, used = time.time(), _cpu_seconds()
+  sitting: dict[str, Any] = {
+    'began': datetime.datetime.now().isoformat(timespec='seconds'),
+    **machine.describe(entry.system),
+  }
+  record['sittings'].append(sitting)
+  enough = False
+  with stopping.handle_signals():
+    # A group of its own: Ctrl-C reaches this program, which passes it on.
+    process = subprocess.Popen(
+      entry_lib.executable(command), env=_environ(), start_new_session=True
+    )
+    while True:
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_POLL_SECONDS)
+      ended = process.poll() is not None
+      if not ended and not enough:
+        enough = _has_enough(entry, folder)
+        if enough or stopping.requested():
+          process.send_signal(signal.SIGINT)
+      elif ended:
+        sitting['cpu_seconds'] = round(_cpu_seconds() - used)
+      sitting['wall_seconds'] = round(time.time() - began)
+      code = process.returncode
+      stopped = stopping.requested() and not enough
+      record['complete'] = (
+        ended and not stopped and (enough or code in _COMPLETE)
+      )
+      write_record(folder, record)
+      if ended:
+        break
+  if not record['complete'] and not stopping.requested():
+    raise errors.UsageError(
+      f'{shlex.join(command)} ended with exit code {code}; its last words are '
+      'above. Repeat the command to continue.'
+    )
+
+
+def _has_enough(entry, folder):
+  """Whether a run that may be stopped early has reached its bar."""
+  if not entry.stop_early:
+    return False
+  points = curves.read_run(entry, os.path.join(folder, 'run'))
+  return len(points[0]) > 0 and math.isfinite(entry.bar.measure(points))
+
+
+def _environ():
+  """Environment variables of the program; root may use MPI in containers."""
+  paths = [ROOT, *filter(None, [os.environ.get('PYTHONPATH')])]
+  environ = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+  if os.geteuid() == 0:
+    environ['OMPI_ALLOW_RUN_AS_ROOT'] = '1'
+    environ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM'] = '1'
+  return environ
+
+
+def _cpu_seconds():
+  used = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return used.ru_utime + used.ru_stime
