@@ -62,7 +62,7 @@ class FirstReach:
   def words(self) -> str:
     by = f' by step {self.steps:,.0f}' if self.steps else ''
     if self.factor:
-      by = f' within {self.factor:g} times the steps of the original'
+      by = f' within {self.factor:g} times the steps of the curve beside it'
     return f'first evaluation >= {self.level:g}{by}'
 
   def measure(self, points: plot.Points) -> float:

@@ -30,7 +30,7 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
   Returns:
     Whether there is any evaluation.
   """
-  found = curves.read(os.path.join(folder, tables.CURVE))
+  found = curves.read(os.path.join(folder, curves.FILE))
   runs = tables.read_runs(folder)
   references = curves.read_reference(entry, results)
   for seed in training.find_seeds(entry, out):
@@ -43,7 +43,7 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
     runs[seed] = _make_line(entry, place, points, reference)
   if not runs:
     return False
-  curves.write(os.path.join(folder, tables.CURVE), found)
+  curves.write(os.path.join(folder, curves.FILE), found)
   with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
     json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
   figures.draw_entry(entry, folder, results)
@@ -83,7 +83,7 @@ def draw(results: str) -> list[str]:
   paths = []
   for entry in entries.ENTRIES.values():
     folder = os.path.join(results, entry.name)
-    if os.path.exists(os.path.join(folder, tables.CURVE)):
+    if os.path.exists(os.path.join(folder, curves.FILE)):
       paths.append(figures.draw_entry(entry, folder, results))
   panels = figures.draw_panels(results)
   return [*paths, *([panels] if panels else [])]
@@ -99,14 +99,10 @@ def _make_line(
   record = training.read_record(folder)
   sittings = record['sittings']
   cpu = [x.get('cpu_seconds') for x in sittings]
-  measured = entry.bar.measure(points)
   return {
     'command': record['command'],
     'complete': record['complete'],
-    'steps': int(points[0][-1]),
-    # JSON knows no infinity.
-    'measured': measured if measured < float('inf') else None,
-    'reached': entry.bar.judge(points, reference),
+    **tables.make_line(entry, points, reference),
     'wall_hours': round(sum(x['wall_seconds'] for x in sittings) / 3600, 3),
     # Unknown if a sitting was killed.
     'cpu_hours': None if None in cpu else round(sum(cpu) / 3600, 3),

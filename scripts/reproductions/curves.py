@@ -20,6 +20,7 @@ from scripts.reproductions.entry import Entry
 
 COLUMNS = ('seed', 'global_step', 'phase', 'mean_score')
 PHASE = 'eval'
+FILE = 'curve.csv'
 # Original code on today's machine.
 REFERENCES = 'reference'
 EMPTY = (np.zeros(0), np.zeros(0))
@@ -75,6 +76,19 @@ def read(path: str) -> dict[int, plot.Points]:
   return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}
 
 
+def read_ours(entry: Entry, results: str) -> dict[int, plot.Points]:
+  """Return our curves by seed; none if there are none.
+
+  Args:
+    entry: What was trained.
+    results: Folder of all results.
+  """
+  found = read(os.path.join(results, entry.name, FILE))
+  if not found and entry.recorded:
+    found = read(os.path.join(results, entry.recorded))
+  return found
+
+
 def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
   """Return the curves to compare with by seed; none if there are none.
 
@@ -85,7 +99,7 @@ def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
   if not entry.reference:
     return {}
   if not entry.reference.endswith('.csv'):
-    return read(os.path.join(results, entry.reference, 'curve.csv'))
+    return read(os.path.join(results, entry.reference, FILE))
   path = os.path.join(results, REFERENCES, entry.reference)
   if entry.system != 'her':
     return read(path)

@@ -58,11 +58,10 @@ def _pipeline(name, params, cpanel, **kwargs):
   return Entry(name, 'pipeline', flags=flags, **kwargs)
 
 
-_CURL = 'as quoted by CURL (arXiv 2004.04136)'
-_PAPER = 'PlaNet (arXiv 1811.04551), 1000 episodes, 5 seeds'
-_PLAPPERT = (
-  'Plappert et al. 2018 (arXiv 1802.09464), 19 ranks of 2 environments'
-)
+# Both were looked up in the papers' tables.
+_CURL = 'as quoted by CURL (arXiv 2004.04136, table 1)'
+_PAPER = 'after 1,000 episodes (arXiv 1811.04551, mean of 5 seeds)'
+_PLAPPERT = 'figure only, 19 ranks of 2 environments (arXiv 1802.09464)'
 _SMALL = 'reduced: smaller model and planner'
 
 _LIST = [
@@ -72,8 +71,10 @@ _LIST = [
     624000,
     ['--noenv_processes'],
     meaning='PPO, InvertedPendulumBulletEnv-v0',
+    panel='PPO',
     seeds=(0, 1, 2, 3),
     bar=bars.FirstReach(195, factor=2),
+    recorded='ppo/pendulum.csv',
     reference='ppo_pendulum_curve.csv',
     hours=0.1,
     check=Check(seed=0, episodes=20, tolerance=5),
@@ -85,7 +86,7 @@ _LIST = [
     ['--noenv_processes'],
     meaning='PPO, InvertedPendulumSwingupBulletEnv-v0',
     seeds=(0, 1, 2, 3, 4),
-    bar=bars.FirstReach(-500),
+    bar=bars.FirstReach(-900),
     reference='ppo_swingup_curve.csv',
     hours=0.3,
   ),
@@ -120,6 +121,7 @@ _LIST = [
     bar=bars.Gain(),
     cores=2,
     hours=2,
+    recorded='ppo/cheetah.csv',
     reduced='reduced: 2.4 of 100 million training steps',
   ),
   _her(
@@ -127,6 +129,7 @@ _LIST = [
     'FetchReach-v1',
     10000,
     meaning='HER, FetchReach',
+    panel='HER',
     seeds=(0, 1, 2, 3, 4),
     bar=bars.StaysFrom(1.0, steps=3500),
     published='1.0 within 5,000 steps (README of OpenAI Baselines)',
@@ -141,6 +144,7 @@ _LIST = [
     2,
     ['--num_env=2'],
     meaning='HER, FetchPush, 2 ranks of 2 environments',
+    panel='HER',
     seeds=(0, 1, 2),
     bar=bars.Holds(0.95, 3, steps=1500000),
     stop_early=True,
@@ -160,7 +164,7 @@ _LIST = [
     meaning='HER, FetchPickAndPlace, 2 ranks of 2 environments',
     seeds=(0,),
     bar=bars.LastMean(3, 0.8),
-    published=_PLAPPERT + ': figure only',
+    published=_PLAPPERT,
     hours=2.5,
     check=Check(seed=0, episodes=50, tolerance=0.1),
   ),
@@ -173,7 +177,7 @@ _LIST = [
     meaning='HER, FetchSlide, 2 ranks of 2 environments',
     seeds=(0,),
     bar=bars.LastMean(3, 0.3),
-    published=_PLAPPERT + ': figure only',
+    published=_PLAPPERT,
     hours=2.5,
   ),
   _her(
@@ -214,8 +218,10 @@ _LIST = [
     '{max_steps: 150384}',
     120000,
     meaning='PlaNet `cpu`, cartpole_balance',
+    panel='PlaNet',
     seeds=(0, 1),
     bar=bars.LastMean(10, 750),
+    recorded='planet/cartpole_balance.csv',
     hours=1.8,
     reduced=_SMALL,
     check=Check(seed=0, episodes=10, tolerance=80),
@@ -226,9 +232,10 @@ _LIST = [
     '{tasks: [cartpole_swingup], max_steps: 123392}',
     100000,
     meaning='PlaNet `cpu`, cartpole_swingup',
+    panel='PlaNet',
     seeds=(0, 1),
     bar=bars.LastMean(10, 240),
-    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 ({_PAPER})',
+    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
     hours=1.5,
     reduced=_SMALL,
   ),
@@ -240,7 +247,7 @@ _LIST = [
     meaning='PlaNet `cpu`, cheetah_run',
     seeds=(0,),
     bar=bars.LastMean(10, 92),
-    published=f'138 at 100,000 steps {_CURL}; 662 ({_PAPER})',
+    published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
     hours=2.5,
     reduced=_SMALL,
   ),
@@ -252,7 +259,7 @@ _LIST = [
     meaning='PlaNet `default`, cartpole_swingup',
     seeds=(0,),
     bar=bars.LastMean(10),
-    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 ({_PAPER})',
+    published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
     hours=100,
   ),
   _planet(
@@ -263,9 +270,23 @@ _LIST = [
     meaning='PlaNet `cpu`, cheetah_run from the state',
     seeds=(0,),
     bar=bars.Gain(10),
-    published=f'662 from pixels, another setting ({_PAPER})',
+    published=f'662 from pixels {_PAPER}, another setting',
     hours=5,
     reduced='another setting: state instead of pixels, ' + _SMALL,
+  ),
+  _planet(
+    'carla_loop',
+    'carla_cpu',
+    '{}',
+    100000,
+    meaning='PlaNet `carla_cpu`, driving in the offline world',
+    panel='CARLA',
+    seeds=(0, 1),
+    # A quarter of what the scripted driver gets.
+    bar=bars.LastMean(10, 62.5),
+    hours=2,
+    reduced=_SMALL,
+    check=Check(seed=0, episodes=10, tolerance=30),
   ),
   _pipeline(
     'pipeline_her_reach',
@@ -287,7 +308,6 @@ _LIST = [
     seeds=(0,),
     steps=200000,
     bar=bars.FirstReach(195, 250000),
-    reference='ppo_pendulum_curve.csv',
     hours=0.1,
   ),
   _pipeline(
@@ -308,7 +328,7 @@ _LIST = [
     meaning='PlaNet `default`, cheetah_run',
     seeds=(0,),
     bar=bars.LastMean(10),
-    published=f'138 at 100,000 steps {_CURL}; 662 ({_PAPER})',
+    published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
     gpu=True,
     hours=24,
   ),

@@ -70,6 +70,9 @@ class Entry:
     before: Arguments of a command to run once before, such as one that records
       demonstrations, and the file in `{run}` that it writes.
     check: How the shipped agent is played, None if there is none.
+    recorded: File of `results` with a curve that was recorded without this
+      program; it counts as long as there is no run.
+    panel: Panel of the figure in README, empty for none.
   """
 
   name: str
@@ -90,6 +93,8 @@ class Entry:
   reduced: str = ''
   before: tuple[Sequence[str], str] | None = None
   check: Check | None = None
+  recorded: str = ''
+  panel: str = ''
 
   def command(self, seed: int, run: str) -> list[str]:
     """Return the command that begins or continues a run.

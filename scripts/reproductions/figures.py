@@ -11,12 +11,7 @@ from scripts.reproductions.entry import Entry
 
 # File of the figure near the top of README.
 PANELS = 'panels.png'
-_PANELS = {
-  'PlaNet': ('planet_cartpole_balance', 'planet_cartpole_swingup'),
-  'PPO': ('ppo_pendulum',),
-  'HER': ('her_reach', 'her_push'),
-  'CARLA': ('carla_loop',),
-}
+_TITLES = ('PlaNet', 'PPO', 'HER', 'CARLA')
 
 
 def draw_entry(entry: Entry, folder: str, results: str) -> str:
@@ -30,7 +25,7 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   Returns:
     Path of the figure.
   """
-  ours = curves.read(os.path.join(folder, tables.CURVE))
+  ours = curves.read(os.path.join(folder, curves.FILE))
   groups = {'ours': list(ours.values())}
   references = list(curves.read_reference(entry, results).values())
   if references:
@@ -60,20 +55,20 @@ def draw_panels(results: str) -> str | None:
     Path of the figure; None if there is no curve yet.
   """
   panels: list[tuple[str, dict[str, Any], plot.Style]] = []
-  for title, names in _PANELS.items():
+  for title in _TITLES:
     groups: dict[str, Any] = {}
     style = None
-    for name in names:
-      entry = entries.ENTRIES.get(name)
-      path = os.path.join(results, name, tables.CURVE)
-      ours = list(curves.read(path).values())
-      if not entry or not ours:
+    for entry in entries.ENTRIES.values():
+      if entry.panel != title:
         continue
-      groups[name] = ours
+      ours = list(curves.read_ours(entry, results).values())
+      if not ours:
+        continue
+      groups[entry.name] = ours
       style = style or make_style(entry)
       references = list(curves.read_reference(entry, results).values())
       if references:
-        groups[f'{name}, original code'] = references
+        groups[f'{entry.name}, original code'] = references
     if style:
       panels.append((title, groups, style))
   if not panels:

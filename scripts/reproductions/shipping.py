@@ -8,11 +8,9 @@ import sys
 from typing import Any
 
 from agents import evaluation
-from agents import trained as ppo_trained
 from agents.run import errors
 from agents.run import files
-from baselines_her import trained as her_trained
-from planet import trained as planet_trained
+from agents.run import folder as run_folder
 from scripts.reproductions import training
 from scripts.reproductions.entry import Entry
 
@@ -59,10 +57,10 @@ def check(entry: Entry, results: str) -> None:
   """
   folder = os.path.join(results, AGENTS, entry.name)
   if not entry.check or not os.path.exists(os.path.join(folder, _SHIPPED)):
-    names = sorted(os.listdir(os.path.join(results, AGENTS)))
+    names = run_folder.find(os.path.join(results, AGENTS), _SHIPPED)
+    known = ', '.join(os.path.basename(x) for x in names) or 'none at all'
     raise errors.UsageError(
-      f'There is no shipped agent of {entry.name}; those of '
-      f'{", ".join(names)} are shipped.'
+      f'There is no shipped agent of {entry.name}; shipped are: {known}.'
     )
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
@@ -84,11 +82,17 @@ def check(entry: Entry, results: str) -> None:
 def _load(entry, folder, seed):
   """Load the trained agent of a run or of a folder that is shipped."""
   if entry.system == 'ppo':
-    return ppo_trained.load(folder)
+    from agents import trained as ppo
+
+    return ppo.load(folder)
   if entry.system == 'her':
-    return her_trained.load(folder)
+    from baselines_her import trained as her
+
+    return her.load(folder)
+  from planet import trained as planet
+
   # Its planner and its environments have one seed.
-  return planet_trained.load(folder, seed=seed)
+  return planet.load(folder, seed=seed)
 
 
 def _play(entry, agent, seed) -> dict[str, Any]:

@@ -4,15 +4,37 @@ import json
 import math
 import os
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
+from agents.run import plot
 from scripts.reproductions import curves
 from scripts.reproductions import entries
 from scripts.reproductions.entry import Entry
 
-CURVE = 'curve.csv'
 RUNS = 'runs.json'
 FIGURE = 'curve.png'
+_TAIL = """
+## Trained agents
+
+`agents/<name>` holds weights and settings, without optimisers and pickles.
+
+    python -m scripts.reproduce her_reach --check
+
+plays one in fresh episodes, compares their mean with the interval of
+`shipped.json` (three standard errors of the difference, or a tolerance where
+that is more), and ends with 1 if it lies outside.
+
+    from baselines_her import load
+    agent = load('results/agents/her_reach')
+
+## Recorded earlier, without this program
+
+[her](her), [ppo](ppo), [planet](planet) (with speeds) and [carla](carla) hold
+older recordings with their commands. Rows above that use one say so.
+"""
+# State of a curve that was recorded otherwise.
+_APART = 'recorded without this program'
 _TITLES = (
   'result',
   'what',
@@ -69,17 +91,43 @@ def make_readme(results: str) -> str:
   Args:
     results: Folder of all results.
   """
-  rows = [_TITLES, ['---'] * len(_TITLES)]
+  rows: list[Sequence[str]] = [_TITLES, ['---'] * len(_TITLES)]
   rows += [make_row(x, results) for x in entries.ENTRIES.values()]
-  return _HEAD + ''.join(f'| {" | ".join(row)} |\n' for row in rows)
+  table = ''.join(f'| {" | ".join(row)} |\n' for row in rows)
+  return f'{_HEAD}{table}{_TAIL}'
+
+
+def make_line(
+  entry: Entry, points: plot.Points, reference: plot.Points | None
+) -> dict[str, Any]:
+  """Return what a curve says about a seed.
+
+  Args:
+    entry: What was trained.
+    points: Curve of the seed.
+    reference: Curve to compare with, or None.
+  """
+  measured = entry.bar.measure(points)
+  return {
+    'steps': int(points[0][-1]),
+    # JSON knows no infinity.
+    'measured': measured if math.isfinite(measured) else None,
+    'reached': entry.bar.judge(points, reference),
+  }
 
 
 def make_row(entry: Entry, results: str) -> list[str]:
   """Return the cells of an entry."""
-  runs = read_runs(os.path.join(results, entry.name))
   references = curves.read_reference(entry, results)
   compared = [entry.bar.measure(x) for x in references.values()]
+  runs = read_runs(os.path.join(results, entry.name))
   name = f'[{entry.name}]({entry.name}/{FIGURE})' if runs else entry.name
+  if not runs:
+    runs = {
+      seed: make_line(entry, points, references.get(seed))
+      for seed, points in curves.read_ours(entry, results).items()
+    }
+    name = f'[{name}]({entry.recorded})' if runs else name
   is_ours = entry.reference and not entry.reference.endswith('.csv')
   original = show(entry, compared) if compared and not is_ours else '-'
   return [
@@ -108,7 +156,7 @@ def describe(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   seeds = ', '.join(str(x) for x in runs)
   word = 'seed' if len(runs) == 1 else 'seeds'
   text = f'{show(entry, numbers)} ({word} {seeds}; {most} steps)'
-  played = [x['evaluation'] for x in runs.values() if x['evaluation']]
+  played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
     text += f'; trained agent {mean:.4g} in {played[0]["episodes"]} episodes'
@@ -121,9 +169,9 @@ def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
     cost = f'about {entry.hours * len(entry.seeds):g} h'
     where = 'on a GPU' if entry.gpu else f'on {entry.cores} core(s)'
     return f'not run: {cost} {where}'
-  words = []
+  words = [] if 'command' in next(iter(runs.values())) else [_APART]
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
-  complete = [x for x in runs.values() if x['complete']]
+  complete = [x for x in runs.values() if x.get('complete', True)]
   if not verdicts:
     words.append('no bar')
   elif all(verdicts):
@@ -137,10 +185,10 @@ def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
 
 def show_cost(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   """Return the CPU hours of a seed, or wall hours where they are unknown."""
-  cpu = [x['cpu_hours'] for x in runs.values() if x['cpu_hours'] is not None]
+  cpu = [x['cpu_hours'] for x in runs.values() if x.get('cpu_hours')]
   if cpu:
     return f'{statistics.mean(cpu):.2g} CPU h'
-  wall = [x['wall_hours'] for x in runs.values()]
+  wall = [x['wall_hours'] for x in runs.values() if x.get('wall_hours')]
   return (
     f'{statistics.mean(wall):.2g} h' if wall else f'about {entry.hours:g} h'
   )

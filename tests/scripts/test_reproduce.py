@@ -1,0 +1,271 @@
+"""Results that are made again: training, table, figures, shipped agents."""
+
+import dataclasses
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from agents.run import errors
+from scripts import reproduce
+from scripts.reproductions import bars
+from scripts.reproductions import collecting
+from scripts.reproductions import curves
+from scripts.reproductions import entries
+from scripts.reproductions import entry as entry_lib
+from scripts.reproductions import shipping
+from scripts.reproductions import tables
+from scripts.reproductions import training
+from tests import golden
+
+NAMES = """
+  ppo_pendulum ppo_swingup ppo_doublependulum ppo_minitaur ppo_cheetah
+  her_reach her_push her_pick her_slide her_pick_demos
+  planet_cartpole_balance planet_cartpole_swingup planet_cheetah_run
+  planet_default planet_cheetah_vector carla_loop
+  pipeline_her_reach pipeline_ppo_pendulum pipeline_ddpg_pendulum
+  planet_cheetah_run_full
+""".split()
+RESULTS = os.path.join(golden.ROOT, 'results')
+
+
+def make_entry(**kwargs):
+  """Entry of the pretended training."""
+  values = dict(
+    name='toy',
+    system='ppo',
+    meaning='a toy',
+    flags=['--seed={seed}'],
+    seeds=(0, 1),
+    steps=600,
+    bar=bars.FirstReach(195, 450),
+    hours=3,
+  )
+  return entry_lib.Entry(**{**values, **kwargs})
+
+
+@pytest.fixture
+def toy(monkeypatch):
+  """Only the pretended training."""
+  program = 'tests.scripts.training_program'
+  monkeypatch.setitem(entry_lib._PROGRAMS, 'ppo', program)
+  monkeypatch.setattr(training, '_POLL_SECONDS', 0.05)
+  entry = make_entry()
+  monkeypatch.setattr(entries, 'ENTRIES', {'toy': entry})
+  return entry
+
+
+def points(*values):
+  return 100.0 * np.arange(1, len(values) + 1), np.array(values, float)
+
+
+def test_all_results_are_listed(capsys):
+  assert reproduce.run(['--list']) == 0
+  lines = capsys.readouterr().out.splitlines()
+  listed = [x.split()[0] for x in lines[1:-2] if not x.startswith(' ')]
+  assert sorted(listed) == sorted(NAMES)
+  assert any('297 at 100,000 steps' in x for x in lines)
+  (row,) = (x.split() for x in lines if x.startswith('planet_cheetah_run_full'))
+  assert row[4] == 'yes'
+
+
+def test_list_needs_no_tensorflow():
+  code = (
+    'import sys\nfrom scripts import reproduce\nreproduce.main(["--list"])\n'
+    'assert "tensorflow" not in sys.modules'
+  )
+  subprocess.run([sys.executable, '-c', code], check=True, cwd=golden.ROOT)
+
+
+@pytest.mark.parametrize(
+  'argv, words',
+  [
+    (['her_raech'], r"'her_raech' is unknown. .*her_reach"),
+    ([], 'Give either the name'),
+    (['her_reach', '--list'], 'Give either the name'),
+    (['ppo_minitaur', '--check'], 'no shipped agent of ppo_minitaur'),
+  ],
+)
+def test_bad_usage(argv, words, capsys):
+  assert reproduce.run(argv) == 2
+  assert re.search(words, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+  'bar, values, measured, reached',
+  [
+    (bars.FirstReach(3, 200), (1, 3, 2), 200, True),
+    (bars.FirstReach(3, 200), (1, 2, 3), 300, False),
+    (bars.FirstReach(3), (1, 2), math.inf, None),
+    (bars.Holds(3, 2, 400), (3, 1, 3, 4), 400, True),
+    (bars.Holds(3, 2, 400), (3, 1, 3, 2), math.inf, False),
+    (bars.StaysFrom(1, 200), (1, 0, 1, 1), 300, False),
+    (bars.StaysFrom(1, 300), (1, 0, 1, 1), 300, True),
+    (bars.StaysFrom(1, 300), (1, 1, 0), math.inf, False),
+    (bars.LastMean(2, 3.5), (9, 3, 4), 3.5, True),
+    (bars.LastMean(2, 3.6), (9, 3, 4), 3.5, False),
+    (bars.LastMean(2), (9, 3, 4), 3.5, None),
+    (bars.Gain(1), (1, 0, 3), 2, True),
+    (bars.Gain(1), (3, 5, 2), -1, False),
+    (bars.Same(), (1, 2), 2, None),
+  ],
+)
+def test_bars(bar, values, measured, reached):
+  assert bar.measure(points(*values)) == measured
+  assert bar.judge(points(*values), None) is reached
+  assert bar.words
+
+
+def test_bars_beside_a_reference():
+  bar, ours = bars.FirstReach(3, factor=2), points(0, 0, 0, 3)
+  assert bar.judge(ours, points(0, 3)) is True
+  assert bar.judge(ours, points(3, 0)) is False
+  assert bar.judge(ours, None) is None
+  same = bars.Same()
+  assert same.judge(points(1, 2), points(1, 2, 3)) is True
+  assert same.judge(points(1, 2), points(1, 2.001, 3)) is False
+  assert same.judge(points(1, 2, 3), points(1, 2)) is False
+
+
+def test_from_training_to_table(toy, tmp_path, capfd):
+  out, results = str(tmp_path / 'out'), str(tmp_path / 'results')
+  assert reproduce.run(['toy', '--seed', '1', '--out', out]) == 0
+  assert 'toy: 400 (seed 1; 600 steps)' in capfd.readouterr().out
+  run = os.path.join(out, 'toy', 'seed1')
+  record = training.read_record(run)
+  assert record['complete'] and len(record['sittings']) == 1
+  program = 'python -m tests.scripts.training_program'
+  assert record['command'] == f'{program} --seed=1 --logdir=RUN'
+  # Again: nothing to do.
+  assert reproduce.run(['toy', '--seed', '1', '--out', out]) == 0
+  assert training.read_record(run) == record
+  os.makedirs(results)
+  collect = ['--collect', '--out', out, '--results', results]
+  assert reproduce.run(collect) == 0
+  line = tables.read_runs(os.path.join(results, 'toy'))[1]
+  assert line['measured'] == 400 and line['reached'] is True
+  assert 'TensorFlow' in line['versions'] or 'tensorflow' in line['versions']
+  found = curves.read(os.path.join(results, 'toy', 'curve.csv'))
+  assert found[1][1].tolist() == [11, 51, 151, 197, 200, 201]
+  table = (tmp_path / 'results' / 'README.md').read_text()
+  assert '| 400 (seed 1; 600 steps) | reproduced; 1 of 2 seeds' in table
+  assert os.path.exists(os.path.join(results, 'toy', 'curve.png'))
+  # Seeds from elsewhere are added to those that are there.
+  other = str(tmp_path / 'other')
+  assert reproduce.run(['toy', '--out', other]) == 0
+  assert reproduce.run([*collect[:2], other, *collect[3:]]) == 0
+  assert sorted(tables.read_runs(os.path.join(results, 'toy'))) == [0, 1]
+  table = (tmp_path / 'results' / 'README.md').read_text()
+  assert '400 [400, 400] (seeds 0, 1; 600 steps) | reproduced |' in table
+
+
+def test_failure_is_no_result(toy, tmp_path, capfd):
+  broken = dataclasses.replace(toy, flags=[*toy.flags, '--fail=3'])
+  with pytest.raises(errors.UsageError, match='ended with exit code 7'):
+    training.train(broken, 0, str(tmp_path))
+  folder = training.make_folder(toy, 0, str(tmp_path))
+  assert not training.read_record(folder)['complete']
+  assert len(curves.read_run(toy, os.path.join(folder, 'run'))[0]) == 3
+  # The mended program goes on.
+  training.train(toy, 0, str(tmp_path))
+  record = training.read_record(folder)
+  assert record['complete'] and len(record['sittings']) == 2
+  assert len(curves.read_run(toy, os.path.join(folder, 'run'))[0]) == 6
+
+
+def test_stop_as_soon_as_reached(toy, tmp_path):
+  slow = [*toy.flags, '--seconds=1']
+  entry = dataclasses.replace(toy, flags=slow, stop_early=True)
+  began = time.monotonic()
+  training.train(entry, 0, str(tmp_path))
+  folder = training.make_folder(toy, 0, str(tmp_path))
+  steps, values = curves.read_run(entry, os.path.join(folder, 'run'))
+  assert training.read_record(folder)['complete']
+  assert 195 <= values.max() and len(steps) < 6
+  assert time.monotonic() - began < 30
+
+
+def test_stop_and_continue(toy, tmp_path):
+  """SIGTERM to the tool ends the training in order; the command goes on."""
+  code = (
+    'from scripts import reproduce\n'
+    'from scripts.reproductions import entries, training\n'
+    'from scripts.reproductions import entry as entry_lib\n'
+    'from tests.scripts import test_reproduce as tests\n'
+    'import sys\n'
+    "entry_lib._PROGRAMS['ppo'] = 'tests.scripts.training_program'\n"
+    'training._POLL_SECONDS = 0.05\n'
+    "flags = ['--seed={seed}', '--seconds=2']\n"
+    "entries.ENTRIES['toy'] = tests.make_entry(flags=flags)\n"
+    f"sys.exit(reproduce.run(['toy', '--out', {str(tmp_path)!r}]))\n"
+  )
+  process = subprocess.Popen([sys.executable, '-c', code], cwd=golden.ROOT)
+  folder = training.make_folder(toy, 0, str(tmp_path))
+  run = os.path.join(folder, 'run')
+  while not len(curves.read_run(toy, run)[0]):
+    assert process.poll() is None
+    time.sleep(0.1)
+  process.terminate()
+  assert process.wait(30) == 0
+  record = training.read_record(folder)
+  assert not record['complete'] and record['sittings'][0]['wall_seconds'] >= 0
+  assert 1 <= len(curves.read_run(toy, run)[0]) < 6
+  training.train(toy, 0, str(tmp_path))
+  assert training.read_record(folder)['complete']
+
+
+def test_table_is_the_shipped_one():
+  """The page belongs to the lines beside the results; figures exist."""
+  with open(os.path.join(RESULTS, 'README.md')) as file_:
+    assert file_.read() == tables.make_readme(RESULTS)
+  rows = [tables.make_row(x, RESULTS) for x in entries.ENTRIES.values()]
+  (row,) = (x for x in rows if x[0] == 'planet_cheetah_run_full')
+  assert row[5] == '-' and row[6] == 'not run: about 24 h on a GPU'
+  # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
+  (row,) = (x for x in rows if 'ppo_pendulum' in x[0] and 'pipe' not in x[0])
+  assert row[4] == '144,000 [24,000, 552,000]'
+
+
+def test_agents_are_small():
+  total = sum(
+    os.path.getsize(os.path.join(place, x))
+    for place, _, names in os.walk(os.path.join(RESULTS, shipping.AGENTS))
+    for x in names
+  )
+  assert total <= 25e6
+
+
+@pytest.mark.needs('gymnasium_robotics')
+def test_shipped_agent(tmp_path, capsys):
+  """The agent plays as shipped, and a worse one is told."""
+  assert reproduce.run(['her_reach', '--check']) == 0
+  assert 'inside' in capsys.readouterr().out
+  source = os.path.join(RESULTS, shipping.AGENTS, 'her_reach')
+  target = tmp_path / shipping.AGENTS / 'her_reach'
+  target.mkdir(parents=True)
+  for name in os.listdir(source):
+    with open(os.path.join(source, name), 'rb') as file_:
+      (target / name).write_bytes(file_.read())
+  with np.load(target / 'policy.npz') as arrays:
+    np.savez(target / 'policy.npz', **{k: 0 * v for k, v in arrays.items()})
+  with pytest.raises(SystemExit) as caught:
+    reproduce.run(['her_reach', '--check', '--results', str(tmp_path)])
+  assert caught.value.code == 1
+  assert 'OUTSIDE' in capsys.readouterr().out
+
+
+def test_panels(toy, tmp_path, monkeypatch):
+  """As many panels as there are results, none without any."""
+  other = make_entry(name='other', recorded='other.csv', panel='HER')
+  monkeypatch.setitem(entries.ENTRIES, 'other', other)
+  results = str(tmp_path)
+  assert collecting.draw(results) == []
+  curves.write(str(tmp_path / 'other.csv'), {0: points(1, 2)})
+  assert tables.make_row(other, results)[6].startswith('recorded without')
+  assert reproduce.run(['--figure', '--results', results]) == 0
+  assert os.path.getsize(os.path.join(results, 'panels.png')) > 1000

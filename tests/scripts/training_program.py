@@ -1,0 +1,42 @@
+"""A training that writes scores as PPO does, and needs no simulator.
+
+Run as python -m tests.scripts.training_program --logdir=FOLDER --seed=N. Ends
+with Ctrl-C, and goes on where it was.
+"""
+
+import os
+import signal
+import sys
+import time
+
+SCORES = (10, 50, 150, 196, 199, 200)
+
+
+def main():
+  values = dict(x.removeprefix('--').split('=') for x in sys.argv[1:])
+  stopped = []
+  signal.signal(signal.SIGINT, lambda *unused: stopped.append(True))
+  folder = os.path.join(values['logdir'], 'run-training')
+  os.makedirs(folder, exist_ok=True)
+  path = os.path.join(folder, 'scores.csv')
+  if not os.path.exists(path):
+    with open(path, 'w') as file_:
+      file_.write('phase,global_step,mean_score\n')
+  with open(path) as file_:
+    done = len(file_.readlines()) - 1
+  for index in range(done, len(SCORES)):
+    if values.get('fail') == str(index):
+      sys.exit(7)
+    with open(path, 'a') as file_:
+      score = SCORES[index] + int(values['seed'])
+      file_.write(f'eval,{100 * (index + 1)},{score}\n')
+    waited = time.monotonic() + float(values.get('seconds', 0))
+    while time.monotonic() < waited and not stopped:
+      time.sleep(0.02)
+    if stopped:
+      return
+  print('Done.')
+
+
+if __name__ == '__main__':
+  main()
