@@ -18,6 +18,7 @@ from agents import utility
 from agents.envs import continuous
 from agents.envs import spaces
 from agents.evaluation import TrainedAgent
+from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors
 from agents.run import files
 from agents.run import plain_data
@@ -75,6 +76,8 @@ class PPO(TrainedAgent):
     # What translates between environment and network in the training.
     self._border = continuous.wrapped(lambda: self._echo)
     self._sess: Any = None
+    path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
+    self._name = os.path.basename(str(path))
     self._define(logdir, checkpoint)
 
   def make_env(self) -> Any:
@@ -85,7 +88,7 @@ class PPO(TrainedAgent):
     os.makedirs(folder, exist_ok=True)
     plain = plain_data.to_plain({**self._config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
-    path = os.path.join(folder, 'model.ckpt-0')
+    path = os.path.join(folder, self._name)
     self._saver.save(self._sess, path, write_meta_graph=False)
 
   def close(self) -> None:

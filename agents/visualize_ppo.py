@@ -11,6 +11,7 @@ has been moved to.
 import functools
 import math
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,9 @@ from agents.run import schema
 from agents.run import stopping
 from agents.run.schema import setting
 from agents.tools import graph_errors
+
+# Variables that only training needs, and means of the scores.
+_NOT_PLAYED = r'_temporary|^(mean_score|mean_length|streaming_mean(_\d+)?)/'
 
 
 class Flags(schema.Settings):
@@ -234,7 +238,8 @@ def find_variables(graph: Any) -> list:
   """Find the variables to restore for playing.
 
   The others may have other names or shapes, such as the slots of an optimiser.
-  The step of the training would end the loop before it begins.
+  The step of the training would end the loop before it begins. Saved agents
+  hold no means of scores.
 
   Args:
     graph: Object of `agents.utility.define_simulation_graph`.
@@ -247,7 +252,7 @@ def find_variables(graph: Any) -> list:
   return [
     x
     for x in tf.global_variables()
-    if x.name not in names and '_temporary' not in x.name
+    if x.name not in names and not re.search(_NOT_PLAYED, x.name)
   ]
 
 

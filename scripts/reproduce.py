@@ -39,6 +39,12 @@ def main(argv: Sequence[str] | None = None) -> None:
       print(f'Wrote {path}.')
     return
   entry = entries.find(args.name)
+  if args.picture:
+    from scripts.reproductions import pictures
+
+    folder = os.path.join(args.results, '..', 'docs', 'pictures')
+    print(f'Wrote {pictures.draw(entry, args.results, folder)}.')
+    return
   if args.check:
     from scripts.reproductions import shipping
 
@@ -61,6 +67,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--list', action='store_true', help='show all results')
   text = 'play the shipped agent; exit code 1 if it is not as good as shipped'
   add('--check', action='store_true', help=text)
+  text = 'draw the shipped agent into docs/pictures'
+  add('--picture', action='store_true', help=text)
   add('--collect', action='store_true', help='update results/ from --out')
   add('--figure', action='store_true', help='draw the figures of results/')
   add('--results', default=RESULTS, help='folder of all results')

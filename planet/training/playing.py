@@ -53,6 +53,7 @@ class PlaNet(TrainedAgent):
     super().__init__()
     self._config = config
     self._guided: GuidedEnv | None = None
+    self._name = os.path.basename(checkpoint)
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
     self.task = self._simulation.task
@@ -86,7 +87,7 @@ class PlaNet(TrainedAgent):
     os.makedirs(folder, exist_ok=True)
     plain = plain_data.to_plain(dict(self._config.source))
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
-    path = os.path.join(folder, 'model.ckpt-0')
+    path = os.path.join(folder, self._name)
     self._saver.save(self._sess, path, write_meta_graph=False)
 
   def close(self) -> None:

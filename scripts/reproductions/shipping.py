@@ -55,13 +55,7 @@ def check(entry: Entry, results: str) -> None:
     UsageError: If no agent is shipped.
     SystemExit: With code 1 if the agent is outside of the shipped interval.
   """
-  folder = os.path.join(results, AGENTS, entry.name)
-  if not entry.check or not os.path.exists(os.path.join(folder, _SHIPPED)):
-    names = run_folder.find(os.path.join(results, AGENTS), _SHIPPED)
-    known = ', '.join(os.path.basename(x) for x in names) or 'none at all'
-    raise errors.UsageError(
-      f'There is no shipped agent of {entry.name}; shipped are: {known}.'
-    )
+  folder = find(entry, results)
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
   # Other episodes than those of the shipped figures.
@@ -77,6 +71,26 @@ def check(entry: Entry, results: str) -> None:
   )
   if not inside:
     sys.exit(1)
+
+
+def find(entry: Entry, results: str) -> str:
+  """Return the folder of the shipped agent.
+
+  Args:
+    entry: What was trained.
+    results: Folder of all results.
+
+  Raises:
+    UsageError: If no agent is shipped.
+  """
+  names = run_folder.find(os.path.join(results, AGENTS), _SHIPPED)
+  known = {os.path.basename(x): x for x in names}
+  if not entry.check or entry.name not in known:
+    raise errors.UsageError(
+      f'There is no shipped agent of {entry.name}; shipped are: '
+      f'{", ".join(known) or "none at all"}.'
+    )
+  return known[entry.name]
 
 
 def _load(entry, folder, seed):

@@ -92,6 +92,16 @@ def write_record(folder: str, record: dict[str, Any]) -> None:
     json.dump(record, file_, indent=1)
 
 
+def make_environ() -> dict[str, str]:
+  """Return variables of a program; root may use MPI in containers."""
+  paths = [ROOT, *filter(None, [os.environ.get('PYTHONPATH')])]
+  environ = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+  if os.geteuid() == 0:
+    environ['OMPI_ALLOW_RUN_AS_ROOT'] = '1'
+    environ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM'] = '1'
+  return environ
+
+
 @contextlib.contextmanager
 def _hold(folder: str) -> Iterator[None]:
   os.makedirs(folder, exist_ok=True)
@@ -112,7 +122,7 @@ def _run_before(entry, seed, run):
   if not os.path.exists(os.path.normpath(os.path.join(run, name))):
     command = entry_lib.executable(entry_lib.fill(parts, seed, run))
     print(shlex.join(command), flush=True)
-    subprocess.run(command, env=_environ(), check=True)
+    subprocess.run(command, env=make_environ(), check=True)
 
 
 def _sit(entry, command, folder, record):
@@ -127,7 +137,7 @@ def _sit(entry, command, folder, record):
   with stopping.handle_signals():
     # A group of its own: Ctrl-C reaches this program, which passes it on.
     process = subprocess.Popen(
-      entry_lib.executable(command), env=_environ(), start_new_session=True
+      entry_lib.executable(command), env=make_environ(), start_new_session=True
     )
     while True:
       with contextlib.suppress(subprocess.TimeoutExpired):
@@ -161,16 +171,6 @@ def _has_enough(entry, folder):
     return False
   points = curves.read_run(entry, os.path.join(folder, 'run'))
   return len(points[0]) > 0 and math.isfinite(entry.bar.measure(points))
-
-
-def _environ():
-  """Environment variables of the program; root may use MPI in containers."""
-  paths = [ROOT, *filter(None, [os.environ.get('PYTHONPATH')])]
-  environ = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
-  if os.geteuid() == 0:
-    environ['OMPI_ALLOW_RUN_AS_ROOT'] = '1'
-    environ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM'] = '1'
-  return environ
 
 
 def _cpu_seconds():
