@@ -17,6 +17,7 @@ from agents.run import plot
 from baselines_her import plot as her_plot
 from planet.scripts import plot as planet_plot
 from scripts.reproductions.entry import Entry
+from scripts.reproductions.entry import find_session
 
 COLUMNS = ('seed', 'global_step', 'phase', 'mean_score')
 PHASE = 'eval'
@@ -41,9 +42,10 @@ def read_run(entry: Entry, run: str) -> plot.Points:
       return next(iter(found.values()))
     if entry.system == 'planet':
       (folder,) = plot.find_runs([run], 'config.yaml', 'metrics.jsonl')
-      return planet_plot.load_run(folder).curves['returns/test']
-    session = os.path.join(run, 'session')
-    found = pipeline_plot.load_curves(session, 'frame')
+      steps, returns = planet_plot.load_run(folder).curves['returns/test']
+      return steps, returns / entry.reward_scale
+    session = find_session(run)
+    found = pipeline_plot.load_curves(session, 'frame') if session else {}
     name = 'success/test' if entry.measure != 'return' else 'reward/test'
     return next(y for x, y in found.items() if name in x)
   except (errors.UsageError, OSError, ValueError, KeyError, StopIteration):
@@ -64,14 +66,14 @@ def write(path: str, curves: dict[int, plot.Points]) -> None:
   )
 
 
-def read(path: str) -> dict[int, plot.Points]:
-  """Return the curves of a file by seed; none if there is no such file."""
+def read(path: str, column: str = COLUMNS[-1]) -> dict[int, plot.Points]:
+  """Return the curves of a file by seed; none without such a file or column."""
   if not os.path.exists(path):
     return {}
   seeds: dict[int, list[tuple[float, float]]] = {}
   for row in log.read_table(path):
-    if row.get('phase') in (PHASE, 'test'):
-      point = float(row['global_step'] or 0), float(row['mean_score'] or 0)
+    if row.get('phase') in (PHASE, 'test') and row.get(column):
+      point = float(row['global_step'] or 0), float(row[column] or 0)
       seeds.setdefault(int(row.get('seed') or 0), []).append(point)
   return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}
 
@@ -85,7 +87,8 @@ def read_ours(entry: Entry, results: str) -> dict[int, plot.Points]:
   """
   found = read(os.path.join(results, entry.name, FILE))
   if not found and entry.recorded:
-    found = read(os.path.join(results, entry.recorded))
+    path = os.path.join(results, entry.recorded.path)
+    found = read(path, entry.recorded.column)
   return found
 
 

@@ -4,6 +4,7 @@ from agents.run import errors
 from scripts.reproductions import bars
 from scripts.reproductions.entry import Check
 from scripts.reproductions.entry import Entry
+from scripts.reproductions.entry import Recording
 
 
 def find(name: str) -> Entry:
@@ -74,7 +75,7 @@ _LIST = [
     panel='PPO',
     seeds=(0, 1, 2, 3),
     bar=bars.FirstReach(195, factor=2),
-    recorded='ppo/pendulum.csv',
+    recorded=Recording('ppo/pendulum.csv'),
     reference='ppo_pendulum_curve.csv',
     hours=0.1,
     check=Check(seed=0, episodes=20, tolerance=5),
@@ -121,7 +122,7 @@ _LIST = [
     bar=bars.Gain(),
     cores=2,
     hours=2,
-    recorded='ppo/cheetah.csv',
+    recorded=Recording('ppo/cheetah.csv'),
     reduced='reduced: 2.4 of 100 million training steps',
   ),
   _her(
@@ -221,7 +222,7 @@ _LIST = [
     panel='PlaNet',
     seeds=(0, 1),
     bar=bars.LastMean(10, 750),
-    recorded='planet/cartpole_balance.csv',
+    recorded=Recording('planet/cartpole_balance.csv'),
     hours=1.8,
     reduced=_SMALL,
     check=Check(seed=0, episodes=10, tolerance=80),
@@ -285,6 +286,8 @@ _LIST = [
     # A quarter of what the scripted driver gets.
     bar=bars.LastMean(10, 62.5),
     hours=2,
+    reward_scale=0.2,
+    recorded=Recording('carla/learning.csv', 'return', 'Global step'),
     reduced=_SMALL,
     check=Check(seed=0, episodes=10, tolerance=30),
   ),

@@ -1,6 +1,7 @@
 """What an entry of the table of results is, and its command."""
 
 import dataclasses
+import glob
 import os
 import shutil
 import sys
@@ -24,7 +25,7 @@ _FOLDERS = {
   'ppo': ['--logdir={run}'],
   'her': ['--log_path={run}'],
   'planet': ['--logdir', '{run}'],
-  'pipeline': ['--session-path', '{run}', '--session-name', 'session'],
+  'pipeline': ['--session-path', '{run}', '--session-name', '{session}'],
 }
 
 
@@ -42,6 +43,21 @@ class Check:
   seed: int
   episodes: int
   tolerance: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+  """Curve in `results` that was recorded without this program.
+
+  Attributes:
+    path: CSV file with `seed`, `phase` and `global_step`.
+    column: Column of the values.
+    axis: What `global_step` counts.
+  """
+
+  path: str
+  column: str = 'mean_score'
+  axis: str = 'Environment steps'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +86,9 @@ class Entry:
     before: Arguments of a command to run once before, such as one that records
       demonstrations, and the file in `{run}` that it writes.
     check: How the shipped agent is played, None if there is none.
-    recorded: File of `results` with a curve that was recorded without this
-      program; it counts as long as there is no run.
+    recorded: Curve that counts as long as there is no run.
+    reward_scale: Factor of rewards in the training, without which returns are
+      told.
     panel: Panel of the figure in README, empty for none.
   """
 
@@ -93,7 +110,8 @@ class Entry:
   reduced: str = ''
   before: tuple[Sequence[str], str] | None = None
   check: Check | None = None
-  recorded: str = ''
+  recorded: Recording | None = None
+  reward_scale: float = 1.0
   panel: str = ''
 
   def command(self, seed: int, run: str) -> list[str]:
@@ -107,11 +125,24 @@ class Entry:
     if self.ranks > 1:
       parts = ['mpirun', '-n', str(self.ranks), *parts]
     parts += [*self.flags, *_FOLDERS[self.system]]
-    session = os.path.join(run, 'session')
-    if self.system == 'pipeline' and os.path.exists(session):
-      parts = ['python', '-m', 'scripts.main', '--load-checkpoint', session]
-      parts.append('--resume')
+    if self.system == 'pipeline':
+      session = find_session(run)
+      if session:
+        parts = [*parts[:3], '--load-checkpoint', session, '--resume']
+      number = len(glob.glob(os.path.join(run, 'session*')))
+      parts = [x.replace('{session}', f'session{number}') for x in parts]
     return fill(parts, seed, run)
+
+
+def find_session(run: str) -> str | None:
+  """Return the newest session of the pipeline that has a checkpoint.
+
+  Args:
+    run: Folder of sessions, which need not exist.
+  """
+  pattern = os.path.join(glob.escape(run), 'session*', 'checkpoints', '*')
+  found = sorted(glob.glob(pattern))
+  return os.path.dirname(os.path.dirname(found[-1])) if found else None
 
 
 def fill(parts: Sequence[str], seed: int, run: str) -> list[str]:

@@ -116,7 +116,9 @@ def _play(entry, agent, seed) -> dict[str, Any]:
     episodes=entry.check.episodes,
     seed=None if entry.system == 'planet' else seed,
   )
-  values = played.returns if entry.measure == 'return' else played.successes
+  values: list[float] = list(played.successes)
+  if entry.measure == 'return':
+    values = [x / entry.reward_scale for x in played.returns]
   mean = sum(values) / len(values)
   variance = sum((x - mean) ** 2 for x in values) / len(values)
   return {

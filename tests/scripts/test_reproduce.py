@@ -164,6 +164,22 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert '400 [400, 400] (seeds 0, 1; 600 steps) | reproduced |' in table
 
 
+def test_sessions_of_the_pipeline(tmp_path):
+  """A session is continued once it has a checkpoint, and none is replaced."""
+  entry, run = entries.find('pipeline_ddpg_pendulum'), str(tmp_path)
+  command = ' '.join(entry.command(3, run))
+  assert command.endswith(f'--session-path {run} --session-name session0')
+  assert '{seed: 3, number_epochs: 20}' in command
+  (tmp_path / 'session0').mkdir()
+  assert entry.command(3, run)[-1] == 'session1'
+  (tmp_path / 'session1' / 'checkpoints' / 'checkpoint-1').mkdir(parents=True)
+  assert entry.command(3, run)[3:] == [
+    '--load-checkpoint',
+    str(tmp_path / 'session1'),
+    '--resume',
+  ]
+
+
 def test_failure_is_no_result(toy, tmp_path, capfd):
   broken = dataclasses.replace(toy, flags=[*toy.flags, '--fail=3'])
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
@@ -261,7 +277,9 @@ def test_shipped_agent(tmp_path, capsys):
 
 def test_panels(toy, tmp_path, monkeypatch):
   """As many panels as there are results, none without any."""
-  other = make_entry(name='other', recorded='other.csv', panel='HER')
+  other = make_entry(
+    name='other', recorded=entry_lib.Recording('other.csv'), panel='HER'
+  )
   monkeypatch.setitem(entries.ENTRIES, 'other', other)
   results = str(tmp_path)
   assert collecting.draw(results) == []
