@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   if args.check:
     from scripts.reproductions import shipping
 
-    shipping.check(entry, args.results)
+    shipping.check(entry, args.results, args.episodes)
     return
   _reproduce(entry, args.seed, args.out, args.results)
 
@@ -67,6 +67,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--list', action='store_true', help='show all results')
   text = 'play the shipped agent; exit code 1 if it is not as good as shipped'
   add('--check', action='store_true', help=text)
+  add('--episodes', type=int, help='of --check, if not the usual number')
   text = 'draw the shipped agent into docs/pictures'
   add('--picture', action='store_true', help=text)
   add('--collect', action='store_true', help='update results/ from --out')

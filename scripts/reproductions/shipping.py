@@ -44,12 +44,13 @@ def evaluate(entry: Entry, seed: int, out: str) -> None:
   training.write_record(folder, record)
 
 
-def check(entry: Entry, results: str) -> None:
+def check(entry: Entry, results: str, episodes: int | None = None) -> None:
   """Play the shipped agent and compare; print both.
 
   Args:
     entry: What was trained.
     results: Folder of all results.
+    episodes: Number of episodes; that of the entry by default.
 
   Raises:
     UsageError: If no agent is shipped.
@@ -60,7 +61,7 @@ def check(entry: Entry, results: str) -> None:
     shipped = json.load(file_)
   # Other episodes than those of the shipped figures.
   with _load(entry, folder, _SEED + 1) as agent:
-    measured = _play(entry, agent, _SEED + 1)
+    measured = _play(entry, agent, _SEED + 1, episodes)
   low, high = shipped['interval']
   inside = low <= measured['mean'] <= high
   print(
@@ -109,11 +110,11 @@ def _load(entry, folder, seed):
   return planet.load(folder, seed=seed)
 
 
-def _play(entry, agent, seed) -> dict[str, Any]:
+def _play(entry, agent, seed, episodes=None) -> dict[str, Any]:
   """Play the episodes of a check; return plain figures."""
   played = evaluation.evaluate(
     agent,
-    episodes=entry.check.episodes,
+    episodes=entry.check.episodes if episodes is None else episodes,
     seed=None if entry.system == 'planet' else seed,
   )
   values: list[float] = list(played.successes)
