@@ -113,7 +113,8 @@ def test_readme_names_what_is_installed(wheel):
   text += read('docs', 'planet.md') + read('docs', 'install.md')
   modules = set(re.findall(r'python -m ([\w.]+)', text))
   assert len(modules) > 5
-  for module in modules:
+  # Speeds are measured in the checkout, as docs/planet.md says.
+  for module in modules - {'scripts.benchmark'}:
     assert module.replace('.', '/') + '.py' in names, module
 
 
