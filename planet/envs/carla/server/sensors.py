@@ -136,8 +136,7 @@ def to_collision(event: 'carla.CollisionEvent') -> tuple[str, float]:
 
 def _read_rgb(data):
   pixels = np.frombuffer(data.raw_data, np.uint8)
-  pixels = pixels.reshape(data.height, data.width, 4)
-  return pixels[..., 2::-1]
+  return pixels.reshape(data.height, data.width, 4)[..., 2::-1]
 
 
 def _weak(method):
