@@ -298,7 +298,8 @@ def test_network_that_is_replaced(caplog, monkeypatch):
   monkeypatch.setattr(logging.getLogger('agents'), 'propagate', True)
   with caplog.at_level('WARNING', 'agents'):
     assert len(list(train_ppo.train(config, False))) == 2
-  (message,) = [x for x in caplog.messages if 'takes the place' in x]
+  # Loggers that do not propagate get a handler of pytest, too.
+  (message,) = {x for x in caplog.messages if 'takes the place' in x}
   assert message == (
     'Actions are discrete, so the network feed_forward_categorical takes the '
     'place of feed_forward_gaussian.'

@@ -290,7 +290,7 @@ def test_signals_save_and_end(tmp_path, number):
 def test_signal_during_the_clean_up(tmp_path, monkeypatch, capsys):
   """The run is over, nobody is told to continue it, and no other begins."""
 
-  def train_only(model_fn, dataset, logdir, config, observers):
+  def train_only(model_fn, dataset, logdir, config, observers, ranks):
     yield 1.0
     for observer in observers:
       observer.finish()

@@ -18,8 +18,8 @@ def test_module_of_a_stored_task(tmp_path, monkeypatch, capsys, program):
   params = {'tasks': ['gym_hostile:Any-v0'], 'isolate_envs': 'none'}
   stored = {'config': 'debug', 'params': params, 'seed': None}
   files.write_yaml(str(run / 'config.yaml'), stored)
-  (run / 'model.ckpt-1.index').write_text('')
   if program == 'evaluate':
+    (run / 'model.ckpt-1.index').write_text('')
     args = ['--logdir', str(run), '--checkpoint', 'model.ckpt-1']
     assert evaluate.run(args) == 2
   else:
