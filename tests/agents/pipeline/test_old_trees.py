@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pytest
 
 from agents.pipeline import episodes
 from agents.pipeline import old_trees
@@ -12,6 +13,7 @@ from agents.pipeline.params import ppo_pendulum
 
 def test_ppo():
   """The upgraded tree is the one that is generated today."""
+  pytest.importorskip('pybullet', reason='PyBullet is not installed.')
   new = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
   old = copy.deepcopy(new)
   agent = old['agents']['agent']
