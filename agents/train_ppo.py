@@ -309,7 +309,8 @@ def _run(loop, graph, config, comm, threads):
   log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
   share = _define_sharing(loop, graph, config, comm)
-  options = _session_options(threads, comm.Get_size() if comm else 1)
+  place = mpi.find_place(comm or mpi.SingleComm())
+  options = _session_options(place.cores, threads)
   with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
     share(sess)
@@ -349,7 +350,7 @@ def _define_sharing(loop, graph, config, comm):
   return share
 
 
-def _session_options(threads=None, processes=1):
+def _session_options(cores, threads=None):
   """Options of the session: one operation at a time, large ones on all cores.
 
   Only what an update computes is large enough to be split; acting stays in
@@ -357,29 +358,20 @@ def _session_options(threads=None, processes=1):
   TensorFlow set other numbers of threads.
 
   Args:
-    threads: Number of threads for an operation, chosen by default.
-    processes: Number of processes of MPI, which share the cores.
+    cores: Number of cores for this process alone, see `mpi.Place`.
+    threads: Number of threads for an operation, one per core by default.
   """
   from agents.tools.tf1 import tf
 
   options = tf.ConfigProto(allow_soft_placement=True)
   options.gpu_options.allow_growth = True
   if threads or 'TF_NUM_INTRAOP_THREADS' not in os.environ:
-    options.intra_op_parallelism_threads = threads or max(
-      1, _count_cores() // processes
-    )
+    options.intra_op_parallelism_threads = threads or max(1, round(cores))
   if 'TF_NUM_INTEROP_THREADS' not in os.environ:
     options.inter_op_parallelism_threads = 1
   # Threads that wait for work would take the cores of the environments.
   options.experimental.disable_thread_spinning = True
   return options
-
-
-def _count_cores():
-  """Number of cores that this process may use."""
-  if hasattr(os, 'sched_getaffinity'):
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
 
 
 def _check_numbers(config, size):

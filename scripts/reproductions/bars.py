@@ -174,6 +174,33 @@ class LastMean:
 
 
 @dataclasses.dataclass(frozen=True)
+class Played:
+  """Mean over the episodes that the trained agent plays after its training.
+
+  Its curve is that single evaluation.
+
+  Attributes:
+    level: Value to reach.
+  """
+
+  level: float
+
+  in_steps = False
+
+  @property
+  def words(self) -> str:
+    return f'mean of the episodes of the trained agent >= {self.level:g}'
+
+  def measure(self, points: plot.Points) -> float:
+    return float(points[1][-1]) if len(points[1]) else math.nan
+
+  def judge(
+    self, points: plot.Points, reference: plot.Points | None
+  ) -> bool | None:
+    return self.measure(points) >= self.level if len(points[1]) else None
+
+
+@dataclasses.dataclass(frozen=True)
 class Gain:
   """Mean of the last evaluations less that of the first ones.
 

@@ -99,14 +99,16 @@ def _make_line(
   record = training.read_record(folder)
   sittings = record['sittings']
   cpu = [x.get('cpu_seconds') for x in sittings]
+  evaluation = record.get('evaluation')
+  played = evaluation and evaluation['mean']
   return {
     'command': record['command'],
     'complete': record['complete'],
-    **tables.make_line(entry, points, reference),
+    **tables.make_line(entry, points, reference, played),
     'wall_hours': round(sum(x['wall_seconds'] for x in sittings) / 3600, 3),
     # Unknown if a sitting was killed.
     'cpu_hours': None if None in cpu else round(sum(cpu) / 3600, 3),
     'sittings': len(sittings),
     **{key: sittings[-1][key] for key in ('processor', 'versions', 'commit')},
-    'evaluation': record.get('evaluation'),
+    'evaluation': evaluation,
   }

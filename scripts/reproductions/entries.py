@@ -285,7 +285,7 @@ _LIST = [
     panel='CARLA',
     seeds=(0, 1),
     # A quarter of what the scripted driver gets.
-    bar=bars.LastMean(5, 62.5),
+    bar=bars.Played(62.5),
     hours=0.5,
     reward_scale=0.2,
     recorded=Recording('carla/learning.csv', 'return', 'Global step'),
@@ -295,7 +295,8 @@ _LIST = [
   _pipeline(
     'pipeline_her_reach',
     'baselines_her.params.fetch_reach',
-    '{seed: {seed}, number_epochs: 20}',
+    # One environment, as `her_reach` has.
+    '{seed: {seed}, num_workers: 1, number_epochs: 20}',
     meaning='HER through the pipeline, FetchReach',
     seeds=(0,),
     steps=10000,

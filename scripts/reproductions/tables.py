@@ -7,7 +7,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from agents.run import plot
+from scripts.reproductions import bars
 from scripts.reproductions import curves
 from scripts.reproductions import entries
 from scripts.reproductions.entry import Entry
@@ -98,7 +101,10 @@ def make_readme(results: str) -> str:
 
 
 def make_line(
-  entry: Entry, points: plot.Points, reference: plot.Points | None
+  entry: Entry,
+  points: plot.Points,
+  reference: plot.Points | None,
+  played: float | None = None,
 ) -> dict[str, Any]:
   """Return what a curve says about a seed.
 
@@ -106,13 +112,18 @@ def make_line(
     entry: What was trained.
     points: Curve of the seed.
     reference: Curve to compare with, or None.
+    played: Mean of the episodes of the trained agent, None if there are none.
   """
-  measured = entry.bar.measure(points)
+  judged = points
+  if isinstance(entry.bar, bars.Played):
+    values = [] if played is None else [played]
+    judged = points[0][-1:], np.array(values)
+  measured = entry.bar.measure(judged)
   return {
     'steps': int(points[0][-1]),
     # JSON knows no infinity.
     'measured': measured if math.isfinite(measured) else None,
-    'reached': entry.bar.judge(points, reference),
+    'reached': entry.bar.judge(judged, reference),
   }
 
 
@@ -148,8 +159,9 @@ def describe(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   """Return measured numbers, seeds and steps."""
   if not runs:
     return '-'
+  missing = math.inf if entry.bar.in_steps else math.nan
   numbers = [
-    math.inf if x['measured'] is None else x['measured'] for x in runs.values()
+    missing if x['measured'] is None else x['measured'] for x in runs.values()
   ]
   steps = sorted({x['steps'] for x in runs.values()})
   most = f'{steps[0]:,}'
@@ -201,7 +213,8 @@ def show(entry: Entry, numbers: list[float]) -> str:
 
   Args:
     entry: What was measured.
-    numbers: One per seed; infinite for steps that were not reached.
+    numbers: One per seed; infinite for steps that were not reached, NaN for
+      what has not been measured.
   """
   if entry.bar.in_steps:
     known = sorted(x for x in numbers if math.isfinite(x))
@@ -213,7 +226,8 @@ def show(entry: Entry, numbers: list[float]) -> str:
     if len(known) > 1:
       middle += f' [{known[0]:,.0f}, {known[-1]:,.0f}]'
     return '; '.join(filter(None, [middle, text]))
-  mean = f'{statistics.mean(numbers):.4g}'
-  if len(numbers) > 1:
-    mean += f' ± {statistics.stdev(numbers):.2g}'
+  known = [x for x in numbers if math.isfinite(x)]
+  mean = f'{statistics.mean(known):.4g}' if known else 'not measured'
+  if len(known) > 1:
+    mean += f' ± {statistics.stdev(known):.2g}'
   return mean

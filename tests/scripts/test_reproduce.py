@@ -110,6 +110,8 @@ def test_bad_usage(argv, words, capsys):
     (bars.LastMean(2, 3.5), (9, 3, 4), 3.5, True),
     (bars.LastMean(2, 3.6), (9, 3, 4), 3.5, False),
     (bars.LastMean(2), (9, 3, 4), 3.5, None),
+    (bars.Played(3), (3,), 3, True),
+    (bars.Played(4), (3,), 3, False),
     (bars.Gain(1), (1, 0, 3), 2, True),
     (bars.Gain(1), (3, 5, 2), -1, False),
     (bars.Same(), (1, 2), 2, None),
@@ -130,6 +132,17 @@ def test_bars_beside_a_reference():
   assert same.judge(points(1, 2), points(1, 2, 3)) is True
   assert same.judge(points(1, 2), points(1, 2.001, 3)) is False
   assert same.judge(points(1, 2, 3), points(1, 2)) is False
+
+
+def test_bar_of_the_trained_agent():
+  """Its episodes count, not the curve."""
+  entry = make_entry(bar=bars.Played(3))
+  line = tables.make_line(entry, points(9, 1), None, 3.5)
+  assert line == {'steps': 200, 'measured': 3.5, 'reached': True}
+  assert tables.describe(entry, {0: line}).startswith('3.5 (seed 0; 200 steps')
+  line = tables.make_line(entry, points(9, 1), None)
+  assert line == {'steps': 200, 'measured': None, 'reached': None}
+  assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
 
 
 def test_from_training_to_table(toy, tmp_path, capfd):
