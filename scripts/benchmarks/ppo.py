@@ -308,7 +308,8 @@ SUBJECTS = [
   ),
   common.Subject(
     'ppo-workers',
-    'training of PPO with worker processes, against a single process',
+    'training of PPO with worker processes, against a single process; look at '
+    'the wall, as CPU seconds are those of the first process',
     'steps',
     run_workers,
     add_arguments,
