@@ -38,7 +38,7 @@ NAMES = {
 FLAGS = ('training', 'log', 'reset')
 
 
-def define(envs, **settings):
+def define(envs, comm=None, **settings):
   """Placeholders of the flags, batch environment, and the algorithm."""
   config = dict(
     configs.default(),
@@ -52,9 +52,39 @@ def define(envs, **settings):
   step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
   flags = {x: tf.placeholder(tf.bool, (), x) for x in FLAGS}
   algorithm = ppo.PPOAlgorithm(
-    batch_env, step, flags['training'], flags['log'], tools.AttrDict(config)
+    batch_env,
+    step,
+    flags['training'],
+    flags['log'],
+    tools.AttrDict(config),
+    comm,
   )
   return flags, batch_env, algorithm
+
+
+class Comm:
+  """First of two ranks; the other one has finished episodes, and no gradients.
+
+  Args:
+    ends: Steps at which the episodes of the other rank ended, -1 for none.
+  """
+
+  def __init__(self, ends):
+    self._ends = ends
+
+  def Get_rank(self):
+    return 0
+
+  def Get_size(self):
+    return 2
+
+  def Allreduce(self, source, target):
+    target[:] = source
+
+  def Allgather(self, source, target):
+    target[:] = 0
+    target[0] = source[0]
+    target[1, : len(self._ends)] = self._ends
 
 
 def test_end_to_end():
@@ -177,6 +207,47 @@ def test_surplus_episodes_are_dropped():
   assert not length.any()
   np.testing.assert_array_equal(content[:, 0], values[[0, 0, 2]])
   np.testing.assert_array_equal(content[1:, 1], values[[0, 2]] + 100)
+
+
+def test_later_episodes_wait_for_the_next_update():
+  """Two of the other rank and one of ours are enough.
+
+  One that ended at the same time is dropped, a later one is kept.
+  """
+  flags, _, algorithm = define(
+    make_envs(5, 5, 5), Comm([1, 2, -1]), update_every=3, max_length=4
+  )
+  every = tf.range(3)
+  observ = tf.placeholder(tf.float32, [3, 3])
+  act, _ = algorithm.perform(every, observ)
+  with tf.control_dependencies([act]):
+    store = algorithm.experience(
+      every, observ, act, tf.ones([3]), tf.zeros([3], tf.bool), observ
+    )
+  end = algorithm.end_episode(every[:2]), algorithm.end_episode(every[2:])
+  meet = algorithm.meet()
+  (step,) = [x for x in tf.global_variables() if x.op.name == 'global_step']
+  values = np.arange(9, dtype=np.float32).reshape(3, 3)
+  feed = {flags['training']: True, flags['log']: False, observ: values}
+  memory, index = algorithm.stored
+  seen = recorded.variable('normalize_observ/count')
+  with graphs.session() as sess:
+    sess.run(store, feed)
+    assert sess.run(seen) == 0
+    for number, op in zip((5, 6), end):
+      sess.run(step.assign(number))
+      sess.run(op, feed)
+    assert sess.run(index) == 3
+    assert 'kl_change' in recorded.scalars(sess.run(meet, feed))
+    assert sess.run(index) == 1 and sess.run(seen) == 3
+    (content, *_), length = sess.run(memory.data(tf.range(3)))
+    ends = sess.run(recorded.variable('ends'))
+    assert length.tolist() == [1, 0, 0] and ends[0] == 6
+    np.testing.assert_array_equal(content[0, 0], values[2])
+    # Nobody has enough now.
+    algorithm._comm._ends = [7, -1, -1]
+    assert not recorded.scalars(sess.run(meet, feed))
+    assert sess.run(index) == 1
 
 
 def test_beginning_clears_its_rows_only():
