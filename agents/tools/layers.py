@@ -11,6 +11,9 @@ from typing import Any
 
 from agents.tools.tf1 import tf
 
+# Numbers in a vector of AVX-512, which oneDNN fills with channels.
+_VECTOR = 16
+
 
 def dense(
   inputs: tf.Tensor,
@@ -93,8 +96,9 @@ def conv2d_transpose(
 ) -> tf.Tensor:
   """Transposed convolution without padding, channels last.
 
-  An input of one pixel makes this a matrix product, which is far faster than
-  the general kernel and gives the same numbers.
+  Two cases are faster than the general kernel and give the same numbers but
+  for rounding: an input of one pixel is a matrix product, and few outputs are
+  those of a plain convolution, rearranged.
 
   Args:
     inputs: Float tensor [batch, height, width, channels].
@@ -118,6 +122,8 @@ def conv2d_transpose(
         tf.reshape(inputs, [-1, channels]), flat, transpose_b=True
       )
       outputs = tf.reshape(outputs, [-1, kernel_size, kernel_size, filters])
+    elif _is_faster_rearranged(filters, kernel_size, strides):
+      outputs = _transpose_to_few(inputs, kernel, strides)
     else:
       size = [(x - 1) * strides + kernel_size for x in (height, width)]
       shape = tf.stack([tf.shape(inputs)[0]] + size + [filters])
@@ -167,6 +173,51 @@ def _kernel(name, shape, initializer=None, trainable=True):
   return tf.get_variable(
     name, shape, initializer=initializer, trainable=trainable
   )
+
+
+def _is_faster_rearranged(filters, kernel_size, strides):
+  divisible = strides > 1 and kernel_size % strides == 0
+  return divisible and strides**2 * filters <= _VECTOR
+
+
+def _transpose_to_few(inputs, kernel, strides):
+  """Transposed convolution to few channels, by a convolution to more of them.
+
+  oneDNN computes as many channels as its vectors hold. So all outputs that fall
+  between two inputs are channels first, and are moved to their places then. The
+  gradients are those of the general kernel.
+
+  Args:
+    inputs: Float tensor [batch, height, width, channels].
+    kernel: Float tensor [size, size, filters, channels].
+    strides: Step, a divisor of the size.
+  """
+  size, _, filters, channels = kernel.shape.as_list()
+  taps = size // strides
+
+  @tf.custom_gradient
+  def apply(inputs, kernel):
+    between = tf.reshape(
+      kernel, [taps, strides, taps, strides, filters, channels]
+    )
+    between = tf.transpose(tf.reverse(between, [0, 2]), [0, 2, 5, 1, 3, 4])
+    between = tf.reshape(between, [taps, taps, channels, -1])
+    padding = [[0, 0], [taps - 1] * 2, [taps - 1] * 2, [0, 0]]
+    outputs = tf.nn.conv2d(inputs, between, 1, padding)
+
+    def grad(change):
+      d_kernel = tf.nn.conv2d_backprop_filter(
+        change,
+        [size, size, filters, channels],
+        inputs,
+        [1, strides, strides, 1],
+        'VALID',
+      )
+      return tf.nn.conv2d(change, kernel, strides, 'VALID'), d_kernel
+
+    return tf.nn.depth_to_space(outputs, strides), grad
+
+  return apply(inputs, kernel)
 
 
 def _bias(units, trainable=True):

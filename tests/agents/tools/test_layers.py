@@ -102,6 +102,30 @@ def test_transposed_convolution_of_one_pixel(strides):
     golden.assert_close(one, two, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize('size, strides', [(6, 2), (4, 2), (3, 3)])
+def test_transposed_convolution_to_few_channels(size, strides):
+  """The rearranged one equals the general one, with gradients, to 1e-5."""
+  random = np.random.RandomState(0)
+  filters = 16 // strides**2
+  shape = [3, 4 * strides + size, 5 * strides + size, filters]
+  inputs = tf.constant(random.normal(size=(3, 5, 6, 8)), tf.float32)
+  factor = tf.constant(random.normal(size=shape), tf.float32)
+  fast = layers.conv2d_transpose(inputs, filters, size, strides)
+  assert fast.shape.as_list() == shape
+  names = {x.type for x in fast.graph.get_operations()}
+  assert 'DepthToSpace' in names and 'Conv2DBackpropInput' not in names
+  kernel, bias = tf.trainable_variables()
+  slow = bias + tf.nn.conv2d_transpose(inputs, kernel, shape, strides, 'VALID')
+  results = [
+    [x] + tf.gradients(x * factor, [inputs, kernel, bias]) for x in (fast, slow)
+  ]
+  with graphs.session() as sess:
+    fast, slow = sess.run(results)
+  for one, two in zip(fast, slow):
+    assert np.abs(two).max() > 0.1
+    golden.assert_close(one, two, rtol=1e-5, atol=1e-5)
+
+
 def test_transposed_convolution_of_several_pixels():
   """Static shapes are known, also with an unknown batch size."""
   inputs = tf.placeholder(tf.float32, [None, 2, 3, 4])
@@ -109,6 +133,8 @@ def test_transposed_convolution_of_several_pixels():
   assert output.shape.as_list() == [None, 6, 8, 5]
   value = graphs.evaluate(output, {inputs: np.ones((7, 2, 3, 4))})
   assert value.shape == (7, 6, 8, 5)
+  output = layers.conv2d_transpose(inputs, 2, 3, 1)
+  assert output.shape.as_list() == [None, 4, 5, 2]
 
 
 def test_dense():
