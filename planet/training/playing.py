@@ -119,7 +119,7 @@ class PlaNet(TrainedAgent):
     return self._simulation.guidance.rule({})[None]
 
   def _define(self, name, shapes):
-    """Define the graph of one decision; return the weights of the model."""
+    """Define the graph of one decision; return the weights that it needs."""
     config, simulation = self._config, self._simulation
     data = {key: tf.zeros([1, 1, *shape]) for key, shape in shapes.items()}
     with tf.variable_scope('graph', use_resource=True):
@@ -129,7 +129,7 @@ class PlaNet(TrainedAgent):
       self._seed = agent_config.seed
       self._define_exploration(agent_config)
       self._define_decision(agent_config, shapes)
-    return weights
+    return _find_needed(weights, [self._action, *self._memory_after])
 
   def _define_exploration(self, agent_config):
     """Add noise whose scale is zero unless it is fed."""
@@ -219,6 +219,20 @@ def play(
     observations=observations,
     maps=np.stack(maps) if overview else None,
   )
+
+
+def _find_needed(weights, tensors):
+  """Return the weights that tensors depend on; decoders are no part of a plan.
+
+  Args:
+    weights: List of variables.
+    tensors: List of tensors of the same graph.
+  """
+  names = [x.op.name for x in tensors]
+  definition = tf.get_default_graph().as_graph_def()
+  needed = tf.graph_util.extract_sub_graph(definition, names)
+  found = {x.name for x in needed.node}
+  return [x for x in weights if x.op.name in found]
 
 
 class _OneEnv:

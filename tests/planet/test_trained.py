@@ -5,6 +5,7 @@ import pytest
 
 import planet
 from agents.run import errors
+from agents.tools.tf1 import tf
 from planet import trained
 from tests import examples
 from tests.planet.scripts import training_runs
@@ -38,6 +39,10 @@ def test_saved_agent(logdir, tmp_path):
   names = sorted(x.name for x in (tmp_path / 'saved').iterdir())
   assert names[0] == 'checkpoint' and 'config.yaml' in names
   assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
+  # Plans need no decoder, by far the largest part.
+  saved = tf.train.list_variables(str(tmp_path / 'saved'))
+  parts = {name.split('/')[1] for name, _ in saved}
+  assert parts == {'encoder', 'rnn', 'head_reward'}
 
 
 def test_state_and_noise(logdir):
