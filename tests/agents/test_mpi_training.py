@@ -27,9 +27,10 @@ pytestmark = [
 ]
 
 
-def train(processes, logdir, params=None, env='Pendulum-v1'):
+def train(processes, logdir, params=None, env='Pendulum-v1', more=()):
   """Output of a training by some processes."""
-  command = training_runs.command(logdir, params, ['--seed=1'], env)[2:]
+  flags = ['--seed=1', *more]
+  command = training_runs.command(logdir, params, flags, env)[2:]
   prefix = (MPIRUN, '--oversubscribe', '-n', str(processes))
   process = training_runs.start(
     '-m',
@@ -99,6 +100,12 @@ def test_other_numbers_of_processes_continue(tmp_path, before):
   stored = stored_episodes(run)
   assert f'{stored} episodes are stored.' in output and stored
   play(run, tmp_path / 'videos')
+  # Two processes have them once, too.
+  timestamp = os.path.basename(run).removesuffix('-default')
+  flags = [f'--timestamp={timestamp}']
+  output = train(2, original, {**params, 'steps': 600}, PENDULUM, flags)
+  assert 'There is nothing to do' in output
+  assert f'{stored} episodes are stored.' in output
   for after in (2, 1, 3):
     logdir = tmp_path / f'continued{after}'
     shutil.copytree(original, logdir)
