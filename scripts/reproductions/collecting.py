@@ -98,7 +98,6 @@ def _make_line(
   """Return what the table and its readers want to know of a seed."""
   record = training.read_record(folder)
   sittings = record['sittings']
-  cpu = [x.get('cpu_seconds') for x in sittings]
   evaluation = record.get('evaluation')
   played = evaluation and evaluation['mean']
   return {
@@ -106,8 +105,7 @@ def _make_line(
     'complete': record['complete'],
     **tables.make_line(entry, points, reference, played),
     'wall_hours': round(sum(x['wall_seconds'] for x in sittings) / 3600, 3),
-    # Unknown if a sitting was killed.
-    'cpu_hours': None if None in cpu else round(sum(cpu) / 3600, 3),
+    'cpu_hours': round(sum(x['cpu_seconds'] for x in sittings) / 3600, 3),
     'sittings': len(sittings),
     **{key: sittings[-1][key] for key in ('processor', 'versions', 'commit')},
     'evaluation': evaluation,

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import importlib.util
 import json
 import math
 import os
@@ -40,9 +41,14 @@ def train(entry: Entry, seed: int, out: str) -> None:
       is known about it in `record.json` beside it.
 
   Raises:
-    UsageError: If another process trains here, or the program fails.
+    UsageError: If another process trains here, psutil is missing, or the
+      program fails.
     StopRequested: If the user asks to stop.
   """
+  if importlib.util.find_spec('psutil') is None:
+    raise errors.UsageError(
+      "Counting CPU seconds needs psutil: pip install 'psutil>=5.9'."
+    )
   folder = make_folder(entry, seed, out)
   with _hold(folder):
     record = read_record(folder)
@@ -77,7 +83,7 @@ def read_record(folder: str) -> dict[str, Any]:
 
   Returns:
     Dict with `complete`, `sittings`, a list of dicts with the machine, the
-    wall and, unless killed, the CPU seconds of each, and `command`.
+    wall and the CPU seconds of each, and `command`.
   """
   path = os.path.join(folder, _RECORD)
   if not os.path.exists(path):
@@ -127,9 +133,10 @@ def _run_before(entry, seed, run):
 
 def _sit(entry, command, folder, record):
   """Run the program until it ends, has reached enough, or is to stop."""
-  began, used = time.time(), _cpu_seconds()
+  began = time.time()
   sitting: dict[str, Any] = {
     'began': datetime.datetime.now().isoformat(timespec='seconds'),
+    'cpu_seconds': 0,
     **machine.describe(entry.system),
   }
   record['sittings'].append(sitting)
@@ -139,16 +146,17 @@ def _sit(entry, command, folder, record):
     process = subprocess.Popen(
       entry_lib.executable(command), env=make_environ(), start_new_session=True
     )
+    ended_before = _cpu_seconds_of_ended()
     while True:
       with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_POLL_SECONDS)
+      used = _cpu_seconds(process.pid) + _cpu_seconds_of_ended() - ended_before
+      sitting['cpu_seconds'] = max(sitting['cpu_seconds'], round(used))
       ended = process.poll() is not None
       if not ended and not enough:
         enough = _has_enough(entry, folder)
         if enough or stopping.requested():
           process.send_signal(signal.SIGINT)
-      elif ended:
-        sitting['cpu_seconds'] = round(_cpu_seconds() - used)
       sitting['wall_seconds'] = round(time.time() - began)
       code = process.returncode
       stopped = stopping.requested() and not enough
@@ -173,6 +181,26 @@ def _has_enough(entry, folder):
   return len(points[0]) > 0 and math.isfinite(entry.bar.measure(points))
 
 
-def _cpu_seconds():
+def _cpu_seconds(pid):
+  """CPU seconds of a program and its processes as long as it runs.
+
+  An mpirun that is interrupted ends without those of its ranks, so they are
+  counted before.
+  """
+  import psutil
+
+  try:
+    root = psutil.Process(pid)
+    family = [root, *root.children(recursive=True)]
+  except psutil.NoSuchProcess:
+    return 0.0
+  total = 0.0
+  for process in family:
+    with contextlib.suppress(psutil.NoSuchProcess):
+      total += sum(process.cpu_times()[:4])
+  return total
+
+
+def _cpu_seconds_of_ended():
   used = resource.getrusage(resource.RUSAGE_CHILDREN)
   return used.ru_utime + used.ru_stime

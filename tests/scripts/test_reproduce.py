@@ -219,6 +219,16 @@ def test_stop_as_soon_as_reached(toy, tmp_path):
   assert time.monotonic() - began < 30
 
 
+def test_cpu_seconds_of_ranks(toy, tmp_path):
+  """They count although mpirun is interrupted before it has counted them."""
+  flags = [*toy.flags, '--seconds=1', '--busy=1']
+  entry = dataclasses.replace(toy, flags=flags, ranks=2, stop_early=True)
+  training.train(entry, 0, str(tmp_path))
+  record = training.read_record(training.make_folder(toy, 0, str(tmp_path)))
+  assert record['command'].startswith('mpirun -n 2')
+  assert 2 <= record['sittings'][0]['cpu_seconds'] <= 20
+
+
 def test_stop_and_continue(toy, tmp_path):
   """SIGTERM to the tool ends the training in order; the command goes on."""
   code = (

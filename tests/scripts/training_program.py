@@ -1,7 +1,7 @@
 """A training that writes scores as PPO does, and needs no simulator.
 
 Run as python -m tests.scripts.training_program --logdir=FOLDER --seed=N. Ends
-with Ctrl-C, and goes on where it was.
+with Ctrl-C, and goes on where it was. Under mpirun, the first rank writes.
 """
 
 import os
@@ -16,6 +16,8 @@ def main():
   values = dict(x.removeprefix('--').split('=') for x in sys.argv[1:])
   stopped = []
   signal.signal(signal.SIGINT, lambda *unused: stopped.append(True))
+  if os.environ.get('OMPI_COMM_WORLD_RANK', '0') != '0':
+    values['logdir'] += '-of-another-rank'
   folder = os.path.join(values['logdir'], 'run-training')
   os.makedirs(folder, exist_ok=True)
   path = os.path.join(folder, 'scores.csv')
@@ -32,7 +34,8 @@ def main():
       file_.write(f'eval,{100 * (index + 1)},{score}\n')
     waited = time.monotonic() + float(values.get('seconds', 0))
     while time.monotonic() < waited and not stopped:
-      time.sleep(0.02)
+      if 'busy' not in values:
+        time.sleep(0.02)
     if stopped:
       return
   print('Done.')
