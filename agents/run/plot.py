@@ -51,6 +51,7 @@ class Style:
     ylabel: Name of the values.
     ylim: Range of the values; by default, that of the curves.
     counts: Whether abscissas are whole numbers.
+    logarithmic: Whether the abscissa is logarithmic.
     quartiles: Whether to draw the median and the quartiles of the runs of a
       group; by default their mean and standard deviation.
     trim: Whether to draw only what all runs of a group cover.
@@ -61,6 +62,7 @@ class Style:
   ylabel: str = ''
   ylim: tuple[float, float] | None = None
   counts: bool = True
+  logarithmic: bool = False
   quartiles: bool = False
   trim: bool = False
   window: int = 1
@@ -321,7 +323,9 @@ def _fill(axes, title, groups, style):
   axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
   axes.set(ylim=style.ylim)
   axes.margins(x=0.02)
-  if style.counts:
+  if style.logarithmic:
+    axes.set_xscale('log')
+  elif style.counts:
     low, high = axes.get_xlim()
     if high - low < 1:
       axes.set_xlim(low - 0.5, high + 0.5)

@@ -66,7 +66,8 @@ def collect(out: str, results: str) -> None:
       exported = os.path.join(place, 'agent')
       if os.path.exists(exported):
         target = os.path.join(results, shipping.AGENTS, entry.name)
-        shutil.copytree(exported, target, dirs_exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(exported, target)
   with files.atomic_write(os.path.join(results, 'README.md')) as file_:
     file_.write(tables.make_readme(results))
 

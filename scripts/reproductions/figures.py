@@ -1,5 +1,6 @@
 """Figures of results: ours over the original's, and four panels for README."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -12,6 +13,8 @@ from scripts.reproductions.entry import Entry
 # File of the figure near the top of README.
 PANELS = 'panels.png'
 _TITLES = ('PlaNet', 'PPO', 'HER', 'CARLA')
+# Curves of a panel whose lengths differ by more have a logarithmic abscissa.
+_SPREAD = 10
 
 
 def draw_entry(entry: Entry, folder: str, results: str) -> str:
@@ -78,6 +81,9 @@ def draw_panels(results: str) -> str | None:
       if references:
         groups[f'{entry.name}, original code'] = references
     if style:
+      ends = [max(x[-1] for x, _ in runs) for runs in groups.values()]
+      spread = max(ends) > _SPREAD * min(ends)
+      style = dataclasses.replace(style, logarithmic=spread)
       panels.append((title, groups, style))
   if not panels:
     return None

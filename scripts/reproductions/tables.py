@@ -173,7 +173,11 @@ def describe(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
-    text += f'; trained agent {mean:.4g} in {played[0]["episodes"]} episodes'
+    # A bar for the trained agent is measured by just these episodes.
+    is_told = isinstance(entry.bar, bars.Played)
+    value = '' if is_told else f' {mean:.4g}'
+    text += f'; trained agent{value} in {played[0]["episodes"]} episodes'
+    text += ' per seed' if len(played) > 1 else ''
   return text
 
 

@@ -140,6 +140,10 @@ def test_bar_of_the_trained_agent():
   line = tables.make_line(entry, points(9, 1), None, 3.5)
   assert line == {'steps': 200, 'measured': 3.5, 'reached': True}
   assert tables.describe(entry, {0: line}).startswith('3.5 (seed 0; 200 steps')
+  evaluation = {'mean': 3.5, 'episodes': 40}
+  lines = {seed: {**line, 'evaluation': evaluation} for seed in (0, 1)}
+  words = '(seeds 0, 1; 200 steps); trained agent in 40 episodes per seed'
+  assert tables.describe(entry, lines) == f'3.5 ± 0 {words}'
   line = tables.make_line(entry, points(9, 1), None)
   assert line == {'steps': 200, 'measured': None, 'reached': None}
   assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
@@ -277,6 +281,21 @@ def test_agents_are_small():
     for x in names
   )
   assert total <= 25e6
+
+
+def test_a_new_agent_replaces_the_shipped_one(toy, tmp_path, monkeypatch):
+  """Nothing of the agent that was shipped before stays beside it."""
+  entry = dataclasses.replace(toy, check=entry_lib.Check(1, 5, 0.1))
+  monkeypatch.setitem(entries.ENTRIES, 'toy', entry)
+  out, results = tmp_path / 'out', tmp_path / 'results'
+  training.train(entry, 1, str(out))
+  (out / 'toy' / 'seed1' / 'agent').mkdir()
+  (out / 'toy' / 'seed1' / 'agent' / 'model-200').touch()
+  shipped = results / shipping.AGENTS / 'toy'
+  shipped.mkdir(parents=True)
+  (shipped / 'model-100').touch()
+  collecting.collect(str(out), str(results))
+  assert os.listdir(shipped) == ['model-200']
 
 
 @pytest.mark.needs('gymnasium_robotics')
