@@ -3,7 +3,8 @@
 Example:
 
   python -m agents.plot_scores --out curves.png --phase eval \\
-      ours=results/ppo/pendulum.csv reference=reference.csv
+      ours=results/ppo_pendulum/curve.csv \\
+      reference=results/reference/ppo_pendulum_curve.csv
 
 The files are CSV with the columns `global_step`, `phase`, `mean_score`, and
 optionally `seed`; folders of PPO runs stand for the scores.csv in them. Seeds

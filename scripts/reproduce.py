@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
   if args.picture:
     from scripts.reproductions import pictures
 
-    folder = os.path.join(args.results, '..', 'docs', 'pictures')
+    top = os.path.dirname(os.path.abspath(args.results))
+    folder = os.path.join(top, 'docs', 'pictures')
     print(f'Wrote {pictures.draw(entry, args.results, folder)}.')
     return
   if args.check:

@@ -66,13 +66,14 @@ def write(path: str, curves: dict[int, plot.Points]) -> None:
   )
 
 
-def read(path: str, column: str = COLUMNS[-1]) -> dict[int, plot.Points]:
-  """Return the curves of a file by seed; none without such a file or column."""
+def read(path: str) -> dict[int, plot.Points]:
+  """Return the curves of a file by seed; none without such a file."""
   if not os.path.exists(path):
     return {}
+  column = COLUMNS[-1]
   seeds: dict[int, list[tuple[float, float]]] = {}
   for row in log.read_table(path):
-    if row.get('phase') in (PHASE, 'test') and row.get(column):
+    if row['phase'] == PHASE and row[column]:
       point = float(row['global_step'] or 0), float(row[column] or 0)
       seeds.setdefault(int(row.get('seed') or 0), []).append(point)
   return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}
@@ -87,8 +88,7 @@ def read_ours(entry: Entry, results: str) -> dict[int, plot.Points]:
   """
   found = read(os.path.join(results, entry.name, FILE))
   if not found and entry.recorded:
-    path = os.path.join(results, entry.recorded.path)
-    found = read(path, entry.recorded.column)
+    found = read(os.path.join(results, entry.recorded))
   return found
 
 

@@ -4,7 +4,6 @@ from agents.run import errors
 from scripts.reproductions import bars
 from scripts.reproductions.entry import Check
 from scripts.reproductions.entry import Entry
-from scripts.reproductions.entry import Recording
 
 
 def find(name: str) -> Entry:
@@ -77,7 +76,6 @@ _LIST = [
     panel='PPO',
     seeds=(0, 1, 2, 3),
     bar=bars.FirstReach(195, factor=2),
-    recorded=Recording('ppo/pendulum.csv'),
     reference='ppo_pendulum_curve.csv',
     hours=0.15,
     check=Check(seed=0, episodes=20, tolerance=5),
@@ -124,7 +122,7 @@ _LIST = [
     bar=bars.Gain(),
     cores=2,
     hours=2,
-    recorded=Recording('ppo/cheetah.csv'),
+    recorded='ppo/cheetah.csv',
     reduced='reduced: 2.4 of 100 million training steps',
   ),
   _her(
@@ -224,7 +222,7 @@ _LIST = [
     panel='PlaNet',
     seeds=(0, 1),
     bar=bars.LastMean(10, 750),
-    recorded=Recording('planet/cartpole_balance.csv'),
+    recorded='planet/cartpole_balance.csv',
     hours=1.8,
     reduced=_SMALL,
     check=Check(seed=0, episodes=10, tolerance=80),
@@ -289,7 +287,6 @@ _LIST = [
     bar=bars.Played(62.5),
     hours=0.5,
     reward_scale=0.2,
-    recorded=Recording('carla/learning.csv', 'return', 'Global step'),
     reduced=_SMALL,
     # Of seed 0, some episodes end beside the road.
     check=Check(seed=1, episodes=40, tolerance=30),

@@ -46,21 +46,6 @@ class Check:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recording:
-  """Curve in `results` that was recorded without this program.
-
-  Attributes:
-    path: CSV file with `seed`, `phase` and `global_step`.
-    column: Column of the values.
-    axis: What `global_step` counts.
-  """
-
-  path: str
-  column: str = 'mean_score'
-  axis: str = 'Environment steps'
-
-
-@dataclasses.dataclass(frozen=True)
 class Entry:
   """One result: a training for several seeds.
 
@@ -86,7 +71,8 @@ class Entry:
     before: Arguments of a command to run once before, such as one that records
       demonstrations, and the file in `{run}` that it writes.
     check: How the shipped agent is played, None if there is none.
-    recorded: Curve that counts as long as there is no run.
+    recorded: CSV file in `results` with a curve that was recorded without this
+      program, and counts as long as there is no run; empty if there is none.
     reward_scale: Factor of rewards in the training, without which returns are
       told.
     panel: Panel of the figure in README, empty for none.
@@ -110,7 +96,7 @@ class Entry:
   reduced: str = ''
   before: tuple[Sequence[str], str] | None = None
   check: Check | None = None
-  recorded: Recording | None = None
+  recorded: str = ''
   reward_scale: float = 1.0
   panel: str = ''
 

@@ -34,22 +34,14 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   if references:
     is_ours = not entry.reference.endswith('.csv')
     groups[entry.reference if is_ours else 'original code'] = references
-  figure = plot.draw(entry.meaning, groups, make_style(entry, results))
+  figure = plot.draw(entry.meaning, groups, make_style(entry))
   return plot.save(figure, os.path.join(folder, tables.FIGURE))
 
 
-def make_style(entry: Entry, results: str) -> plot.Style:
-  """Return how the curves of an entry are drawn: median and quartiles.
-
-  Args:
-    entry: What was trained.
-    results: Folder of all results.
-  """
-  own = os.path.exists(os.path.join(results, entry.name, curves.FILE))
-  recorded = None if own else entry.recorded
+def make_style(entry: Entry) -> plot.Style:
+  """Return how the curves of an entry are drawn: median and quartiles."""
   success = entry.measure == 'success rate'
   return plot.Style(
-    xlabel=recorded.axis if recorded else 'Environment steps',
     ylabel=entry.measure,
     ylim=(-0.02, 1.04) if success else None,
     quartiles=True,
@@ -76,7 +68,7 @@ def draw_panels(results: str) -> str | None:
       if not ours:
         continue
       groups[entry.name] = ours
-      style = style or make_style(entry, results)
+      style = style or make_style(entry)
       references = list(curves.read_reference(entry, results).values())
       if references:
         groups[f'{entry.name}, original code'] = references

@@ -138,9 +138,7 @@ def make_row(entry: Entry, results: str) -> list[str]:
       seed: make_line(entry, points, references.get(seed))
       for seed, points in curves.read_ours(entry, results).items()
     }
-    name = (
-      f'[{name}]({entry.recorded.path})' if runs and entry.recorded else name
-    )
+    name = f'[{name}]({entry.recorded})' if runs and entry.recorded else name
   is_ours = entry.reference and not entry.reference.endswith('.csv')
   original = show(entry, compared) if compared and not is_ours else '-'
   return [

@@ -321,9 +321,7 @@ def test_shipped_agent(tmp_path, capsys):
 
 def test_panels(toy, tmp_path, monkeypatch):
   """As many panels as there are results, none without any."""
-  other = make_entry(
-    name='other', recorded=entry_lib.Recording('other.csv'), panel='HER'
-  )
+  other = make_entry(name='other', recorded='other.csv', panel='HER')
   monkeypatch.setitem(entries.ENTRIES, 'other', other)
   results = str(tmp_path)
   assert collecting.draw(results) == []
