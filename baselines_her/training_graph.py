@@ -82,7 +82,7 @@ class TrainingGraph:
       for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf]):
         # Feeding what the stage returns leaves the stage alone.
         functions[name, len(fetches) > 1] = tf_util.make_function(
-          fetches, [net.o_tf, net.g_tf], self._sess
+          fetches, [net.o_tf, net.g_tf], self._sess, small=True
         )
     return functions
 
@@ -109,7 +109,7 @@ class TrainingGraph:
     )
     for tensor, shape in zip(got, shapes.values()):
       tensor.set_shape(shape)
-    function = tf_util.make_function(put, inputs, self._sess)
+    function = tf_util.make_function(put, inputs, self._sess, small=True)
     return self._name_batch(got), lambda batch: function(*batch)
 
   def _name_batch(self, tensors: Iterable[tf.Tensor]) -> losses.Batch:

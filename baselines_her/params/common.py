@@ -97,9 +97,8 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
       '/success/test' if cpanel['test_activate'] else '/success/train',
       cpanel['memory_save'],
     ),
-    # One thread in the calling one: the same numbers every time, and small
-    # graphs are quicker so.
-    'tf': {'intra_op': 1, 'inter_op': -1},
+    # The same numbers every time.
+    'tf': {'intra_op': 1, 'inter_op': 1},
     'env': env,
     'memory': {
       'train': {'name': 'baselines_her.pipeline.HERMemory', 'args': shared}
