@@ -69,7 +69,7 @@ def debug(config: AttrDict, params: AttrDict) -> AttrDict:
 
 
 def cpu(config: AttrDict, params: AttrDict) -> AttrDict:
-  """Define what learns cartpole_balance on two cores; not the reference."""
+  """Define what fits on two cores; not the reference."""
   _fill(params, choose('cpu', params))
   return default(config, params)
 

@@ -222,7 +222,6 @@ _LIST = [
     panel='PlaNet',
     seeds=(0, 1),
     bar=bars.LastMean(10, 750),
-    recorded='planet/cartpole_balance.csv',
     hours=1.8,
     reduced=_SMALL,
     check=Check(seed=0, episodes=10, tolerance=80),
