@@ -89,7 +89,7 @@ _LIST = [
     seeds=(0, 1, 2, 3, 4),
     bar=bars.FirstReach(-900),
     reference='ppo_swingup_curve.csv',
-    hours=0.3,
+    hours=0.15,
   ),
   _ppo(
     'ppo_doublependulum',
@@ -100,7 +100,7 @@ _LIST = [
     seeds=(0, 1, 2, 3, 4),
     bar=bars.FirstReach(500),
     reference='ppo_doublependulum_curve.csv',
-    hours=0.4,
+    hours=0.15,
   ),
   _ppo(
     'ppo_minitaur',
