@@ -224,7 +224,7 @@ _LIST = [
     bar=bars.LastMean(10, 750),
     hours=1.8,
     reduced=_SMALL,
-    check=Check(seed=0, episodes=10, tolerance=80),
+    check=Check(seed=0, episodes=10, tolerance=80, processes=2),
   ),
   _planet(
     'planet_cartpole_swingup',
@@ -288,7 +288,7 @@ _LIST = [
     reward_scale=0.2,
     reduced=_SMALL,
     # Of seed 0, some episodes end beside the road.
-    check=Check(seed=1, episodes=40, tolerance=30),
+    check=Check(seed=1, episodes=40, tolerance=30, processes=2),
   ),
   _pipeline(
     'pipeline_her_reach',

@@ -38,11 +38,13 @@ class Check:
     episodes: Number of episodes.
     tolerance: Least distance from the shipped mean that is still fine; three
       standard errors of the difference count where they are more.
+    processes: Number of processes that share the episodes.
   """
 
   seed: int
   episodes: int
   tolerance: float
+  processes: int = 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """Trained agents: evaluated after training, shipped, and checked again."""
 
+import concurrent.futures
 import json
 import math
+import multiprocessing
 import os
 import shutil
+import signal
 import sys
 from typing import Any
 
@@ -18,6 +21,8 @@ AGENTS = 'agents'
 _SHIPPED = 'shipped.json'
 # Seeds of evaluations; none of them is one of a training.
 _SEED = 9000
+# Distance of the seeds of processes that play side by side.
+_NEXT_SEED = 100
 
 
 def evaluate(entry: Entry, seed: int, out: str) -> None:
@@ -34,13 +39,14 @@ def evaluate(entry: Entry, seed: int, out: str) -> None:
   record = training.read_record(folder)
   if not entry.check or 'evaluation' in record:
     return
-  with _load(entry, os.path.join(folder, 'run'), _SEED) as agent:
-    record['evaluation'] = _play(entry, agent, _SEED)
-    if seed == entry.check.seed:
-      exported = os.path.join(folder, 'agent')
-      shutil.rmtree(exported, ignore_errors=True)
+  run = os.path.join(folder, 'run')
+  record['evaluation'] = _play(entry, run, _SEED)
+  if seed == entry.check.seed:
+    exported = os.path.join(folder, 'agent')
+    shutil.rmtree(exported, ignore_errors=True)
+    with _load(entry, run) as agent:
       agent.save(exported)
-      _write_shipped(entry, exported, record['evaluation'])
+    _write_shipped(entry, exported, record['evaluation'])
   training.write_record(folder, record)
 
 
@@ -60,8 +66,7 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> None:
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
   # Other episodes than those of the shipped figures.
-  with _load(entry, folder, _SEED + 1) as agent:
-    measured = _play(entry, agent, _SEED + 1, episodes)
+  measured = _play(entry, folder, _SEED + 1, episodes)
   low, high = shipped['interval']
   inside = low <= measured['mean'] <= high
   print(
@@ -94,7 +99,7 @@ def find(entry: Entry, results: str) -> str:
   return known[entry.name]
 
 
-def _load(entry, folder, seed):
+def _load(entry, folder, seed=None):
   """Load the trained agent of a run or of a folder that is shipped."""
   if entry.system == 'ppo':
     from agents import trained as ppo
@@ -110,16 +115,22 @@ def _load(entry, folder, seed):
   return planet.load(folder, seed=seed)
 
 
-def _play(entry, agent, seed, episodes=None) -> dict[str, Any]:
-  """Play the episodes of a check; return plain figures."""
-  played = evaluation.evaluate(
-    agent,
-    episodes=entry.check.episodes if episodes is None else episodes,
-    seed=None if entry.system == 'planet' else seed,
-  )
-  values: list[float] = list(played.successes)
-  if entry.measure == 'return':
-    values = [x / entry.reward_scale for x in played.returns]
+def _play(entry, folder, seed, episodes=None) -> dict[str, Any]:
+  """Play the episodes of a check; return plain figures.
+
+  Args:
+    entry: What was trained.
+    folder: Folder of the run, or one that is shipped.
+    seed: Seed of the agents and environments.
+    episodes: Number of episodes; that of the entry by default.
+  """
+  episodes = entry.check.episodes if episodes is None else episodes
+  count = max(1, min(entry.check.processes, episodes))
+  shares = [len(range(i, episodes, count)) for i in range(count)]
+  if count == 1:
+    values = _play_share(entry, folder, seed, episodes)
+  else:
+    values = _play_side_by_side(entry, folder, seed, shares)
   mean = sum(values) / len(values)
   variance = sum((x - mean) ** 2 for x in values) / len(values)
   return {
@@ -129,6 +140,41 @@ def _play(entry, agent, seed, episodes=None) -> dict[str, Any]:
     'episodes': len(values),
     'seed': seed,
   }
+
+
+def _play_side_by_side(entry, folder, seed, shares):
+  """Play in as many processes as there are shares; return all values."""
+  threads = max(1, (os.cpu_count() or 1) // len(shares))
+  with concurrent.futures.ProcessPoolExecutor(
+    len(shares),
+    multiprocessing.get_context('spawn'),
+    _prepare_process,
+    (threads,),
+  ) as pool:
+    futures = [
+      pool.submit(_play_share, entry, folder, seed + _NEXT_SEED * i, share)
+      for i, share in enumerate(shares)
+    ]
+    return [x for future in futures for x in future.result()]
+
+
+def _prepare_process(threads):
+  """Divide the cores, before TensorFlow is imported; end with Ctrl-C."""
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
+  os.environ.setdefault('TF_NUM_INTRAOP_THREADS', str(threads))
+
+
+def _play_share(entry, folder, seed, episodes) -> list[float]:
+  """Play some episodes; return what the entry measures of each."""
+  with _load(entry, folder, seed) as agent:
+    played = evaluation.evaluate(
+      agent,
+      episodes=episodes,
+      seed=None if entry.system == 'planet' else seed,
+    )
+  if entry.measure == 'return':
+    return [x / entry.reward_scale for x in played.returns]
+  return [float(x) for x in played.successes]
 
 
 def _write_shipped(entry, folder, evaluation):

@@ -319,6 +319,18 @@ def test_shipped_agent(tmp_path, capsys):
   assert 'OUTSIDE' in capsys.readouterr().out
 
 
+@pytest.mark.needs('gymnasium_robotics')
+def test_processes_share_the_episodes(monkeypatch, capsys):
+  """Together they play as many as one process would."""
+  entry = entries.find('her_reach')
+  shared = dataclasses.replace(entry.check, processes=2)
+  monkeypatch.setitem(
+    entries.ENTRIES, 'her_reach', dataclasses.replace(entry, check=shared)
+  )
+  assert reproduce.run(['her_reach', '--check', '--episodes', '5']) == 0
+  assert 'over 5 episodes' in capsys.readouterr().out
+
+
 def test_panels(toy, tmp_path, monkeypatch):
   """As many panels as there are results, none without any."""
   other = make_entry(name='other', recorded='other.csv', panel='HER')
