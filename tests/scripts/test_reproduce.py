@@ -327,8 +327,17 @@ def test_processes_share_the_episodes(monkeypatch, capsys):
   monkeypatch.setitem(
     entries.ENTRIES, 'her_reach', dataclasses.replace(entry, check=shared)
   )
+  shares = []
+  play = shipping._play_side_by_side
+
+  def record(entry, folder, seed, given):
+    shares.extend(given)
+    return play(entry, folder, seed, given)
+
+  monkeypatch.setattr(shipping, '_play_side_by_side', record)
   assert reproduce.run(['her_reach', '--check', '--episodes', '5']) == 0
   assert 'over 5 episodes' in capsys.readouterr().out
+  assert shares == [3, 2]
 
 
 def test_panels(toy, tmp_path, monkeypatch):
