@@ -33,7 +33,7 @@ class Bar(Protocol):
   def judge(
     self, points: plot.Points, reference: plot.Points | None
   ) -> bool | None:
-    """Return whether the bar is reached; None if there is no bar.
+    """Return whether the bar is reached; None if there is none or no number.
 
     Args:
       points: Our curve.
@@ -222,8 +222,11 @@ class Gain:
       return math.nan
     return float(np.mean(values[-self.count :]) - np.mean(values[: self.count]))
 
-  def judge(self, points: plot.Points, reference: plot.Points | None) -> bool:
-    return self.measure(points) > 0
+  def judge(
+    self, points: plot.Points, reference: plot.Points | None
+  ) -> bool | None:
+    gain = self.measure(points)
+    return None if math.isnan(gain) else gain > 0
 
 
 @dataclasses.dataclass(frozen=True)

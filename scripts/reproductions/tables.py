@@ -188,7 +188,10 @@ def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   words = [] if 'command' in next(iter(runs.values())) else [_APART]
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   complete = [x for x in runs.values() if x.get('complete', True)]
-  if not verdicts:
+  numbers = [x['measured'] for x in runs.values()]
+  if not entry.bar.in_steps and numbers.count(None) == len(numbers):
+    words.append('bar not measured')
+  elif not verdicts:
     words.append('no bar')
   elif all(verdicts):
     words.append('bar reached' if entry.reduced else 'reproduced')

@@ -114,11 +114,12 @@ def test_bad_usage(argv, words, capsys):
     (bars.Played(4), (3,), 3, False),
     (bars.Gain(1), (1, 0, 3), 2, True),
     (bars.Gain(1), (3, 5, 2), -1, False),
+    (bars.Gain(1), (3,), math.nan, None),
     (bars.Same(), (1, 2), 2, None),
   ],
 )
 def test_bars(bar, values, measured, reached):
-  assert bar.measure(points(*values)) == measured
+  np.testing.assert_equal(bar.measure(points(*values)), measured)
   assert bar.judge(points(*values), None) is reached
   assert bar.words
 
@@ -147,6 +148,7 @@ def test_bar_of_the_trained_agent():
   line = tables.make_line(entry, points(9, 1), None)
   assert line == {'steps': 200, 'measured': None, 'reached': None}
   assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
+  assert 'bar not measured' in tables.judge(entry, {0: line})
 
 
 def test_from_training_to_table(toy, tmp_path, capfd):
