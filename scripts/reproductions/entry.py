@@ -55,8 +55,8 @@ class Entry:
     name: Name on the command line and of the folders.
     system: `ppo`, `her`, `planet` or `pipeline`.
     meaning: What is trained, for the table.
-    flags: Arguments of the program besides folder and seed; `{seed}` and
-      `{run}` are filled in.
+    flags: Arguments of the program besides folder and seed; `{seed}`, `{run}`
+      and `{parent}`, the folder of the run, are filled in.
     seeds: Seeds that belong to the result.
     steps: Environment steps at which a run is complete.
     bar: What is measured, and what it has to be.
@@ -71,7 +71,7 @@ class Entry:
     stop_early: Whether to stop a run as soon as it has reached the bar.
     reduced: How the setting differs from the published one.
     before: Arguments of a command to run once before, such as one that records
-      demonstrations, and the file in `{run}` that it writes.
+      demonstrations, and the file in `{parent}` that it writes.
     check: How the shipped agent is played, None if there is none.
     recorded: CSV file in `results` with a curve that was recorded without this
       program, and counts as long as there is no run; empty if there is none.
@@ -134,8 +134,16 @@ def find_session(run: str) -> str | None:
 
 
 def fill(parts: Sequence[str], seed: int, run: str) -> list[str]:
-  """Replace `{seed}` and `{run}` in the parts of a command."""
-  return [x.replace('{seed}', str(seed)).replace('{run}', run) for x in parts]
+  """Replace `{seed}`, `{run}` and `{parent}` in the parts of a command.
+
+  `{parent}` is the folder of `{run}`, which itself is there only after the
+  training has begun.
+  """
+  parent = os.path.dirname(run) or '.'
+  values = {'seed': str(seed), 'run': run, 'parent': parent}
+  for key, value in values.items():
+    parts = [x.replace(f'{{{key}}}', value) for x in parts]
+  return list(parts)
 
 
 def executable(command: Sequence[str]) -> list[str]:

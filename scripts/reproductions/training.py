@@ -56,7 +56,7 @@ def train(entry: Entry, seed: int, out: str) -> None:
       print(f'{entry.name}, seed {seed}: the training is complete.')
       return
     run = os.path.join(folder, 'run')
-    _run_before(entry, seed, run)
+    _run_before(entry, seed, folder, run)
     command = entry.command(seed, run)
     print(shlex.join(command), flush=True)
     record['command'] = shlex.join(entry.command(seed, 'RUN'))
@@ -120,12 +120,12 @@ def _hold(folder: str) -> Iterator[None]:
     yield
 
 
-def _run_before(entry, seed, run):
+def _run_before(entry, seed, folder, run):
   """Make what the training needs besides, once."""
   if not entry.before:
     return
   parts, name = entry.before
-  if not os.path.exists(os.path.normpath(os.path.join(run, name))):
+  if not os.path.exists(os.path.join(folder, name)):
     command = entry_lib.executable(entry_lib.fill(parts, seed, run))
     print(shlex.join(command), flush=True)
     subprocess.run(command, env=make_environ(), check=True)

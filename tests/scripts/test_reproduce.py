@@ -199,6 +199,35 @@ def test_sessions_of_the_pipeline(tmp_path):
   ]
 
 
+def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
+  """It is there before the run has a folder."""
+  code = "import sys; open(sys.argv[1], 'a').write('made')"
+  entry = dataclasses.replace(
+    toy,
+    flags=[*toy.flags, '--fail=3', '--needs={parent}/made.txt'],
+    before=(['python', '-c', code, '{parent}/made.txt'], 'made.txt'),
+  )
+  with pytest.raises(errors.UsageError, match='ended with exit code 7'):
+    training.train(entry, 0, str(tmp_path))
+  mended = dataclasses.replace(
+    entry, flags=[x for x in entry.flags if x != '--fail=3']
+  )
+  training.train(mended, 0, str(tmp_path))
+  folder = training.make_folder(toy, 0, str(tmp_path))
+  assert training.read_record(folder)['complete']
+  with open(os.path.join(folder, 'made.txt')) as file_:
+    assert file_.read() == 'made'
+  assert '--needs=./made.txt' in entry.command(0, 'RUN')
+
+
+def test_file_of_demonstrations(tmp_path):
+  """Where it is written is where it is read, in the folder of the seed."""
+  entry, run = entries.find('her_pick_demos'), str(tmp_path / 'run')
+  path = str(tmp_path / entry.before[1])
+  assert f'--demo_file={path}' in entry.command(0, run)
+  assert path in entry_lib.fill(entry.before[0], 0, run)
+
+
 def test_failure_is_no_result(toy, tmp_path, capfd):
   broken = dataclasses.replace(toy, flags=[*toy.flags, '--fail=3'])
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):

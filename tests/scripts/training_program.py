@@ -2,6 +2,7 @@
 
 Run as python -m tests.scripts.training_program --logdir=FOLDER --seed=N. Ends
 with Ctrl-C, and goes on where it was. Under mpirun, the first rank writes.
+--needs=FILE fails without that file.
 """
 
 import os
@@ -18,6 +19,8 @@ def main():
   signal.signal(signal.SIGINT, lambda *unused: stopped.append(True))
   if os.environ.get('OMPI_COMM_WORLD_RANK', '0') != '0':
     values['logdir'] += '-of-another-rank'
+  if 'needs' in values:
+    os.stat(values['needs'])
   folder = os.path.join(values['logdir'], 'run-training')
   os.makedirs(folder, exist_ok=True)
   path = os.path.join(folder, 'scores.csv')
