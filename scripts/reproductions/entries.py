@@ -163,10 +163,11 @@ _LIST = [
     2,
     ['--num_env=2'],
     meaning='HER, FetchPickAndPlace, 2 ranks of 2 environments',
+    panel='HER',
     seeds=(0,),
     bar=bars.LastMean(3, 0.8),
     published=_PLAPPERT,
-    hours=2.5,
+    hours=1.4,
     check=Check(seed=0, episodes=50, tolerance=0.1),
   ),
   _her(
@@ -179,7 +180,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(3, 0.3),
     published=_PLAPPERT,
-    hours=2.5,
+    hours=1.4,
   ),
   _her(
     'her_pick_demos',
