@@ -105,13 +105,13 @@ _LIST = [
   _ppo(
     'ppo_minitaur',
     'pybullet_minitaur',
-    1800000,
+    1320000,
     meaning='PPO, minitaur',
     seeds=(0,),
     bar=bars.Gain(),
     cores=2,
-    hours=2,
-    reduced='reduced: 0.9 of 30 million training steps',
+    hours=1,
+    reduced='reduced: 0.66 of 30 million training steps',
   ),
   _ppo(
     'ppo_cheetah',
