@@ -61,7 +61,9 @@ class FirstReach:
   @property
   def words(self) -> str:
     by = f' by step {self.steps:,.0f}' if self.steps else ''
-    if self.factor:
+    if self.factor == 1:
+      by = ' no later than in the curve to compare with'
+    elif self.factor:
       by = f' within {self.factor:g} times the steps of the curve beside it'
     return f'first evaluation >= {self.level:g}{by}'
 

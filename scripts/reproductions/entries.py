@@ -212,7 +212,7 @@ _LIST = [
       ],
       'demonstrations.npz',
     ),
-    hours=2,
+    hours=0.15,
   ),
   _planet(
     'planet_cartpole_balance',

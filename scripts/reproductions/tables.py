@@ -139,13 +139,16 @@ def make_row(entry: Entry, results: str) -> list[str]:
       for seed, points in curves.read_ours(entry, results).items()
     }
     name = f'[{name}]({entry.recorded})' if runs and entry.recorded else name
-  is_ours = entry.reference and not entry.reference.endswith('.csv')
-  original = show(entry, compared) if compared and not is_ours else '-'
+  measured, original = f'{entry.measure}: {entry.bar.words}', '-'
+  if compared and entry.reference.endswith('.csv'):
+    original = show(entry, compared)
+  elif compared:
+    measured += f' ({entry.reference}: {show(entry, compared)})'
   return [
     name,
     entry.meaning,
     entry.published or '-',
-    f'{entry.measure}: {entry.bar.words}',
+    measured,
     original,
     describe(entry, runs),
     judge(entry, runs),

@@ -129,6 +129,7 @@ def test_bars_beside_a_reference():
   assert bar.judge(ours, points(0, 3)) is True
   assert bar.judge(ours, points(3, 0)) is False
   assert bar.judge(ours, None) is None
+  assert 'no later than' in bars.FirstReach(3, factor=1).words
   same = bars.Same()
   assert same.judge(points(1, 2), points(1, 2, 3)) is True
   assert same.judge(points(1, 2), points(1, 2.001, 3)) is False
@@ -303,6 +304,9 @@ def test_table_is_the_shipped_one():
   # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
   (row,) = (x for x in rows if 'ppo_pendulum' in x[0] and 'pipe' not in x[0])
   assert row[4] == '144,000 [24,000, 552,000]'
+  # Compared with a row of ours.
+  (row,) = (x for x in rows if 'her_pick_demos' in x[0])
+  assert '(her_pick: 440,000)' in row[3] and row[4] == '-'
 
 
 def test_agents_are_small():
