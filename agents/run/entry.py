@@ -1,10 +1,14 @@
 """How programs begin and end: search path, exit codes, and last words."""
 
+import os
+import select
 import sys
 from collections.abc import Callable
 
 from agents.run import errors
 from agents.run import stopping
+
+STDOUT = 1  # file descriptor
 
 
 def run(function: Callable[[], object]) -> int:
@@ -19,12 +23,14 @@ def run(function: Callable[[], object]) -> int:
   Returns:
     0 after success and when the user asked to stop; 2 for bad input, and 1
     when an environment fails or its process was killed, whose sentences are
-    printed. Other errors are raised.
+    printed, or when nobody reads the output any more, as after `| head`.
+    Other errors are raised.
   """
   if '' not in sys.path:
     sys.path.append('')
   try:
     function()
+    print(end='', flush=True)
     return 0
   except stopping.StopRequested:
     print('Stopped. Repeat the command to continue.', file=sys.stderr)
@@ -38,3 +44,20 @@ def run(function: Callable[[], object]) -> int:
   except errors.EnvError as error:
     print(f'Error: {error}\n{error.details}'.strip(), file=sys.stderr)
     return 1
+  except BrokenPipeError:
+    if not _drop_unread_output():
+      raise
+    return 1
+
+
+def _drop_unread_output():
+  """Return whether the reader of the standard output has gone.
+
+  If so, leave nothing there that would fail again when Python exits.
+  """
+  poll = select.poll()
+  poll.register(STDOUT, 0)
+  gone = any(event & select.POLLERR for _, event in poll.poll(0))
+  if gone:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+  return gone

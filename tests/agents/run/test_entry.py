@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests import golden
 
 PROGRAM = """
@@ -35,3 +37,38 @@ def test_programs_find_modules_in_the_current_folder(tmp_path):
   )
   assert result.stderr == 'Error: This is mine.\n'
   assert result.returncode == 2
+
+
+@pytest.mark.parametrize('lines', [1, 100000])
+@pytest.mark.parametrize('unbuffered', ['', '1'])
+def test_a_program_ends_silently_when_nobody_reads_it(unbuffered, lines):
+  """As `--list | head` does; a short text is only written at the end."""
+  reader, writer = os.pipe()
+  os.close(reader)
+  try:
+    result = _run(f'print("line\\n" * {lines})', writer, unbuffered)
+  finally:
+    os.close(writer)
+  assert (result.returncode, result.stderr) == (1, '')
+
+
+def test_other_broken_pipes_are_raised():
+  """That of a worker process must not end a training without a word."""
+  result = _run('raise BrokenPipeError("worker")', subprocess.PIPE)
+  assert 'BrokenPipeError: worker' in result.stderr
+
+
+def _run(line, output, unbuffered=''):
+  """Run a program of one line that writes to a file, and return its end."""
+  program = f'import sys\nfrom agents.run import entry\ndef main():\n  {line}\n'
+  return subprocess.run(
+    [sys.executable, '-c', program + 'sys.exit(entry.run(main))\n'],
+    env={
+      **os.environ,
+      'PYTHONPATH': golden.ROOT,
+      'PYTHONUNBUFFERED': unbuffered,
+    },
+    stdout=output,
+    stderr=subprocess.PIPE,
+    text=True,
+  )
