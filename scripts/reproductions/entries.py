@@ -238,7 +238,7 @@ _LIST = [
     seeds=(0, 1),
     bar=bars.LastMean(10, 240),
     published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
-    hours=3.1,
+    hours=2.6,
     cores=1,
     reduced=_SMALL,
   ),
