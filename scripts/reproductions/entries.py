@@ -241,6 +241,7 @@ _LIST = [
     hours=2.6,
     cores=1,
     reduced=_SMALL,
+    check=Check(seed=0, episodes=10, tolerance=80, processes=2),
   ),
   _planet(
     'planet_cheetah_run',
