@@ -8,7 +8,7 @@ from collections.abc import Callable
 from agents.run import errors
 from agents.run import stopping
 
-STDOUT = 1  # file descriptor
+_STDOUT = 1  # file descriptor
 
 
 def run(function: Callable[[], object]) -> int:
@@ -56,8 +56,8 @@ def _drop_unread_output():
   If so, leave nothing there that would fail again when Python exits.
   """
   poll = select.poll()
-  poll.register(STDOUT, 0)
+  poll.register(_STDOUT, 0)
   gone = any(event & select.POLLERR for _, event in poll.poll(0))
   if gone:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
   return gone
