@@ -291,6 +291,7 @@ def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
       log_every=steps // 2,
       checkpoint_every=checkpoint_every,
       feed={graph.is_training: name == 'train'},
+      repeat=name == 'eval',
     )
   # Little is lost when a process is killed.
   loop.checkpoint_secs = 60

@@ -66,6 +66,7 @@ class Loop(phases.PhaseMachine):
     self.met = True
     self._alone = 0
     self._saver: Any = None
+    self._forget: dict[str, tf.Operation] = {}
     self.checkpoint_scope: Callable[..., Any] = contextlib.nullcontext
 
   def add_phase(
@@ -79,6 +80,7 @@ class Loop(phases.PhaseMachine):
     log_every: int | None = None,
     checkpoint_every: int | None = None,
     feed: dict[tf.Tensor, Any] | None = None,
+    repeat: bool = False,
   ) -> None:
     """Add a phase to the end of an epoch.
 
@@ -92,6 +94,8 @@ class Loop(phases.PhaseMachine):
       log_every: Steps between two summaries, None for never.
       checkpoint_every: Steps between two checkpoints, None for never.
       feed: Extra values to feed in this phase.
+      repeat: Whether to go back to the beginning of the phase when asked to
+        stop within it, so that its score is that of all its episodes.
 
     Raises:
       ValueError: If the rank of done or score is unknown.
@@ -106,20 +110,22 @@ class Loop(phases.PhaseMachine):
     )
     batch = 1 if score.shape.ndims == 0 else score.shape.as_list()[0]
     batch *= self._processes
-    op = self._define_step(done, score, summary)
-    self._phases.append(
-      phases.Phase(
-        name,
-        int(steps),
-        batch,
-        op,
-        writer,
-        report_every,
-        log_every,
-        checkpoint_every,
-        {} if feed is None else feed,
-      )
+    mean = streaming_mean.StreamingMean((), tf.float32, comm=self._comm)
+    op = self._define_step(done, score, summary, mean)
+    phase = phases.Phase(
+      name,
+      int(steps),
+      batch,
+      op,
+      writer,
+      report_every,
+      log_every,
+      checkpoint_every,
+      {} if feed is None else feed,
     )
+    self._phases.append(phase)
+    if repeat:
+      self._forget[name] = mean.forget()
 
   def run(
     self, sess: tf.Session, saver: Any, max_step: int | None = None
@@ -136,10 +142,20 @@ class Loop(phases.PhaseMachine):
     """
     self._saver = saver
     yield from self._iterate(sess, int(sess.run(self._step)), max_step)
+    step = int(sess.run(self._step))
+    if not max_step or step < max_step:
+      self._go_back(sess, step)
 
   def save(self, sess: tf.Session) -> None:
     """Store a checkpoint of the current step, after `run`."""
     self._checkpoint(sess, int(sess.run(self._step)))
+
+  def _go_back(self, sess, step):
+    """Return to the beginning of a phase that is to be repeated."""
+    phase, _, steps_in = self._find_current_phase(step)
+    if phase.name in self._forget:
+      self._step.load(step - steps_in + steps_in % phase.batch_size, sess)
+      sess.run(self._forget[phase.name])
 
   def _expected_batch(self, phase, made):
     # Until the first execution the original does not know the batch size.
@@ -178,11 +194,10 @@ class Loop(phases.PhaseMachine):
         folder = self._logdir
         checkpoint.keep_best(sess, self._saver, folder, global_step, score)
 
-  def _define_step(self, done, score, summary):
+  def _define_step(self, done, score, summary, mean):
     """Tensors for the summary, the mean score, and the new global step."""
     if done.shape.ndims == 0:
       done, score = done[None], score[None]
-    mean = streaming_mean.StreamingMean((), tf.float32, comm=self._comm)
     with tf.control_dependencies([done, score, summary]):
       submit = mean.submit(tf.boolean_mask(score, done))
     with tf.control_dependencies([submit]):

@@ -78,9 +78,13 @@ class StreamingMean:
     total, count = mpi_ops.allreduce_all([self._sum, count], self._comm)
     value = total / count
     with tf.control_dependencies([value]):
-      reset = tf.group(
-        self._sum.assign(tf.zeros(self._shape, self._dtype)),
-        self._count.assign(0),
-      )
-    with tf.control_dependencies([reset]):
+      forget = self.forget()
+    with tf.control_dependencies([forget]):
       return tf.identity(value)
+
+  def forget(self) -> tf.Operation:
+    """Start anew, in this process alone."""
+    return tf.group(
+      self._sum.assign(tf.zeros(self._shape, self._dtype)),
+      self._count.assign(0),
+    )

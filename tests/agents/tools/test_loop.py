@@ -190,6 +190,44 @@ def test_best_model(tmp_path):
     checkpoint.find_variables(str(tmp_path), 'best')
 
 
+@pytest.mark.parametrize(
+  'repeat, begin, score', [(True, 4, 8.5), (False, 8, 9.0)]
+)
+def test_stopped_phase_is_repeated(repeat, begin, score, tmp_path):
+  """Its score is that of the episodes of one whole phase."""
+
+  def run(max_step, stop_at=None):
+    with tf.Graph().as_default():
+      step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
+      # An episode takes three steps; one that is not finished is not stored.
+      clock = tf.Variable(0, False, name='clock_temporary')
+      reset = tf.placeholder(tf.bool, ())
+      with tf.control_dependencies([step]):
+        done = tf.equal(tf.where(reset, 0, clock) % 3, 2)
+      with tf.control_dependencies([done]):
+        tick = clock.assign(tf.where(reset, 0, clock) + 1)
+      with tf.control_dependencies([tick]):
+        summary = tf.constant('')
+      end = tf.cast(step, tf.float32) + 1
+      loop = Loop(str(tmp_path), step, reset=reset)
+      loop.should_stop = lambda: sess.run(step) == stop_at
+      loop.add_phase('train', done, end, summary, 4, 4)
+      loop.add_phase('eval', done, end, summary, 8, 8, repeat=repeat)
+      saver = tf.train.Saver([x for x in tf.global_variables() if x != clock])
+      with graphs.session() as sess:
+        newest = checkpoint.find_variables(str(tmp_path))
+        if newest:
+          saver.restore(sess, newest)
+        scores = list(loop.run(sess, saver, max_step))
+        loop.save(sess)
+        return sess.run(step), scores
+
+  assert run(12, stop_at=8) == (begin, [3])
+  assert run(12) == (12, [score])
+  # Who is not asked to stop stays where the limit is.
+  assert run(19)[0] == 19
+
+
 def test_processes_save_together(tmp_path):
   """When the clock of any of them says so; also those that write nothing."""
   saved = []
