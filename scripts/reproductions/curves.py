@@ -86,10 +86,7 @@ def read_ours(entry: Entry, results: str) -> dict[int, plot.Points]:
     entry: What was trained.
     results: Folder of all results.
   """
-  found = read(os.path.join(results, entry.name, FILE))
-  if not found and entry.recorded:
-    found = read(os.path.join(results, entry.recorded))
-  return found
+  return read(os.path.join(results, entry.name, FILE))
 
 
 def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:

@@ -121,8 +121,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.Gain(),
     cores=2,
-    hours=2,
-    recorded='ppo/cheetah.csv',
+    hours=1,
     reduced='reduced: 2.4 of 100 million training steps',
   ),
   _her(

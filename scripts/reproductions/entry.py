@@ -73,8 +73,6 @@ class Entry:
     before: Arguments of a command to run once before, such as one that records
       demonstrations, and the file in `{parent}` that it writes.
     check: How the shipped agent is played, None if there is none.
-    recorded: CSV file in `results` with a curve that was recorded without this
-      program, and counts as long as there is no run; empty if there is none.
     reward_scale: Factor of rewards in the training, without which returns are
       told.
     panel: Panel of the figure in README, empty for none.
@@ -98,7 +96,6 @@ class Entry:
   reduced: str = ''
   before: tuple[Sequence[str], str] | None = None
   check: Check | None = None
-  recorded: str = ''
   reward_scale: float = 1.0
   panel: str = ''
 

@@ -34,10 +34,8 @@ that is more), and ends with 1 if it lies outside.
 ## Recorded earlier, without this program
 
 [her](her), [ppo](ppo), [planet](planet) (with speeds) and [carla](carla) hold
-older recordings with their commands. Rows above that use one say so.
+older recordings with their commands. No row above uses one.
 """
-# State of a curve that was recorded otherwise.
-_APART = 'recorded without this program'
 _TITLES = (
   'result',
   'what',
@@ -133,12 +131,6 @@ def make_row(entry: Entry, results: str) -> list[str]:
   compared = [entry.bar.measure(x) for x in references.values()]
   runs = read_runs(os.path.join(results, entry.name))
   name = f'[{entry.name}]({entry.name}/{FIGURE})' if runs else entry.name
-  if not runs:
-    runs = {
-      seed: make_line(entry, points, references.get(seed))
-      for seed, points in curves.read_ours(entry, results).items()
-    }
-    name = f'[{name}]({entry.recorded})' if runs and entry.recorded else name
   measured, original = f'{entry.measure}: {entry.bar.words}', '-'
   if compared and entry.reference.endswith('.csv'):
     original = show(entry, compared)
@@ -188,9 +180,9 @@ def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
     cost = f'about {entry.hours * len(entry.seeds):g} h'
     where = 'on a GPU' if entry.gpu else f'on {entry.cores} core(s)'
     return f'not run: {cost} {where}'
-  words = [] if 'command' in next(iter(runs.values())) else [_APART]
+  words = []
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
-  complete = [x for x in runs.values() if x.get('complete', True)]
+  complete = [x for x in runs.values() if x['complete']]
   numbers = [x['measured'] for x in runs.values()]
   if not entry.bar.in_steps and numbers.count(None) == len(numbers):
     words.append('bar not measured')

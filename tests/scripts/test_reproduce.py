@@ -149,7 +149,10 @@ def test_bar_of_the_trained_agent():
   line = tables.make_line(entry, points(9, 1), None)
   assert line == {'steps': 200, 'measured': None, 'reached': None}
   assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
-  assert 'bar not measured' in tables.judge(entry, {0: line})
+  line['complete'] = True
+  assert tables.judge(entry, {0: line}) == (
+    'bar not measured; 1 of 2 seeds complete'
+  )
 
 
 def test_from_training_to_table(toy, tmp_path, capfd):
@@ -377,11 +380,11 @@ def test_processes_share_the_episodes(monkeypatch, capsys):
 
 def test_panels(toy, tmp_path, monkeypatch):
   """As many panels as there are results, none without any."""
-  other = make_entry(name='other', recorded='other.csv', panel='HER')
+  other = make_entry(name='other', panel='HER')
   monkeypatch.setitem(entries.ENTRIES, 'other', other)
   results = str(tmp_path)
   assert collecting.draw(results) == []
-  curves.write(str(tmp_path / 'other.csv'), {0: points(1, 2)})
-  assert tables.make_row(other, results)[6].startswith('recorded without')
+  (tmp_path / 'other').mkdir()
+  curves.write(str(tmp_path / 'other' / curves.FILE), {0: points(1, 2)})
   assert reproduce.run(['--figure', '--results', results]) == 0
   assert os.path.getsize(os.path.join(results, 'panels.png')) > 1000
