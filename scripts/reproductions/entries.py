@@ -252,7 +252,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(10, 92),
     published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
-    hours=3,
+    hours=2.5,
     cores=1,
     reduced=_SMALL,
   ),
