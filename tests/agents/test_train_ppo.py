@@ -14,6 +14,8 @@ from agents import runs
 from agents import train_ppo
 from agents import visualize_ppo
 from agents.run import errors
+from agents.run import stopping
+from agents.tools import phases
 from tests import processes
 from tests.agents import training_runs
 from tests.agents.envs import odd_gymnasium
@@ -124,6 +126,29 @@ def test_sigterm_saves(tmp_path):
   assert result.code == 0, result.output
   rows = training_runs.scores(tmp_path)
   assert [x[1] for x in rows] == list(range(40, 40 * len(rows) + 1, 40))
+
+
+class StopAt(phases.Observer):
+  """Asks to stop at a global step."""
+
+  def __init__(self, global_step):
+    self.asked = False
+    self._step = global_step
+
+  def step(self, phase, amount, global_step):
+    self.asked = global_step == self._step
+
+
+@pytest.mark.parametrize('step, begin', [(60, 40), (100, 100)])
+def test_stop_within_evaluation(step, begin, tmp_path, monkeypatch):
+  """The evaluation begins anew; training goes on where it was."""
+  config = training_runs.config()
+  with config.unlocked:
+    config.logdir = str(tmp_path)
+  stop = StopAt(step)
+  monkeypatch.setattr(stopping, 'requested', lambda: stop.asked)
+  list(train_ppo.train(config, False, observers=lambda *steps: [stop]))
+  assert runs.last_step(config.logdir) == begin
 
 
 def find_children(pid):
