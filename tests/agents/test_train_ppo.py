@@ -1,4 +1,4 @@
-"""The programs of PPO: training, resuming, bad input, videos."""
+"""The program that trains PPO: training, resuming, bad input."""
 
 import logging
 import os
@@ -12,7 +12,6 @@ import pytest
 
 from agents import runs
 from agents import train_ppo
-from agents import visualize_ppo
 from agents.run import errors
 from agents.run import stopping
 from agents.tools import phases
@@ -204,19 +203,11 @@ BAD = [
 ]
 
 
-def fail(capsys, program, args):
-  """Sentence that a command line leads to."""
-  assert program.run(args) == 2
-  error = capsys.readouterr().err.strip()
-  assert error.startswith('Error: ') and '\n' not in error
-  return error
-
-
 @pytest.mark.parametrize('args, message', BAD)
 def test_bad_input(capsys, tmp_path, args, message):
   """One sentence and exit code 2; nothing appears on disk."""
   logdir = tmp_path / 'runs'
-  error = fail(capsys, train_ppo, [*args, f'--logdir={logdir}'])
+  error = training_runs.fail(capsys, train_ppo, [*args, f'--logdir={logdir}'])
   assert message in error
   assert not logdir.exists()
 
@@ -246,7 +237,7 @@ def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
 
 def test_unwritable_logdir(capsys, tmp_path):
   (tmp_path / 'file').write_text('')
-  error = fail(
+  error = training_runs.fail(
     capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}/file/logdir']
   )
   assert 'Cannot write to the logdir' in error
@@ -257,7 +248,9 @@ def test_damaged_configuration(capsys, tmp_path):
   path = tmp_path / '20200101T000000-default' / 'config.yaml'
   path.parent.mkdir()
   path.write_text('a: [')
-  error = fail(capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}'])
+  error = training_runs.fail(
+    capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}']
+  )
   assert str(path) in error and path.read_text() == 'a: ['
   assert os.listdir(path.parent) == ['config.yaml']
 
@@ -352,67 +345,3 @@ def test_agents_that_cannot_be_shared():
   comm = types.SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 3)
   with pytest.raises(errors.UsageError, match='cannot share 2 agents evenly'):
     next(train_ppo.train(training_runs.config(), False, comm))
-
-
-def test_videos(capsys, finished, tmp_path):
-  """A video and a line per episode, also from a folder that was moved."""
-  logdir = tmp_path / 'moved'
-  os.symlink(training_runs.run_dir(finished[0]), logdir)
-  outdir = tmp_path / 'videos'
-  args = [f'--logdir={logdir}', f'--outdir={outdir}', '--num_episodes=2']
-  assert visualize_ppo.run([*args, '--noenv_processes']) == 0
-  output = capsys.readouterr().out
-  assert 'Mean return' in output and 'of 2 episodes' in output
-  assert sorted(os.listdir(outdir)) == [
-    'agent1-episode-1.mp4',
-    'agent1-episode-2.mp4',
-    'episodes.jsonl',
-  ]
-  assert output.count('20 environment steps') == 2
-  assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
-  assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
-  # As a function, which plays at once and tells where the videos are.
-  (episode,) = visualize_ppo.visualize(
-    str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
-  )
-  assert episode['video'] == str(outdir / 'more' / 'agent1-episode-1.mp4')
-  assert os.path.getsize(episode['video']) > 1000
-
-
-def test_seed_of_videos(finished, tmp_path):
-  """The same episodes again; another environment plays others."""
-  logdir = training_runs.run_dir(finished[0])
-
-  def play(name, agents, episodes, seed):
-    played = visualize_ppo.visualize(
-      logdir, str(tmp_path / name), agents, episodes, None, False, seed=seed
-    )
-    return [x['return'] for x in played]
-
-  first = play('first', 1, 2, 5)
-  assert first == play('same', 1, 2, 5) and first[0] != first[1]
-  # In a batch of another size numbers differ by rounding.
-  assert min(abs(x - first[0]) for x in play('both', 2, 2, 4)) < 1e-3
-
-
-def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
-  def sentence(*args):
-    return fail(capsys, visualize_ppo, list(args))
-
-  run = training_runs.run_dir(finished[0])
-  assert 'must specify a logdir' in sentence()
-  assert 'There is no run' in sentence(f'--logdir={tmp_path}')
-  assert 'of at least 1' in sentence(f'--logdir={run}', '--num_episodes=0')
-  assert 'no checkpoint model.ckpt-7' in sentence(
-    f'--logdir={run}', '--checkpoint=model.ckpt-7'
-  )
-  for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
-    monkeypatch.delenv(name, raising=False)
-  assert 'no display' in sentence(f'--logdir={run}', '--render')
-  assert not os.path.exists(os.path.join(run, 'videos'))
-  planet = tmp_path / 'planet'
-  planet.mkdir()
-  (planet / 'config.yaml').write_text(
-    'preprocess: {reference: planet.tools.preprocess:preprocess}'
-  )
-  assert 'is not one of PPO' in sentence(f'--logdir={planet}')

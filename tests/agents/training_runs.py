@@ -74,6 +74,14 @@ def train(logdir, params=None, args=(), **kwargs):
   return finish(start(*command(logdir, params, args, **kwargs)))
 
 
+def fail(capsys, program, args):
+  """Sentence that a command line leads to."""
+  assert program.run(args) == 2
+  error = capsys.readouterr().err.strip()
+  assert error.startswith('Error: ') and '\n' not in error
+  return error
+
+
 def wait_for(process, words):
   """Read the output of a program until a line has some words."""
   lines = []

@@ -1,0 +1,80 @@
+"""The program that plays episodes of trained PPO agents and makes videos."""
+
+import os
+
+import pytest
+
+from agents import train_ppo
+from agents import visualize_ppo
+from tests.agents import training_runs
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+  """Folder of a finished run."""
+  logdir = tmp_path_factory.mktemp('finished')
+  args = training_runs.command(logdir, args=['--noenv_processes'])[2:]
+  assert train_ppo.run(args) == 0
+  return training_runs.run_dir(logdir)
+
+
+def test_videos(capsys, finished, tmp_path):
+  """A video and a line per episode, also from a folder that was moved."""
+  logdir = tmp_path / 'moved'
+  os.symlink(finished, logdir)
+  outdir = tmp_path / 'videos'
+  args = [f'--logdir={logdir}', f'--outdir={outdir}', '--num_episodes=2']
+  assert visualize_ppo.run([*args, '--noenv_processes']) == 0
+  output = capsys.readouterr().out
+  assert 'Mean return' in output and 'of 2 episodes' in output
+  assert sorted(os.listdir(outdir)) == [
+    'agent1-episode-1.mp4',
+    'agent1-episode-2.mp4',
+    'episodes.jsonl',
+  ]
+  assert output.count('20 environment steps') == 2
+  assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
+  assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
+  # As a function, which plays at once and tells where the videos are.
+  (episode,) = visualize_ppo.visualize(
+    str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
+  )
+  assert episode['video'] == str(outdir / 'more' / 'agent1-episode-1.mp4')
+  assert os.path.getsize(episode['video']) > 1000
+
+
+def test_seed_of_videos(finished, tmp_path):
+  """The same episodes again; another environment plays others."""
+
+  def play(name, agents, episodes, seed):
+    played = visualize_ppo.visualize(
+      finished, str(tmp_path / name), agents, episodes, None, False, seed=seed
+    )
+    return [x['return'] for x in played]
+
+  first = play('first', 1, 2, 5)
+  assert first == play('same', 1, 2, 5) and first[0] != first[1]
+  # In a batch of another size numbers differ by rounding.
+  assert min(abs(x - first[0]) for x in play('both', 2, 2, 4)) < 1e-3
+
+
+def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
+  def sentence(*args):
+    return training_runs.fail(capsys, visualize_ppo, list(args))
+
+  assert 'must specify a logdir' in sentence()
+  assert 'There is no run' in sentence(f'--logdir={tmp_path}')
+  assert 'of at least 1' in sentence(f'--logdir={finished}', '--num_episodes=0')
+  assert 'no checkpoint model.ckpt-7' in sentence(
+    f'--logdir={finished}', '--checkpoint=model.ckpt-7'
+  )
+  for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+    monkeypatch.delenv(name, raising=False)
+  assert 'no display' in sentence(f'--logdir={finished}', '--render')
+  assert not os.path.exists(os.path.join(finished, 'videos'))
+  planet = tmp_path / 'planet'
+  planet.mkdir()
+  (planet / 'config.yaml').write_text(
+    'preprocess: {reference: planet.tools.preprocess:preprocess}'
+  )
+  assert 'is not one of PPO' in sentence(f'--logdir={planet}')
