@@ -270,9 +270,11 @@ _LIST = [
   _planet(
     'planet_cheetah_vector',
     'cpu',
-    '{tasks: [cheetah_run], observations: vector, max_steps: 380000}',
+    # The horizon of `planet_cheetah_run`, and whole epochs.
+    '{tasks: [cheetah_run], observations: vector, planner_horizon: 12, '
+    'max_steps: 381744}',
     300000,
-    meaning='PlaNet `cpu`, cheetah_run from the state',
+    meaning='PlaNet `cpu` with horizon 12, cheetah_run from the state',
     seeds=(0,),
     bar=bars.Gain(10),
     published=f'662 from pixels {_PAPER}, another setting',
