@@ -179,7 +179,8 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(3, 0.3),
     published=_PLAPPERT,
-    hours=1.4,
+    hours=1.7,
+    check=Check(seed=0, episodes=50, tolerance=0.1),
   ),
   _her(
     'her_pick_demos',
