@@ -56,6 +56,8 @@ class Style:
       group; by default their mean and standard deviation.
     trim: Whether to draw only what all runs of a group cover.
     window: Points of the moving average.
+    levels: Dict from label to a value to compare with, drawn as a horizontal
+      line.
   """
 
   xlabel: str = 'Environment steps'
@@ -66,6 +68,7 @@ class Style:
   quartiles: bool = False
   trim: bool = False
   window: int = 1
+  levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self) -> None:
     if self.window < 1:
@@ -320,6 +323,14 @@ def _fill(axes, title, groups, style):
       )
     elif style.window > 1:
       axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
+  for number, (label, value) in enumerate(style.levels.items()):
+    axes.axhline(
+      value,
+      color='gray',
+      linewidth=1,
+      linestyle=(':', '--', '-.')[number % 3],
+      label=f'{label}: {value:g}',
+    )
   axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
   axes.set(ylim=style.ylim)
   axes.margins(x=0.02)

@@ -64,6 +64,12 @@ _CURL = 'as quoted by CURL (arXiv 2004.04136, table 1)'
 _PAPER = 'after 1,000 episodes (arXiv 1811.04551, mean of 5 seeds)'
 _PLAPPERT = 'figure only, 19 ranks of 2 environments (arXiv 1802.09464)'
 _SMALL = 'reduced: smaller model and planner'
+_SWINGUP = {
+  'published at 100k steps': 297.0,
+  'published at 500k steps': 475.0,
+  'published at 1M steps': 821.0,
+}
+_CHEETAH = {'published at 100k steps': 138.0, 'published at 1M steps': 662.0}
 
 _LIST = [
   _ppo(
@@ -152,6 +158,10 @@ _LIST = [
       '0.69 at 855,000 and 0.995 at 1.8 million steps (published log, 19 ranks '
       'of 2 environments)'
     ),
+    levels={
+      'published at 855k steps': 0.69,
+      'published at 1.8M steps': 0.995,
+    },
     hours=0.5,
     check=Check(seed=1, episodes=50, tolerance=0.1),
   ),
@@ -238,6 +248,7 @@ _LIST = [
     seeds=(0, 1),
     bar=bars.LastMean(10, 240),
     published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
+    levels=_SWINGUP,
     hours=2.6,
     cores=1,
     reduced=_SMALL,
@@ -253,6 +264,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(10, 92),
     published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
+    levels=_CHEETAH,
     hours=2.5,
     cores=1,
     reduced=_SMALL,
@@ -266,6 +278,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(10),
     published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
+    levels=_SWINGUP,
     hours=100,
   ),
   _planet(
@@ -279,7 +292,8 @@ _LIST = [
     seeds=(0,),
     bar=bars.Gain(10),
     published=f'662 from pixels {_PAPER}, another setting',
-    hours=5,
+    levels={'published from pixels at 1M steps': 662.0},
+    hours=3.4,
     reduced='another setting: state instead of pixels, ' + _SMALL,
   ),
   _planet(
@@ -340,6 +354,7 @@ _LIST = [
     seeds=(0,),
     bar=bars.LastMean(10),
     published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
+    levels=_CHEETAH,
     gpu=True,
     hours=24,
   ),

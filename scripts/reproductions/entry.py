@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from collections.abc import Sequence
 
 from agents.run import errors
@@ -62,6 +63,7 @@ class Entry:
     bar: What is measured, and what it has to be.
     measure: `return` or `success rate`.
     published: Published values with their source, empty if there are none.
+    levels: Dict from label to a published value to draw beside the curve.
     reference: File of `results/reference` with curves of the original, or the
       name of another entry whose curves are the ones to compare with.
     cores: Number of cores that a run can use.
@@ -88,6 +90,7 @@ class Entry:
   hours: float
   measure: str = 'return'
   published: str = ''
+  levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
   reference: str = ''
   cores: int = 1
   gpu: bool = False

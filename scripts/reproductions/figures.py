@@ -18,7 +18,7 @@ _SPREAD = 10
 
 
 def draw_entry(entry: Entry, folder: str, results: str) -> str:
-  """Draw a result over the curves to compare with.
+  """Draw a result over the curves and values to compare with.
 
   Args:
     entry: What was trained.
@@ -34,7 +34,8 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   if references:
     is_ours = not entry.reference.endswith('.csv')
     groups[entry.reference if is_ours else 'original code'] = references
-  figure = plot.draw(entry.meaning, groups, make_style(entry))
+  style = dataclasses.replace(make_style(entry), levels=entry.levels)
+  figure = plot.draw(entry.meaning, groups, style)
   return plot.save(figure, os.path.join(folder, tables.FIGURE))
 
 

@@ -53,7 +53,8 @@ Each row is made by `python -m scripts.reproduce NAME`, and this page by
 `runs.json`, with the exact command, versions, processor and time of each seed,
 lie in the folder of the row. `global_step` counts environment steps, action
 repeat included; those of PPO count evaluation, too, as in the original. Curves
-of the original code on today's machine are in [reference](reference).
+of the original code on today's machine are in [reference](reference);
+horizontal lines are published values, at the step that their label tells.
 
 Numbers of several seeds are mean and standard deviation; of steps, median and
 range. "Never" is a seed that has not reached the value. CPU hours are what
