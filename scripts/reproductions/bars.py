@@ -150,7 +150,7 @@ class LastMean:
   """Mean of the last evaluations.
 
   Attributes:
-    count: Number of evaluations.
+    count: Number of evaluations; the mean is that of all while there are fewer.
     level: Value to reach; None for no bar.
   """
 
@@ -163,7 +163,9 @@ class LastMean:
   def words(self) -> str:
     what = f'mean of the last {self.count} evaluations'
     what = what if self.count > 1 else 'last evaluation'
-    return what if self.level is None else f'{what} >= {self.level:g}'
+    if self.level is None:
+      return f'{what}, of all while there are fewer'
+    return f'{what} >= {self.level:g}'
 
   def measure(self, points: plot.Points) -> float:
     values = points[1][-self.count :]

@@ -30,20 +30,24 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
   Returns:
     Whether there is any evaluation.
   """
-  found = curves.read(os.path.join(folder, curves.FILE))
+  path = os.path.join(folder, curves.FILE)
+  found, collected = curves.read(path), curves.read(path, curves.COLLECTED)
   runs = tables.read_runs(folder)
   references = curves.read_reference(entry, results)
   for seed in training.find_seeds(entry, out):
     place = training.make_folder(entry, seed, out)
-    points = curves.read_run(entry, os.path.join(place, 'run'))
+    run = os.path.join(place, 'run')
+    points = curves.read_run(entry, run)
     if not len(points[0]):
       continue
     found[seed] = points
+    if entry.shows_collected:
+      collected[seed] = curves.read_collected(entry, run)
     reference = references.get(seed)
     runs[seed] = _make_line(entry, place, points, reference)
   if not runs:
     return False
-  curves.write(os.path.join(folder, curves.FILE), found)
+  curves.write(path, found, collected)
   with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
     json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
   figures.draw_entry(entry, folder, results)

@@ -21,6 +21,8 @@ from scripts.reproductions.entry import find_session
 
 COLUMNS = ('seed', 'global_step', 'phase', 'mean_score')
 PHASE = 'eval'
+# Episodes that a training collects.
+COLLECTED = 'train'
 FILE = 'curve.csv'
 # Original code on today's machine.
 REFERENCES = 'reference'
@@ -53,27 +55,53 @@ def read_run(entry: Entry, run: str) -> plot.Points:
     return EMPTY
 
 
-def write(path: str, curves: dict[int, plot.Points]) -> None:
+def read_collected(entry: Entry, run: str) -> plot.Points:
+  """Return the episodes that a run of PlaNet has collected so far.
+
+  There are more of them than tests. Their actions have the noise that explores,
+  and the random ones of the beginning do not count.
+
+  Args:
+    entry: What was trained, on one task.
+    run: Folder of the run.
+  """
+  try:
+    (folder,) = plot.find_runs([run], 'config.yaml', 'metrics.jsonl')
+    events = log.iterate_events(os.path.join(folder, 'scalars'))
+    found = [(x[1], x[3]) for x in events if x[2].startswith('returns/train_')]
+  except (OSError, ValueError):
+    # Nothing has been collected yet.
+    return EMPTY
+  steps, returns = np.reshape(found, (-1, 2)).T
+  return plot.make_points(steps, returns / entry.reward_scale)
+
+
+def write(
+  path: str,
+  evaluated: dict[int, plot.Points],
+  collected: dict[int, plot.Points] | None = None,
+) -> None:
   """Write the curves of all seeds, completely or not at all."""
   log.write_table(
     path,
     COLUMNS,
     [
-      (seed, int(step), PHASE, f'{value:.6g}')
+      (seed, int(step), phase, f'{value:.6g}')
+      for phase, curves in ((PHASE, evaluated), (COLLECTED, collected or {}))
       for seed, points in sorted(curves.items())
       for step, value in zip(*points)
     ],
   )
 
 
-def read(path: str) -> dict[int, plot.Points]:
+def read(path: str, phase: str = PHASE) -> dict[int, plot.Points]:
   """Return the curves of a file by seed; none without such a file."""
   if not os.path.exists(path):
     return {}
   column = COLUMNS[-1]
   seeds: dict[int, list[tuple[float, float]]] = {}
   for row in log.read_table(path):
-    if row['phase'] == PHASE and row[column]:
+    if row['phase'] == phase and row[column]:
       point = float(row['global_step'] or 0), float(row[column] or 0)
       seeds.setdefault(int(row.get('seed') or 0), []).append(point)
   return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}

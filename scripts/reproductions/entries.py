@@ -279,7 +279,8 @@ _LIST = [
     bar=bars.LastMean(10),
     published=f'297 at 100,000 steps, 475 at 500,000 {_CURL}; 821 {_PAPER}',
     levels=_SWINGUP,
-    hours=100,
+    shows_collected=True,
+    hours=150,
   ),
   _planet(
     'planet_cheetah_vector',
@@ -355,6 +356,7 @@ _LIST = [
     bar=bars.LastMean(10),
     published=f'138 at 100,000 steps {_CURL}; 662 {_PAPER}',
     levels=_CHEETAH,
+    shows_collected=True,
     gpu=True,
     hours=24,
   ),

@@ -64,6 +64,8 @@ class Entry:
     measure: `return` or `success rate`.
     published: Published values with their source, empty if there are none.
     levels: Dict from label to a published value to draw beside the curve.
+    shows_collected: Whether the curve has the collected episodes beside the
+      tests, which are rare at the full size of PlaNet; for PlaNet only.
     reference: File of `results/reference` with curves of the original, or the
       name of another entry whose curves are the ones to compare with.
     cores: Number of cores that a run can use.
@@ -91,6 +93,7 @@ class Entry:
   measure: str = 'return'
   published: str = ''
   levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  shows_collected: bool = False
   reference: str = ''
   cores: int = 1
   gpu: bool = False

@@ -28,8 +28,11 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   Returns:
     Path of the figure.
   """
-  ours = curves.read(os.path.join(folder, curves.FILE))
-  groups = {'ours': list(ours.values())}
+  path = os.path.join(folder, curves.FILE)
+  groups = {'ours': list(curves.read(path).values())}
+  collected = curves.read(path, curves.COLLECTED)
+  if collected:
+    groups['ours, collected with noise'] = list(collected.values())
   references = list(curves.read_reference(entry, results).values())
   if references:
     is_ours = not entry.reference.endswith('.csv')

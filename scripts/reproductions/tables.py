@@ -54,7 +54,9 @@ Each row is made by `python -m scripts.reproduce NAME`, and this page by
 lie in the folder of the row. `global_step` counts environment steps, action
 repeat included; those of PPO count evaluation, too, as in the original. Curves
 of the original code on today's machine are in [reference](reference);
-horizontal lines are published values, at the step that their label tells.
+horizontal lines are published values, at the step that their label tells. At
+full size, PlaNet has one test per ten episodes, so the episodes that it
+collects, with the noise that explores, are a curve beside it (phase `train`).
 
 Numbers of several seeds are mean and standard deviation; of steps, median and
 range. "Never" is a seed that has not reached the value. CPU hours are what
@@ -178,9 +180,8 @@ def describe(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
 def judge(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   """Return a word about the state: reproduced, reduced, missed, not run."""
   if not runs:
-    cost = f'about {entry.hours * len(entry.seeds):g} h'
-    where = 'on a GPU' if entry.gpu else f'on {entry.cores} core(s)'
-    return f'not run: {cost} {where}'
+    seeds = len(entry.seeds)
+    return f'not run: {_estimate(entry)}' + (' per seed' if seeds > 1 else '')
   words = []
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   complete = [x for x in runs.values() if x['complete']]
@@ -202,11 +203,12 @@ def show_cost(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   """Return the CPU hours of a seed, or wall hours where they are unknown."""
   cpu = [x['cpu_hours'] for x in runs.values() if x.get('cpu_hours')]
   if cpu:
-    return f'{statistics.mean(cpu):.2g} CPU h'
+    text = f'{statistics.mean(cpu):.2g} CPU h'
+    if not all(x['complete'] for x in runs.values()):
+      text += f' so far, to the end {_estimate(entry)}'
+    return text
   wall = [x['wall_hours'] for x in runs.values() if x.get('wall_hours')]
-  return (
-    f'{statistics.mean(wall):.2g} h' if wall else f'about {entry.hours:g} h'
-  )
+  return f'{statistics.mean(wall):.2g} h' if wall else _estimate(entry)
 
 
 def show(entry: Entry, numbers: list[float]) -> str:
@@ -232,3 +234,8 @@ def show(entry: Entry, numbers: list[float]) -> str:
   if len(known) > 1:
     mean += f' ± {statistics.stdev(known):.2g}'
   return mean
+
+
+def _estimate(entry):
+  where = 'a GPU' if entry.gpu else f'{entry.cores} core(s)'
+  return f'about {entry.hours:g} h on {where}'

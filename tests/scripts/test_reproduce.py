@@ -110,6 +110,7 @@ def test_bad_usage(argv, words, capsys):
     (bars.LastMean(2, 3.5), (9, 3, 4), 3.5, True),
     (bars.LastMean(2, 3.6), (9, 3, 4), 3.5, False),
     (bars.LastMean(2), (9, 3, 4), 3.5, None),
+    (bars.LastMean(2), (3,), 3, None),
     (bars.Played(3), (3,), 3, True),
     (bars.Played(4), (3,), 3, False),
     (bars.Gain(1), (1, 0, 3), 2, True),
@@ -310,6 +311,15 @@ def test_table_is_the_shipped_one():
   # Compared with a row of ours.
   (row,) = (x for x in rows if 'her_pick_demos' in x[0])
   assert '(her_pick: 440,000)' in row[3] and row[4] == '-'
+
+
+def test_cost_of_what_is_under_way():
+  entry, line = make_entry(), {'cpu_hours': 1.5, 'complete': False}
+  end = 'about 3 h on 1 core(s)'
+  text = tables.show_cost(entry, {0: line})
+  assert text == f'1.5 CPU h so far, to the end {end}'
+  assert tables.show_cost(entry, {0: {**line, 'complete': True}}) == '1.5 CPU h'
+  assert tables.show_cost(entry, {}) == end
 
 
 def test_agents_are_small():
