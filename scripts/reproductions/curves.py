@@ -20,8 +20,8 @@ from scripts.reproductions.entry import Entry
 from scripts.reproductions.entry import find_session
 
 COLUMNS = ('seed', 'global_step', 'phase', 'mean_score')
-PHASE = 'eval'
-# Episodes that a training collects.
+# Phases: tests, and the episodes that a training collects.
+EVALUATED = 'eval'
 COLLECTED = 'train'
 FILE = 'curve.csv'
 # Original code on today's machine.
@@ -38,7 +38,7 @@ def read_run(entry: Entry, run: str) -> plot.Points:
   """
   try:
     if entry.system == 'ppo':
-      return plot_scores.load_runs(run, PHASE)[0].curves[PHASE]
+      return plot_scores.load_runs(run, EVALUATED)[0].curves[EVALUATED]
     if entry.system == 'her':
       found = her_plot.load_runs([run], 'steps')[0].curves
       return next(iter(found.values()))
@@ -87,14 +87,17 @@ def write(
     COLUMNS,
     [
       (seed, int(step), phase, f'{value:.6g}')
-      for phase, curves in ((PHASE, evaluated), (COLLECTED, collected or {}))
+      for phase, curves in (
+        (EVALUATED, evaluated),
+        (COLLECTED, collected or {}),
+      )
       for seed, points in sorted(curves.items())
       for step, value in zip(*points)
     ],
   )
 
 
-def read(path: str, phase: str = PHASE) -> dict[int, plot.Points]:
+def read(path: str, phase: str = EVALUATED) -> dict[int, plot.Points]:
   """Return the curves of a file by seed; none without such a file."""
   if not os.path.exists(path):
     return {}

@@ -205,7 +205,7 @@ def show_cost(entry: Entry, runs: dict[int, dict[str, Any]]) -> str:
   if cpu:
     text = f'{statistics.mean(cpu):.2g} CPU h'
     if not all(x['complete'] for x in runs.values()):
-      text += f' so far, to the end {_estimate(entry)}'
+      text += f' so far, {_estimate(entry)} in all'
     return text
   wall = [x['wall_hours'] for x in runs.values() if x.get('wall_hours')]
   return f'{statistics.mean(wall):.2g} h' if wall else _estimate(entry)

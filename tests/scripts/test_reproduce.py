@@ -315,11 +315,11 @@ def test_table_is_the_shipped_one():
 
 def test_cost_of_what_is_under_way():
   entry, line = make_entry(), {'cpu_hours': 1.5, 'complete': False}
-  end = 'about 3 h on 1 core(s)'
+  whole = 'about 3 h on 1 core(s)'
   text = tables.show_cost(entry, {0: line})
-  assert text == f'1.5 CPU h so far, to the end {end}'
+  assert text == f'1.5 CPU h so far, {whole} in all'
   assert tables.show_cost(entry, {0: {**line, 'complete': True}}) == '1.5 CPU h'
-  assert tables.show_cost(entry, {}) == end
+  assert tables.show_cost(entry, {}) == whole
 
 
 def test_agents_are_small():

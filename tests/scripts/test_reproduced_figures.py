@@ -1,13 +1,18 @@
 """Figures of results: what is drawn beside the curve."""
 
+import os
+
 import numpy as np
 import pytest
 
 from agents.run import log
 from agents.run import plot
+from scripts.reproductions import collecting
 from scripts.reproductions import curves
 from scripts.reproductions import entries
 from scripts.reproductions import figures
+from scripts.reproductions import tables
+from scripts.reproductions import training
 
 LABELLED = [x for x in entries.ENTRIES.values() if x.levels]
 
@@ -41,28 +46,33 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   """They are those of the run, at their own steps, and no test is one."""
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
-  entry = entries.ENTRIES['planet_default']
-  (tmp_path / 'run' / '00001').mkdir(parents=True)
-  run = str(tmp_path / 'run')
+  entry, out = entries.ENTRIES['planet_default'], str(tmp_path)
+  seed = training.make_folder(entry, 0, out)
+  run = os.path.join(seed, 'run')
   assert not len(curves.read_collected(entry, run)[0])
-  (tmp_path / 'run' / '00001' / 'config.yaml').write_text('')
-  writer = log.MetricsWriter(str(tmp_path / 'run' / '00001'))
+  writer = log.MetricsWriter(os.path.join(run, '00001'))
   tag = 'graph/collection/should_collect_{0}_main/{0}_main/return'
   writer.write('train', 0, 50, {tag.format('train'): 40.0}, 6000)
   writer.write('train', 50, 100, {tag.format('train'): 60.0}, 7000)
   writer.write('test', 0, 150, {tag.format('test'): 90.0}, 7000)
-  writer.write('epoch', 1, 150, {'train_return': 50.0}, 7000)
+  epoch = {'train_return': 50.0, 'test_return': 90.0, 'environment_steps': 7000}
+  writer.write('epoch', 1, 150, epoch, 7000)
   writer.close()
-  collected = curves.read_collected(entry, run)
-  np.testing.assert_array_equal(collected, [[6000, 7000], [40, 60]])
-  path = str(tmp_path / curves.FILE)
-  curves.write(path, {0: (np.array([7000]), np.array([90]))}, {0: collected})
-  figures.draw_entry(entry, str(tmp_path), str(tmp_path))
+  with open(os.path.join(run, '00001', 'config.yaml'), 'w') as file_:
+    file_.write('{config: default, params: {}, values: {tasks: [[main]]}}')
+  sitting = dict.fromkeys(('processor', 'versions', 'commit'), '')
+  sitting.update(wall_seconds=60, cpu_seconds=60)
+  record = {'complete': False, 'sittings': [sitting], 'command': 'python'}
+  training.write_record(seed, record)
+  folder = str(tmp_path / 'results')
+  os.makedirs(folder)
+  assert collecting.summarize(entry, out, folder, folder)
   lines = {x.get_label(): x for x in saved[0].axes[0].get_lines()}
-  assert lines['ours'].get_ydata().tolist() == [90]
-  assert lines['ours, collected with noise'].get_ydata().tolist() == [40, 60]
+  collected = lines['ours, collected with noise'].get_data()
+  np.testing.assert_array_equal(collected, [[6000, 7000], [40, 60]])
+  np.testing.assert_array_equal(lines['ours'].get_data(), [[7000], [90]])
   # The table is about tests.
-  assert curves.read(path)[0][1].tolist() == [90]
+  assert tables.read_runs(folder)[0]['measured'] == 90
 
 
 @pytest.mark.parametrize('entry', LABELLED, ids=lambda x: x.name)
