@@ -113,11 +113,7 @@ class Report:
     )
     if self._metrics:
       scalars = {k: float(v) for k, v in values.items()}
-      scalars.update(
-        env_steps=self.env_steps,
-        world_size=self._size,
-        updates_per_second=rate,
-      )
+      scalars.update(world_size=self._size, updates_per_second=rate)
       self._metrics.write(
         'epoch',
         self._state['epoch'],

@@ -248,10 +248,10 @@ class MetricsWriter:
   """Append one JSON object per line to `metrics.jsonl`.
 
   Every line holds `phase`, `step` (that of the TensorBoard event),
-  `global_step`, `wall_time`, and the scalars by their tags. Numbers that are
-  not finite are left out. Lines after a restart follow those before it; steps
-  that are repeated because the program was killed appear twice, and the later
-  line counts.
+  `global_step`, `wall_time`, `env_steps` where they are known, and the scalars
+  by their tags. Numbers that are not finite are left out. Lines after a restart
+  follow those before it; steps that are repeated because the program was killed
+  appear twice, and the later line counts.
 
   Scalars that have a plain name, see `agents.run.tags`, go to event files in
   the folder `scalars`, too, over environment steps.
@@ -286,12 +286,14 @@ class MetricsWriter:
       scalars: Dict from tag to number.
       env_steps: Environment steps so far; None to write no events.
     """
-    line = {
+    line: dict[str, Any] = {
       'phase': phase,
       'step': int(step),
       'global_step': int(global_step),
       'wall_time': round(time.time(), 3),
     }
+    if env_steps is not None:
+      line['env_steps'] = int(env_steps)
     finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
     append_json(self._path, {**line, **finite})
     names = {tag: tags.plain_name(tag, phase) for tag in finite}

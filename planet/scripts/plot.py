@@ -31,7 +31,9 @@ _AXES = {
 }
 _NAMES = ('returns/*', 'objectives/*', 'gradients/norm')
 _MEANS = ('returns/train', 'returns/test')
-_META = ('phase', 'step', 'global_step', 'wall_time')
+_META = ('phase', 'step', 'global_step', 'wall_time', 'env_steps')
+# Environment steps in earlier runs, which had them once per epoch.
+_EARLIER = 'environment_steps'
 # Parameters that do not set runs apart.
 _NEUTRAL = ('tasks', 'max_steps', 'isolate_envs', 'checkpoint_every')
 
@@ -41,8 +43,9 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
 
   Args:
     folder: Folder with `config.yaml` and `metrics.jsonl`.
-    axis: One of `env_steps`, `global_step` and `epoch`. Environment steps and
-      epochs between two reports are interpolated.
+    axis: One of `env_steps`, `global_step` and `epoch`. Epochs between two
+      reports are interpolated; so are environment steps of earlier runs, which
+      had them once per epoch.
 
   Returns:
     Run with curves by plain names, see `agents.run.tags`; others keep their
@@ -127,7 +130,7 @@ def _make_columns(rows):
   columns: dict[str, list[tuple[int, float]]] = {}
   for row in rows:
     for tag, value in row.items():
-      if tag not in _META:
+      if tag not in (*_META, _EARLIER):
         name = tags.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
         columns.setdefault(name, []).append((row['global_step'], value))
   return columns
@@ -137,8 +140,11 @@ def _convert(steps, rows, axis):
   """Return abscissas of global steps, NaN where they are not known yet."""
   if axis == 'global_step':
     return steps
-  key = 'step' if axis == 'epoch' else 'environment_steps'
-  known = {x['global_step']: x[key] for x in rows if x['phase'] == 'epoch'}
+  if axis == 'epoch':
+    known = {x['global_step']: x['step'] for x in rows if x['phase'] == 'epoch'}
+  else:
+    told = [(x, x.get('env_steps', x.get(_EARLIER))) for x in rows]
+    known = {row['global_step']: y for row, y in told if y is not None}
   x = sorted(known)
   return np.interp(steps, x, [known[k] for k in x]) if x else steps * np.nan
 

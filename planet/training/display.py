@@ -67,10 +67,8 @@ class Display(phases.Observer):
     episodes = len(self._train.returns)
     new = self._train.returns[self._seen : episodes]
     self._seen = episodes
-    values: dict[str, float] = {
-      'episodes': episodes,
-      'environment_steps': self._train.steps,
-    }
+    steps = self._train.steps
+    values: dict[str, float] = {'episodes': episodes}
     train = 'no new episode'
     if new:
       values['train_return'] = sum(new) / len(new)
@@ -81,11 +79,15 @@ class Display(phases.Observer):
       test = f'{score:.1f}'
     self._progress.write(
       f'Epoch {epoch + 1}: train return {train}, test return {test}, '
-      f'{values["environment_steps"]} environment steps.'
+      f'{steps} environment steps.'
     )
-    steps = self._train.steps
     self._metrics.write('epoch', epoch + 1, global_step, values, steps)
-    self.values = {'epoch': epoch + 1, 'global_step': global_step, **values}
+    self.values = {
+      'epoch': epoch + 1,
+      'global_step': global_step,
+      'environment_steps': steps,
+      **values,
+    }
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes

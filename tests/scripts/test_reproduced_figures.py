@@ -55,7 +55,7 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   writer.write('train', 0, 50, {tag.format('train'): 40.0}, 6000)
   writer.write('train', 50, 100, {tag.format('train'): 60.0}, 7000)
   writer.write('test', 0, 150, {tag.format('test'): 90.0}, 7000)
-  epoch = {'train_return': 50.0, 'test_return': 90.0, 'environment_steps': 7000}
+  epoch = {'train_return': 50.0, 'test_return': 90.0}
   writer.write('epoch', 1, 150, epoch, 7000)
   writer.close()
   with open(os.path.join(run, '00001', 'config.yaml'), 'w') as file_:

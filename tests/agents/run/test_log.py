@@ -18,7 +18,8 @@ def read(folder):
 
 def test_lines(tmp_path):
   writer = MetricsWriter(str(tmp_path / 'logdir'))
-  writer.write('train', 3, 8, {'a': 1, 'b': float('nan'), 'c/d': 0.5})
+  scalars = {'a': 1, 'b': float('nan'), 'c/d': 0.5}
+  writer.write('train', 3, 8, scalars, env_steps=16)
   writer.write('test', 4, 9, {})
   first, second = read(tmp_path / 'logdir')
   assert first.pop('wall_time') > 1e9
@@ -26,10 +27,11 @@ def test_lines(tmp_path):
     'phase': 'train',
     'step': 3,
     'global_step': 8,
+    'env_steps': 16,
     'a': 1.0,
     'c/d': 0.5,
   }
-  assert second['phase'] == 'test'
+  assert second['phase'] == 'test' and 'env_steps' not in second
 
 
 def test_summaries(tmp_path):
