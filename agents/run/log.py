@@ -284,7 +284,8 @@ class MetricsWriter:
       step: Step of the summary.
       global_step: Step over all phases.
       scalars: Dict from tag to number.
-      env_steps: Environment steps so far; None to write no events.
+      env_steps: Environment steps so far; None if they are not known, which
+        leaves them out of the line and writes no events.
     """
     line: dict[str, Any] = {
       'phase': phase,

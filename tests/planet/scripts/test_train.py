@@ -100,6 +100,7 @@ def test_metrics_of_a_run(finished):
   assert [x['global_step'] for x in epochs] == [20, 40]
   assert all(400 < x['test_return'] < 600 for x in epochs)
   assert epochs[1]['env_steps'] == 2000
+  assert all(x['env_steps'] in (1000, 2000) for x in lines)
   assert any('graph/summaries/general/objectives/image' in x for x in lines)
   steps = [
     (x['phase'], x['global_step'], x['graph/summaries/general/step'])
