@@ -172,6 +172,13 @@ class PhaseMachine:
           break
         made = global_step - before
         self._notify('step', phase, made, global_step)
+        # All is told before it is stored: a process that is killed in between
+        # tells it again, as it goes on from the checkpoint before.
+        if due['report']:
+          self._keep_best(sess, phase, global_step, score)
+          self._notify('score', phase, epoch, global_step, score)
+        if summary:
+          self._write_summary(phase, epoch, steps_in, global_step, summary)
         if due['checkpoint'] or (
           self._may_checkpoint(global_step)
           and self.agree(self._out_of_date(last_checkpoint))
@@ -179,11 +186,7 @@ class PhaseMachine:
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
         if due['report']:
-          self._keep_best(sess, phase, global_step, score)
-          self._notify('score', phase, epoch, global_step, score)
           yield score
-        if summary:
-          self._write_summary(phase, epoch, steps_in, global_step, summary)
     finally:
       self._notify('close')
 

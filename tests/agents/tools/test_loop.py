@@ -190,6 +190,36 @@ def test_best_model(tmp_path):
     checkpoint.find_variables(str(tmp_path), 'best')
 
 
+class Killed(BaseException):
+  """Stands for the end of the process."""
+
+
+def test_killed_while_storing(tmp_path):
+  """What an execution led to was told before, so that nothing is missing."""
+
+  class Events(phases.Observer):
+    def score(self, phase, epoch, global_step, score):
+      events.append(('score', global_step))
+
+    def summary(self, phase, step, global_step, summary):
+      events.append(('summary', global_step))
+
+  class Saver:
+    def save(self, sess, filename, global_step):
+      raise Killed
+
+  events: list[tuple[str, int]] = []
+  step = tf.Variable(0, False, dtype=tf.int32)
+  log, report = [tf.placeholder(tf.bool, ()) for _ in range(2)]
+  loop = Loop(str(tmp_path), step, log=log, report=report)
+  loop.add_observer(Events())
+  summary = tf.summary.scalar('row', 1.0)
+  loop.add_phase('eval', True, 3.0, summary, 2, 2, 2, 2)
+  with graphs.session() as sess, pytest.raises(Killed):
+    list(loop.run(sess, Saver(), 4))
+  assert events == [('summary', 1), ('score', 2), ('summary', 2)]
+
+
 @pytest.mark.parametrize(
   'repeat, begin, score', [(True, 4, 8.5), (False, 8, 9.0)]
 )
