@@ -188,7 +188,10 @@ def test_installed_elsewhere(dists, tmp_path, kind):
   python = str(venv / 'bin' / 'python')
   environ = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
   options: dict = {'cwd': place, 'env': environ}
-  run(python, '-m', 'pip', 'install', '-q', f'{dists[kind]}[robotics]')
+  run(
+    *(python, '-m', 'pip', 'install', '-q', f'{dists[kind]}[robotics]'),
+    **options,
+  )
   where = run(python, '-c', 'import agents; print(agents.__file__)', **options)
   assert where.startswith(str(venv))
   for name in find_programs(read_metadata(dists[1])[1]):
