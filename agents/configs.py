@@ -1,24 +1,21 @@
 """Configurations of training runs; every function returns a plain dict."""
 
 import functools
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge
-from annotated_types import Gt
-from annotated_types import MinLen
+from annotated_types import Ge, Gt, MinLen
 
 from agents.envs import minitaur
 from agents.run import schema
-from agents.run.schema import Count
-from agents.run.schema import Finite
-from agents.run.schema import Flag
-from agents.run.schema import Name
-from agents.run.schema import Positive
-from agents.run.schema import Whole
-from agents.run.schema import setting
+from agents.run.schema import (
+  Count,
+  Finite,
+  Flag,
+  Name,
+  Positive,
+  Whole,
+  setting,
+)
 
 Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]

@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from agents.run import log
-from agents.run import progress
+from agents.run import log, progress
 from agents.tools import phases
 
 _COLUMNS = (

@@ -6,8 +6,7 @@ agents of these methods.
 
 import abc
 import dataclasses
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 

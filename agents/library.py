@@ -10,15 +10,12 @@ Example:
 """
 
 import contextlib
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents import runs
-from agents import train_ppo
+from agents import runs, train_ppo
 from agents.run import references
-from agents.run.silence import Record
-from agents.run.silence import silence
+from agents.run.silence import Record, silence
 from agents.tools import phases
 
 

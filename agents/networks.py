@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from agents.run import errors
-from agents.run import references
-from agents.tools import layers
-from agents.tools import scopes
+from agents.run import errors, references
+from agents.tools import layers, scopes
 from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf

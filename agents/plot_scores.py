@@ -18,11 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
-from agents.run import log
-from agents.run import plot
+from agents.run import entry, errors, files, log, plot
 
 # What does not set runs apart in the legend.
 _NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')

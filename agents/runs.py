@@ -6,18 +6,11 @@ import datetime
 import functools
 import inspect
 import os
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from agents import configs
-from agents import utility
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
-from agents.run import folder
-from agents.run import plain_data
-from agents.run import references
+from agents import configs, utility
+from agents.run import checkpoint, errors, files, folder, plain_data, references
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
@@ -360,9 +353,7 @@ def check_env(config: AttrDict) -> None:
 @functools.cache
 def _has_discrete_actions(env):
   """Build an environment, or refuse it; an id or a function is asked once."""
-  from agents.envs import continuous
-  from agents.envs import requirements
-  from agents.envs import spaces
+  from agents.envs import continuous, requirements, spaces
 
   created = continuous.make(env)
   try:

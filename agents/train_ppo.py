@@ -13,25 +13,22 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agents import configs
-from agents import runs
-from agents import utility
-from agents.run import entry
-from agents.run import errors
-from agents.run import flags
-from agents.run import mpi
-from agents.run import plain_data
-from agents.run import references
-from agents.run import schema
-from agents.run import stopping
-from agents.run import wandb_mirror
-from agents.run.schema import Positive
-from agents.run.schema import setting
+from agents import configs, runs, utility
+from agents.run import (
+  entry,
+  errors,
+  flags,
+  mpi,
+  plain_data,
+  references,
+  schema,
+  stopping,
+  wandb_mirror,
+)
+from agents.run.schema import Positive, setting
 from agents.tools import graph_errors
 
 

@@ -13,16 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from agents import runs
-from agents import utility
-from agents.envs import continuous
-from agents.envs import spaces
+from agents import runs, utility
+from agents.envs import continuous, spaces
 from agents.evaluation import TrainedAgent
 from agents.run import checkpoint as checkpoint_lib
-from agents.run import errors
-from agents.run import files
-from agents.run import plain_data
-from agents.run import references
+from agents.run import errors, files, plain_data, references
 from agents.tools import wrappers
 
 

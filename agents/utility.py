@@ -8,15 +8,11 @@ before.
 import logging
 import os
 import re
-from collections.abc import Callable
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from agents.envs import external_batch_env
-from agents.run import files
-from agents.run import plain_data
-from agents.run import references
+from agents.run import files, plain_data, references
 from agents.run.checkpoint import choose_newest as choose_newest
 from agents.run.checkpoint import find_variables as latest_checkpoint
 from agents.run.folder import check_same as check_same

@@ -16,18 +16,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents import runs
-from agents import utility
-from agents.envs import adapters
-from agents.envs import window
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
-from agents.run import flags
-from agents.run import log
-from agents.run import references
-from agents.run import schema
-from agents.run import stopping
+from agents import runs, utility
+from agents.envs import adapters, window
+from agents.run import (
+  entry,
+  errors,
+  files,
+  flags,
+  log,
+  references,
+  schema,
+  stopping,
+)
 from agents.run.schema import setting
 from agents.tools import graph_errors
 

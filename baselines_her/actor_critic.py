@@ -1,16 +1,14 @@
 """Networks of the policy and of the action value."""
 
 from collections.abc import Sequence
-from typing import Any
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
 from agents.run import references
 from agents.tools.tf1 import tf
 from baselines_her import util
-from baselines_her.normalizer import IdentityNormalizer
-from baselines_her.normalizer import Normalizer
+from baselines_her.normalizer import IdentityNormalizer, Normalizer
 
 
 @references.nameable

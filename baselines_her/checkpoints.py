@@ -11,20 +11,15 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from agents import utility
 from agents.pipeline import toolbox
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
+from agents.run import checkpoint, errors, files, mpi
 from agents.run import folder as run_folder
-from agents.run import mpi
 from baselines_her import logger
 
 # Largest share of the time to spend on checkpoints, unless they are forced.

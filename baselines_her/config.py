@@ -6,20 +6,15 @@ import math
 import os
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agents import utility
 from agents.envs import probe
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files, references
 from agents.run import folder as run_folder
-from agents.run import references
-from baselines_her import declarations
-from baselines_her import envs
-from baselines_her import logger
+from baselines_her import declarations, envs, logger
 
 if TYPE_CHECKING:
   from baselines_her.ddpg import DDPG

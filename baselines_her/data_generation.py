@@ -12,11 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import stopping
-from baselines_her import demonstrations
-from baselines_her import envs
+from agents.run import entry, errors, stopping
+from baselines_her import demonstrations, envs
 
 _ENV = 'FetchPickAndPlace-v1'
 _GAIN = 6.0

@@ -2,19 +2,20 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from agents.tools.tf1 import tf
-from baselines_her import demonstrations
-from baselines_her import mpi
-from baselines_her import replay_buffer
-from baselines_her import tf_util
-from baselines_her import training_graph
-from baselines_her import util
+from baselines_her import (
+  demonstrations,
+  mpi,
+  replay_buffer,
+  tf_util,
+  training_graph,
+  util,
+)
 from baselines_her.declarations import AgentSettings
 from baselines_her.normalizer import Normalizer
 

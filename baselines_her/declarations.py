@@ -5,30 +5,26 @@ Free of TensorFlow, so that mistakes are reported at once.
 
 import numbers
 from collections.abc import Callable
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pydantic
-from annotated_types import Ge
-from annotated_types import Gt
+from annotated_types import Ge, Gt
 
-from agents.run import errors
-from agents.run import schema
-from agents.run import wandb_mirror
-from agents.run.schema import WHOLE
-from agents.run.schema import Amount
-from agents.run.schema import Count
-from agents.run.schema import Finite
-from agents.run.schema import Fraction
-from agents.run.schema import Name
-from agents.run.schema import Number
-from agents.run.schema import Positive
-from agents.run.schema import Whole
-from agents.run.schema import Words
-from agents.run.schema import setting
+from agents.run import errors, schema, wandb_mirror
+from agents.run.schema import (
+  WHOLE,
+  Amount,
+  Count,
+  Finite,
+  Fraction,
+  Name,
+  Number,
+  Positive,
+  Whole,
+  Words,
+  setting,
+)
 from baselines_her.her_sampler import STRATEGIES
 
 

@@ -8,14 +8,12 @@ run any program, so it must be trusted.
 """
 
 import os
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from baselines_her.util import Episode
 
 KEYS = {'o': 'observation', 'ag': 'achieved_goal', 'g': 'desired_goal'}

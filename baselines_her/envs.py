@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters
-from agents.envs import goals
-from agents.envs import requirements
-from agents.envs import spaces
+from agents.envs import adapters, goals, requirements, spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
 

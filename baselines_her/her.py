@@ -1,22 +1,15 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
 import os
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import mpi
-from agents.run import stopping
+from agents.run import errors, mpi, stopping
 from agents.run.silence import Record
-from baselines_her import logger
+from baselines_her import logger, preparation, reports
 from baselines_her import mpi as her_mpi
-from baselines_her import preparation
-from baselines_her import reports
 from baselines_her.checkpoints import Checkpoints
 from baselines_her.rollout import RolloutWorker
 

@@ -11,15 +11,11 @@ Example:
 
 import contextlib
 import types
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.run.silence import Record
-from agents.run.silence import silence
-from baselines_her import logger
-from baselines_her import run
-from baselines_her import settings
+from agents.run.silence import Record, silence
+from baselines_her import logger, run, settings
 from baselines_her.declarations import Flags
 
 
@@ -63,8 +59,7 @@ def train(
 
 def _train(args, params):
   from agents.tools.tf1 import tf
-  from baselines_her import her
-  from baselines_her import tf_util
+  from baselines_her import her, tf_util
 
   settings.check_flags(args)
   kwargs = run.prepare(args, params)

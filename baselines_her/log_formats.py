@@ -1,14 +1,10 @@
 """Outputs of the logger: text with tables, CSV, JSON, TensorBoard."""
 
 import os
-from collections.abc import Callable
-from collections.abc import Mapping
-from typing import Any
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from agents.run import errors
-from agents.run import log
-from agents.run import messages
+from agents.run import errors, log, messages
 
 _WIDTH = 30
 

@@ -12,14 +12,10 @@ import os
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from agents.run import errors
-from agents.run import mpi
+from agents.run import errors, mpi
 from baselines_her import log_formats
 
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50

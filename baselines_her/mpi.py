@@ -1,11 +1,8 @@
 """Averages and Adam over all ranks; of one process where there is no MPI."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -234,8 +231,7 @@ class MpiAdam:
     if self.comm.Get_size() == 1:
       return gradients
     from agents.run import mpi_ops
-    from baselines_her import tf_util
-    from baselines_her import util
+    from baselines_her import tf_util, util
 
     total = mpi_ops.allreduce(
       util.flatten_grads(self.var_list, gradients), self.comm

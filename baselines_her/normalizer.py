@@ -7,8 +7,7 @@ import numpy as np
 
 from agents.run import mpi
 from agents.tools.tf1 import tf
-from baselines_her import tf_util
-from baselines_her import util
+from baselines_her import tf_util, util
 
 _TOTALS = ('sum', 'sumsq', 'count')
 

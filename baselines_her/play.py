@@ -20,15 +20,8 @@ import numpy as np
 
 from agents.envs import video
 from agents.envs import window as window_lib
-from agents.run import checkpoint
-from agents.run import entry
-from agents.run import errors
-from agents.run import plain_data
-from agents.run import stopping
-from baselines_her import envs
-from baselines_her import logger
-from baselines_her import vec_env
-from baselines_her import video_recorder
+from agents.run import checkpoint, entry, errors, plain_data, stopping
+from baselines_her import envs, logger, vec_env, video_recorder
 
 _EPISODES_IN_FILE = 5
 # Name of files of `save_plain`, without ending.
@@ -168,9 +161,7 @@ def main(args: argparse.Namespace) -> None:
     UsageError: If the policy cannot be read.
   """
   from agents.tools.tf1 import tf
-  from baselines_her import config
-  from baselines_her import rollout
-  from baselines_her import tf_util
+  from baselines_her import config, rollout, tf_util
 
   tf_util.set_global_seeds(args.seed)
   with tf.Graph().as_default():

@@ -12,16 +12,12 @@ percentile.
 import argparse
 import os
 import sys
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import log
-from agents.run import plot
+from agents.run import entry, errors, log, plot
 from baselines_her import log_formats
 
 _KEY = 'test/success_rate'

@@ -1,11 +1,9 @@
 """What a training needs, made from the arguments of `her.learn`."""
 
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.run import mpi
-from baselines_her import config
-from baselines_her import logger
+from baselines_her import config, logger
 from baselines_her.checkpoints import list_checkpoints
 from baselines_her.rollout import RolloutWorker
 

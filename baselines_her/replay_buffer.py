@@ -1,8 +1,7 @@
 """Memory of whole episodes, from which transitions are sampled."""
 
 import threading
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np

@@ -2,13 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agents.run import log
-from agents.run import mpi
-from agents.run import progress
+from agents.run import log, mpi, progress
 from baselines_her import logger
 from baselines_her.rollout import RolloutWorker
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from baselines_her import util
 
 # How often an episode with NaN is played again before the training ends.

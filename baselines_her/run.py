@@ -14,27 +14,23 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agents import utility
-from agents.run import entry
-from agents.run import errors
-from agents.run import flags
-from agents.run import mpi
-from agents.run import stopping
-from agents.run import wandb_mirror
-from baselines_her import checkpoints
-from baselines_her import cmd_util
-from baselines_her import config
-from baselines_her import demonstrations
-from baselines_her import envs
-from baselines_her import logger
-from baselines_her import monitor
-from baselines_her import settings
-from baselines_her import util
-from baselines_her import vec_env
+from agents.run import entry, errors, flags, mpi, stopping, wandb_mirror
+from baselines_her import (
+  checkpoints,
+  cmd_util,
+  config,
+  demonstrations,
+  envs,
+  logger,
+  monitor,
+  settings,
+  util,
+  vec_env,
+)
 
 common_arg_parser = cmd_util.common_arg_parser
 hold = checkpoints.hold
@@ -300,8 +296,7 @@ def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
     )
 
   from agents.tools.tf1 import tf
-  from baselines_her import play
-  from baselines_her import tf_util
+  from baselines_her import play, tf_util
 
   utility.set_up_logging()
   with tf.Graph().as_default():

@@ -7,21 +7,12 @@ import contextlib
 import os
 import re
 import types
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
-from agents.run import flags
-from agents.run import schema
-from agents.run import wandb_mirror
-from baselines_her import config
-from baselines_her import envs
-from baselines_her.declarations import Arguments
-from baselines_her.declarations import CommandLine
-from baselines_her.declarations import Flags
+from agents.run import errors, files, flags, schema, wandb_mirror
+from baselines_her import config, envs
+from baselines_her.declarations import Arguments, CommandLine, Flags
 
 # What the command line calls in another way, or sets together with others.
 _HIDDEN = ('rollout_batch_size', 'override_params')

@@ -3,18 +3,14 @@
 import contextlib
 import functools
 import os
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import files
-from agents.tools.tf1 import CallableOptions
-from agents.tools.tf1 import tf
+from agents.run import errors, files
+from agents.tools.tf1 import CallableOptions, tf
 
 set_global_seeds = toolbox.set_seeds
 

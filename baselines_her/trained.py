@@ -51,8 +51,7 @@ class HER(TrainedAgent):
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     from agents.tools.tf1 import tf
-    from baselines_her import play
-    from baselines_her import tf_util
+    from baselines_her import play, tf_util
 
     with tf.Graph().as_default():
       self._sess = tf_util.single_threaded_session()

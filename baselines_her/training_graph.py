@@ -1,17 +1,12 @@
 """Graph of the updates: batches, gradients, Adam and the target networks."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from agents.tools.tf1 import tf
-from baselines_her import losses
-from baselines_her import mpi
-from baselines_her import tf_util
-from baselines_her import util
+from baselines_her import losses, mpi, tf_util, util
 from baselines_her.actor_critic import ActorCritic
 from baselines_her.declarations import AgentSettings
 

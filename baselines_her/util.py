@@ -6,15 +6,12 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import mpi
+from agents.run import errors, mpi
 
 if TYPE_CHECKING:
   from agents.tools.tf1 import tf

@@ -7,20 +7,15 @@ the observation returned is the first one of the next episode.
 import contextlib
 import functools
 import os
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from agents.envs import vector
-from agents.run import errors
-from agents.run import mpi
+from agents.run import errors, mpi
 from agents.tools.wrappers.base import Wrapper
-from baselines_her import envs
-from baselines_her import logger
-from baselines_her import monitor
+from baselines_her import envs, logger, monitor
 
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 

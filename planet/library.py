@@ -11,13 +11,11 @@ Example:
 
 import contextlib
 import types
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agents.run import references
-from agents.run.silence import Record
-from agents.run.silence import silence
+from agents.run.silence import Record, silence
 from agents.tools.attr_dict import AttrDict
 from planet.scripts import train as program
 

@@ -11,8 +11,7 @@ Example:
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import errors
-from agents.run import references
+from agents.run import errors, references
 from planet.scripts import evaluate
 from planet.training import playing
 

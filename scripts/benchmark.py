@@ -21,8 +21,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from agents.run import entry
-from agents.run import errors
+from agents.run import entry, errors
 from scripts import machine
 from scripts.benchmarks import common
 

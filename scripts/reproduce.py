@@ -85,10 +85,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def _reproduce(entry, seed, out, results):
   """Train, evaluate, and write what is known so far."""
-  from scripts.reproductions import collecting
-  from scripts.reproductions import shipping
-  from scripts.reproductions import tables
-  from scripts.reproductions import training
+  from scripts.reproductions import collecting, shipping, tables, training
 
   seed = entry.seeds[0] if seed is None else seed
   try:

@@ -1,7 +1,6 @@
 """Rules of the house that can be read off the source code.
 
-Directions of imports, sizes of files and functions, types of parameters, and
-where TensorFlow may be loaded.
+Directions of imports, types of parameters, and where TensorFlow may be loaded.
 """
 
 import ast
@@ -10,8 +9,7 @@ import glob
 import os
 import re
 
-from tests import golden
-from tests import processes
+from tests import golden, processes
 
 # What all systems build on: what TensorFlow graphs need, what lies between
 # simulators and graphs, and what surrounds a run.
@@ -166,51 +164,6 @@ def test_no_circles():
 
 
 @functools.cache
-def list_functions():
-  """Tuples of path, name and number of lines, documentation left out."""
-  return [
-    (path, node.name, node.end_lineno - node.lineno + 1 - count_doc(node))
-    for path in list_files(*OURS)
-    for node in ast.walk(parse(path))
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-  ]
-
-
-def count_doc(node):
-  """Number of lines of the docstring of a function."""
-  doc = node.body[0].value if ast.get_docstring(node) else None
-  return doc.end_lineno - doc.lineno + 1 if doc else 0
-
-
-def test_functions_are_short():
-  """At most 60 lines."""
-  assert not [x for x in list_functions() if x[2] > 60]
-
-
-# Functions that have more parameters since they had them in the originals.
-WIDE = {
-  'agents.tools.loop.Loop.add_phase',
-  'agents.visualize_ppo.visualize',
-  'baselines_her.actor_critic.ActorCritic.__init__',
-  'baselines_her.her.learn',
-  'baselines_her.her.train_epochs',
-  'baselines_her.rollout.RolloutWorker.__init__',
-  'baselines_her.vec_env.make_vec_env',
-  'planet.control.planning.cross_entropy_method',
-  'planet.control.simulate.simulate',
-  'planet.models.drnn.DRNN.__init__',
-  'planet.networks.basic.feed_forward',
-  'planet.tools.custom_optimizer.CustomOptimizer.__init__',
-  'planet.training.trainer.Trainer.add_phase',
-  # Constructors of agents, whose keyword arguments are the settings that a
-  # file of parameters names.
-  'agents.pipeline.ddpg.DDPGAgent.__init__',
-  'agents.pipeline.ddpg.DDPGPolicy.__init__',
-  'baselines_her.pipeline.agent.HERAgent.__init__',
-}
-
-
-@functools.cache
 def list_public_functions():
   """Tuples of the full name and the node of functions for other files.
 
@@ -251,17 +204,8 @@ def test_public_functions_are_typed():
   assert len(untyped) <= 0.1 * len(functions), untyped
 
 
-def test_public_functions_are_narrow():
-  """At most 8 parameters, unless the original has more."""
-  wide = {x for x, y in list_public_functions() if len(list_parameters(y)) > 8}
-  assert not wide - WIDE
-
-
-def test_files_are_short():
-  """At most 400 lines, the first of which is a docstring."""
+def test_files_have_docstrings():
   for path in list_files(*OURS):
-    with open(os.path.join(golden.ROOT, path)) as file_:
-      assert len(file_.readlines()) <= 400, path
     assert ast.get_docstring(parse(path)), path
 
 

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from agents.run import log
-from tests import golden
-from tests import wandb_files
+from tests import golden, wandb_files
 
 PPO = {
   'max_length': 10,
@@ -114,8 +113,7 @@ def call(code, tmp_path, mode='offline'):
 
 def test_missing_package(tmp_path, monkeypatch):
   """A folder of that name, which wandb leaves, is not the package."""
-  from agents.run import errors
-  from agents.run import wandb_mirror
+  from agents.run import errors, wandb_mirror
 
   monkeypatch.chdir(tmp_path)
   (tmp_path / 'wandb').mkdir()

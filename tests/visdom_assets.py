@@ -20,9 +20,7 @@ import tarfile
 import tempfile
 
 from agents.pipeline import visdom_mirror
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
+from agents.run import entry, errors, files
 
 _FONT = 'glyphicons-halflings-regular'
 # Package and version, member of its archive, file below the folder `static`

@@ -15,10 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import bullet_world
-from agents.envs import guard
-from agents.envs import quiet
-from agents.envs import spaces
+from agents.envs import bullet_world, guard, quiet, spaces
 from agents.run import errors
 from agents.tools.wrappers.base import Wrapper
 

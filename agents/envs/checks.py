@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from agents.envs import adapters
-from agents.envs import guard
-from agents.envs import requirements
+from agents.envs import adapters, guard, requirements
 from agents.run import errors
 
 SYSTEMS = tuple(requirements.SYSTEMS)

@@ -3,10 +3,7 @@
 import functools
 from typing import Any
 
-from agents.envs import adapters
-from agents.envs import guard
-from agents.envs import requirements
-from agents.envs import vector_env
+from agents.envs import adapters, guard, requirements, vector_env
 from agents.tools import wrappers
 from agents.tools.wrappers import randomness
 

@@ -5,9 +5,7 @@ import os
 import time
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
-from agents.run import log
+from agents.run import errors, files, log
 from agents.tools.wrappers.base import Wrapper
 
 

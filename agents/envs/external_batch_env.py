@@ -1,8 +1,6 @@
 """Batch of environments spread over a few processes or threads."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np

@@ -2,14 +2,12 @@
 
 import contextlib
 import traceback
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import stopping
+from agents.run import errors, stopping
 from agents.tools.wrappers.base import Wrapper
 
 # What is no mistake of the environment, or has a sentence already.

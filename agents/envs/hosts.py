@@ -31,9 +31,7 @@ import time
 import traceback
 import types
 import weakref
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from agents.run import errors

@@ -3,10 +3,8 @@
 import importlib
 from typing import Any
 
-from agents.envs import adapters
-from agents.envs import quiet
-from agents.run import errors
-from agents.run import references
+from agents.envs import adapters, quiet
+from agents.run import errors, references
 
 
 @references.nameable

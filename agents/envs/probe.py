@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import hosts
-from agents.envs import opengl
-from agents.envs import requirements
-from agents.envs import spaces
+from agents.envs import hosts, opengl, requirements, spaces
 from agents.run import errors
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import finite
-from agents.envs import goals
-from agents.envs import guard
-from agents.envs import spaces
+from agents.envs import finite, goals, guard, spaces
 from agents.run import errors
 
 # Systems as users name them, and as sentences do.

@@ -10,9 +10,7 @@ import contextlib
 import functools
 import itertools
 import os
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np

@@ -1,16 +1,11 @@
 """Batch of environments whose wrappers work on the whole batch at once."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.envs import finite
-from agents.envs import shared_arrays
-from agents.envs import spaces
-from agents.envs import vector
+from agents.envs import finite, shared_arrays, spaces, vector
 
 
 class VectorEnv:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 SIZE = 256  # Height or width of frames, whichever is smaller.
 _GAP = 2
@@ -164,9 +163,7 @@ def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
   Returns:
     uint8 array [height + strip, width, 3].
   """
-  from PIL import Image
-  from PIL import ImageDraw
-  from PIL import ImageFont
+  from PIL import Image, ImageDraw, ImageFont
 
   width = image.shape[1]
   strip = Image.new('RGB', (width, height), (24, 24, 24))

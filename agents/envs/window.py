@@ -6,8 +6,7 @@ import sys
 
 import numpy as np
 
-from agents.envs import quiet
-from agents.envs import video
+from agents.envs import quiet, video
 from agents.run import errors
 
 

@@ -1,7 +1,6 @@
 """What every agent of the pipeline offers to explorers and the runner."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,7 @@
 """Figures of `agents.pipeline.plot`."""
 
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np

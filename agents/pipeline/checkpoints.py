@@ -9,8 +9,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib import parse
 
@@ -18,9 +17,7 @@ import numpy as np
 
 from agents import utility
 from agents.pipeline import folders
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
+from agents.run import checkpoint, errors, files
 
 _PREFIX = 'checkpoint-'
 # Name of the identity of a checkpoint among the contents of a memory.

@@ -1,14 +1,11 @@
 """Deep deterministic policy gradient (Lillicrap et al., 2016)."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.pipeline import agent
-from agents.pipeline import samplers
+from agents.pipeline import agent, samplers
 from agents.run import references
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf

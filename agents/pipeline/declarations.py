@@ -4,19 +4,18 @@ Free of TensorFlow.
 """
 
 from collections.abc import Mapping
-from typing import Any
-from typing import ClassVar
-from typing import Literal
-from typing import TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from agents.run import schema
-from agents.run.schema import Amount
-from agents.run.schema import Count
-from agents.run.schema import Fraction
-from agents.run.schema import Name
-from agents.run.schema import Positive
-from agents.run.schema import Whole
-from agents.run.schema import setting
+from agents.run.schema import (
+  Amount,
+  Count,
+  Fraction,
+  Name,
+  Positive,
+  Whole,
+  setting,
+)
 
 _Made = TypeVar('_Made', bound='Node')
 

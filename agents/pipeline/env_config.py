@@ -7,12 +7,9 @@ import functools
 import json
 from typing import Any
 
-from agents.envs import adapters
-from agents.envs import opengl
-from agents.envs import probe
+from agents.envs import adapters, opengl, probe
 from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import references
+from agents.run import errors, references
 from agents.tools.wrappers import randomness
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')

@@ -3,8 +3,7 @@
 Free of TensorFlow, as environments are built in processes of their own.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np

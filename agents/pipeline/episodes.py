@@ -1,7 +1,6 @@
 """Memory for algorithms that learn from whole episodes."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np

@@ -7,16 +7,12 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.pipeline import toolbox
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
+from agents.run import checkpoint, errors, files, references
 from agents.run import folder as run_folder
-from agents.run import references
 
 SUBFOLDERS = ('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules')
 _STARTING = '.starting'

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from agents.envs import window
-from agents.pipeline import chunks
-from agents.pipeline import declarations
-from agents.pipeline import env_config
-from agents.pipeline import env_pool
-from agents.pipeline import explorer
-from agents.pipeline import normalizers
-from agents.pipeline import worker
-from agents.run import errors
-from agents.run import references
+from agents.pipeline import (
+  chunks,
+  declarations,
+  env_config,
+  env_pool,
+  explorer,
+  normalizers,
+  worker,
+)
+from agents.run import errors, references
 
 
 class GymExplorer(explorer.ExplorerBase):

@@ -9,10 +9,8 @@ import sys
 from importlib import machinery
 from typing import Any
 
-from agents.pipeline import checkpoints
-from agents.pipeline import logs
-from agents.run import errors
-from agents.run import files
+from agents.pipeline import checkpoints, logs
+from agents.run import errors, files
 
 
 class Loader:

@@ -3,17 +3,12 @@
 import logging
 import math
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import log
-from agents.run import messages
+from agents.run import errors, log, messages
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 META = ('epoch', 'frame', 'episode', 'clock')

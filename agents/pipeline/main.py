@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from agents.pipeline import folders
 from agents.pipeline.session import Session
-from agents.run import entry
-from agents.run import mpi
+from agents.run import entry, mpi
 
 
 def main(argv: Sequence[str] | None = None) -> None:

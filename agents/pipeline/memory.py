@@ -1,8 +1,7 @@
 """Memories that keep the chunks of explorers as plain arrays."""
 
 import fnmatch
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np

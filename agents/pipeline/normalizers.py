@@ -1,7 +1,6 @@
 """Scales observations and rewards by what has been seen so far."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np

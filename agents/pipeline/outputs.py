@@ -6,11 +6,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from agents.pipeline import folders
-from agents.pipeline import logs
-from agents.pipeline import profiler
-from agents.pipeline import resources
-from agents.pipeline import writers
+from agents.pipeline import folders, logs, profiler, resources, writers
 from agents.run import wandb_mirror
 
 

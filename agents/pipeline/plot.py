@@ -14,20 +14,13 @@ has recorded them.
 import argparse
 import os
 import sys
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.pipeline import charts
-from agents.pipeline import loader
-from agents.pipeline import logs
-from agents.pipeline import writers
-from agents.run import entry
-from agents.run import errors
-from agents.run import plot
+from agents.pipeline import charts, loader, logs, writers
+from agents.run import entry, errors, plot
 
 KEYS = (*logs.META, 'step')
 

@@ -1,7 +1,6 @@
 """Proximal policy optimisation in the pipeline: a face of `agents.ppo`."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np

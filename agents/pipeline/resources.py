@@ -3,8 +3,7 @@
 import os
 import subprocess
 import threading
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.pipeline import logs

@@ -8,11 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agents.pipeline import checkpoints
-from agents.pipeline import declarations
-from agents.pipeline import old_trees
+from agents.pipeline import checkpoints, declarations, old_trees, toolbox
 from agents.pipeline import settings as settings_lib
-from agents.pipeline import toolbox
 from agents.pipeline.agent import AgentBase
 from agents.pipeline.explorer import ExplorerBase
 from agents.pipeline.memory import MemoryBase

@@ -4,15 +4,12 @@ A sampler is a function of data and a dict of facts, `info`. `Compose` makes
 one of several.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import references
+from agents.run import errors, references
 
 # Drawing again ends soon unless nearly all transitions are lost.
 _MOST_DRAWS = 1000

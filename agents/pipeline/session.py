@@ -4,19 +4,18 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.pipeline import checkpoints
-from agents.pipeline import folders
-from agents.pipeline import outputs
-from agents.pipeline import settings
-from agents.pipeline import sources
-from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import mpi
-from agents.run import references
+from agents.pipeline import (
+  checkpoints,
+  folders,
+  outputs,
+  settings,
+  sources,
+  toolbox,
+)
+from agents.run import errors, mpi, references
 
 
 class Session:

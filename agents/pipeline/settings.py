@@ -10,25 +10,22 @@ import dataclasses
 import json
 import sys
 import types
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Annotated
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Interval
 
 from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import flags
-from agents.run import plain_data
-from agents.run import references
-from agents.run import schema
-from agents.run import wandb_mirror
-from agents.run.schema import Count
-from agents.run.schema import Whole
-from agents.run.schema import setting
+from agents.run import (
+  errors,
+  flags,
+  plain_data,
+  references,
+  schema,
+  wandb_mirror,
+)
+from agents.run.schema import Count, Whole, setting
 
 
 class Flags(schema.Settings):

@@ -5,14 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents.pipeline import checkpoints
-from agents.pipeline import folders
-from agents.pipeline import old_trees
-from agents.pipeline import settings
-from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import files
-from agents.run import references
+from agents.pipeline import checkpoints, folders, old_trees, settings, toolbox
+from agents.run import errors, files, references
 
 
 @dataclasses.dataclass

@@ -4,15 +4,12 @@ import functools
 import importlib
 import random
 import types
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import plain_data
-from agents.run import references
+from agents.run import errors, plain_data, references
 
 
 def get_module(name: str, trust: references.Trust) -> types.ModuleType:

@@ -17,10 +17,8 @@ def serve(port: int) -> None:
   Args:
     port: Port to listen on.
   """
-  from tornado import ioloop
-  from tornado import web
-  from visdom.server import app
-  from visdom.server import run_server
+  from tornado import ioloop, web
+  from visdom.server import app, run_server
 
   class Files(web.StaticFileHandler):
     """Know also the address of a style that is not a file."""

@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log
-from agents.envs import probe
-from agents.envs import quiet
-from agents.envs import recorder
-from agents.envs import video
+from agents.envs import episode_log, probe, quiet, recorder, video
 from agents.envs import window as window_lib
-from agents.pipeline import env_config
-from agents.pipeline import toolbox
+from agents.pipeline import env_config, toolbox
 from agents.run import references
 
 

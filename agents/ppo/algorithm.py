@@ -2,15 +2,9 @@
 
 from typing import Any
 
-from agents.ppo import meeting
-from agents.ppo import memory
-from agents.ppo import policy
-from agents.ppo import summaries
-from agents.ppo import utility
-from agents.run import mpi_ops
-from agents.run import references
-from agents.tools import attr_dict
-from agents.tools import scopes
+from agents.ppo import meeting, memory, policy, summaries, utility
+from agents.run import mpi_ops, references
+from agents.tools import attr_dict, scopes
 from agents.tools.tf1 import tf
 
 

@@ -3,19 +3,13 @@
 import collections
 import functools
 import logging
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents import networks
-from agents.ppo import normalize
-from agents.ppo import update
-from agents.ppo import utility
-from agents.run import errors
-from agents.run import references
-from agents.run import saver
-from agents.tools import attr_dict
-from agents.tools import scopes
+from agents.ppo import normalize, update, utility
+from agents.run import errors, references, saver
+from agents.tools import attr_dict, scopes
 from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf

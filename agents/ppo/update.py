@@ -5,9 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.ppo import utility
-from agents.run import errors
-from agents.run import mpi_ops
-from agents.run import saver
+from agents.run import errors, mpi_ops, saver
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 

@@ -2,13 +2,14 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.tools.diag_normal import diag_normal_entropy
-from agents.tools.diag_normal import diag_normal_kl
-from agents.tools.diag_normal import diag_normal_logpdf
+from agents.tools.diag_normal import (
+  diag_normal_entropy,
+  diag_normal_kl,
+  diag_normal_logpdf,
+)
 from agents.tools.tf1 import tf
 
 __all__ = [

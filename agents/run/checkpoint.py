@@ -12,15 +12,12 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 # Folder of the best checkpoint of TensorFlow, and its name for users.
 BEST = 'best'

@@ -5,8 +5,7 @@ import select
 import sys
 from collections.abc import Callable
 
-from agents.run import errors
-from agents.run import stopping
+from agents.run import errors, stopping
 
 _STDOUT = 1  # file descriptor
 

@@ -5,9 +5,7 @@ import logging
 import os
 import uuid
 from collections.abc import Iterator
-from typing import IO
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from agents.run import errors
 

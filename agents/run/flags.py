@@ -3,13 +3,10 @@
 import argparse
 import sys
 import types
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agents.run import errors
-from agents.run import schema
+from agents.run import errors, schema
 
 HELP = {'--help', '-h', '-help', '--helpfull'}
 

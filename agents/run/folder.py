@@ -7,14 +7,10 @@ keeps a run from being continued.
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 # File that the process that works on a run holds a lock on.
 LOCK = 'lock'

@@ -13,14 +13,10 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import files
-from agents.run import tags
+from agents.run import files, tags
 
 # Values of a row of a table by column; those of a short line are None.
 Row = dict[str, str | None]

@@ -9,9 +9,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
-from typing import NoReturn
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 

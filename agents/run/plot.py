@@ -7,15 +7,12 @@ module. Figures are made without pyplot, so that they need no display.
 import dataclasses
 import fnmatch
 import os
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 # Abscissas, which increase, and values; both [points].
 Points = tuple[np.ndarray, np.ndarray]

@@ -5,8 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def set_activity(text: str) -> None:

@@ -9,10 +9,8 @@ import dataclasses
 import importlib
 import re
 import types
-from collections.abc import Callable
-from collections.abc import Iterable
-from typing import Any
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 

@@ -12,18 +12,13 @@ import numbers
 import pathlib
 import types
 import typing
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
 
 import annotated_types
 import pydantic
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 
 @dataclasses.dataclass(frozen=True)

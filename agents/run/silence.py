@@ -3,8 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
 # What a training tells after an epoch, by name.
 Record = dict[str, Any]

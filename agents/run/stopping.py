@@ -11,9 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _requested = threading.Event()
 

@@ -5,13 +5,11 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import util
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 MEANING = 'project of Weights & Biases that gets the scalars, too'
 

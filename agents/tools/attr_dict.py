@@ -3,12 +3,10 @@
 import contextlib
 import numbers
 import os
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.run import errors
-from agents.run import references
+from agents.run import errors, references
 
 
 @references.nameable

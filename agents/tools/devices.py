@@ -8,8 +8,7 @@ import re
 import subprocess
 import sys
 
-from agents.tools.tf1 import quiet_stderr
-from agents.tools.tf1 import tf
+from agents.tools.tf1 import quiet_stderr, tf
 
 
 def describe(use_gpu: bool = True) -> str:

@@ -2,8 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # Collection of the graph for what its Python functions have raised.

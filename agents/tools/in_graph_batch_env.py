@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from agents.tools import graph_errors
-from agents.tools import scopes
+from agents.tools import graph_errors, scopes
 from agents.tools.tf1 import tf
 
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from agents.tools import batch_env
-from agents.tools import in_graph_batch_env
-from agents.tools import scopes
+from agents.tools import batch_env, in_graph_batch_env, scopes
 from agents.tools.tf1 import tf
 
 

@@ -3,13 +3,11 @@
 import contextlib
 import logging
 import os
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agents.run import checkpoint
-from agents.tools import phases
-from agents.tools import streaming_mean
+from agents.tools import phases, streaming_mean
 from agents.tools.tf1 import tf
 
 

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agents.run import checkpoint
-from agents.run import stopping
+from agents.run import checkpoint, stopping
 
 _logger = logging.getLogger(__name__)
 

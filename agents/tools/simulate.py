@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from agents.tools import scopes
-from agents.tools import streaming_mean
+from agents.tools import scopes, streaming_mean
 from agents.tools.tf1 import tf
 
 

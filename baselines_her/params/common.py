@@ -3,9 +3,7 @@
 from typing import Any
 
 from agents.pipeline.params import common
-from baselines_her import config
-from baselines_her import declarations
-from baselines_her import demonstrations
+from baselines_her import config, declarations, demonstrations
 from baselines_her import settings as settings_lib
 
 # Settings that the pipeline has other names for, or that follow from others.

@@ -1,20 +1,15 @@
 """DDPG with hindsight as an agent of the pipeline."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.pipeline import session as session_lib
 from agents.pipeline.agent import AgentBase
-from agents.run import errors
-from agents.run import references
-from baselines_her import config
-from baselines_her import her
-from baselines_her import replay_buffer
-from baselines_her import rollout
+from agents.run import errors, references
+from baselines_her import config, her, replay_buffer, rollout
 from baselines_her.pipeline import memory as memory_lib
 
 

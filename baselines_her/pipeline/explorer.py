@@ -9,10 +9,7 @@ from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
 from agents.pipeline.profiler import Profiler
-from baselines_her import config
-from baselines_her import envs
-from baselines_her import vec_env
-from baselines_her import video_recorder
+from baselines_her import config, envs, vec_env, video_recorder
 from baselines_her.pipeline import memory
 from baselines_her.pipeline.agent import HERAgent
 from baselines_her.rollout import RolloutWorker

@@ -7,10 +7,8 @@ import numpy as np
 
 from agents.pipeline import session as session_lib
 from agents.pipeline.memory import MemoryBase
-from agents.run import errors
-from agents.run import references
-from baselines_her import config
-from baselines_her import replay_buffer
+from agents.run import errors, references
+from baselines_her import config, replay_buffer
 from baselines_her.util import Episode
 
 

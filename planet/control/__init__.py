@@ -7,15 +7,16 @@ TensorFlow.
 
 from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
-from planet.control import planning
-from planet.control import wrappers
+from planet.control import planning, wrappers
 from planet.control.dummy_env import DummyEnv
 from planet.control.mpc_agent import MPCAgent
 from planet.control.random_episodes import random_episodes
 from planet.control.simulate import simulate
-from planet.control.temporal_difference import discounted_return
-from planet.control.temporal_difference import fixed_step_return
-from planet.control.temporal_difference import lambda_return
+from planet.control.temporal_difference import (
+  discounted_return,
+  fixed_step_return,
+  lambda_return,
+)
 
 __all__ = [
   'BatchEnv',

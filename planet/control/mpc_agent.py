@@ -4,9 +4,7 @@ from typing import Any
 
 from tensorflow_probability import distributions as tfd
 
-from agents.tools import graph_errors
-from agents.tools import nested
-from agents.tools import scopes
+from agents.tools import graph_errors, nested, scopes
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 

@@ -1,7 +1,6 @@
 """Choose actions by searching in the latent space of a model."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.tools import nested

@@ -1,7 +1,6 @@
 """Episodes of random actions."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 

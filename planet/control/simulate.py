@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import external_batch_env
-from agents.run import progress
-from agents.run import stopping
+from agents.run import progress, stopping
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv

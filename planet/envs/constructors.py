@@ -1,7 +1,6 @@
 """Wrapped environments, built within their own process."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.tools import wrappers

@@ -4,11 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters
-from agents.envs import guard
-from agents.envs import opengl
-from agents.envs import requirements
-from agents.envs import spaces
+from agents.envs import adapters, guard, opengl, requirements, spaces
 from agents.tools import wrappers
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters
-from agents.envs import opengl
+from agents.envs import adapters, opengl
 from agents.run import errors
 from agents.tools import wrappers
 

@@ -5,9 +5,7 @@ from typing import Any
 
 from tensorflow_probability import distributions as tfd
 
-from agents.tools import layers
-from agents.tools import nested
-from agents.tools import scopes
+from agents.tools import layers, nested, scopes
 from agents.tools.tf1 import tf
 from planet.tools.mask import mask as mask_tensor
 

@@ -1,8 +1,7 @@
 """Distribution over vectors, predicted by dense layers."""
 
 import math
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensorflow_probability import distributions as tfd
 

@@ -1,8 +1,7 @@
 """Stacks of convolutions to and from a vector of 1024 features."""
 
 import math
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensorflow_probability import distributions as tfd
 

@@ -12,9 +12,7 @@ from agents.tools.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import choice
 from planet.envs.carla import env as env_lib
-from planet.envs.carla.server import actors
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import launch
+from planet.envs.carla.server import actors, connect, launch
 
 
 class Report:

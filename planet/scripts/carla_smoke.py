@@ -17,24 +17,17 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from agents.envs import video
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
-from agents.run import log
+from agents.run import entry, errors, files, log
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import birdseye
+from planet.envs.carla import birdseye, places, policies
 from planet.envs.carla import env as env_lib
-from planet.envs.carla import places
-from planet.envs.carla import policies
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import launch
+from planet.envs.carla.server import connect, launch
 from planet.scripts import carla_checks
 
 POLICIES: dict[str, Callable[[], Any]] = {

@@ -5,8 +5,7 @@ Free of TensorFlow, for `--help`.
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planet.scripts import driving
 

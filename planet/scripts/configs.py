@@ -10,16 +10,11 @@ from typing import Any
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from planet import models
-from planet import networks
-from planet.scripts import driving
-from planet.scripts import parameters
-from planet.scripts import simulations
+from planet import models, networks
+from planet.scripts import driving, parameters, simulations
 from planet.scripts import tasks as tasks_lib
 from planet.scripts.choices import choose
-from planet.tools import loaders
-from planet.tools import numpy_episodes
-from planet.tools import preprocess
+from planet.tools import loaders, numpy_episodes, preprocess
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import precision

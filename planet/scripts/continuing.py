@@ -4,8 +4,7 @@ What changes neither the variables nor the meaning of the recorded episodes may
 change; `fixed` of the parameters says what may not, and why.
 """
 
-from agents.run import errors
-from agents.run import folder
+from agents.run import errors, folder
 from planet.scripts import parameters
 from planet.scripts.parameters import Parameters
 from planet.tools.attr_dict import AttrDict

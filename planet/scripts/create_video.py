@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import video
-from agents.run import entry
-from agents.run import errors
+from agents.run import entry, errors
 
 
 def main(args: Any) -> None:

@@ -6,14 +6,10 @@ import os
 import re
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from agents.tools.attr_dict import AttrDict
-from planet.envs.carla import choice
-from planet.envs.carla import env_config
-from planet.envs.carla import episode_log
+from planet.envs.carla import choice, env_config, episode_log, sensors
 from planet.envs.carla import scenarios as scenarios_lib
-from planet.envs.carla import sensors
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 

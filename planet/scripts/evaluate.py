@@ -13,22 +13,22 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agents.envs import video
-from agents.run import checkpoint
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
-from agents.run import folder
-from agents.run import progress
-from agents.run import references
-from agents.run import stopping
+from agents.run import (
+  checkpoint,
+  entry,
+  errors,
+  files,
+  folder,
+  progress,
+  references,
+  stopping,
+)
 
 if TYPE_CHECKING:
   # Importing it loads TensorFlow, which `--help` does without.

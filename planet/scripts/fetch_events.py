@@ -18,9 +18,7 @@ import re
 import sys
 from typing import Any
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import log
+from agents.run import entry, errors, log
 
 
 def main(args: Any) -> None:

@@ -2,25 +2,22 @@
 
 import functools
 from collections.abc import Iterable
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
-from annotated_types import Interval
-from annotated_types import Len
-from annotated_types import MinLen
+from annotated_types import Interval, Len, MinLen
 
 from agents.run import schema
-from agents.run.schema import WHOLE
-from agents.run.schema import Amount
-from agents.run.schema import Count
-from agents.run.schema import Flag
-from agents.run.schema import Fraction
-from agents.run.schema import Name
-from agents.run.schema import Positive
-from agents.run.schema import Whole
+from agents.run.schema import (
+  WHOLE,
+  Amount,
+  Count,
+  Flag,
+  Fraction,
+  Name,
+  Positive,
+  Whole,
+)
 from agents.tools.attr_dict import AttrDict
 from planet.envs.carla.env_config import EnvConfig
 

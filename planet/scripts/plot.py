@@ -17,12 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
-from agents.run import log
-from agents.run import plot
-from agents.run import tags
+from agents.run import entry, errors, files, log, plot, tags
 
 _AXES = {
   'env_steps': 'Environment steps',

@@ -6,19 +6,13 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
-from agents.run import folder
-from agents.run import references
+from agents.run import checkpoint, errors, files, folder, references
 from planet.envs.carla import scenarios
 from planet.envs.seeding import derive_seed
-from planet.scripts import continuing
-from planet.scripts import parameters
+from planet.scripts import continuing, parameters
 from planet.tools.attr_dict import AttrDict
 
 _logger = logging.getLogger(__name__)
@@ -41,9 +35,7 @@ def check(args: Any, size: int = 1) -> dict[str, tuple[int, ...]]:
     UsageError: Saying what is wrong and what to do.
   """
   from agents.envs import probe
-  from planet.training import precision
-  from planet.training import ranks
-  from planet.training import running
+  from planet.training import precision, ranks, running
 
   logdir = os.path.expanduser(args.logdir)
   files.check_creatable(logdir)
@@ -249,8 +241,7 @@ def _load_source(logdir: str) -> AttrDict | None:
 
 
 def _build(logdir: str, source: AttrDict, step: int = 0) -> AttrDict:
-  from planet.scripts import configs
-  from planet.scripts import tasks
+  from planet.scripts import configs, tasks
 
   params = AttrDict(source.params, logdir=logdir)
   config = AttrDict()

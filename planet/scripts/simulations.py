@@ -4,19 +4,12 @@ import functools
 import os
 from typing import Any
 
-from agents.run import errors
-from agents.run import schema
-from agents.run.schema import Amount
-from agents.run.schema import Fraction
-from agents.run.schema import Name
-from agents.run.schema import Positive
-from agents.run.schema import Whole
-from agents.run.schema import setting
+from agents.run import errors, schema
+from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from planet.control import planning
 from planet.envs.carla import plan_bias
-from planet.scripts import driving
+from planet.scripts import driving, parameters
 from planet.scripts import objectives as objectives_lib
-from planet.scripts import parameters
 from planet.tools import schedule
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind

@@ -17,9 +17,7 @@ import os
 import sys
 from typing import Any
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import files
+from agents.run import entry, errors, files
 
 
 def main(args: Any) -> None:

@@ -7,22 +7,16 @@ processes of their own.
 
 import functools
 import re
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agents.run import errors
 from agents.tools.attr_dict import AttrDict
 from planet.control import wrappers
-from planet.envs import constructors
-from planet.envs import dummy_env
-from planet.envs import gym_pixels
-from planet.envs import suite
+from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.carla import task_env
-from planet.scripts import driving
-from planet.scripts import parameters
-from planet.scripts.choices import TABLE
-from planet.scripts.choices import Row
+from planet.scripts import driving, parameters
+from planet.scripts.choices import TABLE, Row
 
 _EPISODE_STEPS = 1000
 

@@ -18,19 +18,19 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import messages
-from agents.run import mpi
-from agents.run import references
-from agents.run import schema
-from agents.run import stopping
-from agents.run import wandb_mirror
+from agents.run import (
+  entry,
+  errors,
+  messages,
+  mpi,
+  references,
+  schema,
+  stopping,
+  wandb_mirror,
+)
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 
@@ -64,9 +64,7 @@ def process(
     UsageError: If the arguments or the episodes do not fit the run.
   """
   from planet.scripts import preparation
-  from planet.training import display
-  from planet.training import running
-  from planet.training import utility
+  from planet.training import display, running, utility
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
@@ -161,8 +159,7 @@ def main(args: Any) -> None:
       an existing run, which stays as it is then.
     StopRequested: If the user asks to stop.
   """
-  from planet.training import running
-  from planet.training import utility
+  from planet.training import running, utility
   from planet.training.ranks import Ranks
 
   utility.set_up_logging(getattr(args, 'verbose', False))
@@ -255,8 +252,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
   """
-  from planet.scripts import choices
-  from planet.scripts import parameters
+  from planet.scripts import choices, parameters
 
   parser = argparse.ArgumentParser(
     prog='python -m planet.scripts.train',

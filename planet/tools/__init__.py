@@ -4,14 +4,9 @@ Functions have the names of their files: `tools.mask` is the function. All of
 it needs TensorFlow, so processes of environments do not import this package.
 """
 
-from agents.tools import count_weights
-from agents.tools import nested
+from agents.tools import count_weights, nested
 from agents.tools.streaming_mean import StreamingMean
-from planet.tools import numpy_episodes
-from planet.tools import preprocess
-from planet.tools import schedule
-from planet.tools import summary
-from planet.tools import unroll
+from planet.tools import numpy_episodes, preprocess, schedule, summary, unroll
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.tools.bound_action import bound_action

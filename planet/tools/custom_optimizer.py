@@ -1,7 +1,6 @@
 """Optimiser with clipping, a schedule, a filter, and summaries."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables

@@ -13,8 +13,7 @@ import random
 import sys
 import time
 import zipfile
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 

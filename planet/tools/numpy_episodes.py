@@ -1,7 +1,6 @@
 """Recorded episodes as datasets of chunks for training."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,12 +9,14 @@ from agents.tools.tf1 import tf
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
-from planet.tools.loaders import _permuted
-from planet.tools.loaders import _sample
-from planet.tools.loaders import cache_loader
-from planet.tools.loaders import dummy_loader
-from planet.tools.loaders import recent_loader
-from planet.tools.loaders import reload_loader
+from planet.tools.loaders import (
+  _permuted,
+  _sample,
+  cache_loader,
+  dummy_loader,
+  recent_loader,
+  reload_loader,
+)
 
 __all__ = [
   '_permuted',

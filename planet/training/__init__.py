@@ -1,8 +1,6 @@
 """Training: phases, models, objectives, and runs on disk."""
 
-from planet.training import running
-from planet.training import trainer
-from planet.training import utility
+from planet.training import running, trainer, utility
 from planet.training.define_model import define_model
 from planet.training.define_summaries import define_summaries
 from planet.training.running import Experiment

@@ -7,8 +7,7 @@ from agents.tools import wrappers
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import constructors
-from planet.envs.seeding import derive_seed
-from planet.envs.seeding import seeded_constructor
+from planet.envs.seeding import derive_seed, seeded_constructor
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind

@@ -1,8 +1,7 @@
 """What an update and an episode cost on this machine, found out by trying."""
 
 import time
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from agents.tools.tf1 import tf
 from planet.control.mpc_agent import MPCAgent
 from planet.tools.attr_dict import AttrDict
-from planet.training import collection
+from planet.training import collection, precision
 from planet.training import objectives as objectives_lib
-from planet.training import precision
 from planet.training.define_networks import define_networks
 
 

@@ -2,11 +2,9 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
-from agents.run import log
-from agents.run import progress
+from agents.run import log, progress
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 from planet.training import episode_folder

@@ -5,8 +5,7 @@ import os
 import threading
 import time
 import zipfile
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np

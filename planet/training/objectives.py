@@ -1,9 +1,7 @@
 """What the model is trained for, and the updates that follow from it."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from agents.tools import nested
 from agents.tools.tf1 import tf

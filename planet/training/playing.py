@@ -2,16 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.envs import probe
 from agents.evaluation import TrainedAgent
-from agents.run import files
-from agents.run import plain_data
+from agents.run import files, plain_data
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control

@@ -6,19 +6,13 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-from agents.run import memory_limit
-from agents.run import mpi
-from agents.run import mpi_ops
-from agents.run import stopping
-from agents.tools import devices
-from agents.tools import graph_errors
+from agents.run import errors, memory_limit, mpi, mpi_ops, stopping
+from agents.tools import devices, graph_errors
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind

@@ -19,9 +19,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from agents.run import errors
-from agents.run import folder
-from agents.run import stopping
+from agents.run import errors, folder, stopping
 from agents.tools import phases
 from planet.training import ping
 

@@ -2,15 +2,11 @@
 
 import logging
 import os
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agents.run import checkpoint
-from agents.run import stopping
-from agents.tools import graph_errors
-from agents.tools import phases
-from agents.tools import streaming_mean
+from agents.run import checkpoint, stopping
+from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables

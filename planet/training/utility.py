@@ -2,24 +2,23 @@
 
 import logging
 import os
-from collections.abc import Callable
-from collections.abc import Generator
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 
-from agents.run import files
-from agents.run import plain_data
-from agents.tools import count_weights
-from agents.tools import phases
+from agents.run import files, plain_data
+from agents.tools import count_weights, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
 from agents.utility import set_up_logging
 from planet.tools.attr_dict import AttrDict
-from planet.training.collection import collect_initial_episodes
-from planet.training.collection import simulate_episodes
-from planet.training.objectives import Objective
-from planet.training.objectives import apply_optimizers
-from planet.training.objectives import compute_objectives
+from planet.training.collection import (
+  collect_initial_episodes,
+  simulate_episodes,
+)
+from planet.training.objectives import (
+  Objective,
+  apply_optimizers,
+  compute_objectives,
+)
 from planet.training.ranks import Ranks
 from planet.training.trainer import Trainer
 

@@ -52,11 +52,7 @@ def run_rollout(variant: str, args: argparse.Namespace) -> common.Measurement:
   if variant == 'baseline':
     return _run_bare(args)
   from agents.tools.tf1 import tf
-  from baselines_her import config
-  from baselines_her import logger
-  from baselines_her import rollout
-  from baselines_her import tf_util
-  from baselines_her import vec_env
+  from baselines_her import config, logger, rollout, tf_util, vec_env
 
   np.random.seed(0)
   tf.set_random_seed(0)
@@ -104,9 +100,7 @@ def _run_bare(args):
 
 def _make_policy():
   """Agent of the default settings, with some episodes to learn from."""
-  from baselines_her import config
-  from baselines_her import ddpg
-  from baselines_her import her_sampler
+  from baselines_her import config, ddpg, her_sampler
 
   params = dict(config.DEFAULT_PARAMS, buffer_size=50000)
   for name in (

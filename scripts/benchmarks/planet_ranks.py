@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from scripts.benchmarks import common
-from scripts.benchmarks import planet
+from scripts.benchmarks import common, planet
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.tools import batch_env
-from agents.tools import phases
+from agents.tools import batch_env, phases
 from scripts.benchmarks import common
 
 
@@ -158,8 +157,7 @@ def measure(
       usual one in this process.
     comm: MPI communicator, whose `counting` is True while time is taken.
   """
-  from agents import runs
-  from agents import train_ppo
+  from agents import runs, train_ppo
 
   names = ('num_agents', 'update_every', 'eval_episodes')
   config = runs.prepare(

@@ -5,14 +5,15 @@ import os
 import shutil
 from typing import Any
 
-from agents.run import files
-from agents.run import plot
-from scripts.reproductions import curves
-from scripts.reproductions import entries
-from scripts.reproductions import figures
-from scripts.reproductions import shipping
-from scripts.reproductions import tables
-from scripts.reproductions import training
+from agents.run import files, plot
+from scripts.reproductions import (
+  curves,
+  entries,
+  figures,
+  shipping,
+  tables,
+  training,
+)
 from scripts.reproductions.entry import Entry
 
 

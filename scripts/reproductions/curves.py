@@ -11,13 +11,10 @@ import numpy as np
 
 from agents import plot_scores
 from agents.pipeline import plot as pipeline_plot
-from agents.run import errors
-from agents.run import log
-from agents.run import plot
+from agents.run import errors, log, plot
 from baselines_her import plot as her_plot
 from planet.scripts import plot as planet_plot
-from scripts.reproductions.entry import Entry
-from scripts.reproductions.entry import find_session
+from scripts.reproductions.entry import Entry, find_session
 
 COLUMNS = ('seed', 'global_step', 'phase', 'mean_score')
 # Phases: tests, and the episodes that a training collects.

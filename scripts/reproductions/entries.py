@@ -2,8 +2,7 @@
 
 from agents.run import errors
 from scripts.reproductions import bars
-from scripts.reproductions.entry import Check
-from scripts.reproductions.entry import Entry
+from scripts.reproductions.entry import Check, Entry
 
 
 def find(name: str) -> Entry:

@@ -5,8 +5,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agents.run import errors
 from scripts.reproductions import bars

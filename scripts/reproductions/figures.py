@@ -5,9 +5,7 @@ import os
 from typing import Any
 
 from agents.run import plot
-from scripts.reproductions import curves
-from scripts.reproductions import entries
-from scripts.reproductions import tables
+from scripts.reproductions import curves, entries, tables
 from scripts.reproductions.entry import Entry
 
 # File of the figure near the top of README.

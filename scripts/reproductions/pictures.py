@@ -8,10 +8,8 @@ import tempfile
 import numpy as np
 
 from agents.envs import video
-from scripts.reproductions import shipping
-from scripts.reproductions import training
-from scripts.reproductions.entry import Entry
-from scripts.reproductions.entry import executable
+from scripts.reproductions import shipping, training
+from scripts.reproductions.entry import Entry, executable
 
 # Programs that play and write a video.
 _PLAYERS = {

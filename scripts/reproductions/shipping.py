@@ -11,8 +11,7 @@ import sys
 from typing import Any
 
 from agents import evaluation
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from agents.run import folder as run_folder
 from scripts.reproductions import training
 from scripts.reproductions.entry import Entry

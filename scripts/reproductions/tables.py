@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import plot
-from scripts.reproductions import bars
-from scripts.reproductions import curves
-from scripts.reproductions import entries
+from scripts.reproductions import bars, curves, entries
 from scripts.reproductions.entry import Entry
 
 RUNS = 'runs.json'

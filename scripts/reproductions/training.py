@@ -14,10 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files, stopping
 from agents.run import folder as run_folder
-from agents.run import stopping
 from scripts import machine
 from scripts.reproductions import curves
 from scripts.reproductions import entry as entry_lib

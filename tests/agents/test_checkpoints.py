@@ -5,9 +5,7 @@ import types
 
 import pytest
 
-from agents import train_ppo
-from agents import utility
-from agents import visualize_ppo
+from agents import train_ppo, utility, visualize_ppo
 from agents.run import errors
 from agents.tools.tf1 import tf
 from tests.agents import training_runs

@@ -4,10 +4,7 @@ import functools
 
 import pytest
 
-from agents import configs
-from agents import networks
-from agents import ppo
-from agents import utility
+from agents import configs, networks, ppo, utility
 from agents.envs import minitaur
 from agents.tools import AttrDict
 from agents.tools.tf1 import tf

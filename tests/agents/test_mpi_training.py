@@ -8,9 +8,7 @@ import sys
 
 import pytest
 
-from agents import runs
-from agents import train_ppo
-from agents import visualize_ppo
+from agents import runs, train_ppo, visualize_ppo
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
 

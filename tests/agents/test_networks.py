@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.agents.ppo import recorded
 
 both = pytest.mark.parametrize('name', ['feed_forward', 'recurrent'])

@@ -5,8 +5,7 @@ import os
 import nbclient
 import nbformat
 
-from agents import runs
-from agents import utility
+from agents import runs, utility
 from tests import golden
 from tests.agents import training_runs
 

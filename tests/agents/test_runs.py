@@ -7,9 +7,7 @@ import shutil
 
 import pytest
 
-from agents import networks
-from agents import runs
-from agents import utility
+from agents import networks, runs, utility
 from agents.envs import minitaur
 from agents.run import errors
 from agents.tools.tf1 import tf

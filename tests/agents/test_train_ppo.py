@@ -10,10 +10,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import runs
-from agents import train_ppo
-from agents.run import errors
-from agents.run import stopping
+from agents import runs, train_ppo
+from agents.run import errors, stopping
 from agents.tools import phases
 from tests import processes
 from tests.agents import training_runs

@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 
 import agents
-from agents import train_ppo
-from agents import trained
-from agents import utility
-from agents.run import checkpoint
-from agents.run import errors
+from agents import train_ppo, trained, utility
+from agents.run import checkpoint, errors
 from agents.tools.tf1 import tf
 from tests import examples
 from tests.agents import training_runs

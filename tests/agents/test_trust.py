@@ -4,17 +4,10 @@ import os
 
 import pytest
 
-from agents import configs
-from agents import runs
-from agents import train_ppo
-from agents import utility
-from agents import visualize_ppo
-from agents.run import errors
-from agents.run import files
-from agents.run import references
+from agents import configs, runs, train_ppo, utility, visualize_ppo
+from agents.run import errors, files, references
 from agents.tools.attr_dict import AttrDict
-from tests.agents import hostile
-from tests.agents import training_runs
+from tests.agents import hostile, training_runs
 
 
 def make_run(folder, **values):

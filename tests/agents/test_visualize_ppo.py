@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from agents import train_ppo
-from agents import visualize_ppo
+from agents import train_ppo, visualize_ppo
 from tests.agents import training_runs
 
 

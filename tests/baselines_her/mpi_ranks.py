@@ -10,11 +10,7 @@ import numpy as np
 
 from agents.run import mpi as mpi_tools
 from agents.tools.tf1 import tf
-from baselines_her import envs
-from baselines_her import her
-from baselines_her import logger
-from baselines_her import mpi
-from baselines_her import normalizer
+from baselines_her import envs, her, logger, mpi, normalizer
 from tests.baselines_her import toy
 
 

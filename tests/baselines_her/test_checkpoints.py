@@ -8,13 +8,9 @@ import joblib
 import numpy as np
 import pytest
 
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import stopping
-from baselines_her import checkpoints
-from baselines_her import run
-from tests.baselines_her import test_learn
-from tests.baselines_her import toy
+from agents.run import checkpoint, errors, stopping
+from baselines_her import checkpoints, run
+from tests.baselines_her import test_learn, toy
 
 
 class Program:

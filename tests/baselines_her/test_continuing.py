@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from agents.run import folder as run_folder
-from baselines_her import config
-from baselines_her import demonstrations
-from baselines_her import envs
+from baselines_her import config, demonstrations, envs, settings
 from baselines_her import run as run_lib
-from baselines_her import settings
 
 
 def begin(folder, *words):

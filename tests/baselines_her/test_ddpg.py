@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from agents.tools.tf1 import tf
-from baselines_her import ddpg
-from baselines_her import demonstrations
-from tests import golden
-from tests import processes
+from baselines_her import ddpg, demonstrations
+from tests import golden, processes
 from tests.baselines_her import toy
 
 FILES = ['ddpg_plain', 'ddpg_bc', 'ddpg_bc_qfilter', 'ddpg_relative_maxu']

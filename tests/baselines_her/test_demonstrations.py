@@ -5,11 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from agents.run import errors
-from agents.run import log
-from baselines_her import data_generation
-from baselines_her import demonstrations
-from baselines_her import plot
+from agents.run import errors, log
+from baselines_her import data_generation, demonstrations, plot
 from tests.baselines_her import toy
 
 DIMS = {'o': 25, 'g': 3, 'u': 4, 'info_is_success': 1}

@@ -8,8 +8,7 @@ import pytest
 
 from agents.envs.goals import KEYS
 from agents.run import errors
-from baselines_her import envs
-from baselines_her import vec_env
+from baselines_her import envs, vec_env
 
 # Original id, id today, sizes of observation, goal and action, time limit.
 ENVS = [

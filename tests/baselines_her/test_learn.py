@@ -6,14 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from agents.run import errors
-from agents.run import stopping
+from agents.run import errors, stopping
 from agents.tools.tf1 import tf
-from baselines_her import config
-from baselines_her import her
-from baselines_her import logger
-from baselines_her import rollout
-from baselines_her import tf_util
+from baselines_her import config, her, logger, rollout, tf_util
 from tests import golden
 from tests.baselines_her import toy
 

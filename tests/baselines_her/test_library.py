@@ -7,8 +7,7 @@ import pytest
 
 import baselines_her
 from agents.run import errors
-from baselines_her import library
-from baselines_her import logger
+from baselines_her import library, logger
 from tests import examples
 
 PARAMS = {

@@ -6,12 +6,7 @@ import pytest
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from baselines_her import actor_critic
-from baselines_her import her
-from baselines_her import mpi
-from baselines_her import normalizer
-from baselines_her import tf_util
-from baselines_her import util
+from baselines_her import actor_critic, her, mpi, normalizer, tf_util, util
 from tests import golden
 from tests.baselines_her import toy
 

@@ -7,13 +7,9 @@ import pytest
 
 from agents.pipeline import logs
 from agents.pipeline.session import Session
-from agents.run import errors
-from agents.run import stopping
+from agents.run import errors, stopping
 from agents.tools.tf1 import tf
-from baselines_her import demonstrations
-from baselines_her import her
-from baselines_her import logger
-from baselines_her import vec_env
+from baselines_her import demonstrations, her, logger, vec_env
 from baselines_her.params import common
 from tests.baselines_her import toy
 

@@ -4,8 +4,7 @@ import pytest
 
 from agents.pipeline import settings as settings_lib
 from agents.run import references
-from baselines_her import actor_critic
-from baselines_her import her_sampler
+from baselines_her import actor_critic, her_sampler
 from tests.baselines_her import test_pipeline
 
 toys = test_pipeline.toys

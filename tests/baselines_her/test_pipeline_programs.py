@@ -11,8 +11,7 @@ import pytest
 from agents.pipeline import logs
 from agents.tools.tf1 import tf
 from tests import golden
-from tests.baselines_her import test_programs
-from tests.baselines_her import toy
+from tests.baselines_her import test_programs, toy
 
 PANEL = (
   '{"number_epochs": 2, "epoch_size": 1, "n_batches": 2, "batch_size": 16, '

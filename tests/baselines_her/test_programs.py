@@ -11,11 +11,9 @@ import joblib
 import numpy as np
 import pytest
 
-from baselines_her import play
+from baselines_her import play, util
 from baselines_her import run as run_lib
-from baselines_her import util
-from tests import golden
-from tests import processes
+from tests import golden, processes
 
 SHORT = [
   '--num_timesteps=200',

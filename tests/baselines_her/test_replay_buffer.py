@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from baselines_her import her_sampler
-from baselines_her import replay_buffer
+from baselines_her import her_sampler, replay_buffer
 from tests.baselines_her import toy
 
 

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from baselines_her import envs
-from baselines_her import play
-from baselines_her import rollout
-from baselines_her import vec_env
-from tests.baselines_her import odd_envs
-from tests.baselines_her import test_programs
+from baselines_her import envs, play, rollout, vec_env
+from tests.baselines_her import odd_envs, test_programs
 
 MODULE = 'tests.baselines_her.odd_envs'
 DIMS = {'o': 2, 'g': 2, 'u': 1, 'info_is_success': 1}

@@ -4,11 +4,7 @@ import pytest
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from baselines_her import cmd_util
-from baselines_her import her
-from baselines_her import logger
-from baselines_her import run
-from baselines_her import vec_env
+from baselines_her import cmd_util, her, logger, run, vec_env
 from tests import golden
 from tests.baselines_her import toy
 

@@ -4,11 +4,8 @@ import os
 
 import pytest
 
-from agents.run import errors
-from agents.run import files
-from agents.run import folder
-from baselines_her import run
-from baselines_her import settings
+from agents.run import errors, files, folder
+from baselines_her import run, settings
 from tests import golden
 from tests.agents.envs import odd_gymnasium
 

@@ -5,8 +5,7 @@ import pytest
 
 import baselines_her
 from agents.run import errors
-from baselines_her import run
-from baselines_her import trained
+from baselines_her import run, trained
 from tests import examples
 
 SETTINGS = ['--n_cycles=1', '--n_batches=1', '--batch_size=16', '--hidden=8']

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from agents.run import files
-from agents.run import references
+from agents.run import files, references
 from tests.agents import hostile
 from tests.baselines_her import test_pipeline
 

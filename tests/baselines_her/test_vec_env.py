@@ -8,12 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from agents.envs import episode_log
-from agents.envs import video
+from agents.envs import episode_log, video
 from agents.run import errors
-from baselines_her import monitor
-from baselines_her import vec_env
-from baselines_her import video_recorder
+from baselines_her import monitor, vec_env, video_recorder
 from tests.baselines_her import toy
 
 

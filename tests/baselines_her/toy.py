@@ -137,9 +137,7 @@ def info_reward(ag_2, g, info):
 def make_policy(data, **changes):
   """Agent with the recorded settings and initial weights."""
   from agents.tools.tf1 import tf
-  from baselines_her import config
-  from baselines_her import ddpg
-  from baselines_her import her_sampler
+  from baselines_her import config, ddpg, her_sampler
 
   hyper = json.loads(str(data['hyper']))
   settings = dict(

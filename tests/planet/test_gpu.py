@@ -7,9 +7,8 @@ from agents.tools import devices
 from agents.tools.tf1 import tf
 from planet.scripts import configs
 from planet.tools import AttrDict
-from planet.training import cost
+from planet.training import cost, precision
 from planet.training import objectives as objectives_lib
-from planet.training import precision
 from tests.planet.scripts import training_runs
 
 pytestmark = pytest.mark.gpu

@@ -3,9 +3,7 @@
 import pytest
 
 from agents import plot_scores
-from agents.run import errors
-from agents.run import files
-from agents.run import plot
+from agents.run import errors, files, plot
 
 
 def write(path, scores, seeds=(None,)):

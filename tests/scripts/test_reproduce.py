@@ -13,14 +13,16 @@ import pytest
 
 from agents.run import errors
 from scripts import reproduce
-from scripts.reproductions import bars
-from scripts.reproductions import collecting
-from scripts.reproductions import curves
-from scripts.reproductions import entries
+from scripts.reproductions import (
+  bars,
+  collecting,
+  curves,
+  entries,
+  shipping,
+  tables,
+  training,
+)
 from scripts.reproductions import entry as entry_lib
-from scripts.reproductions import shipping
-from scripts.reproductions import tables
-from scripts.reproductions import training
 from tests import golden
 
 NAMES = """

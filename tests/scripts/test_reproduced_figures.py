@@ -5,14 +5,15 @@ import os
 import numpy as np
 import pytest
 
-from agents.run import log
-from agents.run import plot
-from scripts.reproductions import collecting
-from scripts.reproductions import curves
-from scripts.reproductions import entries
-from scripts.reproductions import figures
-from scripts.reproductions import tables
-from scripts.reproductions import training
+from agents.run import log, plot
+from scripts.reproductions import (
+  collecting,
+  curves,
+  entries,
+  figures,
+  tables,
+  training,
+)
 
 LABELLED = [x for x in entries.ENTRIES.values() if x.levels]
 

@@ -60,8 +60,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a value is wrong, or the environment cannot be used.
   """
   from agents import runs
-  from agents.pipeline import agent
-  from agents.pipeline import env_config
+  from agents.pipeline import agent, env_config
   from agents.run import plain_data
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}

@@ -1,8 +1,7 @@
 """Wrappers that change which observations there are."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import finite
-from agents.envs import spaces
+from agents.envs import finite, spaces
 from agents.tools import nested
 from agents.tools.wrappers.base import Wrapper
 

@@ -6,8 +6,7 @@ from typing import Any
 from agents.run import errors
 from planet.envs.carla import backend
 from planet.envs.carla.offline import world as offline
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import isolated
+from planet.envs.carla.server import connect, isolated
 
 
 class _Once(logging.Filter):

@@ -9,21 +9,22 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.envs import spaces
-from agents.envs import video
+from agents.envs import spaces, video
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import birdseye
-from planet.envs.carla import choice
-from planet.envs.carla import env_config
-from planet.envs.carla import episode_log
+from planet.envs.carla import (
+  birdseye,
+  choice,
+  env_config,
+  episode_log,
+  planner,
+  rewards,
+  scenarios,
+  sensors,
+  termination,
+  trips,
+)
 from planet.envs.carla import measure as measure_lib
-from planet.envs.carla import planner
-from planet.envs.carla import rewards
-from planet.envs.carla import scenarios
-from planet.envs.carla import sensors
-from planet.envs.carla import termination
-from planet.envs.carla import trips
 
 # Throttle (brake if negative) and steering of the discrete actions.
 DISCRETE_ACTIONS = (

@@ -2,28 +2,23 @@
 
 import copy
 from collections.abc import Mapping
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge
-from annotated_types import Interval
-from annotated_types import MinLen
+from annotated_types import Ge, Interval, MinLen
 
-from agents.run import errors
-from agents.run import schema
-from agents.run.schema import Count
-from agents.run.schema import Flag
-from agents.run.schema import Name
-from agents.run.schema import Number
-from agents.run.schema import Path
-from agents.run.schema import Positive
-from agents.run.schema import Whole
-from agents.run.schema import setting
-from planet.envs.carla import rewards
+from agents.run import errors, schema
+from agents.run.schema import (
+  Count,
+  Flag,
+  Name,
+  Number,
+  Path,
+  Positive,
+  Whole,
+  setting,
+)
+from planet.envs.carla import rewards, sensors
 from planet.envs.carla import scenarios as scenarios_lib
-from planet.envs.carla import sensors
 from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]

@@ -7,8 +7,7 @@ import math
 import os
 import tempfile
 import time
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from planet.envs.carla import backend
+from planet.envs.carla import backend, places, rewards, roads
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import places
 from planet.envs.carla import planner as planner_lib
-from planet.envs.carla import rewards
-from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:
   import carla

@@ -1,13 +1,10 @@
 """Actions at which plans for driving begin, by command and heading."""
 
 from collections.abc import Mapping
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from annotated_types import Interval
-from annotated_types import Len
+from annotated_types import Interval, Len
 
 from agents.run import schema
 from agents.run.schema import setting

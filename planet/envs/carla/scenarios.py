@@ -2,23 +2,13 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from annotated_types import MinLen
 
-from agents.run import errors
-from agents.run import files
-from agents.run import schema
-from agents.run.schema import Count
-from agents.run.schema import Finite
-from agents.run.schema import Name
-from agents.run.schema import Positive
-from agents.run.schema import Words
-from agents.run.schema import setting
+from agents.run import errors, files, schema
+from agents.run.schema import Count, Finite, Name, Positive, Words, setting
 from planet.envs.carla import places
 
 WEATHERS = (

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planet.envs.carla import places
-from planet.envs.carla import resize
+from planet.envs.carla import places, resize
 
 # Metres that are white, as far as depth cameras of CARLA see.
 FAR = 1000.0

@@ -7,10 +7,7 @@ import numpy as np
 
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import measure
-from planet.envs.carla import places
-from planet.envs.carla import planner
-from planet.envs.carla import scenarios
+from planet.envs.carla import measure, places, planner, scenarios
 
 # Places where an episode may begin, and goals for each of them.
 _STARTS, _GOALS = 20, 8

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from agents import configs
-from agents.envs import adapters
-from agents.envs import continuous
-from agents.envs import spaces
+from agents.envs import adapters, continuous, spaces
 from agents.run import errors
-from agents.tools import AttrDict
-from agents.tools import wrappers
+from agents.tools import AttrDict, wrappers
 from agents.tools.batch_env import BatchEnv
 from tests import processes
 

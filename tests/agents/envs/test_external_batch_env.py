@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from agents.envs import hosts
-from agents.envs.external_batch_env import ExternalBatchEnv
-from agents.envs.external_batch_env import make_batch_env
+from agents.envs.external_batch_env import ExternalBatchEnv, make_batch_env
 from agents.tools.batch_env import BatchEnv
-from tests import processes
-from tests import scripted_envs
+from tests import processes, scripted_envs
 
 LENGTHS = (2, 3, 4, 3, 2)
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from agents.envs import adapters
-from agents.envs import external_batch_env
-from agents.envs import guard
+from agents.envs import adapters, external_batch_env, guard
 from agents.run import errors
 from tests.agents.envs import odd_gymnasium
 

@@ -8,13 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from agents.envs import hosts
-from agents.envs import vector
+from agents.envs import hosts, vector
 from agents.run import errors
 from agents.tools import wrappers
-from tests import golden
-from tests import processes
-from tests import scripted_envs
+from tests import golden, processes, scripted_envs
 
 ACTION = np.zeros(1, np.float32)
 both = pytest.mark.parametrize('strategy', ['thread', 'process'])

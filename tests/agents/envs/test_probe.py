@@ -7,11 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from agents.envs import hosts
-from agents.envs import opengl
-from agents.envs import probe
-from tests import processes
-from tests import scripted_envs
+from agents.envs import hosts, opengl, probe
+from tests import processes, scripted_envs
 
 
 def make_env(variable):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from agents.envs import vector
-from tests import processes
-from tests import scripted_envs
+from tests import processes, scripted_envs
 
 both = pytest.mark.parametrize('workers', [0, 2])
 

@@ -7,14 +7,11 @@ import signal
 import numpy as np
 import pytest
 
-from agents.envs import adapters
-from agents.envs import hosts
-from agents.envs import spaces
+from agents.envs import adapters, hosts, spaces
 from agents.envs.vector_env import VectorEnv
 from agents.tools import wrappers
 from agents.tools.batch_env import BatchEnv
-from tests import processes
-from tests import scripted_envs
+from tests import processes, scripted_envs
 from tests.agents.envs import odd_gymnasium
 
 both = pytest.mark.parametrize('workers', [0, 2])

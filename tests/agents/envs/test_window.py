@@ -12,8 +12,7 @@ from agents.envs import window
 from agents.pipeline import gym_explorer
 from agents.run import errors
 from tests import golden
-from tests.agents.pipeline import sessions
-from tests.agents.pipeline import toy_agents
+from tests.agents.pipeline import sessions, toy_agents
 
 # Shows an episode to its end and keeps what is on the screen before that.
 _PLAY = """

@@ -3,11 +3,8 @@
 import os
 import types
 
-from agents.pipeline import logs
-from agents.pipeline import profiler
-from agents.pipeline import writers
-from agents.run import mpi
-from agents.run import references
+from agents.pipeline import logs, profiler, writers
+from agents.run import mpi, references
 
 
 class SmallSession:

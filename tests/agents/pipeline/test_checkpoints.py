@@ -5,10 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints
-from agents.pipeline import toolbox
-from agents.run import checkpoint
-from agents.run import mpi
+from agents.pipeline import checkpoints, toolbox
+from agents.run import checkpoint, mpi
 from agents.tools.tf1 import tf
 
 

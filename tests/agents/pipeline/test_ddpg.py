@@ -5,14 +5,15 @@ import functools
 import numpy as np
 import pytest
 
-from agents.pipeline import ddpg
-from agents.pipeline import env_config
-from agents.pipeline import gym_explorer
-from agents.pipeline import memory
-from agents.pipeline import samplers
-from agents.pipeline import toolbox
-from agents.run import errors
-from agents.run import references
+from agents.pipeline import (
+  ddpg,
+  env_config,
+  gym_explorer,
+  memory,
+  samplers,
+  toolbox,
+)
+from agents.run import errors, references
 from agents.tools.tf1 import tf
 from tests.agents.pipeline import sessions
 

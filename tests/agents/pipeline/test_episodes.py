@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from agents.pipeline import episodes
-from agents.pipeline import gym_explorer
+from agents.pipeline import episodes, gym_explorer
 from agents.run import errors
-from tests.agents.pipeline import sessions
-from tests.agents.pipeline import toy_agents
-from tests.agents.pipeline import toy_envs
+from tests.agents.pipeline import sessions, toy_agents, toy_envs
 
 KEY = '/rewards'
 

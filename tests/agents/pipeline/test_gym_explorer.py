@@ -7,13 +7,10 @@ import os
 import numpy as np
 import pytest
 
-from agents.pipeline import gym_explorer
-from agents.pipeline import memory
-from agents.run import checkpoint
-from agents.run import errors
+from agents.pipeline import gym_explorer, memory
+from agents.run import checkpoint, errors
 from tests import processes
-from tests.agents.pipeline import sessions
-from tests.agents.pipeline import toy_agents
+from tests.agents.pipeline import sessions, toy_agents
 
 COUNT = 'tests.agents.pipeline.toy_envs.CountEnv'
 TWO = 'tests.agents.pipeline.toy_envs.TwoAgentsEnv'

@@ -5,10 +5,8 @@ import copy
 import numpy as np
 import pytest
 
-from agents.pipeline import episodes
-from agents.pipeline import old_trees
-from agents.pipeline.params import ddpg_pendulum
-from agents.pipeline.params import ppo_pendulum
+from agents.pipeline import episodes, old_trees
+from agents.pipeline.params import ddpg_pendulum, ppo_pendulum
 
 
 def test_ppo():

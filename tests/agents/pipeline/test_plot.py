@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agents.pipeline import charts
-from agents.pipeline import logs
-from agents.pipeline import plot
+from agents.pipeline import charts, logs, plot, writers
 from agents.pipeline import profiler as profilers
-from agents.pipeline import writers
 from agents.run import files
 from agents.run import plot as curves
 

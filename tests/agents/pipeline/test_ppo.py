@@ -7,11 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from agents import configs
-from agents import networks
-from agents.pipeline import episodes
-from agents.pipeline import ppo
-from agents.pipeline import samplers
+from agents import configs, networks
+from agents.pipeline import episodes, ppo, samplers
 from agents.pipeline.params import common
 from agents.ppo import policy as policy_lib
 from agents.run import errors

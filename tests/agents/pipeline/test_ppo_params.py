@@ -7,13 +7,9 @@ import pytest
 
 from agents import configs
 from agents.envs import continuous
-from agents.pipeline import env_config
-from agents.pipeline import settings
-from agents.pipeline.params import ppo_cheetah
-from agents.pipeline.params import ppo_pendulum
-from agents.run import errors
-from agents.run import files
-from agents.run import plain_data
+from agents.pipeline import env_config, settings
+from agents.pipeline.params import ppo_cheetah, ppo_pendulum
+from agents.run import errors, files, plain_data
 from tests import processes
 
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}

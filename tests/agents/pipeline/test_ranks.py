@@ -3,8 +3,7 @@
 import pytest
 
 from agents.pipeline.loader import Loader
-from tests.agents import test_mpi_training
-from tests.agents import training_runs
+from tests.agents import test_mpi_training, training_runs
 
 pytestmark = test_mpi_training.pytestmark
 

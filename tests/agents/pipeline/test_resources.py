@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from agents.pipeline import logs
-from agents.pipeline import resources
+from agents.pipeline import logs, resources
 from tests import processes
 
 

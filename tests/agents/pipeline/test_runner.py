@@ -11,19 +11,12 @@ import time
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints
-from agents.pipeline import declarations
-from agents.pipeline import main
-from agents.pipeline import runner
+from agents.pipeline import checkpoints, declarations, main, runner
 from agents.pipeline.loader import Loader
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
-from agents.run import schema
+from agents.run import checkpoint, errors, files, schema
 from agents.tools.tf1 import tf
 from tests import golden
-from tests.agents.pipeline.test_session import load
-from tests.agents.pipeline.test_session import start
+from tests.agents.pipeline.test_session import load, start
 
 
 def read_checkpoint(path):

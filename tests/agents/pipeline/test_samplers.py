@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from agents.pipeline import gym_explorer
-from agents.pipeline import memory
-from agents.pipeline import samplers
+from agents.pipeline import gym_explorer, memory, samplers
 from agents.run import errors
 from tests import golden
-from tests.agents.pipeline import sessions
-from tests.agents.pipeline import toy_agents
+from tests.agents.pipeline import sessions, toy_agents
 
 CHAIN = 'tests.agents.pipeline.toy_envs.ChainEnv'
 COUNT = 'tests.agents.pipeline.toy_envs.CountEnv'

@@ -8,13 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints
-from agents.pipeline import folders
-from agents.pipeline import main
+from agents.pipeline import checkpoints, folders, main
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 
 
 def start(tmp_path, *args, name='run', **cpanel):

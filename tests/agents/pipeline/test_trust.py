@@ -6,12 +6,10 @@ import pytest
 
 from agents.pipeline import main
 from agents.pipeline.loader import Loader
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from tests import processes
 from tests.agents import hostile
-from tests.agents.pipeline.test_session import load
-from tests.agents.pipeline.test_session import start
+from tests.agents.pipeline.test_session import load, start
 
 
 @pytest.fixture(scope='module')

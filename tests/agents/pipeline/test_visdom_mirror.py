@@ -17,8 +17,7 @@ import pytest
 
 from agents.pipeline import visdom_mirror
 from agents.run import errors
-from tests import processes
-from tests import visdom_assets
+from tests import processes, visdom_assets
 
 
 @pytest.fixture

@@ -5,10 +5,7 @@ import re
 
 import numpy as np
 
-from agents import configs
-from agents import networks
-from agents import ppo
-from agents import tools
+from agents import configs, networks, ppo, tools
 from agents.envs import spaces
 from agents.tools.tf1 import tf
 

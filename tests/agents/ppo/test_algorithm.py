@@ -2,17 +2,11 @@
 
 import numpy as np
 
-from agents import configs
-from agents import networks
-from agents import ppo
-from agents import tools
+from agents import configs, networks, ppo, tools
 from agents.tools import wrappers
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
-from tests import scripted_envs
-from tests.agents.ppo import recorded
-from tests.agents.ppo import scripted
+from tests import golden, graphs, scripted_envs
+from tests.agents.ppo import recorded, scripted
 
 # Actions have the sine of 17 times the observations.
 ACTIONS = dict(rtol=1e-5, atol=1e-4)

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents import configs
-from agents import networks
-from agents import tools
-from agents import train_ppo
-from agents import utility
-from agents import visualize_ppo
+from agents import configs, networks, tools, train_ppo, utility, visualize_ppo
 from agents.ppo import policy as policy_lib
 from agents.run import errors
 from agents.tools.categorical import Categorical

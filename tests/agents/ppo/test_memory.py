@@ -5,8 +5,7 @@ import pytest
 
 from agents.ppo.memory import EpisodeMemory
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.agents.ppo import recorded
 
 SHAPES = ((2,), (3,), ())

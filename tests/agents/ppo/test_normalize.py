@@ -5,8 +5,7 @@ import pytest
 
 from agents.ppo.normalize import StreamingNormalize
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.agents.ppo import recorded
 
 # Center, scale, clip, prefix of the recorded inputs.

@@ -13,8 +13,7 @@ from agents.ppo import update as update_lib
 from agents.ppo import utility
 from agents.ppo.normalize import StreamingNormalize
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.agents.ppo import recorded
 
 RECORDED = ['small_change', 'moderate', 'cutoff_active', 'one_epoch']

@@ -7,8 +7,7 @@ import pytest
 
 from agents.ppo import utility
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.agents.ppo import recorded
 
 RETURNS = {

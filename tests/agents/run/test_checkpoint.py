@@ -7,11 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from agents import runs
-from agents import utility
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import mpi
+from agents import runs, utility
+from agents.run import checkpoint, errors, mpi
 from agents.tools.tf1 import tf
 
 

@@ -2,9 +2,7 @@
 
 import pytest
 
-from agents.run import errors
-from agents.run import flags
-from agents.run import schema
+from agents.run import errors, flags, schema
 from agents.tools.tf1 import tf
 from tests import processes
 

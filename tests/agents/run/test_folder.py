@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from agents.run import errors
-from agents.run import folder
+from agents.run import errors, folder
 
 
 def make_runs(base, *names, marker='config.yaml'):

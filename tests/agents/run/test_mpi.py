@@ -8,8 +8,7 @@ import pytest
 
 from agents import train_ppo
 from agents.pipeline import main
-from agents.run import errors
-from agents.run import mpi
+from agents.run import errors, mpi
 
 # What `salloc` sets in its shell where that is a step of its own.
 SHELL = {

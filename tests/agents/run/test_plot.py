@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from agents.run import errors
-from agents.run import plot
+from agents.run import errors, plot
 
 EPOCHS = np.arange(1.0, 5)
 

@@ -1,18 +1,12 @@
 """Declared settings: checked values, and what errors say."""
 
-from typing import Annotated
-from typing import Any
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from annotated_types import Gt
-from annotated_types import Interval
-from annotated_types import Len
-from annotated_types import MinLen
+from annotated_types import Gt, Interval, Len, MinLen
 
-from agents.run import errors
-from agents.run import schema
+from agents.run import errors, schema
 from agents.run.schema import setting
 
 

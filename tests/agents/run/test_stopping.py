@@ -6,9 +6,7 @@ import time
 
 import pytest
 
-from agents.run import entry
-from agents.run import errors
-from agents.run import stopping
+from agents.run import entry, errors, stopping
 from tests import processes
 
 PROGRAM = """

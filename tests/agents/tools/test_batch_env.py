@@ -5,8 +5,7 @@ import pytest
 
 from agents.tools.batch_env import BatchEnv
 from agents.tools.wrappers import Async
-from tests import golden
-from tests import scripted_envs
+from tests import golden, scripted_envs
 
 
 def recorded_envs():

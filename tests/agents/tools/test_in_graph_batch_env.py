@@ -4,13 +4,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.tools import graph_errors
-from agents.tools import wrappers
+from agents.tools import graph_errors, wrappers
 from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
-from tests import graphs
-from tests import scripted_envs
+from tests import graphs, scripted_envs
 
 
 def make(*lengths, cls=scripted_envs.EchoEnv, **kwargs):

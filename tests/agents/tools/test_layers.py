@@ -5,8 +5,7 @@ import pytest
 
 from agents.tools import layers
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def plain_gru(x, h, w_ru, b_ru, w_c, b_c):

@@ -8,13 +8,11 @@ import os
 import numpy as np
 import pytest
 
-from agents.run import checkpoint
-from agents.run import errors
+from agents.run import checkpoint, errors
 from agents.tools import phases
 from agents.tools.loop import Loop
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 class Recorder(phases.Observer):

@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from agents.tools import simulate
-from agents.tools import wrappers
+from agents.tools import simulate, wrappers
 from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.mock_algorithm import MockAlgorithm
 from agents.tools.mock_environment import MockEnvironment
 from agents.tools.tf1 import tf
-from tests import graphs
-from tests import scripted_envs
+from tests import graphs, scripted_envs
 
 DURATIONS = (1, 2, 3, 4)
 

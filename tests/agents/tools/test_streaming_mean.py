@@ -4,8 +4,7 @@ import pytest
 
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def test_recorded_vectors():

@@ -6,8 +6,7 @@ import pytest
 
 from agents.tools import wrappers
 from agents.tools.mock_environment import MockEnvironment
-from tests import golden
-from tests import scripted_envs
+from tests import golden, scripted_envs
 
 
 def full_chain(env):

@@ -1,7 +1,6 @@
 """Environment and actions of the recording in `planet/wrappers`."""
 
-from tests import golden
-from tests import scripted_envs
+from tests import golden, scripted_envs
 
 DATA = golden.load('planet/wrappers')
 

@@ -8,8 +8,7 @@ from planet import networks
 from planet.control import planning
 from planet.scripts import objectives
 from planet.tools.attr_dict import AttrDict
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.planet.control import toy
 
 

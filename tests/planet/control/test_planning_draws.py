@@ -6,8 +6,7 @@ from scipy import stats
 
 from agents.tools.tf1 import tf
 from planet.control import planning
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 from tests.planet.control import toy
 
 AMOUNT, HORIZON, SIZE, TOPK, ITERATIONS = 300, 6, 2, 30, 4

@@ -8,13 +8,9 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.control import simulate as simulate_fn
-from planet.control.simulate import collect_rollouts
-from planet.control.simulate import define_batch_env
+from planet.control.simulate import collect_rollouts, define_batch_env
 from planet.tools.attr_dict import AttrDict
-from tests import golden
-from tests import graphs
-from tests import processes
-from tests import scripted_envs
+from tests import golden, graphs, processes, scripted_envs
 
 DURATION = 10
 

@@ -4,8 +4,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet import control
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 # Function and arguments after the rewards; text names recorded arrays.
 CASES = {

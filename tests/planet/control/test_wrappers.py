@@ -11,10 +11,8 @@ import pytest
 
 from agents.envs import spaces
 from planet.control import wrappers
-from tests import golden
-from tests import scripted_envs
-from tests.planet.control.recorded import make
-from tests.planet.control.recorded import play
+from tests import golden, scripted_envs
+from tests.planet.control.recorded import make, play
 
 DATA = golden.load('planet/wrappers')
 INFO = golden.load_json('planet/wrappers')

@@ -7,8 +7,7 @@ import numpy as np
 
 from agents.tools.tf1 import tf
 from planet import models
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def make_cell():

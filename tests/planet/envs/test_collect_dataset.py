@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from agents.run import stopping
-from planet.control import random_episodes
-from planet.control import wrappers
-from tests import golden
-from tests import scripted_envs
+from planet.control import random_episodes, wrappers
+from tests import golden, scripted_envs
 from tests.planet.control import recorded
 
 

@@ -6,8 +6,7 @@ import pytest
 from agents.tools.tf1 import tf
 from planet import models
 from planet.tools import unroll
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 NAMES = [
   'rssm',

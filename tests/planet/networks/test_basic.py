@@ -3,10 +3,8 @@
 import pytest
 
 from agents.tools.tf1 import tf
-from planet.networks import feed_forward
-from planet.networks import vector
-from tests import golden
-from tests import graphs
+from planet.networks import feed_forward, vector
+from tests import golden, graphs
 
 META = golden.load('planet/feed_forward').meta
 

@@ -5,8 +5,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet import networks
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def test_recorded_images():

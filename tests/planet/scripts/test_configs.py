@@ -7,9 +7,7 @@ import pytest
 
 from agents.run.errors import UsageError
 from planet import models
-from planet.scripts import configs
-from planet.scripts import parameters
-from planet.scripts import tasks
+from planet.scripts import configs, parameters, tasks
 from planet.tools import AttrDict
 
 

@@ -2,11 +2,8 @@
 
 import pytest
 
-from agents.run import checkpoint
-from agents.run import errors
-from agents.run import files
-from planet.scripts import parameters
-from planet.scripts import preparation
+from agents.run import checkpoint, errors, files
+from planet.scripts import parameters, preparation
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 

@@ -6,14 +6,10 @@ from unittest import mock
 
 import pytest
 
-from agents.run import checkpoint
-from agents.run import errors
-from planet.scripts import preparation
-from planet.scripts import train
+from agents.run import checkpoint, errors
+from planet.scripts import preparation, train
 from planet.tools.attr_dict import AttrDict
-from planet.training import ping
-from planet.training import running
-from planet.training import utility
+from planet.training import ping, running, utility
 
 
 def make_args(logdir, **changes):

@@ -8,8 +8,7 @@ from agents.run import files
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import dummy_env
-from planet.scripts import evaluate
-from planet.scripts import train
+from planet.scripts import evaluate, train
 from planet.tools.bind import bind
 from tests.planet.scripts import test_experiments
 

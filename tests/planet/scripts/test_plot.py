@@ -2,9 +2,7 @@
 
 import pytest
 
-from agents.run import errors
-from agents.run import files
-from agents.run import log
+from agents.run import errors, files, log
 from agents.run.plot import group
 from planet.scripts import plot
 

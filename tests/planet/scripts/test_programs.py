@@ -7,10 +7,7 @@ import pytest
 from PIL import Image
 
 from agents.envs import video
-from planet.scripts import create_video
-from planet.scripts import evaluate
-from planet.scripts import fetch_events
-from planet.scripts import sync
+from planet.scripts import create_video, evaluate, fetch_events, sync
 from tests.planet.scripts import training_runs
 
 

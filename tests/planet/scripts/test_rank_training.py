@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from tests import golden
-from tests import processes
+from tests import golden, processes
 from tests.planet.scripts import training_runs
 
 MPIRUN = os.path.join(os.path.dirname(sys.executable), 'mpirun')

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from agents.envs import probe
-from planet.scripts import configs
-from planet.scripts import tasks
+from planet.scripts import configs, tasks
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 

@@ -8,13 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from agents.run import checkpoint
-from agents.run import stopping
-from planet.scripts import evaluate
-from planet.scripts import fetch_events
-from planet.scripts import train
-from planet.training import running
-from planet.training import utility
+from agents.run import checkpoint, stopping
+from planet.scripts import evaluate, fetch_events, train
+from planet.training import running, utility
 from tests import processes
 from tests.planet.scripts import training_runs
 

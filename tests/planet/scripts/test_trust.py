@@ -5,8 +5,7 @@ import os
 import pytest
 
 from agents.run import files
-from planet.scripts import evaluate
-from planet.scripts import train
+from planet.scripts import evaluate, train
 from tests.agents import hostile
 
 

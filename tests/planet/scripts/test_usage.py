@@ -9,9 +9,7 @@ import pytest
 from agents.run import errors
 from agents.run import folder as run_folder
 from agents.tools import devices
-from planet.scripts import evaluate
-from planet.scripts import preparation
-from planet.scripts import train
+from planet.scripts import evaluate, preparation, train
 from planet.training import episode_folder
 from tests.agents.envs import odd_gymnasium
 from tests.planet.scripts import training_runs

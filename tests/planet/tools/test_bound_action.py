@@ -4,8 +4,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.tools.bound_action import bound_action
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 @pytest.mark.parametrize('strategy', ['none', 'clip', 'tanh'])

@@ -7,8 +7,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.tools.chunk_sequence import chunk_sequence
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 RANDOM = ['random_none', 'random_num1', 'random_num3']
 

@@ -8,8 +8,7 @@ import pytest
 from agents.tools.tf1 import tf
 from planet.tools.custom_optimizer import CustomOptimizer
 from planet.tools.filter_variables import filter_variables
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def define(name, **kwargs):

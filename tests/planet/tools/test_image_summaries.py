@@ -10,8 +10,7 @@ from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools.gif_summary import gif_summary
 from planet.tools.image_strip_summary import image_strip_summary
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def evaluate(summary):

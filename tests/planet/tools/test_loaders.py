@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from planet.tools import loaders
-from tests import golden
-from tests import processes
+from tests import golden, processes
 
 RECORDED = golden.load_json('planet/loaders')
 ALL = [

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from agents.tools.tf1 import tf
-from planet.tools import loaders
-from planet.tools import numpy_episodes
+from planet.tools import loaders, numpy_episodes
 from tests import golden
 
 

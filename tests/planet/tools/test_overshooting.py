@@ -7,8 +7,7 @@ from agents.tools.tf1 import tf
 from planet import models
 from planet.tools import unroll
 from planet.tools.overshooting import overshooting
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 
 def define(name):

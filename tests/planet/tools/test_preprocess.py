@@ -6,8 +6,7 @@ from scipy import stats
 
 from agents.tools.tf1 import tf
 from planet.tools import preprocess
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 all_bits = pytest.mark.parametrize('bits', [3, 5, 8])
 

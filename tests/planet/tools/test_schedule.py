@@ -5,8 +5,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.tools import schedule
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 RECORDED = golden.load_json('planet/schedule')
 

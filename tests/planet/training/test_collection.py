@@ -4,8 +4,7 @@ import os
 
 from agents.tools.tf1 import tf
 from planet.scripts import configs
-from planet.tools import AttrDict
-from planet.tools import loaders
+from planet.tools import AttrDict, loaders
 from planet.training import collection
 from planet.training.define_networks import define_networks
 from tests import graphs

@@ -4,8 +4,7 @@ import pytest
 
 from agents.tools import devices
 from agents.tools.tf1 import tf
-from planet.scripts import configs
-from planet.scripts import train
+from planet.scripts import configs, train
 from planet.tools import AttrDict
 from planet.training import cost
 

@@ -12,8 +12,7 @@ from agents.tools import phases
 from agents.tools.tf1 import tf
 from planet.scripts import tasks
 from planet.tools import AttrDict
-from planet.training import display
-from planet.training import episode_folder
+from planet.training import display, episode_folder
 
 
 def write(folder, decisions, reward=1.0):

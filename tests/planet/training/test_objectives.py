@@ -11,8 +11,7 @@ from planet.scripts import configs
 from planet.tools import unroll
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
-from tests import golden
-from tests import graphs
+from tests import golden, graphs
 
 VARIANTS = {
   'default': {},

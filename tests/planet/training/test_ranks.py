@@ -8,9 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from agents.run import errors
-from agents.run import memory_limit
-from agents.run import stopping
+from agents.run import errors, memory_limit, stopping
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -18,8 +16,7 @@ from planet.envs import dummy_env
 from planet.scripts import configs
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
-from planet.training import collection
-from planet.training import define_networks
+from planet.training import collection, define_networks
 from planet.training import objectives as objectives_lib
 from planet.training import ranks as ranks_lib
 from planet.training.ranks import Ranks

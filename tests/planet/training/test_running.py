@@ -11,11 +11,8 @@ import time
 
 import pytest
 
-from agents.run import errors
-from agents.run import folder
-from agents.run import stopping
-from planet.training import ping
-from planet.training import running
+from agents.run import errors, folder, stopping
+from planet.training import ping, running
 
 WORKERS, RUNS, VALUES = 20, 100, 10
 

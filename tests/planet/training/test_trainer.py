@@ -6,8 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from agents.tools import phases
-from agents.tools import streaming_mean
+from agents.tools import phases, streaming_mean
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.training import Trainer

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import places
-from planet.envs.carla import roads
+from planet.envs.carla import places, roads
 from planet.envs.carla.offline import boxes as boxes_lib
-from planet.envs.carla.offline import scenery
-from planet.envs.carla.offline import sensors
-from planet.envs.carla.offline import texture
+from planet.envs.carla.offline import scenery, sensors, texture
 from planet.envs.carla.offline import traffic as traffic_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
 from planet.envs.carla.offline import weather as weather_lib

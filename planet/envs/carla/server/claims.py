@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from agents.run import errors
-from agents.run import files
+from agents.run import errors, files
 from planet.envs.carla.server import connect
 
 _PAUSE = 0.1

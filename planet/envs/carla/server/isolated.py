@@ -12,8 +12,7 @@ from typing import Any
 from agents.envs import hosts
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import places
-from planet.envs.carla import roads
+from planet.envs.carla import places, roads
 from planet.envs.carla.server import world
 
 # Attempts that are made however long they take.

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from agents.run import errors
 from planet.envs.carla import roads
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import guard
+from planet.envs.carla.server import connect, guard
 
 _TIMEOUT = 90.0
 # Seconds for the server to end before it is killed.

@@ -12,14 +12,9 @@ import numpy as np
 
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import places
-from planet.envs.carla import roads
-from planet.envs.carla import scenarios
-from planet.envs.carla import sensors
+from planet.envs.carla import places, roads, scenarios, sensors
 from planet.envs.carla.server import actors as actors_lib
-from planet.envs.carla.server import claims
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import launch
+from planet.envs.carla.server import claims, connect, launch
 
 # Seconds and number of the steps of the physics. The client library documents
 # that there may be 16, best shorter than 0.01666 s.

@@ -9,13 +9,13 @@ import pytest
 
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import env_config
-from planet.envs.carla import measure
-from planet.envs.carla import policies
+from planet.envs.carla import env_config, measure, policies
 from planet.envs.carla.env import CarlaEnv
-from tests.planet.envs.carla.recorded_world import RecordedBackend
-from tests.planet.envs.carla.recorded_world import frame
-from tests.planet.envs.carla.recorded_world import write_bridge
+from tests.planet.envs.carla.recorded_world import (
+  RecordedBackend,
+  frame,
+  write_bridge,
+)
 
 pytest.importorskip('carla')
 

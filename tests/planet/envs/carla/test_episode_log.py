@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from planet.envs.carla import backend
-from planet.envs.carla import episode_log
+from planet.envs.carla import backend, episode_log
 from planet.envs.carla.env import CarlaEnv
-from tests.planet.envs.carla.recorded_world import RecordedBackend
-from tests.planet.envs.carla.recorded_world import frame
+from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
 
 pytest.importorskip('carla')
 

@@ -10,8 +10,7 @@ from agents.envs import spaces
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs import constructors
-from planet.envs.carla import env_config
-from planet.envs.carla import task_env
+from planet.envs.carla import env_config, task_env
 from planet.training import collection
 from tests.planet.envs.carla.test_task import define
 

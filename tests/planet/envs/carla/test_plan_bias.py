@@ -7,8 +7,7 @@ import pytest
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from planet.envs.carla import plan_bias
-from planet.envs.carla import policies
+from planet.envs.carla import plan_bias, policies
 from planet.training import playing
 from tests.planet.envs.carla.test_task import define
 

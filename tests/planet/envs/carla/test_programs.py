@@ -10,8 +10,10 @@ pytest.importorskip('carla')
 
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
-from planet.scripts import carla_smoke  # noqa: E402
-from planet.scripts import evaluate  # noqa: E402
+from planet.scripts import (
+  carla_smoke,  # noqa: E402
+  evaluate,  # noqa: E402
+)
 from planet.tools.attr_dict import AttrDict  # noqa: E402
 from tests.planet.envs.carla.server import rpc_stub  # noqa: E402
 

@@ -9,10 +9,7 @@ import pytest
 
 from agents.run import errors
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import measure
-from planet.envs.carla import planner
-from planet.envs.carla import roads
-from planet.envs.carla import street_grid
+from planet.envs.carla import measure, planner, roads, street_grid
 from tests.planet.envs.carla.recorded_world import write_bridge
 
 pytest.importorskip('carla')

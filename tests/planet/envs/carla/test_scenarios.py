@@ -3,12 +3,9 @@
 import pytest
 
 from agents.run import errors
-from planet.envs.carla import env_config
-from planet.envs.carla import planner
-from planet.envs.carla import scenarios
+from planet.envs.carla import env_config, planner, scenarios
 from planet.envs.carla.env import CarlaEnv
-from tests.planet.envs.carla.recorded_world import RecordedBackend
-from tests.planet.envs.carla.recorded_world import frame
+from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
 
 pytest.importorskip('carla')
 

@@ -10,13 +10,10 @@ import pytest
 from agents.run import errors
 from agents.tools.wrappers import Async
 from planet.control import random_episodes
-from planet.envs.carla import env_config
-from planet.envs.carla import sensors
-from planet.envs.carla import task_env
+from planet.envs.carla import env_config, sensors, task_env
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
-from tests.planet.envs.carla.recorded_world import RecordedBackend
-from tests.planet.envs.carla.recorded_world import frame
+from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
 from tests.planet.scripts import training_runs
 from tests.scripted_envs import LoadedModules
 
@@ -26,8 +23,7 @@ OFFLINE = {'tasks': ['carla'], 'carla_backend': 'offline'}
 
 
 def define(config='debug', logdir='unused', **params):
-  from planet.scripts import configs
-  from planet.scripts import tasks
+  from planet.scripts import configs, tasks
 
   params = AttrDict({**OFFLINE, **params}, logdir=logdir)
   result = AttrDict()

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from tests.planet.envs.carla.test_task import OFFLINE
-from tests.planet.envs.carla.test_task import define
+from tests.planet.envs.carla.test_task import OFFLINE, define
 
 pytest.importorskip('carla')
 

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import resize
-from planet.envs.carla import roads
-from planet.envs.carla import scenarios
+from planet.envs.carla import resize, roads, scenarios
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import camera as camera_lib
-from planet.envs.carla.offline import texture
-from planet.envs.carla.offline import weather
+from planet.envs.carla.offline import texture, weather
 
 pytest.importorskip('carla')
 # Focal length of 400 pixels with a field of view of 120 degrees.

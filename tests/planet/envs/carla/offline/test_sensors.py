@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from planet.envs.carla import resize
-from planet.envs.carla import sensors
+from planet.envs.carla import resize, sensors
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.offline import boxes as boxes_lib
 

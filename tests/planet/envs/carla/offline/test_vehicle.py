@@ -6,9 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from planet.envs.carla import env_config
+from planet.envs.carla import env_config, roads
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import roads
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import traffic as traffic_lib
 from planet.envs.carla.offline import vehicle

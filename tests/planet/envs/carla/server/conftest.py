@@ -6,8 +6,7 @@ import tempfile
 import pytest
 
 from planet.envs.carla import choice
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import isolated
+from planet.envs.carla.server import connect, isolated
 
 
 @pytest.fixture

@@ -14,13 +14,8 @@ import carla
 from agents.run import errors
 from planet.envs.carla import roads
 from planet.envs.carla.env import CarlaEnv
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import isolated
-from planet.envs.carla.server import sensors
-from planet.envs.carla.server import world
-from tests.planet.envs.carla.server.fake_town import Library
-from tests.planet.envs.carla.server.fake_town import Map
-from tests.planet.envs.carla.server.fake_town import expose
+from planet.envs.carla.server import connect, isolated, sensors, world
+from tests.planet.envs.carla.server.fake_town import Library, Map, expose
 
 SETTINGS = (
   'synchronous_mode',

@@ -10,13 +10,10 @@ import time
 import pytest
 
 from agents.run import errors
-from planet.envs.carla import choice
-from planet.envs.carla import env_config
+from planet.envs.carla import choice, env_config
 from planet.envs.carla.backend import BackendError
 from planet.envs.carla.env import CarlaEnv
-from planet.envs.carla.server import connect
-from planet.envs.carla.server import isolated
-from planet.envs.carla.server import launch
+from planet.envs.carla.server import connect, isolated, launch
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
 

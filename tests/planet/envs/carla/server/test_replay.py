@@ -10,8 +10,10 @@ pytest.importorskip('carla')
 
 from agents import evaluation  # noqa: E402
 from agents.run import errors  # noqa: E402
-from agents.tools import graph_errors  # noqa: E402
-from agents.tools import wrappers  # noqa: E402
+from agents.tools import (
+  graph_errors,  # noqa: E402
+  wrappers,  # noqa: E402
+)
 from agents.tools.tf1 import tf  # noqa: E402
 from planet.control.simulate import collect_rollouts  # noqa: E402
 from planet.envs import constructors  # noqa: E402

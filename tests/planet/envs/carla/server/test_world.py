@@ -8,17 +8,23 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import env_config  # noqa: E402
-from planet.envs.carla import task_env  # noqa: E402
+from planet.envs.carla import (
+  env_config,  # noqa: E402
+  task_env,  # noqa: E402
+)
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
-from planet.envs.carla.server import connect  # noqa: E402
-from planet.envs.carla.server import isolated  # noqa: E402
-from planet.envs.carla.server import sensors  # noqa: E402
-from planet.envs.carla.server import world  # noqa: E402
+from planet.envs.carla.server import (
+  connect,  # noqa: E402
+  isolated,  # noqa: E402
+  sensors,  # noqa: E402
+  world,  # noqa: E402
+)
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.scripts import carla_smoke  # noqa: E402
-from tests.planet.envs.carla.server import fake_carla  # noqa: E402
-from tests.planet.envs.carla.server import fake_town  # noqa: E402
+from tests.planet.envs.carla.server import (
+  fake_carla,  # noqa: E402
+  fake_town,  # noqa: E402
+)
 
 CONFIG = fake_carla.CONFIG
 
