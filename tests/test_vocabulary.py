@@ -58,7 +58,7 @@ def test_help_of_planet_lists_tasks_and_configurations():
   for name in ('debug', 'cpu', 'carla_cpu'):
     for key, value in choices.choose(name, {}).items():
       assert f'{key} {value}' in words
-  assert 'action repeat: simulator steps per decision' in words
+  assert 'action repeat in simulator steps' in words
 
 
 def test_help_of_ppo_lists_configurations():

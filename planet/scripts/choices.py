@@ -52,12 +52,12 @@ def describe() -> str:
   repeats = {'dummy': 1, 'carla': 1}
   repeats.update({name: row.action_repeat for name, row in TABLE.items()})
   repeats['gym_<id>'] = 1
-  lines = ['tasks (name, action repeat: simulator steps per decision):']
+  lines = ['tasks (name, action repeat in simulator steps):']
   lines += [f'  {name:28} {repeat}' for name, repeat in repeats.items()]
-  lines += ['', 'configurations, and what they set where --params does not:']
+  lines += ['', 'presets (--config), and the defaults that they change:']
   for name in CHOICES:
     values = ', '.join(f'{k} {x}' for k, x in choose(name, {}).items())
-    text = f'{name:8} {values or "the setting of the paper"}'
+    text = f'{name:8} {values or "settings of the paper"}'
     lines += textwrap.wrap(
       text, 78, initial_indent='  ', subsequent_indent=' ' * 11
     )

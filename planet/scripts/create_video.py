@@ -1,8 +1,8 @@
-"""Turn an image strip of TensorBoard into a video.
+"""Convert an image strip from TensorBoard to a video.
 
-Strips show time from left to right and the sequences of a batch below each
-other. The video shows the sequences side by side. A video that exists is
-skipped.
+A strip has time from left to right and the sequences of a batch from top to
+bottom. The video shows the sequences side by side. Skips existing videos,
+unless --force is given.
 
 Example:
 
@@ -90,13 +90,19 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('-i', '--input', required=True, help='image strip')
-  add('-o', '--output', required=True, help='.mp4 or .gif file')
-  add('-f', '--force', action='store_true', help='overwrite the output')
-  add('-x', '--tile_x', type=int, default=64, help='width of a tile')
-  add('-y', '--tile_y', type=int, default=64, help='height of a tile')
+  add('-i', '--input', required=True, help='image file of the strip')
+  add('-o', '--output', required=True, help='video file, .mp4 or .gif')
+  add('-f', '--force', action='store_true', help='overwrite an existing video')
+  add('-x', '--tile_x', type=int, default=64, help='tile width in pixels')
+  add('-y', '--tile_y', type=int, default=64, help='tile height in pixels')
   add('-r', '--fps', type=float, default=10, help='frames per second')
-  add('-d', '--dpi', type=int, default=50, help='50 keeps the size')
+  add(
+    '-d',
+    '--dpi',
+    type=int,
+    default=50,
+    help='scale, 50 for 1:1',
+  )
   return parser.parse_args(argv)
 
 

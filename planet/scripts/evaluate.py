@@ -1,12 +1,11 @@
-"""Play episodes with a trained model and its planner.
+"""Evaluate a trained PlaNet agent.
 
 Example:
 
   python -m planet.scripts.evaluate --logdir ~/logdir --episodes 10 --video
 
-Prints the return of each episode, their mean and standard deviation. With a
-video comes a contact sheet, a PNG of the same name; without a file they go to
-the folder videos of the run.
+Prints the return of each episode, and their mean and standard deviation.
+--video also writes a contact sheet, a PNG next to the video.
 """
 
 import argparse
@@ -252,15 +251,19 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('--logdir', required=True, help='folder of the experiment or run')
+  add(
+    '--logdir',
+    required=True,
+    help='folder of the run or experiment',
+  )
   add('--episodes', type=int, default=10, help='episodes per task')
-  text = 'write .mp4 or .gif, to the folder of the run without a file'
+  text = 'write a video (.mp4 or .gif); default: in videos/ of the run'
   add('--video', nargs='?', const='', metavar='FILE', help=text)
   add('--fps', type=float, default=20, help='frames per second of the video')
-  text = 'such as model.ckpt-1000, or best; the newest one by default'
+  text = 'checkpoint, such as model.ckpt-1000 or best; default: the newest'
   add('--checkpoint', default=None, help=text)
-  add('--seed', type=int, default=None, help='of environment and planner')
-  add('--params', default='{}', help='planner parameters, a YAML mapping')
+  add('--seed', type=int, default=None, help='seed of environment and planner')
+  add('--params', default='{}', help='planner parameters as a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)
   args.params = train.parse_params(args.params)

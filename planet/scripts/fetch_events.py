@@ -1,11 +1,12 @@
-"""Write scalars of TensorBoard event files to CSV files.
+"""Export scalars from TensorBoard event files to CSV files.
 
 Example:
 
   python -m planet.scripts.fetch_events --logdirs '~/logdir/*/test' \\
       --tags 'trainer*score' --outdir ~/curves
 
-Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step, value.
+Writes <outdir>/<logdir>___<tag>.csv with columns wall_time, step and value.
+Skips folders that have been exported before, unless --force is True.
 """
 
 import argparse
@@ -108,16 +109,16 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('--logdirs', required=True, help='pattern of folders of event files')
-  add('--tags', default='trainer*score', help='pattern of tags')
-  add('--outdir', required=True, help='folder to write to')
+  add('--logdirs', required=True, help='glob pattern of event folders')
+  add('--tags', default='trainer*score', help='glob pattern of tags')
+  add('--outdir', required=True, help='output folder')
   add(
     '--force',
     type=boolean,
     default=False,
-    help='True or False, whether to write again',
+    help='overwrite existing files: True or False',
   )
-  add('--workers', type=int, default=10, help='folders to read at once')
+  add('--workers', type=int, default=10, help='folders to read in parallel')
   return parser.parse_args(argv)
 
 

@@ -47,131 +47,194 @@ class _Own(schema.Settings):
 
   # Data.
   batch_shape: Annotated[list[Positive], Len(2, 2)] = _free(
-    [50, 50], 'sequences per batch and their length'
+    [50, 50], 'sequences per batch, and steps per sequence'
   )
-  num_chunks: Positive = _free(1, 'chunks cut from an episode at a time')
+  num_chunks: Positive = _free(
+    1, 'training sequences cut from each sampled episode'
+  )
   image_bits: Annotated[Whole, Interval(ge=1, le=8)] = _free(
-    5, 'bits per color to keep'
+    5, 'bits per color channel, 8 for full precision'
   )
-  image_size: ImageSize = _episodes(64, 'height and width')
+  image_size: ImageSize = _episodes(
+    64, 'height and width of the images in pixels'
+  )
   observations: Literal['image', 'vector'] = _episodes(
-    'image', 'vector learns from the state instead of pixels'
+    'image', 'model input: image, or vector for the state'
   )
   loader: Literal['cache', 'recent', 'scan', 'reload', 'dummy'] = _free(
-    'recent', 'how episodes are drawn for training'
+    'recent', 'sampling strategy for training episodes'
   )
-  loader_every: Positive = _free(1000, 'episodes between folder scans')
+  loader_every: Positive = _free(
+    1000, 'sampled episodes between scans for new files'
+  )
   loader_max_bytes: Positive | None = _free(
-    None, 'of episodes in memory per loader; a quarter of all'
+    None, 'episode cache per loader in bytes; default: a quarter of memory'
   )
   loader_max_episodes: Count = _free(
-    500, 'newest episodes that scan draws from, 0 for all'
+    500, 'scan loader: sample from the newest N episodes, 0 for all'
   )
-  loader_window: Positive | None = _free(None, 'unused')
+  loader_window: Positive | None = _free(None, 'unused; kept for compatibility')
   # Model.
-  model: Literal['rssm', 'ssm', 'drnn'] = _variables('rssm', 'latent dynamics')
-  model_size: Positive = _variables(200, 'deterministic and hidden units')
-  state_size: Positive = _variables(30, 'stochastic units')
-  model_layers: Positive = _variables(1, 'hidden layers within the model')
-  future_rnn: Flag = _layers(True, 'predict the prior from the belief')
-  mean_only: Flag = _free(False, 'no random latent states')
-  min_stddev: Amount = _free(0.1, 'smallest latent deviation')
-  drnn_encoder_to_decoder: Flag = _variables(False, 'link within drnn')
-  drnn_sample_to_sample: Flag = _variables(True, 'link within drnn')
-  drnn_sample_to_encoder: Flag = _variables(True, 'link within drnn')
-  drnn_decoder_to_encoder: Flag = _variables(False, 'link within drnn')
-  drnn_decoder_to_sample: Flag = _variables(True, 'link within drnn')
-  drnn_action_to_decoder: Flag = _variables(False, 'link within drnn')
+  model: Literal['rssm', 'ssm', 'drnn'] = _variables(
+    'rssm', 'latent dynamics model'
+  )
+  model_size: Positive = _variables(
+    200, 'units of the deterministic state and hidden layers'
+  )
+  state_size: Positive = _variables(30, 'units of the stochastic state')
+  model_layers: Positive = _variables(1, 'hidden layers inside the model')
+  future_rnn: Flag = _layers(
+    True, 'rssm: compute the prior from the updated belief'
+  )
+  mean_only: Flag = _free(
+    False, 'use the mean instead of sampling latent states'
+  )
+  min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
+  drnn_encoder_to_decoder: Flag = _variables(
+    False, 'drnn: connect encoder to decoder'
+  )
+  drnn_sample_to_sample: Flag = _variables(
+    True, 'drnn: connect sample to sample'
+  )
+  drnn_sample_to_encoder: Flag = _variables(
+    True, 'drnn: connect sample to encoder'
+  )
+  drnn_decoder_to_encoder: Flag = _variables(
+    False, 'drnn: connect decoder to encoder'
+  )
+  drnn_decoder_to_sample: Flag = _variables(
+    True, 'drnn: connect decoder to sample'
+  )
+  drnn_action_to_decoder: Flag = _variables(
+    False, 'drnn: connect action to decoder'
+  )
   network: Name | None = _variables(
-    None, 'encoder and decoder; by image size if unset'
+    None, 'encoder and decoder; default: by image_size'
   )
   activation: Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none'] = (
-    _layers('relu', 'function of the hidden layers')
+    _layers('relu', 'activation of hidden layers')
   )
-  num_layers: Count = _variables(3, 'hidden layers of vector heads')
-  num_units: Positive = _variables(300, 'units of vector heads')
+  num_layers: Count = _variables(
+    3, 'hidden layers of the reward and state heads'
+  )
+  num_units: Positive = _variables(
+    300, 'units per layer of the reward and state heads'
+  )
   gradient_heads: Names | None = _variables(
-    None, 'heads that train the model; observation and reward'
+    None, 'heads whose loss trains the model; default: observation and reward'
   )
-  bound_action: Literal['none', 'clip', 'tanh'] = _free('clip', 'unused')
+  bound_action: Literal['none', 'clip', 'tanh'] = _free(
+    'clip', 'unused; kept for compatibility'
+  )
   # Tasks.
-  tasks: Names = _episodes(['cheetah_run'], 'one or more tasks')
+  tasks: Names = _episodes(['cheetah_run'], 'tasks to train on')
   action_repeat: Positive | None = _episodes(
-    None, 'steps per decision; by task'
+    None, 'simulator steps per action; default: by task'
   )
-  camera_id: Whole = _episodes(0, 'camera of the control suite')
+  camera_id: Whole = _episodes(0, 'camera id in the control suite')
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
-    None, 'where environments live; process if they render'
+    None,
+    'none, thread, or process (default if it renders)',
   )
-  state_diagnostics: Flag = _variables(False, 'predict the state as well')
+  state_diagnostics: Flag = _variables(
+    False, 'also predict the state, for diagnostics'
+  )
   # Losses.
-  divergence_scale: Amount = _free(1.0, 'weight of KL to the prior')
-  global_div_scale: Amount = _free(0.0, 'weight of KL to N(0, 1)')
-  overshooting_scale: Amount = _free(0.0, 'weight of overshooting')
-  overshooting_distance: Count = _free(0, 'rollouts; 2 or more to use')
-  os_stop_posterior_grad: Flag = _free(True, 'posteriors as constants')
-  free_nats: Amount | None = _free(3.0, 'KL that costs nothing')
-  main_learning_rate: Amount = _free(1e-3, 'of Adam')
-  main_gradient_clipping: Amount | None = _free(1000.0, 'largest global norm')
+  divergence_scale: Amount = _free(
+    1.0, 'scale of the KL from posterior to prior'
+  )
+  global_div_scale: Amount = _free(
+    0.0, 'scale of the KL from posterior to N(0, 1)'
+  )
+  overshooting_scale: Amount = _free(0.0, 'scale of the overshooting loss')
+  overshooting_distance: Count = _free(
+    0, 'overshooting steps, at least 2 if used'
+  )
+  os_stop_posterior_grad: Flag = _free(
+    True, 'stop gradients to the posterior in overshooting'
+  )
+  free_nats: Amount | None = _free(
+    3.0, 'KL divergence in nats below which there is no loss'
+  )
+  main_learning_rate: Amount = _free(1e-3, 'learning rate of Adam')
+  main_gradient_clipping: Amount | None = _free(
+    1000.0, 'maximum global gradient norm, null to disable'
+  )
   precision: Literal['float32', 'bfloat16', 'float16'] = _free(
-    'float32', 'of products: bfloat16 on processors, float16 on GPUs'
+    'float32', 'matrix products: float32, bfloat16 (CPU), float16 (GPU)'
   )
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase')
-  max_steps: Positive = _free(5e7, 'global step to stop at')
+  max_steps: Positive = _free(5e7, 'total number of examples')
   checkpoint_every: Positive | None = _free(
-    None, 'examples of test phases; 10 test_steps'
+    None, 'test examples between checkpoints; default: 10 test_steps'
   )
-  checkpoint_minutes: Amount = _free(15, 'time between checkpoints, 0 off')
+  checkpoint_minutes: Amount = _free(
+    15, 'minutes between checkpoints, 0 to disable'
+  )
   # Episodes.
-  num_seed_episodes: Count = _free(5, 'random episodes at the start')
+  num_seed_episodes: Count = _free(
+    5, 'random episodes before training, per task'
+  )
   train_collects: Collects = _free(
-    [{}], 'overrides for collecting, none plays nothing'
+    [{}], 'training collections as mappings of overrides; [] for none'
   )
   test_collects: Collects = _free(
-    [{}], 'overrides for testing, none plays nothing'
+    [{}], 'test collections as mappings of overrides; [] for none'
   )
-  collect_every: Positive = _free(5000, 'training examples per episode')
+  collect_every: Positive = _free(
+    5000, 'training examples between collected episodes'
+  )
   collect_batch: Positive = _free(
-    1, 'episodes played at once, after as many times collect_every'
+    1, 'episodes collected in parallel, every collect_every * N examples'
   )
   collect_per_rank: Flag = _free(
-    False, 'with MPI, each rank plays all that is due, not its share'
+    False, 'with MPI, collect every episode on each rank instead of splitting'
   )
-  train_action_noise: Amount = _free(0.3, 'deviation when collecting')
-  action_noise_ramp: Whole = _free(0, 'examples of its schedule')
-  action_noise_min: Fraction = _free(0.0, 'lower limit of the schedule')
-  collect_objective: Name = _free('reward', 'what to plan for')
+  train_action_noise: Amount = _free(
+    0.3, 'standard deviation of action noise when collecting'
+  )
+  action_noise_ramp: Whole = _free(
+    0, 'examples over which the noise ramps up, negative to ramp down'
+  )
+  action_noise_min: Fraction = _free(0.0, 'minimum of the noise schedule')
+  collect_objective: Name = _free('reward', 'objective of the planner')
   # Planner.
   planner: Literal['cem'] = _free('cem', 'planning algorithm')
-  planner_horizon: Positive = _free(12, 'actions per plan')
-  planner_amount: Positive = _free(1000, 'candidates per iteration')
-  planner_topk: Positive = _free(100, 'candidates that are kept')
-  planner_iterations: Count = _free(10, 'iterations, 0 acts at zero')
-  planner_warm_start: Flag = _free(False, 'begin at the last plan')
+  planner_horizon: Positive = _free(12, 'planning horizon in actions')
+  planner_amount: Positive = _free(1000, 'candidate plans per iteration')
+  planner_topk: Positive = _free(100, 'candidates kept per iteration')
+  planner_iterations: Count = _free(
+    10, 'optimization iterations, 0 for zero actions'
+  )
+  planner_warm_start: Flag = _free(False, 'start from the previous plan')
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
-    None, 'action that plans begin at'
+    None, 'initial action of every plan, one value per action dimension'
   )
   planner_command_bias: Literal['fork'] | dict[str, Any] | None = _free(
-    None, 'the same by command of a route: fork, or a mapping'
+    None, 'carla: initial action by route command: fork, or a mapping'
   )
   planner_heading_bias: schema.Finite = _free(
-    0.0, 'its steering per degree to the goal'
+    0.0, 'carla: added steering per degree to the goal'
   )
   # Driving; None leaves the choice to the scenario.
-  max_length: Positive = _episodes(100, 'steps of a carla episode')
-  carla_size: ImageSize = _episodes(128, 'height and width')
+  max_length: Positive = _episodes(100, 'simulator steps per carla episode')
+  carla_size: ImageSize = _episodes(
+    128, 'image size of the carla task in pixels'
+  )
   carla_backend: Literal['auto', 'server', 'offline'] = _free(
-    'auto', 'world to drive in'
+    'auto', 'CARLA server or built-in offline world; auto picks'
   )
   carla_map: Name | Names | None = _episodes(
-    None, 'loop, grid, a .xodr file, or a town; or a list'
+    None, 'loop, grid, a .xodr file, a town, or a list; default: by scenario'
   )
   carla_random_throttle: Annotated[list[Direction], Len(2, 2)] = _free(
-    [-1.0, 1.0], 'limits in start-up episodes'
+    [-1.0, 1.0], 'throttle range of random episodes'
   )
-  carla_allow_backend_change: Flag = _free(False, 'mix worlds in a run')
+  carla_allow_backend_change: Flag = _free(
+    False, 'allow a run to switch backends'
+  )
 
 
 # Keys of the environment of driving that have parameters, which are declared
@@ -227,7 +290,7 @@ _HEADS = (
 _LOSS_SCALES: dict[str, Any] = {
   f'{head}_loss_scale': (
     Amount,
-    _free(10.0 if head == 'reward' else 1.0, 'weight of the loss of a head'),
+    _free(10.0 if head == 'reward' else 1.0, 'scale of the loss of a head'),
   )
   for head in _HEADS
 }

@@ -1,12 +1,12 @@
-"""Draw returns and objectives of runs, a line per configuration and task.
+"""Plot returns and losses of runs.
 
 Example:
 
   python -m planet.scripts.plot ~/logdir/a ~/logdir/b --out figures
 
-Finds all runs below the folders. Runs of the same configuration, tasks and
-parameters, such as the seeds of an experiment, become their mean with a band
-of one standard deviation. Writes one PNG per variable.
+Finds all runs below the folders. Averages runs with the same preset, tasks and
+parameters, such as seeds, and shades one standard deviation. Writes a PNG file
+per variable.
 """
 
 import argparse
@@ -102,16 +102,21 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('logdirs', nargs='+', metavar='LOGDIR', help='folders of trainings')
-  add('--out', default='.', help='folder of the figures')
-  add('--axis', choices=_AXES, default='env_steps', help='abscissa')
+  add('logdirs', nargs='+', metavar='LOGDIR', help='folders to search for runs')
+  add('--out', default='.', help='output folder')
+  add('--axis', choices=_AXES, default='env_steps', help='x-axis')
   add(
     '--names',
     nargs='+',
     metavar='GLOB',
-    help=f'variables to draw, {" ".join(_NAMES)} by default; * for all',
+    help=f'variables to plot, * for all; default: {" ".join(_NAMES)}',
   )
-  add('--window', type=int, default=1, help='points of the moving average')
+  add(
+    '--window',
+    type=int,
+    default=1,
+    help='moving average in points',
+  )
   return parser.parse_args(argv)
 
 

@@ -1,11 +1,11 @@
-"""Mirror the Python files of one source tree in another one.
+"""Mirror the Python files of a source tree.
 
-Files of the target that the source does not have are deleted. Hidden folders,
-such as .git and .venv, are left alone on both sides.
+Deletes files of the target that are missing in the source. Skips hidden
+folders, such as .git and .venv.
 
-The first file of the target decides about licence headers: if it begins with
-a block of comments, every mirrored file gets this block; otherwise the block
-at the beginning of the first file of the source is removed everywhere.
+Replaces license headers by that of the first file of the target: a leading
+block of comments, or nothing. The header of the source is that of its first
+file.
 
 Example:
 

@@ -1,13 +1,13 @@
-"""Train PlaNet: collect episodes, learn a model, plan with it.
+"""Train a PlaNet agent: collect episodes, learn a model, plan with it.
 
 Example:
 
   python -m planet.scripts.train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
-With mpirun -n N before it, N processes train together, see docs/planet.md.
-The same command continues a run that was stopped or killed, or has failed; with
-a larger max_steps it continues one that is done.
+Repeat the command to resume a run that was stopped, killed or failed. Raise
+max_steps to extend a finished run. Prefix the command with mpirun -n N to train
+in N processes, see docs/planet.md.
 """
 
 import argparse
@@ -264,22 +264,32 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('--logdir', required=True, help='folder of the experiment')
-  text = 'number of runs of the experiment, 0 for endless'
+  add(
+    '--logdir',
+    required=True,
+    help='experiment folder; runs go to 00001, 00002, ...',
+  )
+  text = 'number of runs in the experiment, 0 for unlimited'
   add('--num_runs', type=int, default=1, help=text)
-  add('--config', default='default', help='default, debug or cpu, see below')
-  text = "parameters as a YAML mapping; '#' stands for a comma"
+  add(
+    '--config',
+    default='default',
+    help='preset: default, debug, cpu or carla_cpu, see below',
+  )
+  text = "parameters as a YAML mapping; '#' is read as a comma"
   add('--params', default='{}', help=text)
-  text = 'seconds between signs of life, to share runs; 0 for none'
+  text = (
+    'heartbeat interval in seconds for workers that share runs; 0 to disable'
+  )
   add('--ping_every', type=int, default=0, help=text)
-  text = 'True or False, whether to continue existing runs'
+  text = 'resume existing runs: True or False'
   add('--resume_runs', type=_literal_bool, default=True, help=text)
-  add('--seed', type=int, default=None, help='for all random numbers')
+  add('--seed', type=int, default=None, help='seed for all random numbers')
   add('--wandb', nargs='?', const='', help=wandb_mirror.MEANING)
   add('--trust', action='append', help=references.HELP)
-  text = 'print losses, phases and recorded files, as log.txt of the run has'
+  text = 'print losses, phases and recorded files, as in log.txt'
   add('--verbose', action='store_true', help=text)
-  text = 'accept flags of launchers that are not for this program'
+  text = 'ignore unknown flags, such as those of launchers'
   add('--ignore_unknown', action='store_true', help=text)
   args, unknown = parser.parse_known_args(argv)
   _check_flags(args, unknown)
