@@ -34,45 +34,61 @@ class Config(schema.Settings):
   called: ClassVar[str] = 'Parameter {!r}'
 
   # General.
-  num_agents: Positive = setting(30, 'environments that act at once')
-  eval_episodes: Count = setting(30, 'episodes between two updates')
-  use_gpu: Flag = setting(False, 'where to place the algorithm')
-  max_length: Positive = setting(1000, 'steps of the longest episode')
-  steps: Rate = setting(1e7, 'training steps')
-  env: Name | None = setting(None, 'id of the environment')
-  seed: Whole | None = setting(None, 'for all random numbers')
+  num_agents: Positive = setting(30, 'environments to step in parallel')
+  eval_episodes: Count = setting(
+    30, 'evaluation episodes per epoch; 0 for none'
+  )
+  use_gpu: Flag = setting(False, 'run the algorithm on the GPU')
+  max_length: Positive = setting(1000, 'maximum episode length in steps')
+  steps: Rate = setting(1e7, 'total training steps')
+  env: Name | None = setting(None, 'environment id')
+  seed: Whole | None = setting(None, 'random seed')
   meet_every: Positive | None = setting(
-    None, f'steps between meetings of MPI processes; {MEET_EVERY} if unset'
+    None, f'steps between syncs of MPI processes (default {MEET_EVERY})'
   )
   # Network.
   network: Literal[
     'feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'
-  ] = setting('feed_forward_gaussian', 'policy and value')
+  ] = setting('feed_forward_gaussian', 'network of policy and value function')
   weight_summaries: dict[str, Any] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
-    'patterns of variables',
+    'groups of weights to summarize, as regular expressions',
   )
-  policy_layers: Layers = setting((200, 100), 'units of hidden layers')
-  value_layers: Layers = setting((200, 100), 'units of hidden layers')
-  init_mean_factor: Rate = setting(0.1, 'scale of the first mean actions')
-  init_logstd: Finite = setting(-1, 'of the first policy')
+  policy_layers: Layers = setting(
+    (200, 100), 'hidden layer sizes of the policy'
+  )
+  value_layers: Layers = setting(
+    (200, 100), 'hidden layer sizes of the value function'
+  )
+  init_mean_factor: Rate = setting(0.1, 'scale of the initial mean actions')
+  init_logstd: Finite = setting(
+    -1, 'initial log standard deviation of the policy'
+  )
   # Optimization. The last two numbers of epochs are unused, as in the original.
   update_every: Positive = setting(30, 'episodes per update')
-  update_epochs: Positive = setting(25, 'times to use each episode')
-  optimizer: Name = setting('AdamOptimizer', 'of tf.train')
+  update_epochs: Positive = setting(25, 'epochs per update')
+  optimizer: Name = setting('AdamOptimizer', 'optimizer of tf.train')
   update_epochs_policy: Positive = setting(64, 'unused')
   update_epochs_value: Positive = setting(64, 'unused')
-  learning_rate: Rate = setting(1e-4, 'of policy and value')
-  # Losses.
-  discount: Rate = setting(0.995, 'factor of later rewards')
-  gae_lambda: Weight | None = setting(None, 'of advantages; unused if unset')
-  train_on_agent_action: Flag | None = setting(
-    None, 'learn from actions as they were drawn'
+  learning_rate: Rate = setting(
+    1e-4, 'learning rate of policy and value function'
   )
-  kl_target: Rate = setting(1e-2, 'change of the policy per update')
-  kl_cutoff_factor: Rate = setting(2, 'of kl_target, from which on to cut')
-  kl_cutoff_coef: Weight = setting(1000, 'weight of what is cut')
-  kl_init_penalty: Weight = setting(1, 'first weight of the change')
+  # Losses.
+  discount: Rate = setting(0.995, 'discount factor')
+  gae_lambda: Weight | None = setting(
+    None, 'lambda of GAE; unset for discounted returns'
+  )
+  train_on_agent_action: Flag | None = setting(
+    None, 'train on the sampled actions, before clipping'
+  )
+  kl_target: Rate = setting(1e-2, 'target KL divergence per update')
+  kl_cutoff_factor: Rate = setting(
+    2, 'multiple of kl_target above which to penalize'
+  )
+  kl_cutoff_coef: Weight = setting(
+    1000, 'weight of the penalty above the cutoff'
+  )
+  kl_init_penalty: Weight = setting(1, 'initial weight of the KL penalty')
 
 
 # What the configurations set besides `default`. Minitaurs have constructors
@@ -171,13 +187,13 @@ def pybullet_duck_minitaur() -> dict[str, Any]:
 
 def describe() -> list[str]:
   """Return lines for `--help`: configurations, and what `--params` may set."""
-  lines = ['', 'configurations, and what they set besides the defaults:']
+  lines = ['', 'configurations, and the defaults that they override:']
   for name, values in CHOICES.items():
     shown = [
       f'{key} {x:g}' if isinstance(x, float) else f'{key} {x}'
       for key, x in values.items()
     ]
-    what = ', '.join(shown) or 'no environment; give --env'
+    what = ', '.join(shown) or 'none; requires --env'
     lines.append(f'  {name:24} {what}')
   return [*lines, '', 'parameters (name, default, meaning):', *Config.table()]
 

@@ -1,4 +1,4 @@
-"""Draw returns over environment steps, a line per group of runs.
+"""Plot returns over environment steps, one line per group of runs.
 
 Example:
 
@@ -6,10 +6,10 @@ Example:
       ours=results/ppo_pendulum/curve.csv \\
       reference=results/reference/ppo_pendulum_curve.csv
 
-The files are CSV with the columns `global_step`, `phase`, `mean_score`, and
-optionally `seed`; folders of PPO runs stand for the scores.csv in them. Seeds
-of one label become their mean with a band of one standard deviation; runs in
-folders only if their settings are the same.
+Reads CSV files with the columns `global_step`, `phase`, `mean_score` and,
+optionally, `seed`. For a folder, reads the scores.csv of all PPO runs in it.
+Shows the mean and standard deviation over the seeds of a label; for folders,
+over runs with the same settings.
 """
 
 import argparse
@@ -93,15 +93,22 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  parser.add_argument('sources', nargs='+', help='label=file or folder')
-  parser.add_argument('--out', required=True, help='picture to write')
-  parser.add_argument('--phase', default='eval', help='phase to draw')
-  parser.add_argument('--title', default='', help='text above')
   parser.add_argument(
-    '--divide', type=float, default=1, help='number to divide steps by'
+    'sources', nargs='+', help='label=path of a CSV file or a folder of runs'
+  )
+  parser.add_argument('--out', required=True, help='image file to write')
+  parser.add_argument(
+    '--phase', default='eval', help='phase to plot, train or eval'
+  )
+  parser.add_argument('--title', default='', help='title of the plot')
+  parser.add_argument(
+    '--divide', type=float, default=1, help='number to divide the steps by'
   )
   parser.add_argument(
-    '--window', type=int, default=1, help='points of the moving average'
+    '--window',
+    type=int,
+    default=1,
+    help='window of the moving average, in points',
   )
   return parser.parse_args(argv)
 

@@ -1,12 +1,12 @@
-r"""Train the batch PPO of PyBullet's agents.
+r"""Train an agent with batch PPO.
 
 Example:
 
   python -m agents.train_ppo --config=pybullet_pendulum --logdir=~/logdir
 
-The same command continues a run that was stopped or killed; another --seed or
-other parameters begin another run. Several processes share the work with
-mpirun -n N python -m agents.train_ppo ...
+To continue a run that was stopped or killed, repeat the command. A different
+--seed or different parameters start a new run. To train with several
+processes, use mpirun -n N python -m agents.train_ppo ...
 """
 
 import contextlib
@@ -36,31 +36,31 @@ class Flags(schema.Settings):
   """Declaration of the flags."""
 
   logdir: str | None = setting(
-    None, 'Folder of runs; without it nothing is kept.'
+    None, 'Folder for the runs. If omitted, nothing is saved.'
   )
   timestamp: str | None = setting(
     None,
-    'Time in the name of the run. By default the newest run is continued that '
-    'has the same settings (--steps aside), is not finished, and that no other '
-    'process works on; without such a run, a new one begins.',
+    'Timestamp of the run to start or continue. By default, continue the '
+    'newest unfinished run with the same settings (except --steps) that no '
+    'other process is using; if there is none, start a new run.',
   )
-  config: str | None = setting(None, 'Name of the configuration, see below.')
+  config: str | None = setting(None, 'Configuration, see below.')
   env_processes: bool = setting(
-    True, 'Step environments in processes of their own.'
+    True, 'Step the environments in separate processes.'
   )
   env: str | None = setting(
-    None, 'Id of the environment, to replace that of the config.'
+    None, 'Environment id. Overrides the configuration.'
   )
-  seed: int | None = setting(None, 'For all random numbers.')
+  seed: int | None = setting(None, 'Random seed.')
   steps: float | None = setting(
-    None, 'Training steps, to replace those of the config.'
+    None, 'Number of training steps. Overrides the configuration.'
   )
   threads: Positive | None = setting(
-    None, 'Threads that compute updates, one per core by default.'
+    None, 'Number of threads for updates. By default, one per core.'
   )
   params: str = setting(
     '{}',
-    'Other values of the configuration as a YAML mapping, such as '
+    'YAML mapping of parameters that override the configuration, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
   )
   wandb: str | None = setting(None, wandb_mirror.MEANING)

@@ -1,11 +1,11 @@
-"""Play episodes with a trained PPO agent, and write videos of them.
+"""Play episodes with a trained PPO agent and record videos.
 
 Example:
 
   python -m agents.visualize_ppo --logdir=~/logdir --outdir=~/videos
 
-Prints the return of each episode. The folder of the run is enough, wherever it
-has been moved to.
+Prints the return of each episode. Needs only the folder of the run, which may
+have been moved.
 """
 
 import functools
@@ -39,24 +39,27 @@ class Flags(schema.Settings):
   """Declaration of the flags."""
 
   logdir: str | None = setting(
-    None, 'Folder of the run, or one with a single run.'
+    None, 'Folder of the run, or a folder that contains a single run.'
   )
   outdir: str | None = setting(
-    None, 'Folder for videos, default videos in the run.'
+    None, 'Folder for the videos. By default, videos in the folder of the run.'
   )
   checkpoint: str | None = setting(
-    None, 'Such as model.ckpt-48000, or best; the newest one.'
+    None,
+    'Checkpoint, such as model.ckpt-48000 or best. By default, the newest.',
   )
   num_agents: schema.Positive = setting(
-    1, 'Number of environments that play at once.'
+    1, 'Number of environments to step in parallel.'
   )
-  num_episodes: schema.Positive = setting(5, 'Number of episodes.')
+  num_episodes: schema.Positive = setting(5, 'Number of episodes to play.')
   env_processes: bool = setting(
-    True, 'Step environments in processes of their own.'
+    True, 'Step the environments in separate processes.'
   )
-  seed: int | None = setting(None, 'For environments and actions.')
+  seed: int | None = setting(
+    None, 'Random seed of the environments and actions.'
+  )
   render: bool = setting(
-    False, 'Show the episodes in windows, too, one per environment.'
+    False, 'Also show the episodes in windows, one per environment.'
   )
   trust: list[str] | None = setting(None, references.HELP)
 

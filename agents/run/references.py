@@ -16,7 +16,7 @@ import numpy as np
 
 from agents.run import errors
 
-HELP = 'Modules of yours that the stored run may name; can be repeated.'
+HELP = 'Module of your own that the stored run may import. Can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _HARMLESS = (bool, dict, float, int, list, str, tuple)
 _OPTIMIZERS = 'tensorflow.python.training'

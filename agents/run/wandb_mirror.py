@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.run import errors, files
 
-MEANING = 'project of Weights & Biases that gets the scalars, too'
+MEANING = 'Weights & Biases project to send the scalars to.'
 
 _logger = logging.getLogger(__name__)
 _STEP = 'step'
