@@ -48,20 +48,20 @@ class Runner(Node):
 
   called: ClassVar[str] = 'Setting {!r} of the runner'
 
-  name: Name = setting('agents.pipeline.runner.Runner', 'class')
+  name: Name = setting('agents.pipeline.runner.Runner', 'class of the runner')
   n_cycles: Positive = setting(1, 'cycles per epoch')
-  n_epochs: Positive = setting(1, 'epochs of the whole run')
-  max_time: Amount | None = setting(None, 'hours of this process')
-  max_iter: Count | None = setting(None, 'epochs of this process')
+  n_epochs: Positive = setting(1, 'epochs to train')
+  max_time: Amount | None = setting(None, 'hours until this process stops')
+  max_iter: Count | None = setting(None, 'epochs until this process stops')
   randargs: dict[str, Any] = setting({}, '`seed` of all random numbers')
-  test_act: schema.Flag = setting(True, 'test at all')
-  test_int: Positive = setting(1, 'epochs from test to test')
-  save_int: Positive = setting(1, 'epochs from checkpoint to checkpoint')
+  test_act: schema.Flag = setting(True, 'whether to test')
+  test_int: Positive = setting(1, 'epochs between tests')
+  save_int: Positive = setting(1, 'epochs between checkpoints')
   memory_save: Literal['never', 'final', 'every'] = setting(
-    'final', 'checkpoints that keep the contents of memories'
+    'final', 'which checkpoints include the memories'
   )
   score: Name = setting(
-    '/reward/test/episodic', 'statistics that tell the best epoch'
+    '/reward/test/episodic', 'statistic that selects the best epoch'
   )
 
 
@@ -78,38 +78,38 @@ class GymExplorer(Node):
   """
 
   env: dict[str, Any] = setting({}, 'see `env_config.make`')
-  num_workers: Positive = setting(1, 'environments')
+  num_workers: Positive = setting(1, 'number of environments')
   n_steps: Count | None = setting(None, 'steps per update')
   n_episodes: Count | None = setting(None, 'episodes per update')
-  quota: schema.Flag = setting(True, 'the same number for each worker')
-  final_action: schema.Flag = setting(False, 'act in the half-step, too')
-  warm_start: Count = setting(0, 'frames with actions at random')
+  quota: schema.Flag = setting(True, 'split n_episodes evenly over the workers')
+  final_action: schema.Flag = setting(False, 'also act in the half-step')
+  warm_start: Count = setting(0, 'frames with random actions')
   deterministic: schema.Flag | None = setting(
-    None, 'act without exploration; by default except in training'
+    None, 'act without exploration; by default outside training'
   )
   do_reset: schema.Flag | None = setting(
-    None, 'new episodes with each update; by default except in training'
+    None, 'start new episodes with each update; by default outside training'
   )
   win_size: Whole | None = setting(
     None,
-    'episodes per line of the monitor, -1 for one line per epoch; by default '
-    '10 in training, and else the episodes of an update',
+    'episodes per logged value, -1 for one value per epoch; by default '
+    '10 in training, otherwise all episodes of an update',
   )
   seed: Whole | None = setting(
-    0, 'of the first environment; the others count on'
+    0, 'seed of the first environment; the others count up'
   )
   processes: Count | Literal['auto'] | None = setting(
-    'auto', 'processes; 0 for the current one, null for one per core'
+    'auto', 'worker processes; 0 to use this process, null for one per core'
   )
   record: schema.Flag | None = setting(
-    None, 'make a video of each episode; by default in `eval`'
+    None, 'record each episode as a video; by default in `eval`'
   )
   normalize_observations: schema.Flag = setting(False, 'see `normalizers`')
   normalize_rewards: schema.Flag = setting(False, 'see `normalizers`')
-  clip: Amount = setting(10.0, 'largest magnitude of what is normalised')
-  gamma: Fraction = setting(0.99, 'discount, to normalise rewards')
+  clip: Amount = setting(10.0, 'largest normalised magnitude')
+  gamma: Fraction = setting(0.99, 'discount for normalising rewards')
   extra_env_kwargs: dict[str, Any] | None = setting(
-    None, 'further arguments of the environment'
+    None, 'further arguments for the environment'
   )
 
   def episodes_per_worker(self) -> int:

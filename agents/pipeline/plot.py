@@ -1,14 +1,12 @@
-"""Draw what sessions have logged: curves, where the time went, resources.
+"""Plot sessions: curves, a profile, and the load of the machine.
 
 Example:
 
-  python -m agents.pipeline.plot sessions/a0 sessions/a1 --group sessions/b0
+  agents-plot sessions/a0 sessions/a1 --group sessions/b0
 
-Writes one PNG per variable. Sessions given together are runs of one
-experiment, drawn as their mean with a band of one standard deviation, a line
-for each algorithm and environment; each --group is another experiment. A
-profile and a chart of the machine's load are added for every experiment that
-has recorded them.
+Writes one PNG per variable. The sessions of a group are runs of the same
+experiment: each algorithm and environment is drawn as their mean with a band of
+one standard deviation. Each --group is another experiment.
 """
 
 import argparse
@@ -110,29 +108,46 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m agents.pipeline.plot',
+    prog='agents-plot',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
+  add(
+    'sessions', nargs='*', metavar='SESSION', help='sessions of one experiment'
+  )
   add(
     '--group',
     nargs='+',
     metavar='SESSION',
     action='append',
     default=[],
-    help='runs of another experiment; can be repeated',
+    help='sessions of another experiment; can be repeated',
   )
-  add('--output', help='folder of the figures; plots/ of the first session')
+  add(
+    '--output',
+    metavar='FOLDER',
+    help='folder for figures (default: plots/ in the first session)',
+  )
   add(
     '--keyx',
     choices=KEYS,
     default='epoch',
-    help='abscissa; step draws the scalars of the writer instead',
+    help='x-axis (default epoch)',
   )
-  add('--names', nargs='+', metavar='GLOB', help='only these variables')
-  add('--window', type=int, default=1, help='points of the moving average')
+  add(
+    '--names',
+    nargs='+',
+    metavar='GLOB',
+    help='variables to plot (default: all)',
+  )
+  add(
+    '--window',
+    type=int,
+    default=1,
+    metavar='N',
+    help='points to average over (default 1)',
+  )
   return parser.parse_args(argv)
 
 

@@ -162,7 +162,7 @@ class Runner:
     from agents.run import errors
 
     raise errors.UsageError(
-      f'Runner {type(self).__name__} has no method custom; leave --custom away '
+      f'Runner {type(self).__name__} has no method custom; omit --custom '
       'or name a runner that has one.'
     )
 
@@ -360,11 +360,11 @@ class Runner:
     path = self.session.path
     if path:
       info(f'Logs and checkpoints: {path}')
-      info(f'Curves: python -m agents.pipeline.plot {path}')
+      info(f'Curves: agents-plot {path}')
       if not done:
         trust = settings_lib.find_foreign(self.params)
         info(
-          f'Continue: python -m agents.pipeline.main --load-checkpoint {path} '
+          f'Continue: agents-session --load-checkpoint {path} '
           '--resume' + (f' --trust {",".join(trust)}' if trust else '')
         )
 

@@ -52,7 +52,7 @@ class Session:
   def __init__(self, argv: Sequence[str] | None = None) -> None:
     self.args = settings.parse_args(argv)
     words = sys.argv[1:] if argv is None else argv
-    self._command = f'python -m agents.pipeline.main {shlex.join(words)}'
+    self._command = f'agents-session {shlex.join(words)}'
     self.comm = mpi.world()
     self.state: dict[str, Any] = {}
     self.shared: dict[str, Any] = {}

@@ -11,7 +11,7 @@ def check_installed() -> None:
   if util.find_spec('tensorboard') is None:
     raise errors.UsageError(
       'Flag --tensorboard needs a package that is not installed: pip install '
-      "'reference-agents[viz]', or leave the flag away."
+      "'reference-agents[viz]', or omit the flag."
     )
 
 
@@ -39,5 +39,5 @@ def start(folder: str) -> str:
     return server.launch().rstrip('/')
   except program.TensorBoardServerException as error:
     raise errors.UsageError(
-      f'TensorBoard does not start: {error.msg}; leave --tensorboard away.'
+      f'TensorBoard does not start: {error.msg}; omit --tensorboard.'
     ) from None

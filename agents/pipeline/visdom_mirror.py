@@ -190,7 +190,7 @@ class VisdomMirror:
     if not os.path.exists(os.path.join(find_pages(), _PAGE)):
       raise errors.UsageError(
         'The pages of visdom are not complete. Run the program visdom once, '
-        'which downloads what they need, or leave --visdom away.'
+        'which downloads what they need, or omit --visdom.'
       )
     with open(log_path, 'ab+') if log_path else _nameless() as output:
       self._server = subprocess.Popen(
@@ -212,7 +212,7 @@ class VisdomMirror:
           if self._server.poll() is not None or time.monotonic() > limit:
             raise errors.UsageError(
               f'Visdom does not start on port {self._port}: {_tail(output)}. '
-              'Choose another --visdom-port, or leave --visdom away.'
+              'Choose another --visdom-port, or omit --visdom.'
             )
           time.sleep(0.1)
       except BaseException:
