@@ -1,8 +1,8 @@
-"""Record demonstrations of picking and placing with a scripted controller.
+"""Record demonstrations of FetchPickAndPlace with a scripted controller.
 
 Example:
 
-  python -m baselines_her.data_generation --out data_fetch_random_100.npz
+  her-record --out data_fetch_random_100.npz
 """
 
 import argparse
@@ -102,14 +102,23 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m baselines_her.data_generation',
+    prog='her-record',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('--out', default='data_fetch_random_100.npz', help='file to write')
-  add('--num_episodes', type=int, default=100, help='number of episodes')
-  add('--seed', type=int, default=0, help='of the environment')
+  add(
+    '--out',
+    default='data_fetch_random_100.npz',
+    help='.npz file to write (default %(default)s)',
+  )
+  add(
+    '--num_episodes',
+    type=int,
+    default=100,
+    help='episodes to record (default %(default)s)',
+  )
+  add('--seed', type=int, default=0, help='random seed (default %(default)s)')
   args = parser.parse_args(argv)
   if args.num_episodes < 1:
     raise errors.UsageError(

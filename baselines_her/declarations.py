@@ -66,42 +66,44 @@ class Flags(schema.Settings):
 
   called: ClassVar[str] = 'Flag --{}'
 
-  alg: str = setting('her', 'algorithm; there is only her')
-  env: str = setting('FetchReach-v1', 'id of a goal environment')
-  env_type: str | None = setting(None, 'ignored; there is only robotics')
-  seed: Count | None = setting(None, 'seed of all random numbers')
+  alg: str = setting('her', 'algorithm; only her is available')
+  env: str = setting('FetchReach-v1', 'environment id')
+  env_type: str | None = setting(None, 'ignored; always robotics')
+  seed: Count | None = setting(None, 'random seed')
   num_timesteps: Annotated[Finite, Ge(0)] = setting(
-    1e6, 'environment steps of each rank'
+    1e6, 'environment steps per rank'
   )
   network: str | None = setting(
-    None, 'ignored; baselines passes it to all algorithms'
+    None, 'ignored; accepted for compatibility with Baselines'
   )
   gamestate: str | None = setting(
-    None, 'ignored; belongs to other environments'
+    None, 'ignored; accepted for compatibility with Baselines'
   )
-  num_env: Positive | None = setting(
-    None, 'environments of each rank (default 1)'
+  num_env: Positive | None = setting(None, 'environments per rank (default 1)')
+  reward_scale: Number = setting(1.0, 'factor applied to logged rewards')
+  save_path: str | None = setting(
+    None, 'file to save all variables to after training'
   )
-  reward_scale: Number = setting(1.0, 'factor of the rewards shown')
-  save_path: str | None = setting(None, 'file for all variables at the end')
   save_video_interval: Count = setting(
-    0, 'steps between two videos; 0 for none'
+    0, 'steps between videos; 0 records none'
   )
-  save_video_length: Positive = setting(200, 'steps per video')
+  save_video_length: Positive = setting(200, 'length of each video in steps')
   log_path: str | None = setting(
-    None, 'folder of the run, also --logdir; by default a temporary one'
+    None, 'folder of the run, also --logdir (default a temporary folder)'
   )
-  play: bool = setting(False, 'show the trained agent')
+  play: bool = setting(False, 'play the trained agent after training')
   play_episodes: Count | None = setting(
-    None, 'episodes to show; 0 for no end (default 0 in a window, 5 in a file)'
+    None,
+    'episodes to play; 0 plays until stopped (default 0 in a window, 5 in a '
+    'video)',
   )
   policy_dir: str | None = setting(
-    None, 'folder of pickled policies (default <log_path>/policies)'
+    None, 'folder of saved policies (default <log_path>/policies)'
   )
   resume: bool | None = setting(
     None,
-    'True: there has to be a run in log_path to continue; False: there may be '
-    'none; by default a run is continued if there is one',
+    'true requires a run in log_path, false requires that there is none '
+    '(default: continue the run if there is one)',
   )
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
   wandb: str | None = setting(None, wandb_mirror.MEANING)
@@ -115,25 +117,33 @@ class Agent(schema.Settings):
 
   called: ClassVar[str] = 'Setting --{}'
 
-  max_u: Limits = setting(1.0, 'largest magnitude of actions')
+  max_u: Limits = setting(1.0, 'limit of actions')
   # Networks.
-  layers: Count = setting(3, 'hidden layers')
-  hidden: Positive = setting(256, 'units of each hidden layer')
+  layers: Count = setting(3, 'number of hidden layers')
+  hidden: Positive = setting(256, 'units per hidden layer')
   network_class: Name = setting(
-    'baselines_her.actor_critic:ActorCritic', 'actor and critic'
+    'baselines_her.actor_critic:ActorCritic', 'class of actor and critic'
   )
   Q_lr: Rate = setting(0.001, 'learning rate of the critic')
   pi_lr: Rate = setting(0.001, 'learning rate of the actor')
-  buffer_size: Positive = setting(int(1e6), 'transitions of the replay')
-  polyak: Fraction = setting(0.95, 'share that the target networks keep')
-  action_l2: Number = setting(1.0, 'weight of the mean square of actions')
-  clip_obs: Number = setting(200.0, 'largest magnitude of observations')
-  scope: str = setting('ddpg', 'of all variables')
-  relative_goals: Flag = setting(False, 'goals relative to what is achieved')
+  buffer_size: Positive = setting(
+    int(1e6), 'capacity of the replay in transitions'
+  )
+  polyak: Fraction = setting(
+    0.95, 'share of old weights kept by a target update'
+  )
+  action_l2: Number = setting(1.0, 'penalty on the mean squared action')
+  clip_obs: Number = setting(
+    200.0, 'limit of observations before normalization'
+  )
+  scope: str = setting('ddpg', 'variable scope')
+  relative_goals: Flag = setting(
+    False, 'express goals relative to achieved goals'
+  )
   batch_size: Positive = setting(256, 'transitions per update')
   # Normalisation.
-  norm_eps: Number = setting(0.01, 'smallest standard deviation')
-  norm_clip: Number = setting(5, 'largest magnitude of inputs')
+  norm_eps: Number = setting(0.01, 'lower bound of the standard deviation')
+  norm_clip: Number = setting(5, 'limit of normalized inputs')
 
 
 class Imitation(schema.Settings):
@@ -141,12 +151,16 @@ class Imitation(schema.Settings):
 
   called: ClassVar[str] = 'Setting --{}'
 
-  bc_loss: Switch = setting(0, 'imitate demonstrations')
-  q_filter: Switch = setting(0, 'only those better than the policy')
-  num_demo: Positive = setting(100, 'demonstrations to use')
-  demo_batch_size: Whole = setting(128, 'of them in a batch')
-  prm_loss_weight: Number = setting(0.001, 'of the usual loss of the actor')
-  aux_loss_weight: Number = setting(0.0078, 'of the imitation')
+  bc_loss: Switch = setting(0, '1 imitates demonstrations')
+  q_filter: Switch = setting(
+    0, '1 imitates only where the critic prefers the demonstration'
+  )
+  num_demo: Positive = setting(100, 'number of demonstrations')
+  demo_batch_size: Whole = setting(128, 'demonstrated transitions per batch')
+  prm_loss_weight: Number = setting(
+    0.001, 'weight of the actor loss when imitating'
+  )
+  aux_loss_weight: Number = setting(0.0078, 'weight of the imitation loss')
 
 
 class Settings(Imitation, Agent):
@@ -156,21 +170,21 @@ class Settings(Imitation, Agent):
   """
 
   # Training.
-  n_cycles: Positive = setting(50, 'per epoch')
+  n_cycles: Positive = setting(50, 'cycles per epoch')
   rollout_batch_size: Positive = setting(
-    2, 'per rank; the number of environments counts'
+    2, 'environments per rank; --num_env sets it'
   )
   n_batches: Positive = setting(40, 'updates per cycle')
-  n_test_rollouts: Positive = setting(10, 'per epoch')
-  test_with_polyak: Flag = setting(False, 'test the target networks')
+  n_test_rollouts: Positive = setting(10, 'test rollouts per epoch')
+  test_with_polyak: Flag = setting(False, 'evaluate the target networks')
   # Exploration.
-  random_eps: Fraction = setting(0.3, 'share of random actions')
-  noise_eps: Amount = setting(0.2, 'deviation of noise')
+  random_eps: Fraction = setting(0.3, 'probability of a random action')
+  noise_eps: Amount = setting(0.2, 'standard deviation of action noise')
   # Hindsight. Fractions make sense.
   replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
-    'future', 'none for plain replay'
+    'future', 'future for hindsight, none for plain replay'
   )
-  replay_k: Amount = setting(4, 'goals in hindsight per true one')
+  replay_k: Amount = setting(4, 'hindsight goals per original goal')
 
 
 class AgentSettings(Imitation, Agent):
@@ -245,24 +259,24 @@ class Arguments(schema.Settings):
   called: ClassVar[str] = 'Setting --{}'
 
   replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
-    'future', 'none for plain replay'
+    'future', 'future for hindsight, none for plain replay'
   )
-  policy_save_interval: Whole = setting(5, 'epochs between policies')
-  clip_return: Flag = setting(True, 'limit values to what discounting allows')
-  demo_file: File | None = setting(None, 'demonstrations; a pickle')
-  load_path: File | None = setting(None, 'variables to begin with; a pickle')
-  override_params: dict[str, Any] | None = setting(
-    None, 'settings as a mapping'
+  policy_save_interval: Whole = setting(5, 'epochs between saved policies')
+  clip_return: Flag = setting(
+    True, 'clip target values to the largest possible return'
   )
+  demo_file: File | None = setting(None, 'file of demonstrations (pickle)')
+  load_path: File | None = setting(None, 'file of initial variables (pickle)')
+  override_params: dict[str, Any] | None = setting(None, 'mapping of settings')
   gamma: Fraction | None = setting(
-    None, "discount factor; 1 - 1 / environment's time limit"
+    None, 'discount factor (default 1 - 1 / time limit)'
   )
   T: Annotated[Whole, Ge(2)] | None = setting(
-    None, "time limit; the environment's"
+    None, 'steps per episode (default that of the environment)'
   )
 
 
 class CommandLine(Settings, Arguments):
   """All settings that the command line accepts."""
 
-  lr: Rate | None = setting(None, 'Q_lr and pi_lr at once')
+  lr: Rate | None = setting(None, 'sets both Q_lr and pi_lr')

@@ -1,12 +1,11 @@
-"""Watch and measure a trained policy.
+"""Play and evaluate a trained policy.
 
 Example:
 
-  python -m baselines_her.play logs/reach/policies/policy_best.pkl
+  her-play logs/reach
 
-Shows a window where there is a display, and writes a video to the folder of the
-run otherwise. Open only policies that you trust, as pickled files can run any
-program.
+Opens a window, or records a video in the folder of the run if there is no
+display. Pickled policies can run arbitrary code; use only files you trust.
 """
 
 import argparse
@@ -203,16 +202,18 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m baselines_her.play',
+    prog='her-play',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('policy_file', help='pickled policy, or folder of a run')
-  add('--seed', type=int, default=0, help='of environment and policy')
-  add('--n_test_rollouts', type=int, default=10, help='number of episodes')
-  add('--render', type=int, default=1, help='0 to only measure')
-  text = 'file to write without a display; by default play.mp4 in the run'
+  add('policy_file', help='folder of a run, or file of a policy')
+  add('--seed', type=int, default=0, help='random seed')
+  add('--n_test_rollouts', type=int, default=10, help='episodes to play')
+  add(
+    '--render', type=int, default=1, help='0 evaluates without window or video'
+  )
+  text = 'file of the video (default play.mp4 in the folder of the run)'
   add('--video', default=None, help=text)
   args = parser.parse_args(argv)
   if args.n_test_rollouts < 1:

@@ -2,11 +2,11 @@
 
 Example:
 
-  python -m baselines_her.plot logs/reach0 logs/reach1 logs/reach2
+  her-plot logs/reach0 logs/reach1 logs/reach2
 
-Finds all runs below the folders. Runs of the same environment and settings
-become one curve, the median over runs with the band from the 25th to the 75th
-percentile.
+Finds all runs below the given folders. Runs with the same environment and
+settings are combined into one curve: their median, with a band from the 25th to
+the 75th percentile.
 """
 
 import argparse
@@ -114,16 +114,21 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m baselines_her.plot',
+    prog='her-plot',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('folders', nargs='+', help='folders of runs, or folders of those')
-  add('--out', default='.', help='folder of the figures')
-  add('--axis', choices=('epoch', 'steps'), default='epoch', help='abscissa')
-  add('--smooth', type=int, default=0, help='1 to smooth the curves')
-  add('--reference', default=None, help='CSV file with a curve to compare')
+  add('folders', nargs='+', help='folders to search for runs')
+  add('--out', default='.', help='folder to write figures to (default .)')
+  add(
+    '--axis',
+    choices=('epoch', 'steps'),
+    default='epoch',
+    help='x-axis (default epoch)',
+  )
+  add('--smooth', type=int, default=0, help='1 smooths the curves')
+  add('--reference', default=None, help='CSV file of a reference curve to add')
   return parser.parse_args(argv)
 
 

@@ -2,11 +2,10 @@
 
 Example:
 
-  python -m baselines_her.run --alg=her --env=FetchReach-v1 \\
-      --num_timesteps=5000 --log_path=logs/reach
+  her-train --env=FetchReach-v1 --num_timesteps=5000 --log_path=logs/reach
 
-The same command continues a run that was stopped or killed. With mpirun -n N
-in front, N ranks train one agent.
+Repeat the command to continue an interrupted run. Prefix it with mpirun -n N
+to train one agent with N processes (ranks).
 """
 
 import contextlib
@@ -258,8 +257,8 @@ def run(argv: list[str] | None = None) -> int:
   argv = list(sys.argv if argv is None else argv)
   if flags.HELP & set(argv[1:]):
     others = [x for x in argv[1:] if x not in flags.HELP]
-    print(f'{__doc__}\nflags:\n{settings.describe(others)}')
-    return 0
+    text = f'{__doc__}\nflags:\n{settings.describe(others)}'
+    return entry.run(lambda: print(text))
 
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')

@@ -39,7 +39,7 @@ def parse_args(
     UsageError: If a flag has a value that is not allowed.
   """
   words = [re.sub(r'^--logdir(?=$|=)', '--log_path', x) for x in argv[1:]]
-  return flags.parse_known('python -m baselines_her.run', Flags, words)
+  return flags.parse_known('her-train', Flags, words)
 
 
 def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
@@ -160,12 +160,12 @@ def describe(argv: Sequence[str] = ()) -> str:
     [
       *flags.describe(Flags),
       '',
-      'settings, as --name=value or together as --params={name: value}',
-      f'(name, value that will be used for {env}, meaning):',
+      'settings (--name=value, or several as --params={name: value}):',
+      f'name, value for {env}, meaning',
       *CommandLine.table(names, values),
       '',
-      'demo_file and load_path are pickles, which can run programs:',
-      'open only those that you trust. Checkpoints are plain data.',
+      'Pickles (demo_file, load_path) can run arbitrary code; use only files',
+      'you trust. Checkpoints are plain data.',
     ]
   )
 

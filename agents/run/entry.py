@@ -28,8 +28,12 @@ def run(function: Callable[[], object]) -> int:
   if '' not in sys.path:
     sys.path.append('')
   try:
-    function()
-    print(end='', flush=True)
+    try:
+      function()
+    finally:
+      # Not only at the exit of Python, where an error would be a traceback.
+      # Also after `--help`, which argparse ends with SystemExit.
+      print(end='', flush=True)
     return 0
   except stopping.StopRequested:
     print('Stopped. Repeat the command to continue.', file=sys.stderr)

@@ -52,6 +52,17 @@ def test_a_program_ends_silently_when_nobody_reads_it(unbuffered, lines):
   assert (result.returncode, result.stderr) == (1, '')
 
 
+def test_help_ends_silently_when_nobody_reads_it():
+  """Parsers print it and raise SystemExit."""
+  reader, writer = os.pipe()
+  os.close(reader)
+  try:
+    result = _run('print("help"); sys.exit(0)', writer)
+  finally:
+    os.close(writer)
+  assert result.stderr == ''
+
+
 def test_other_broken_pipes_are_raised():
   """That of a worker process must not end a training without a word."""
   result = _run('raise BrokenPipeError("worker")', subprocess.PIPE)
