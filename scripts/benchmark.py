@@ -1,11 +1,11 @@
-"""Measure our formulations against baselines, in one run.
+"""Benchmark this code against a baseline.
 
 Example:
 
   python -m scripts.benchmark ppo --repeats 3 --json
 
-Variants alternate in processes of their own, so that a machine that changes
-its speed changes that of both. Quote the ratios, not the seconds.
+Runs ours and the baseline in turn, each in its own process, so that changes of
+machine speed affect both. Quote the ratios, not the seconds.
 """
 
 import argparse
@@ -170,10 +170,14 @@ def parse_args(
     epilog='\n'.join(f'{k:14} {v.meaning}' for k, v in subjects.items()),
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  parser.add_argument('name', help='subject, see below')
-  parser.add_argument('--repeats', type=int, default=3, help='pairs of runs')
+  parser.add_argument('name', help='benchmark, see below')
   parser.add_argument(
-    '--json', action='store_true', help='print an object in the last line'
+    '--repeats', type=int, default=3, help='number of paired runs'
+  )
+  parser.add_argument(
+    '--json',
+    action='store_true',
+    help='print the results as JSON in the last line',
   )
   parser.add_argument('--child', default=None, help=argparse.SUPPRESS)
   name = next((x for x in argv if not x.startswith('-')), None)

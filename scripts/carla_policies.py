@@ -1,4 +1,4 @@
-"""Returns of scripted drivers in the offline world, as a Markdown table.
+"""Print the returns of scripted drivers in the offline world as a table.
 
 Example:
 
@@ -39,9 +39,17 @@ def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('--episodes', type=int, default=20)
-  parser.add_argument('--map', default='loop')
-  parser.add_argument('--vehicles', type=int, nargs='+', default=[0, 10])
+  parser.add_argument('--episodes', type=int, default=20, help='per driver')
+  parser.add_argument(
+    '--map', default='loop', help='loop, grid or a .xodr file'
+  )
+  parser.add_argument(
+    '--vehicles',
+    type=int,
+    nargs='+',
+    default=[0, 10],
+    help='numbers to compare',
+  )
   args = parser.parse_args(argv)
   titles = [f'{x} vehicles' for x in args.vehicles]
   print('| policy | ' + ' | '.join(titles) + ' |')

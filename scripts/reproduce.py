@@ -1,4 +1,4 @@
-"""Make a result of this project again, or play the agent that it ships.
+"""Reproduce a result of this project, or check its shipped agent.
 
 Examples:
 
@@ -6,9 +6,9 @@ Examples:
   python -m scripts.reproduce her_reach --seed 0
   python -m scripts.reproduce her_reach --check
 
-Trains, evaluates, and writes curve, figure and a line of the table below the
-folder of --out. The same command continues what was stopped. --collect takes
-over what lies there into results/, table and figures included.
+Trains, evaluates, and writes the learning curve, figure and summary to the
+folder of --out. Repeat the command to resume an interrupted run. --collect
+copies finished results to results/ and updates its tables and figures.
 """
 
 import argparse
@@ -62,18 +62,24 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('name', nargs='?', help='result, see --list')
-  add('--seed', type=int, help='seed; the first of the result by default')
-  add('--out', default='logs/reproduce', help='folder of all runs')
-  add('--list', action='store_true', help='show all results')
-  text = 'play the shipped agent; exit code 1 if it is not as good as shipped'
+  add('name', nargs='?', help='name of the result, see --list')
+  add('--seed', type=int, help='seed; default: the first of the result')
+  add('--out', default='logs/reproduce', help='folder for runs')
+  add('--list', action='store_true', help='list all results')
+  text = 'evaluate the shipped agent; exit with 1 if it got worse'
   add('--check', action='store_true', help=text)
-  add('--episodes', type=int, help='of --check, if not the usual number')
-  text = 'draw the shipped agent into docs/pictures'
+  add('--episodes', type=int, help='number of episodes of --check')
+  text = 'write images of the shipped agent to docs/pictures'
   add('--picture', action='store_true', help=text)
-  add('--collect', action='store_true', help='update results/ from --out')
-  add('--figure', action='store_true', help='draw the figures of results/')
-  add('--results', default=RESULTS, help='folder of all results')
+  add(
+    '--collect',
+    action='store_true',
+    help='update results/ from the runs in --out',
+  )
+  add(
+    '--figure', action='store_true', help='draw the figures of results/ again'
+  )
+  add('--results', default=RESULTS, help='folder of results')
   args = parser.parse_args(argv)
   if args.list + args.figure + args.collect + bool(args.name) != 1:
     raise errors.UsageError(

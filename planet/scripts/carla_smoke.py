@@ -1,14 +1,13 @@
-"""Try a CARLA server, or the offline world, and say what works.
+"""Test a CARLA server, or the offline world.
 
 Example:
 
-  python -m planet.scripts.carla_smoke --host 127.0.0.1 --port 2000 \\
+  planet-carla-smoke --host 127.0.0.1 --port 2000 \\
       --episodes 3 --steps 100 --size 128 --out carla_smoke
 
-Prints a line with PASS or FAIL for each check, which takes at most five minutes
-on a server, and writes the same to report.txt, with versions, for a report;
-besides, pictures and a CSV file of measurements. The exit code is 1 if a check
-fails.
+Prints PASS or FAIL for each check and writes the same lines, with versions, to
+report.txt, along with images and a CSV file of measurements. Takes up to five
+minutes on a server. Exits with 1 if a check fails.
 """
 
 import argparse
@@ -233,27 +232,44 @@ def calibrate(args: argparse.Namespace, report: carla_checks.Report) -> None:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse and check the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.carla_smoke',
+    prog='planet-carla-smoke',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('--backend', choices=('server', 'offline'), default='server')
-  add('--host', default='127.0.0.1')
-  add('--port', type=int, default=2000)
-  add('--episodes', type=int, default=3)
-  add('--steps', type=int, default=100)
-  add('--size', type=int, default=128, help='of the images')
-  add('--out', default='carla_smoke', help='folder for pictures')
-  add('--map', default=None, help='town, or offline loop, grid or a file')
-  add('--scenario', default='LANE_KEEP')
-  add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
-  add('--seed', type=int, default=0)
-  add('--dump', action='store_true', help='write the map from above')
-  add('--calibrate', action='store_true', help='measure the car')
-  add('--num-envs', type=int, default=1, help='environments at once')
-  add('--launch', action='store_true', help='start CARLA_SERVER')
-  add('--kill-server', action='store_true', help='try recovery')
+  add(
+    '--backend', choices=('server', 'offline'), default='server', help='world'
+  )
+  add('--host', default='127.0.0.1', help='host of the server')
+  add('--port', type=int, default=2000, help='port of the server')
+  add('--episodes', type=int, default=3, help='number of episodes')
+  add('--steps', type=int, default=100, help='steps per episode')
+  add('--size', type=int, default=128, help='image size in pixels')
+  add('--out', default='carla_smoke', help='folder for the report and images')
+  add('--map', default=None, help='town; offline: loop, grid or a .xodr file')
+  add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
+  add(
+    '--drive',
+    choices=sorted(POLICIES),
+    default='pure_pursuit',
+    help='scripted driver',
+  )
+  add('--seed', type=int, default=0, help='seed of the environments')
+  add('--dump', action='store_true', help='draw the map and its spawn points')
+  add(
+    '--calibrate', action='store_true', help='measure acceleration and braking'
+  )
+  add('--num-envs', type=int, default=1, help='number of parallel environments')
+  add(
+    '--launch',
+    action='store_true',
+    help='start the server named by $CARLA_SERVER',
+  )
+  add(
+    '--kill-server',
+    action='store_true',
+    help='kill the launched server to test recovery',
+  )
   args = parser.parse_args(argv)
   if min(args.episodes, args.steps, args.num_envs) < 1:
     raise errors.UsageError(

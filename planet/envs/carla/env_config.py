@@ -31,89 +31,117 @@ class EnvConfig(schema.Settings):
 
   # World.
   backend: Literal['offline', 'server'] = setting('offline')
-  host: Name = setting('127.0.0.1', 'address of the server')
+  host: Name = setting('127.0.0.1', 'host of the CARLA server')
   # A server uses the two ports after its own, too.
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
-    2000, 'port of the server, first port of ours'
+    2000, 'port of the server; first port to try when starting one'
   )
   servers: Annotated[list[Name], MinLen(1)] | None = setting(
-    None, 'host:port of several servers'
+    None, 'servers as a list of host:port'
   )
   tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
-    8000, 'first port of traffic managers'
+    8000, 'first port to try for the traffic manager'
   )
   timeout: Annotated[Number, Ge(0.1)] = setting(
-    10.0, 'seconds to wait for the server'
+    10.0, 'timeout of server calls in seconds'
   )
   turn_timeout: Annotated[Number, Ge(0)] = setting(
-    600.0, 'seconds to wait for a server that others use'
+    600.0, 'timeout in seconds for a server that is in use'
   )
   map_timeout: Annotated[Number, Ge(0.1)] = setting(
-    60.0, 'seconds to wait for a map'
+    60.0, 'timeout for loading a map in seconds'
   )
   # Together they are as long as a server may need to start again.
-  retries: Positive = setting(30, 'attempts to begin an episode')
+  retries: Positive = setting(30, 'attempts to start an episode')
   retry_pause: Annotated[Number, Ge(0)] = setting(
     2.0, 'seconds between attempts'
   )
-  server_binary: Path | None = setting(None, 'program to start')
-  server_flags: list[Name] = setting([], 'further flags of the program')
-  adapter: Count | None = setting(None, 'number of the graphics card')
-  server_log: Path | None = setting(None, 'file for what it prints')
-  allow_version_mismatch: Flag = setting(False, 'use other servers')
-  ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'car to drive')
-  server_map: Name | None = setting(None, 'town; by scenario if null')
-  load_map: Flag = setting(True, 'make servers show the town')
-  map: Path | None = setting(None, 'offline world; by scenario if null')
+  server_binary: Path | None = setting(None, 'server program to start')
+  server_flags: list[Name] = setting(
+    [], 'additional flags of the server program'
+  )
+  adapter: Count | None = setting(None, 'GPU index of the server')
+  server_log: Path | None = setting(None, 'file for the output of the server')
+  allow_version_mismatch: Flag = setting(
+    False, 'accept servers of another version'
+  )
+  ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'blueprint of the car')
+  server_map: Name | None = setting(None, 'town; default: by scenario')
+  load_map: Flag = setting(
+    True, 'let the server load the town if it shows another'
+  )
+  map: Path | None = setting(None, 'offline map; default: by scenario')
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
-    0.1, 'seconds per step'
+    0.1, 'simulated seconds per step'
   )
-  seed: Count | None = setting(None, 'where --seed is missing')
+  seed: Count | None = setting(
+    None, 'seed of the environments; default: --seed'
+  )
   # Episodes; None leaves the choice to the scenario.
-  scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic and routes')
-  vehicles: Count | None = setting(None, 'other vehicles')
-  pedestrians: Count | None = setting(None, 'pedestrians')
-  weather: Name | Whole | None = setting(None, 'name or number of a weather')
-  enable_planner: Flag = setting(False, 'routes; some rewards need them')
+  scenarios: Any = setting(
+    'TOWN2_ONE_CURVE_0', 'scenario: traffic, weather and routes'
+  )
+  vehicles: Count | None = setting(
+    None, 'number of other vehicles; default: by scenario'
+  )
+  pedestrians: Count | None = setting(
+    None, 'number of pedestrians; default: by scenario'
+  )
+  weather: Name | Whole | None = setting(
+    None, 'weather by name or number; default: by scenario'
+  )
+  enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
   reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
-    'custom3', 'name of the reward'
+    'custom3', 'reward function'
   )
-  reward_scale: Annotated[Number, Ge(0)] = setting(1.0, 'factor of rewards')
+  reward_scale: Annotated[Number, Ge(0)] = setting(
+    1.0, 'factor applied to rewards'
+  )
   termination: Literal['fork', 'rllib', 'time'] = setting(
-    'fork', 'fork, rllib or time'
+    'fork', 'rule that ends episodes: fork, rllib or time'
   )
-  early_terminate_on_collision: Flag = setting(True, 'for rllib')
+  early_terminate_on_collision: Flag = setting(
+    True, 'rllib: end episodes at collisions'
+  )
   expert: Literal['autopilot'] | None = setting(
-    None, 'who drives the first episodes, no one if null'
+    None, 'driver of the seed episodes: autopilot; default: random actions'
   )
   # Observations and actions.
-  render_x_res: Pixels = setting(400, 'width that the camera renders')
-  render_y_res: Pixels = setting(175, 'height that the camera renders')
-  x_res: Pixels = setting(128, 'width of the images')
-  y_res: Pixels = setting(128, 'height of the images')
+  render_x_res: Pixels = setting(400, 'rendered width in pixels')
+  render_y_res: Pixels = setting(175, 'rendered height in pixels')
+  x_res: Pixels = setting(128, 'image width in pixels')
+  y_res: Pixels = setting(128, 'image height in pixels')
   fov: Annotated[Number, Interval(ge=10, le=170)] = setting(
-    120.0, 'degrees of the camera'
+    120.0, 'horizontal field of view in degrees'
   )
   camera: tuple[Number, Number, Number] = setting(
-    (2.0, 0.0, 1.4), 'metres before, beside and above the car'
+    (2.0, 0.0, 1.4), 'camera position: metres ahead, to the right, and up'
   )
-  offline_direct_render: Flag = setting(True, 'render small images at once')
-  framestack: Literal[1, 2] = setting(1, 'images per observation')
-  state: Literal['full', 'zero'] = setting('full', 'what state holds')
-  discrete_actions: Flag = setting(False, 'numbers of actions')
-  squash_action_logits: Flag = setting(False, 'tanh of actions')
+  offline_direct_render: Flag = setting(
+    True, 'offline: render at image size instead of resizing'
+  )
+  framestack: Literal[1, 2] = setting(1, 'frames per observation')
+  state: Literal['full', 'zero'] = setting(
+    'full', 'state observation: full, or zero as in the fork'
+  )
+  discrete_actions: Flag = setting(False, 'use nine discrete actions')
+  squash_action_logits: Flag = setting(False, 'squash actions to [-1, 1]')
   use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
-    'use_rgb', 'colours, depth, classes, or two cameras'
+    'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
   )
   stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = setting(
-    0.5, 'metres between two cameras'
+    0.5, 'distance of the stereo cameras in metres'
   )
   # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
   verbose: Flag = setting(False, 'print each step')
-  log_images: Flag = setting(False, 'write each image to a file')
-  convert_images_to_video: Flag = setting(False, 'make videos of them')
-  log_measurements: Flag = setting(False, 'write JSON for each episode')
-  log_folder: Path | None = setting(None, 'folder of these; carla_log')
+  log_images: Flag = setting(False, 'write every image to a file')
+  convert_images_to_video: Flag = setting(
+    False, 'turn the images of an episode into a video'
+  )
+  log_measurements: Flag = setting(False, 'write measurements as JSON lines')
+  log_folder: Path | None = setting(
+    None, 'folder for images and measurements; default: LOGDIR/carla_log'
+  )
 
 
 ENV_CONFIG = EnvConfig.defaults()
