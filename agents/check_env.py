@@ -1,12 +1,13 @@
-"""Find out what keeps an environment from being used.
+"""Check whether an environment works with PlaNet, PPO and HER.
 
 Example:
 
   python -m agents.check_env Pendulum-v1
   python -m agents.check_env my_module:MyReach-v0 --for her
 
-Plays one episode with random actions. Ends with exit code 1 if the environment
-does not suit a system that was asked for, or none of them without `--for`.
+Plays one episode with random actions and prints what it finds. Exits with 1 if
+the environment fails for a system given by --for; without --for, if it fails
+for all of them.
 """
 
 import argparse
@@ -26,15 +27,15 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add('env', help='id of the environment, such as my_module:MyEnv-v0')
+  add('env', help='environment id, such as my_module:MyEnv-v0')
   add(
     '--for',
     dest='systems',
     action='append',
     choices=checks.SYSTEMS,
-    help='system that it should suit; may be repeated; default all',
+    help='system to check for; may be repeated (default: all)',
   )
-  add('--seed', type=int, default=0, help='of environment and actions')
+  add('--seed', type=int, default=0, help='random seed (default: 0)')
   return parser.parse_args(argv)
 
 

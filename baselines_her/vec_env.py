@@ -135,9 +135,9 @@ class DummyVecEnv(vector.Group, VecEnv):
     for image in images:
       if np.ndim(image) != 3:
         raise errors.UsageError(
-          f'Environment {self.spec.id} renders {_describe_image(image)} '
-          'instead of an image [height, width, 3]; mend its method render, '
-          'or leave videos away.'
+          f'render of environment {self.spec.id} returns '
+          f'{_describe_image(image)}; it must return an image [height, width, '
+          '3]. Correct it, or omit videos.'
         )
     return images
 

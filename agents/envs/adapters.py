@@ -62,9 +62,9 @@ class GymnasiumEnv(Wrapper):
     """Return what the environment shows in the mode chosen by `make`."""
     if mode != self._env.render_mode:
       raise errors.UsageError(
-        f'Cannot render in mode {mode!r}; the environment '
-        f'{self.requested_id} was made for {self._env.render_mode!r}. Its '
-        'constructor has to take render_mode and to keep it.'
+        f'Cannot render in mode {mode!r}: the environment '
+        f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
+        'constructor must store the render_mode that it is given.'
       )
     if self._rendered:
       return self._env.render()
@@ -213,24 +213,24 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     env = gymnasium.make(resolved, disable_env_checker=True, **kwargs)
   except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
     raise errors.UsageError(
-      f'Environment {resolved} needs a package that is not installed: {error}'
+      f'Environment {resolved} needs a missing package: {error}'
     ) from None
   except gymnasium.error.Error as error:
     raise errors.UsageError(
-      f'Environment {env_id!r} cannot be made: {error}'
+      f'Cannot create environment {env_id!r}: {error}'
     ) from None
   except (errors.UsageError, errors.EnvError):
     raise
   except Exception as error:  # Whatever the user's code may raise.
     if render_mode and _refuses_render_mode(error):
       raise errors.UsageError(
-        f'Environment {env_id!r} takes no argument render_mode, so it cannot '
-        'be shown; add one to its constructor, or do without images: leave '
-        'videos and --play away, train PlaNet with {observations: vector}.'
+        f'The constructor of {env_id!r} takes no render_mode, so it cannot '
+        'render; add the argument, or do without images: omit videos and '
+        '--play, and train PlaNet with --params "{observations: vector}".'
       ) from None
     raise guard.explain(
       error,
-      f'Environment {env_id!r} cannot be made; its module or constructor '
+      f'Cannot create environment {env_id!r}: its module or constructor '
       f'fails with {error!r}.',
     ) from None
   return GymnasiumEnv(env, env_id)
@@ -314,7 +314,7 @@ def resolve(env_id: str) -> tuple[str, str]:
   if versions:
     newest = versions[max(versions)]
     logging.getLogger(__name__).info(
-      '%s is not available any more, using %s.', env_id, newest
+      '%s no longer exists; using %s.', env_id, newest
     )
     return 'gymnasium', newest
   if env_id in _gym_registry():

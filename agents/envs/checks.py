@@ -36,7 +36,7 @@ class Report:
     result = [f'{key}: {value}' for key, value in self.facts.items()]
     for system, found in self.problems.items():
       name = requirements.SYSTEMS[system]
-      result.append(f'{name}: {"not usable" if found else "usable"}')
+      result.append(f'{name}: {"fails" if found else "ok"}')
       result += [f'  - {x}' for x in found]
     return result + [f'Hint: {x}' for x in self.hints]
 
@@ -89,7 +89,7 @@ def _make(env_id, report):
     _add(
       report,
       'planet',
-      f"It cannot be made with render_mode='rgb_array': {error}",
+      f"Cannot be created with render_mode='rgb_array': {error}",
     )
   return env, images
 
@@ -106,8 +106,8 @@ def _check_spaces(env, env_id, report):
   low = getattr(env.action_space, 'low', None)
   if low is not None and not np.isfinite(low).all():
     report.hints.append(
-      'Actions have no finite bounds, so they are not scaled; PlaNet plans '
-      'within [-1, 1]. Declare the bounds in action_space.'
+      'The action space has no finite bounds, so actions are not scaled, and '
+      'PlaNet plans within [-1, 1]; declare bounds in action_space.'
     )
 
 
@@ -153,7 +153,7 @@ class _Episode:
     report.facts['speed'] = f'{length / seconds:.0f} steps per second'
     if not done:
       report.hints.append(
-        f'The episode had not ended after {_MOST_STEPS} steps; register the '
+        f'The episode did not end within {_MOST_STEPS} steps; register the '
         'environment with max_episode_steps, or set max_length for PPO.'
       )
     if not report.problems.get('her', ['']):
@@ -169,8 +169,8 @@ class _Episode:
     for name, value, part in requirements.pairs(observation, space):
       if not part.contains(np.asarray(value, part.dtype)):
         self._hint(
-          f'{name} of {when} is outside of its space {part}; correct the '
-          'bounds, as observations are scaled by them.'
+          f'{name} of {when} is outside its space {part}; correct the '
+          'bounds, because they scale the observations.'
         )
 
   def _check_reward(self, reward, step):
@@ -187,8 +187,8 @@ class _Episode:
     ):
       if not np.array_equal(a, b):
         self._hint(
-          'Two resets with the same seed differ, so runs cannot be repeated; '
-          'draw from self.np_random only.'
+          'Two resets with the same seed differ, so runs are not reproducible; '
+          'use self.np_random for all random numbers.'
         )
 
   def _check_render(self):
@@ -198,18 +198,18 @@ class _Episode:
       if image is None:
         problem = 'returns None'
       elif np.ndim(image) != 3 or np.shape(image)[-1] != 3:
-        problem = f'returns an array shaped {np.shape(image)}'
+        problem = f'returns shape {np.shape(image)}'
       elif np.asarray(image).dtype != np.uint8:
-        problem = f'returns the dtype {np.asarray(image).dtype}'
+        problem = f'returns dtype {np.asarray(image).dtype}'
     except Exception as error:  # Whatever the user's code may raise.
-      problem = f'fails with {error!r}'
+      problem = f'raises {error!r}'
     if problem:
       _add(
         self._report,
         'planet',
-        f'render {problem}; with render_mode rgb_array it has to return an '
-        'image uint8 [height, width, 3]. Without images, train with --params '
-        '{observations: vector}.',
+        f'render {problem}; with render_mode rgb_array it must return a uint8 '
+        'image [height, width, 3]. To train without images, use --params '
+        '"{observations: vector}".',
       )
     else:
       self._report.facts['images'] = f'uint8 {list(np.shape(image))}'
@@ -222,7 +222,7 @@ class _Episode:
         self._report,
         'her',
         f'The episode ended after {length} of {limit} steps; HER needs '
-        'episodes of one length, so never return terminated.',
+        'episodes of equal length, so never set terminated.',
       )
     achieved = np.stack([x['achieved_goal'] for x, _, _ in kept])
     desired = np.stack([x['desired_goal'] for x, _, _ in kept])
@@ -237,12 +237,12 @@ class _Episode:
       _add(
         self._report,
         'her',
-        'compute_reward gives other rewards for a batch than the steps did; '
-        'compute the reward of a step with it.',
+        'compute_reward and step return different rewards; call '
+        'compute_reward in step.',
       )
     if 'is_success' not in info:
       self._hint(
-        "info has no 'is_success', so HER cannot report a rate of success."
+        "info has no 'is_success', so HER cannot report a success rate."
       )
 
   def _add(self, sentence):

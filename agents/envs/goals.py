@@ -20,16 +20,15 @@ def find_problem(env: Any) -> str | None:
   if not isinstance(parts, dict) or not set(KEYS) <= set(parts):
     found = sorted(parts) if isinstance(parts, dict) else env.observation_space
     return (
-      f'its observations have to be dictionaries with {", ".join(KEYS)}, but '
-      f'are {found}.'
+      f'observations must be dictionaries with {", ".join(KEYS)}, not {found}.'
     )
   shapes = {key: parts[key].shape for key in KEYS}
   if any(len(shape) != 1 for shape in shapes.values()):
-    return f'its observations have to be vectors, but have shapes {shapes}.'
+    return f'observations must be vectors, but have shapes {shapes}.'
   if shapes['achieved_goal'] != shapes['desired_goal']:
     return f'achieved and desired goal differ in shape: {shapes}.'
   if len(getattr(env.action_space, 'shape', None) or ()) != 1:
-    return f'its actions have to be vectors, but are {env.action_space}.'
+    return f'actions must be vectors, not {env.action_space}.'
   spec = getattr(env, 'spec', None)
   if not getattr(spec, 'max_episode_steps', None):
     return 'it has no time limit; register it with max_episode_steps.'
@@ -48,12 +47,12 @@ def _find_reward_problem(env, size):
     rewards = np.asarray(compute(goals, goals, rows))
   except Exception as error:  # Whatever the user's code may raise.
     return (
-      'its compute_reward fails for a batch, achieved and desired goal '
-      f'[3, {size}] and info a dict of arrays: {error!r}.'
+      'compute_reward fails for a batch of achieved and desired goals '
+      f'[3, {size}] and a dict of arrays as info: {error!r}.'
     )
   if rewards.shape != (3,):
     return (
-      'its compute_reward has to return one reward per row, shape (3,) for '
-      f'three goals, but the shape is {rewards.shape}.'
+      'compute_reward must return one reward per goal, shape (3,) for three '
+      f'goals, but returns shape {rewards.shape}.'
     )
   return None

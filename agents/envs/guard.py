@@ -58,10 +58,10 @@ class Guard(Wrapper):
     render = self._env.render
     image = self._call('when it renders', render, mode, *args, **kwargs)
     if mode == 'rgb_array' and np.ndim(image) != 3:
-      what = image if image is None else f'an array shaped {np.shape(image)}'
+      what = image if image is None else f'shape {np.shape(image)}'
       raise errors.EnvError(
-        f'Environment {self._name} renders {what} instead of an image; with '
-        'render_mode rgb_array, render has to return uint8 [height, width, 3].'
+        f'render of environment {self._name} returns {what}; with render_mode '
+        'rgb_array it must return a uint8 image [height, width, 3].'
       )
     return image
 
@@ -72,9 +72,9 @@ class Guard(Wrapper):
   def _check_shape(self, observ, when):
     if np.shape(observ) != self._shape:
       raise errors.EnvError(
-        f'Environment {self._name} returns an observation shaped '
-        f'{np.shape(observ)} {when}, but its observation_space says '
-        f'{self._shape}; its observations have to keep that shape.'
+        f'Environment {self._name} returns an observation of shape '
+        f'{np.shape(observ)} {when}, but its observation_space has shape '
+        f'{self._shape}; make them equal.'
       )
 
 

@@ -14,6 +14,10 @@ from agents.run import errors
 
 # Systems as users name them, and as sentences do.
 SYSTEMS = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}
+_NEEDED = {
+  'observation': 'a Box; encode discrete observations as vectors',
+  'action': 'a Box or Discrete space',
+}
 
 
 def check_spaces(env: Any, name: Any, system: str) -> None:
@@ -35,8 +39,8 @@ def check_spaces(env: Any, name: Any, system: str) -> None:
       problem = goals.find_problem(env)
     if problem:
       raise errors.UsageError(
-        f'Environment {name} cannot be used with hindsight: {problem} See '
-        'docs/her.md, or try FetchReach-v4.'
+        f'HER cannot train on {name}: {problem} See docs/her.md, or try '
+        'FetchReach-v4.'
       )
     return
   discrete = spaces.is_discrete(env.action_space)
@@ -45,13 +49,12 @@ def check_spaces(env: Any, name: Any, system: str) -> None:
     # Boxes of gym and of gymnasium are different classes.
     if type(space).__name__ != 'Box' and not (discrete and kind == 'action'):
       raise errors.UsageError(
-        f'The {kind}s of {name} are {space}; {SYSTEMS[system]} needs a box of '
-        'real numbers. Choose an environment with continuous actions, or wrap '
-        'and register it under an id of its own.'
+        f'The {kind} space of {name} is {space}, but {SYSTEMS[system]} needs '
+        f'{_NEEDED[kind]}. Wrap the environment and register it under a new id.'
       )
   if not discrete and len(env.action_space.shape) != 1:
     raise errors.UsageError(
-      f'The actions of {name} are shaped {env.action_space.shape}; '
+      f'The actions of {name} have shape {env.action_space.shape}, but '
       f'{SYSTEMS[system]} needs vectors.'
     )
 
@@ -83,7 +86,7 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
       after, env.observation_space, 'step 1'
     ) or find_reward_problem(reward, 'step 1')
   if problem:
-    raise errors.EnvError(f'Environment {name} cannot be used: {problem}')
+    raise errors.EnvError(f'Environment {name} is not usable: {problem}')
   return observation, info
 
 
@@ -101,16 +104,16 @@ def find_observation_problem(
     array = np.asarray(value)
     if array.shape != (part.shape or ()):
       return (
-        f'{name} of {when} is shaped {array.shape}, but the space says '
-        f'{part.shape}; return the same shape always.'
+        f'{name} of {when} has shape {array.shape}, but its space has shape '
+        f'{part.shape}; make them equal.'
       )
     if array.dtype.kind in 'fc' and finite.find_problem(array):
       kind = finite.find_problem(array)
-      return f'{name} of {when} is {kind}; return finite numbers only.'
+      return f'{name} of {when} is {kind}; return finite numbers.'
     if not np.can_cast(array.dtype, part.dtype, 'same_kind'):
       return (
-        f'{name} of {when} has the dtype {array.dtype}, but the space says '
-        f'{part.dtype}; convert it or declare the other dtype.'
+        f'{name} of {when} has dtype {array.dtype}, but its space has dtype '
+        f'{part.dtype}; make them equal.'
       )
   return None
 
@@ -119,7 +122,7 @@ def find_reward_problem(reward: Any, when: str) -> str | None:
   """Return a sentence about what is wrong with a reward, or None."""
   if np.shape(reward) not in ((), (1,)):
     return (
-      f'The reward of {when} is shaped {np.shape(reward)}; return a number.'
+      f'The reward of {when} has shape {np.shape(reward)}; return a number.'
     )
   kind = finite.find_problem(reward)
   if kind:

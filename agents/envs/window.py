@@ -36,8 +36,8 @@ class Window:
       pygame.display.init()
     except pygame.error as error:
       raise errors.UsageError(
-        f'Cannot open a window: {error}. Unset DISPLAY and WAYLAND_DISPLAY, or '
-        'give those of a display that runs.'
+        f'Cannot open a window: {error}. Point DISPLAY or WAYLAND_DISPLAY to '
+        'a running display, or unset both.'
       ) from None
     self._pygame = pygame
     self._clock = pygame.time.Clock()
@@ -82,11 +82,11 @@ def check() -> None:
   """
   if not has_display():
     raise errors.UsageError(
-      'There is no display to open a window on: neither DISPLAY nor '
-      'WAYLAND_DISPLAY is set. Leave --render away; the videos show the same.'
+      'There is no display for a window: neither DISPLAY nor WAYLAND_DISPLAY '
+      'is set. Omit --render; the videos show the same.'
     )
   if not importlib.util.find_spec('pygame'):
     raise errors.UsageError(
-      "Windows need the package pygame: pip install 'pygame>=2.6'. Without "
-      'it, leave --render away; the videos show the same.'
+      "Windows need the package pygame: pip install 'pygame>=2.6'. Or omit "
+      '--render; the videos show the same.'
     )

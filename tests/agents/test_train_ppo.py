@@ -187,7 +187,7 @@ BAD = [
   (['--config=pybullet_pendulun'], 'Did you mean pybullet_pendulum'),
   (['--config=default'], 'names no environment'),
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
-  (['--config=default', '--env=FrozenLake-v1'], 'needs a box'),
+  (['--config=default', '--env=FrozenLake-v1'], 'encode discrete observations'),
   ([*CARTPOLE, '--params={network: recurrent_gaussian}'], 'discrete actions'),
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
   ([*PENDULUM, '--params={a: ['], 'not valid YAML'),
@@ -214,10 +214,10 @@ def test_bad_input(capsys, tmp_path, args, message):
   'name, code, message',
   [
     ('Broken', 1, 'constructor fails with KeyError'),
-    ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
+    ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
     ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
-    ('NaN', 1, 'cannot be used: The observation of step 1 is NaN; return'),
+    ('NaN', 1, 'is not usable: The observation of step 1 is NaN; return'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):

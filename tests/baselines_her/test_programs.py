@@ -56,7 +56,7 @@ def run(*args, module='run', code=0, **environ):
   [
     (['--alg=ppo2'], "Algorithm 'ppo2' is unknown"),
     (['--env=FetchRech-v1'], "'FetchRech-v1' is unknown"),
-    (['--env=Pendulum-v1'], 'cannot be used with hindsight'),
+    (['--env=Pendulum-v1'], 'HER cannot train on Pendulum'),
     (['--demo_file=/none.npz'], 'Cannot read demonstrations'),
     (['--log_path=/proc/x'], "Cannot write to '/proc/x'"),
     (['--hiden=3'], 'Setting --hiden is unknown. Did you mean hidden'),

@@ -96,8 +96,8 @@ def test_constructor_that_fails():
 @pytest.mark.parametrize(
   'name, message',
   [
-    ('Fine', 'renders None instead of an image'),
-    ('Blind', 'takes no argument render_mode'),
+    ('Fine', 'returns None; it must'),
+    ('Blind', 'takes no render_mode'),
   ],
 )
 def test_videos_of_nothing(name, message):

@@ -77,7 +77,7 @@ def test_render_mode():
   env = adapters.make('Pendulum-v1', 'rgb_array')
   env.reset()
   assert env.render('rgb_array').shape == (500, 500, 3)
-  with pytest.raises(ValueError, match='was made for'):
+  with pytest.raises(ValueError, match='has render_mode'):
     env.render('human')
   env.close()
 

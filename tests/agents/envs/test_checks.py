@@ -22,15 +22,19 @@ def test_what_is_right():
   [
     (dict(nan_at=4), 'ppo', 'observation of step 4 is NaN; return finite'),
     (dict(nan_at=4), 'planet', 'observation of step 4 is NaN'),
-    (dict(shape_at=2), 'ppo', r'step 2 is shaped \(4,\), but the space .*3'),
+    (dict(shape_at=2), 'ppo', r'step 2 has shape \(4,\), but its space .*3'),
     (dict(reward=float('inf')), 'ppo', 'reward of step 1 is infinite'),
-    (dict(reward=[1.0, 2.0]), 'ppo', r'reward of step 1 is shaped \(2,\)'),
+    (dict(reward=[1.0, 2.0]), 'ppo', r'reward of step 1 has shape \(2,\)'),
     (dict(image='none'), 'planet', 'render returns None; .*observations: ve'),
-    (dict(image='float32'), 'planet', 'render returns the dtype float32'),
+    (dict(image='float32'), 'planet', 'render returns dtype float32'),
     (dict(goals=True, end_at=6), 'her', 'ended after 6 of 10 steps'),
-    (dict(goals=True, other_reward=True), 'her', 'compute_reward gives other'),
-    (dict(), 'her', 'observations have to be dictionaries'),
-    (dict(kind=odd_gymnasium.Blind), 'planet', 'made with render_mode='),
+    (
+      dict(goals=True, other_reward=True),
+      'her',
+      'compute_reward and step return different',
+    ),
+    (dict(), 'her', 'observations must be dictionaries'),
+    (dict(kind=odd_gymnasium.Blind), 'planet', 'created with render_mode='),
   ],
 )
 def test_mistakes(mistake, system, sentence):
@@ -44,7 +48,7 @@ def test_discrete_actions():
   report = checks.check('CartPole-v1', ['planet', 'ppo'])
   assert report.problems == {'planet': [], 'ppo': []}
   report = checks.check('FrozenLake-v1', ['ppo'])
-  assert 'needs a box of real numbers' in report.problems['ppo'][0]
+  assert 'encode discrete observations' in report.problems['ppo'][0]
 
 
 def test_hint_about_seeds():
@@ -57,7 +61,7 @@ def test_hint_about_seeds():
 def test_program(capsys):
   good = odd_gymnasium.register('Good', goals=True)
   assert check_env.run([good, '--for', 'her']) == 0
-  assert 'HER: usable' in capsys.readouterr().out
+  assert 'HER: ok' in capsys.readouterr().out
   assert check_env.run([good]) == 0
   assert check_env.run([good, '--for', 'ppo']) == 1
   assert check_env.run(['Pendulmu-v1']) == 2

@@ -19,10 +19,10 @@ PENDULUM = 'InvertedPendulumBulletEnv-v0'
 @pytest.mark.parametrize(
   'env, message',
   [
-    ('FrozenLake-v1', 'observations .* are Discrete.*needs a box'),
+    ('FrozenLake-v1', 'observation space .* is Discrete.*encode discrete obs'),
     ('Pendulun-v1', 'Did you mean Pendulum-v1'),
     ('Nonsense', 'is unknown'),
-    ('FetchReach-v4', 'PPO needs a box'),
+    ('FetchReach-v4', 'PPO needs a Box'),
   ],
 )
 def test_refused(env, message):

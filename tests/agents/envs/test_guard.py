@@ -24,10 +24,14 @@ def play(name):
   'name, kind, message',
   [
     ('Broken', errors.EnvError, "constructor fails with KeyError.'no such"),
-    ('Growing', errors.EnvError, r'Growing-v0 .* shaped \(4,\) in step 4, but'),
+    (
+      'Growing',
+      errors.EnvError,
+      r'Growing-v0 .* of shape \(4,\) in step 4, but',
+    ),
     ('Faulty', errors.EnvError, 'fails in step 5 with ZeroDivisionError'),
-    ('NoImage', errors.EnvError, 'NoImage-v0 renders None instead of an'),
-    ('Blind', errors.UsageError, 'takes no argument render_mode'),
+    ('NoImage', errors.EnvError, 'NoImage-v0 returns None; with'),
+    ('Blind', errors.UsageError, 'takes no render_mode'),
     ('Brokn', errors.UsageError, 'Did you mean: `OddBroken`'),
   ],
 )

@@ -126,7 +126,7 @@ def test_no_display(monkeypatch):
     monkeypatch.delenv(name, raising=False)
   monkeypatch.setattr(sys, 'platform', 'linux')
   assert not window.has_display()
-  with pytest.raises(errors.UsageError, match='no display to open a window'):
+  with pytest.raises(errors.UsageError, match='no display for a window'):
     window.check()
   monkeypatch.setenv('DISPLAY', ':0')
   monkeypatch.setattr(window.importlib.util, 'find_spec', lambda _: None)

@@ -66,8 +66,8 @@ def test_suite_environments(name, repeat, components, actions):
 @pytest.mark.parametrize(
   'name, state, actions, message',
   [
-    ('gym_cheetah', 17, 6, 'HalfCheetah-v3 is not available any more, using'),
-    ('gym_racecar', None, 3, 'CarRacing-v0 is not available any more, using'),
+    ('gym_cheetah', 17, 6, 'HalfCheetah-v3 no longer exists; using'),
+    ('gym_racecar', None, 3, 'CarRacing-v0 no longer exists; using'),
     pytest.param(
       'gym_InvertedPendulumBulletEnv-v0',
       5,
@@ -85,7 +85,7 @@ def test_gym_environments(name, state, actions, message):
   assert shapes['image'] == (64, 64, 3) and shapes['action'] == (actions,)
   assert shapes.get('state') == (None if state is None else (state,))
   lines = [message] if message else []
-  assert [x for x in report['messages'] if 'not available' in x] == [
+  assert [x for x in report['messages'] if 'no longer exists' in x] == [
     x for x in report['messages'] if any(x.startswith(y) for y in lines)
   ]
   assert len(report['messages']) == len(lines)

@@ -120,7 +120,7 @@ def test_unwritable_logdir(capsys, tmp_path):
 @pytest.mark.parametrize(
   'task, message',
   [
-    ('gym_Blackjack-v1', 'PlaNet needs a box'),
+    ('gym_Blackjack-v1', 'PlaNet needs a Box'),
     ('gym_Pendulumm-v1', 'Did you mean'),
   ],
 )
@@ -143,10 +143,10 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
   'name, code, message',
   [
     ('Broken', 1, 'constructor fails with KeyError'),
-    ('NoImage', 1, 'renders None instead of an image'),
+    ('NoImage', 1, 'returns None; with render_mode'),
     ('NaN', 1, 'NaN observation encountered in'),
-    ('Growing', 1, 'returns an observation shaped (4,) in step 4'),
-    ('Blind', 2, 'takes no argument render_mode'),
+    ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
+    ('Blind', 2, 'takes no render_mode'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
   ],
 )
