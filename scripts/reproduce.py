@@ -18,8 +18,7 @@ from collections.abc import Sequence
 
 from agents.run import entry as entry_lib
 from agents.run import errors
-from scripts.reproductions import entries
-from scripts.reproductions.entry import RESULTS
+from scripts.reproductions.entry import RESULTS, ROOT, find
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -31,20 +30,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(tables.make_list())
     return
   if args.figure or args.collect:
-    from scripts.reproductions import collecting
+    from scripts.reproductions import collecting, figures
 
     if args.collect:
       collecting.collect(args.out, args.results)
-    for path in collecting.draw(args.results):
+    for path in figures.draw(args.results):
       print(f'Wrote {path}.')
     return
-  entry = entries.find(args.name)
+  entry = find(args.name)
   if args.picture:
-    from scripts.reproductions import pictures
+    from scripts.reproductions import figures
 
-    top = os.path.dirname(os.path.abspath(args.results))
-    folder = os.path.join(top, 'docs', 'pictures')
-    print(f'Wrote {pictures.draw(entry, args.results, folder)}.')
+    folder = os.path.join(ROOT, 'docs', 'pictures')
+    print(f'Wrote {figures.draw_episode(entry, args.results, folder)}.')
     return
   if args.check:
     from scripts.reproductions import shipping

@@ -6,15 +6,8 @@ import shutil
 from typing import Any
 
 from agents.run import files, plot
-from scripts.reproductions import (
-  curves,
-  entries,
-  figures,
-  shipping,
-  tables,
-  training,
-)
-from scripts.reproductions.entry import Entry
+from scripts.reproductions import curves, figures, shipping, tables, training
+from scripts.reproductions.entry import Entry, load
 
 
 def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
@@ -44,8 +37,7 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
     found[seed] = points
     if entry.shows_collected:
       collected[seed] = curves.read_collected(entry, run)
-    reference = references.get(seed)
-    runs[seed] = _make_line(entry, place, points, reference)
+    runs[seed] = _make_line(entry, place, points, references.get(seed))
   if not runs:
     return False
   curves.write(path, found, collected)
@@ -56,13 +48,8 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
 
 
 def collect(out: str, results: str) -> None:
-  """Take over all runs of a folder, and write the table anew.
-
-  Args:
-    out: Folder of all runs.
-    results: Folder of all results.
-  """
-  for entry in entries.ENTRIES.values():
+  """Copy all runs of a folder to `results`, and write the tables anew."""
+  for entry in load().values():
     if not training.find_seeds(entry, out):
       continue
     summarize(entry, out, os.path.join(results, entry.name), results)
@@ -74,25 +61,13 @@ def collect(out: str, results: str) -> None:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(exported, target)
   with files.atomic_write(os.path.join(results, 'README.md')) as file_:
-    file_.write(tables.make_readme(results))
-
-
-def draw(results: str) -> list[str]:
-  """Draw the figures of all results, and the panels of README.
-
-  Args:
-    results: Folder of all results.
-
-  Returns:
-    Paths of the figures.
-  """
-  paths = []
-  for entry in entries.ENTRIES.values():
-    folder = os.path.join(results, entry.name)
-    if os.path.exists(os.path.join(folder, curves.FILE)):
-      paths.append(figures.draw_entry(entry, folder, results))
-  panels = figures.draw_panels(results)
-  return [*paths, *([panels] if panels else [])]
+    file_.write(tables.make_page(results))
+  readme = os.path.join(os.path.dirname(os.path.abspath(results)), 'README.md')
+  if os.path.exists(readme):
+    with open(readme) as file_:
+      text = file_.read()
+    with files.atomic_write(readme) as file_:
+      file_.write(tables.insert_highlights(text, results))
 
 
 def _make_line(
@@ -101,17 +76,19 @@ def _make_line(
   points: plot.Points,
   reference: plot.Points | None,
 ) -> dict[str, Any]:
-  """Return what the table and its readers want to know of a seed."""
+  """Return what the tables and their readers want to know of a seed."""
   record = training.read_record(folder)
-  sittings = record['sittings']
-  evaluation = record.get('evaluation')
+  sittings, evaluation = record['sittings'], record.get('evaluation')
   played = evaluation and evaluation['mean']
+  hours = {
+    f'{x}_hours': round(sum(y[f'{x}_seconds'] for y in sittings) / 3600, 3)
+    for x in ('wall', 'cpu')
+  }
   return {
     'command': record['command'],
     'complete': record['complete'],
     **tables.make_line(entry, points, reference, played),
-    'wall_hours': round(sum(x['wall_seconds'] for x in sittings) / 3600, 3),
-    'cpu_hours': round(sum(x['cpu_seconds'] for x in sittings) / 3600, 3),
+    **hours,
     'sittings': len(sittings),
     **{key: sittings[-1][key] for key in ('processor', 'versions', 'commit')},
     'evaluation': evaluation,

@@ -76,7 +76,7 @@ def read_collected(entry: Entry, run: str) -> plot.Points:
 def write(
   path: str,
   evaluated: dict[int, plot.Points],
-  collected: dict[int, plot.Points] | None = None,
+  collected: dict[int, plot.Points],
 ) -> None:
   """Write the curves of all seeds, completely or not at all."""
   log.write_table(
@@ -84,10 +84,7 @@ def write(
     COLUMNS,
     [
       (seed, int(step), phase, f'{value:.6g}')
-      for phase, curves in (
-        (EVALUATED, evaluated),
-        (COLLECTED, collected or {}),
-      )
+      for phase, curves in ((EVALUATED, evaluated), (COLLECTED, collected))
       for seed, points in sorted(curves.items())
       for step, value in zip(*points)
     ],
@@ -105,16 +102,6 @@ def read(path: str, phase: str = EVALUATED) -> dict[int, plot.Points]:
       point = float(row['global_step'] or 0), float(row[column] or 0)
       seeds.setdefault(int(row.get('seed') or 0), []).append(point)
   return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}
-
-
-def read_ours(entry: Entry, results: str) -> dict[int, plot.Points]:
-  """Return our curves by seed; none if there are none.
-
-  Args:
-    entry: What was trained.
-    results: Folder of all results.
-  """
-  return read(os.path.join(results, entry.name, FILE))
 
 
 def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:

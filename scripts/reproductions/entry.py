@@ -1,31 +1,30 @@
-"""What an entry of the table of results is, and its command."""
+"""What a row of the table of results is, and its command."""
 
 import dataclasses
+import functools
 import glob
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from agents.run import errors
-from scripts.reproductions import bars
+from agents.run import errors, files
+from scripts.reproductions.bars import Bar
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 # Folder of all results in this repository.
-RESULTS = os.path.join(
-  os.path.dirname(os.path.dirname(os.path.dirname(__file__))), 'results'
-)
-# Programs of each system; the rest of a command is the entry's own.
-_PROGRAMS = {
-  'ppo': 'agents.train_ppo',
-  'her': 'baselines_her.run',
-  'planet': 'planet.scripts.train',
-  'pipeline': 'scripts.main',
-}
-_FOLDERS = {
-  'ppo': ['--logdir={run}'],
-  'her': ['--log_path={run}'],
-  'planet': ['--logdir', '{run}'],
-  'pipeline': ['--session-path', '{run}', '--session-name', '{session}'],
+RESULTS = os.path.join(ROOT, 'results')
+# Program of each system, and its flags for the folder of the run.
+PROGRAMS = {
+  'ppo': ('agents.train_ppo', '--logdir={run}'),
+  'her': ('baselines_her.run', '--log_path={run}'),
+  'planet': ('planet.scripts.train', '--logdir {run}'),
+  'pipeline': (
+    'scripts.main',
+    '--session-path {run} --session-name session{number}',
+  ),
 }
 
 
@@ -38,13 +37,11 @@ class Check:
     episodes: Number of episodes.
     tolerance: Least distance from the shipped mean that is still fine; three
       standard errors of the difference count where they are more.
-    processes: Number of processes that share the episodes.
   """
 
   seed: int
   episodes: int
   tolerance: float
-  processes: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,12 +52,15 @@ class Entry:
     name: Name on the command line and of the folders.
     system: `ppo`, `her`, `planet` or `pipeline`.
     meaning: What is trained, for the table.
-    flags: Arguments of the program besides folder and seed; `{seed}`, `{run}`
-      and `{parent}`, the folder of the run, are filled in.
-    seeds: Seeds that belong to the result.
+    flags: Arguments of the program besides its folder; `{seed}`, `{run}` and
+      `{parent}`, the folder of the run, are filled in.
     steps: Environment steps at which a run is complete.
     bar: What is measured, and what it has to be.
+    hours: Estimated wall hours of a seed on `cores`.
+    seeds: Seeds that belong to the result.
     measure: `return` or `success rate`.
+    reproduces: Whether the bar is a published value, or what the original code
+      reaches today, rather than a threshold of our own.
     published: Published values with their source, empty if there are none.
     levels: Dict from label to a published value to draw beside the curve.
     shows_collected: Whether the curve has the collected episodes beside the
@@ -68,28 +68,27 @@ class Entry:
     reference: File of `results/reference` with curves of the original, or the
       name of another entry whose curves are the ones to compare with.
     cores: Number of cores that a run can use.
-    hours: Estimated wall hours of a seed on them.
     gpu: Whether it needs one.
     ranks: Number of processes of MPI.
     stop_early: Whether to stop a run as soon as it has reached the bar.
     reduced: How the setting differs from the published one.
-    before: Arguments of a command to run once before, such as one that records
-      demonstrations, and the file in `{parent}` that it writes.
+    before: Command to run once before, such as one that records demonstrations;
+      its last word is the file that it writes.
     check: How the shipped agent is played, None if there is none.
-    reward_scale: Factor of rewards in the training, without which returns are
-      told.
+    reward_scale: Factor of rewards in the training; returns are shown without.
     panel: Panel of the figure in README, empty for none.
   """
 
   name: str
   system: str
   meaning: str
-  flags: Sequence[str]
-  seeds: Sequence[int]
-  steps: float
-  bar: bars.Bar
+  flags: str
+  steps: int
+  bar: Bar
   hours: float
+  seeds: Sequence[int] = (0,)
   measure: str = 'return'
+  reproduces: bool = False
   published: str = ''
   levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
   shows_collected: bool = False
@@ -99,53 +98,65 @@ class Entry:
   ranks: int = 1
   stop_early: bool = False
   reduced: str = ''
-  before: tuple[Sequence[str], str] | None = None
+  before: str = ''
   check: Check | None = None
   reward_scale: float = 1.0
   panel: str = ''
 
   def command(self, seed: int, run: str) -> list[str]:
-    """Return the command that begins or continues a run.
-
-    Args:
-      seed: Seed of the run.
-      run: Folder of the run.
-    """
-    parts = ['python', '-m', _PROGRAMS[self.system]]
+    """Return the command that begins or continues a run in a folder."""
+    module, folder = PROGRAMS[self.system]
+    start = f'python -m {module}'
     if self.ranks > 1:
-      parts = ['mpirun', '-n', str(self.ranks), *parts]
-    parts += [*self.flags, *_FOLDERS[self.system]]
+      start = f'mpirun -n {self.ranks} {start}'
     if self.system == 'pipeline':
       session = find_session(run)
       if session:
-        parts = [*parts[:3], '--load-checkpoint', session, '--resume']
+        return [*start.split(), '--load-checkpoint', session, '--resume']
       number = len(glob.glob(os.path.join(run, 'session*')))
-      parts = [x.replace('{session}', f'session{number}') for x in parts]
-    return fill(parts, seed, run)
+      folder = folder.replace('{number}', str(number))
+    return fill(f'{start} {self.flags} {folder}', seed, run)
+
+
+@functools.cache
+def load() -> dict[str, Entry]:
+  """Return all entries of `results.yaml` by name."""
+  table = files.read_yaml(
+    os.path.join(os.path.dirname(__file__), 'results.yaml')
+  )
+  entries = {}
+  for name, row in table.items():
+    values: dict[str, Any] = {**row, 'name': name, 'bar': Bar(**row['bar'])}
+    if 'check' in row:
+      values['check'] = Check(**row['check'])
+    entries[name] = Entry(**values)
+  return entries
+
+
+def find(name: str) -> Entry:
+  """Return the entry of a name; raises UsageError if there is none."""
+  entries = load()
+  if name not in entries:
+    raise errors.UsageError(
+      f'Result {name!r} is unknown. {errors.suggest(name, entries)}'
+    )
+  return entries[name]
 
 
 def find_session(run: str) -> str | None:
-  """Return the newest session of the pipeline that has a checkpoint.
-
-  Args:
-    run: Folder of sessions, which need not exist.
-  """
+  """Return the newest session of the pipeline that has a checkpoint."""
   pattern = os.path.join(glob.escape(run), 'session*', 'checkpoints', '*')
   found = sorted(glob.glob(pattern))
   return os.path.dirname(os.path.dirname(found[-1])) if found else None
 
 
-def fill(parts: Sequence[str], seed: int, run: str) -> list[str]:
-  """Replace `{seed}`, `{run}` and `{parent}` in the parts of a command.
-
-  `{parent}` is the folder of `{run}`, which itself is there only after the
-  training has begun.
-  """
+def fill(command: str, seed: int, run: str) -> list[str]:
+  """Split a command and replace `{seed}`, `{run}` and `{parent}` in it."""
+  parts = shlex.split(command)
   parent = os.path.dirname(run) or '.'
-  values = {'seed': str(seed), 'run': run, 'parent': parent}
-  for key, value in values.items():
+  for key, value in (('seed', str(seed)), ('run', run), ('parent', parent)):
     parts = [x.replace(f'{{{key}}}', value) for x in parts]
-  return list(parts)
+  return parts
 
 
 def executable(command: Sequence[str]) -> list[str]:

@@ -1,12 +1,9 @@
 """Trained agents: evaluated after training, shipped, and checked again."""
 
-import concurrent.futures
 import json
 import math
-import multiprocessing
 import os
 import shutil
-import signal
 import sys
 from typing import Any
 
@@ -20,8 +17,6 @@ AGENTS = 'agents'
 _SHIPPED = 'shipped.json'
 # Seeds of evaluations; none of them is one of a training.
 _SEED = 9000
-# Distance of the seeds of processes that play side by side.
-_NEXT_SEED = 100
 
 
 def evaluate(entry: Entry, seed: int, out: str) -> None:
@@ -30,7 +25,7 @@ def evaluate(entry: Entry, seed: int, out: str) -> None:
   The agent of the seed that is shipped is exported beside its run.
 
   Args:
-    entry: What was trained, with a `check`.
+    entry: What was trained.
     seed: Seed of the run.
     out: Folder of all runs.
   """
@@ -39,7 +34,7 @@ def evaluate(entry: Entry, seed: int, out: str) -> None:
   if not entry.check or 'evaluation' in record:
     return
   run = os.path.join(folder, 'run')
-  record['evaluation'] = _play(entry, run, _SEED)
+  record['evaluation'] = _play(entry, run, _SEED, entry.check.episodes)
   if seed == entry.check.seed:
     exported = os.path.join(folder, 'agent')
     shutil.rmtree(exported, ignore_errors=True)
@@ -64,15 +59,17 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> None:
   folder = find(entry, results)
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
+  if episodes is None:
+    assert entry.check, entry.name
+    episodes = entry.check.episodes
   # Other episodes than those of the shipped figures.
   measured = _play(entry, folder, _SEED + 1, episodes)
   low, high = shipped['interval']
   inside = low <= measured['mean'] <= high
   print(
-    f'{entry.name}: {entry.measure} {measured["mean"]:.4g} over '
-    f'{measured["episodes"]} episodes; shipped {shipped["mean"]:.4g}, '
-    f'interval {low:.4g} to {high:.4g}: '
-    + ('inside.' if inside else 'OUTSIDE.')
+    f'{entry.name}: {entry.measure} {measured["mean"]:.4g} over {episodes} '
+    f'episodes; shipped {shipped["mean"]:.4g}, interval {low:.4g} to '
+    f'{high:.4g}: ' + ('inside.' if inside else 'OUTSIDE.')
   )
   if not inside:
     sys.exit(1)
@@ -80,10 +77,6 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> None:
 
 def find(entry: Entry, results: str) -> str:
   """Return the folder of the shipped agent.
-
-  Args:
-    entry: What was trained.
-    results: Folder of all results.
 
   Raises:
     UsageError: If no agent is shipped.
@@ -114,66 +107,26 @@ def _load(entry, folder, seed=None):
   return planet.load(folder, seed=seed)
 
 
-def _play(entry, folder, seed, episodes=None) -> dict[str, Any]:
-  """Play the episodes of a check; return plain figures.
-
-  Args:
-    entry: What was trained.
-    folder: Folder of the run, or one that is shipped.
-    seed: Seed of the agents and environments.
-    episodes: Number of episodes; that of the entry by default.
-  """
-  episodes = entry.check.episodes if episodes is None else episodes
-  count = max(1, min(entry.check.processes, episodes))
-  shares = [len(range(i, episodes, count)) for i in range(count)]
-  if count == 1:
-    values = _play_share(entry, folder, seed, episodes)
-  else:
-    values = _play_side_by_side(entry, folder, seed, shares)
-  mean = sum(values) / len(values)
-  variance = sum((x - mean) ** 2 for x in values) / len(values)
-  return {
-    'measure': entry.measure,
-    'mean': mean,
-    'std': math.sqrt(variance),
-    'episodes': len(values),
-    'seed': seed,
-  }
-
-
-def _play_side_by_side(entry, folder, seed, shares):
-  """Play in as many processes as there are shares; return all values."""
-  threads = max(1, (os.cpu_count() or 1) // len(shares))
-  with concurrent.futures.ProcessPoolExecutor(
-    len(shares),
-    multiprocessing.get_context('spawn'),
-    _prepare_process,
-    (threads,),
-  ) as pool:
-    futures = [
-      pool.submit(_play_share, entry, folder, seed + _NEXT_SEED * i, share)
-      for i, share in enumerate(shares)
-    ]
-    return [x for future in futures for x in future.result()]
-
-
-def _prepare_process(threads):
-  """Divide the cores, before TensorFlow is imported; end with Ctrl-C."""
-  signal.signal(signal.SIGINT, signal.SIG_DFL)
-  os.environ.setdefault('TF_NUM_INTRAOP_THREADS', str(threads))
-
-
-def _play_share(entry, folder, seed, episodes) -> list[float]:
-  """Play some episodes; return what the entry measures of each."""
+def _play(entry, folder, seed, episodes) -> dict[str, Any]:
+  """Play some episodes; return plain figures."""
   with _load(entry, folder, seed) as agent:
     played = evaluation.evaluate(
       agent,
       episodes=episodes,
       seed=None if entry.system == 'planet' else seed,
     )
+  values = [float(x) for x in played.successes or []]
   if entry.measure == 'return':
-    return [x / entry.reward_scale for x in played.returns]
-  return [float(x) for x in played.successes]
+    values = [x / entry.reward_scale for x in played.returns]
+  mean = sum(values) / episodes
+  variance = sum((x - mean) ** 2 for x in values) / episodes
+  return {
+    'measure': entry.measure,
+    'mean': mean,
+    'std': math.sqrt(variance),
+    'episodes': episodes,
+    'seed': seed,
+  }
 
 
 def _write_shipped(entry, folder, evaluation):

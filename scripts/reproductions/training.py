@@ -11,17 +11,14 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from agents.run import errors, files, stopping
 from agents.run import folder as run_folder
 from scripts import machine
 from scripts.reproductions import curves
-from scripts.reproductions import entry as entry_lib
-from scripts.reproductions.entry import Entry
+from scripts.reproductions.entry import ROOT, Entry, executable, fill
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _RECORD = 'record.json'
 _POLL_SECONDS = 10
 # Exit codes of programs whose training is complete; 3 is that of sessions
@@ -48,17 +45,23 @@ def train(entry: Entry, seed: int, out: str) -> None:
       "Counting CPU seconds needs psutil: pip install 'psutil>=5.9'."
     )
   folder = make_folder(entry, seed, out)
-  with _hold(folder):
+  os.makedirs(folder, exist_ok=True)
+  lock = run_folder.hold(folder)
+  if lock is None:
+    raise errors.UsageError(
+      f'Another process trains in {folder}; wait, or choose another --out.'
+    )
+  with lock:
     record = read_record(folder)
     if record['complete']:
       print(f'{entry.name}, seed {seed}: the training is complete.')
       return
     run = os.path.join(folder, 'run')
-    _run_before(entry, seed, folder, run)
+    _run_before(entry, seed, run)
     command = entry.command(seed, run)
     print(shlex.join(command), flush=True)
     record['command'] = shlex.join(entry.command(seed, 'RUN'))
-    _sit(entry, command, folder, record)
+    _run_once(entry, command, folder, record)
   stopping.check()
 
 
@@ -106,30 +109,15 @@ def make_environ() -> dict[str, str]:
   return environ
 
 
-@contextlib.contextmanager
-def _hold(folder: str) -> Iterator[None]:
-  os.makedirs(folder, exist_ok=True)
-  held = run_folder.hold(folder)
-  if held is None:
-    raise errors.UsageError(
-      f'Another process trains in {folder}; wait, or choose another --out.'
-    )
-  with held:
-    yield
-
-
-def _run_before(entry, seed, folder, run):
+def _run_before(entry, seed, run):
   """Make what the training needs besides, once."""
-  if not entry.before:
-    return
-  parts, name = entry.before
-  if not os.path.exists(os.path.join(folder, name)):
-    command = entry_lib.executable(entry_lib.fill(parts, seed, run))
+  command = fill(entry.before, seed, run)
+  if command and not os.path.exists(command[-1]):
     print(shlex.join(command), flush=True)
-    subprocess.run(command, env=make_environ(), check=True)
+    subprocess.run(executable(command), env=make_environ(), check=True)
 
 
-def _sit(entry, command, folder, record):
+def _run_once(entry, command, folder, record):
   """Run the program until it ends, has reached enough, or is to stop."""
   began = time.time()
   sitting: dict[str, Any] = {
@@ -142,7 +130,7 @@ def _sit(entry, command, folder, record):
   with stopping.handle_signals():
     # A group of its own: Ctrl-C reaches this program, which passes it on.
     process = subprocess.Popen(
-      entry_lib.executable(command), env=make_environ(), start_new_session=True
+      executable(command), env=make_environ(), start_new_session=True
     )
     ended_before = _cpu_seconds_of_ended()
     while True:

@@ -14,15 +14,15 @@ import pytest
 from agents.run import errors
 from scripts import reproduce
 from scripts.reproductions import (
-  bars,
   collecting,
   curves,
-  entries,
+  figures,
   shipping,
   tables,
   training,
 )
 from scripts.reproductions import entry as entry_lib
+from scripts.reproductions.bars import Bar
 from tests import golden
 
 NAMES = """
@@ -42,10 +42,10 @@ def make_entry(**kwargs):
     name='toy',
     system='ppo',
     meaning='a toy',
-    flags=['--seed={seed}'],
+    flags='--seed={seed}',
     seeds=(0, 1),
     steps=600,
-    bar=bars.FirstReach(195, 450),
+    bar=Bar('reach', 195, steps=450),
     hours=3,
   )
   return entry_lib.Entry(**{**values, **kwargs})
@@ -54,11 +54,15 @@ def make_entry(**kwargs):
 @pytest.fixture
 def toy(monkeypatch):
   """Only the pretended training."""
-  program = 'tests.scripts.training_program'
-  monkeypatch.setitem(entry_lib._PROGRAMS, 'ppo', program)
+  program = 'tests.scripts.training_program', '--logdir={run}'
+  monkeypatch.setitem(entry_lib.PROGRAMS, 'ppo', program)
   monkeypatch.setattr(training, '_POLL_SECONDS', 0.05)
   entry = make_entry()
-  monkeypatch.setattr(entries, 'ENTRIES', {'toy': entry})
+  monkeypatch.setattr(tables, 'HIGHLIGHTS', ['toy'])
+  table = entry_lib.load()
+  for name in list(table):
+    monkeypatch.delitem(table, name)
+  monkeypatch.setitem(table, 'toy', entry)
   return entry
 
 
@@ -101,24 +105,24 @@ def test_bad_usage(argv, words, capsys):
 @pytest.mark.parametrize(
   'bar, values, measured, reached',
   [
-    (bars.FirstReach(3, 200), (1, 3, 2), 200, True),
-    (bars.FirstReach(3, 200), (1, 2, 3), 300, False),
-    (bars.FirstReach(3), (1, 2), math.inf, None),
-    (bars.Holds(3, 2, 400), (3, 1, 3, 4), 400, True),
-    (bars.Holds(3, 2, 400), (3, 1, 3, 2), math.inf, False),
-    (bars.StaysFrom(1, 200), (1, 0, 1, 1), 300, False),
-    (bars.StaysFrom(1, 300), (1, 0, 1, 1), 300, True),
-    (bars.StaysFrom(1, 300), (1, 1, 0), math.inf, False),
-    (bars.LastMean(2, 3.5), (9, 3, 4), 3.5, True),
-    (bars.LastMean(2, 3.6), (9, 3, 4), 3.5, False),
-    (bars.LastMean(2), (9, 3, 4), 3.5, None),
-    (bars.LastMean(2), (3,), 3, None),
-    (bars.Played(3), (3,), 3, True),
-    (bars.Played(4), (3,), 3, False),
-    (bars.Gain(1), (1, 0, 3), 2, True),
-    (bars.Gain(1), (3, 5, 2), -1, False),
-    (bars.Gain(1), (3,), math.nan, None),
-    (bars.Same(), (1, 2), 2, None),
+    (Bar('reach', 3, steps=200), (1, 3, 2), 200, True),
+    (Bar('reach', 3, steps=200), (1, 2, 3), 300, False),
+    (Bar('reach', 3), (1, 2), math.inf, None),
+    (Bar('reach', 3, 2, 400), (3, 1, 3, 4), 400, True),
+    (Bar('reach', 3, 2, 400), (3, 1, 3, 2), math.inf, False),
+    (Bar('stay', 1, steps=200), (1, 0, 1, 1), 300, False),
+    (Bar('stay', 1, steps=300), (1, 0, 1, 1), 300, True),
+    (Bar('stay', 1, steps=300), (1, 1, 0), math.inf, False),
+    (Bar('last_mean', 3.5, 2), (9, 3, 4), 3.5, True),
+    (Bar('last_mean', 3.6, 2), (9, 3, 4), 3.5, False),
+    (Bar('last_mean', count=2), (9, 3, 4), 3.5, None),
+    (Bar('last_mean', count=2), (3,), 3, None),
+    (Bar('played', 3), (3,), 3, True),
+    (Bar('played', 4), (3,), 3, False),
+    (Bar('gain', 0), (1, 0, 3), 2, True),
+    (Bar('gain', 0), (3, 5, 2), -1, False),
+    (Bar('gain', 0), (3,), math.nan, None),
+    (Bar('same'), (1, 2), 2, None),
   ],
 )
 def test_bars(bar, values, measured, reached):
@@ -128,12 +132,12 @@ def test_bars(bar, values, measured, reached):
 
 
 def test_bars_beside_a_reference():
-  bar, ours = bars.FirstReach(3, factor=2), points(0, 0, 0, 3)
+  bar, ours = Bar('reach', 3, factor=2), points(0, 0, 0, 3)
   assert bar.judge(ours, points(0, 3)) is True
   assert bar.judge(ours, points(3, 0)) is False
   assert bar.judge(ours, None) is None
-  assert 'no later than' in bars.FirstReach(3, factor=1).words
-  same = bars.Same()
+  assert 'no later than' in Bar('reach', 3, factor=1).words
+  same = Bar('same')
   assert same.judge(points(1, 2), points(1, 2, 3)) is True
   assert same.judge(points(1, 2), points(1, 2.001, 3)) is False
   assert same.judge(points(1, 2, 3), points(1, 2)) is False
@@ -141,7 +145,7 @@ def test_bars_beside_a_reference():
 
 def test_bar_of_the_trained_agent():
   """Its episodes count, not the curve."""
-  entry = make_entry(bar=bars.Played(3))
+  entry = make_entry(bar=Bar('played', 3))
   line = tables.make_line(entry, points(9, 1), None, 3.5)
   assert line == {'steps': 200, 'measured': 3.5, 'reached': True}
   assert tables.describe(entry, {0: line}).startswith('3.5 (seed 0; 200 steps')
@@ -154,7 +158,7 @@ def test_bar_of_the_trained_agent():
   assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
   line['complete'] = True
   assert tables.judge(entry, {0: line}) == (
-    'bar not measured; 1 of 2 seeds complete'
+    'not measured; 1 of 2 seeds complete'
   )
 
 
@@ -179,7 +183,7 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   found = curves.read(os.path.join(results, 'toy', 'curve.csv'))
   assert found[1][1].tolist() == [11, 51, 151, 197, 200, 201]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert '| 400 (seed 1; 600 steps) | reproduced; 1 of 2 seeds' in table
+  assert '| 400 (seed 1; 600 steps) | own threshold met; 1 of 2 seeds' in table
   assert os.path.exists(os.path.join(results, 'toy', 'curve.png'))
   # Seeds from elsewhere are added to those that are there.
   other = str(tmp_path / 'other')
@@ -187,12 +191,12 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert reproduce.run([*collect[:2], other, *collect[3:]]) == 0
   assert sorted(tables.read_runs(os.path.join(results, 'toy'))) == [0, 1]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert '400 [400, 400] (seeds 0, 1; 600 steps) | reproduced |' in table
+  assert '400 [400, 400] (seeds 0, 1; 600 steps) | own threshold met |' in table
 
 
 def test_sessions_of_the_pipeline(tmp_path):
   """A session is continued once it has a checkpoint, and none is replaced."""
-  entry, run = entries.find('pipeline_ddpg_pendulum'), str(tmp_path)
+  entry, run = entry_lib.find('pipeline_ddpg_pendulum'), str(tmp_path)
   command = ' '.join(entry.command(3, run))
   assert command.endswith(f'--session-path {run} --session-name session0')
   assert '{seed: 3, number_epochs: 20}' in command
@@ -211,14 +215,12 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
   code = "import sys; open(sys.argv[1], 'a').write('made')"
   entry = dataclasses.replace(
     toy,
-    flags=[*toy.flags, '--fail=3', '--needs={parent}/made.txt'],
-    before=(['python', '-c', code, '{parent}/made.txt'], 'made.txt'),
+    flags=f'{toy.flags} --fail=3 --needs={{parent}}/made.txt',
+    before=f'python -c "{code}" {{parent}}/made.txt',
   )
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
     training.train(entry, 0, str(tmp_path))
-  mended = dataclasses.replace(
-    entry, flags=[x for x in entry.flags if x != '--fail=3']
-  )
+  mended = dataclasses.replace(entry, flags=entry.flags.replace('--fail=3', ''))
   training.train(mended, 0, str(tmp_path))
   folder = training.make_folder(toy, 0, str(tmp_path))
   assert training.read_record(folder)['complete']
@@ -229,14 +231,14 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
 
 def test_file_of_demonstrations(tmp_path):
   """Where it is written is where it is read, in the folder of the seed."""
-  entry, run = entries.find('her_pick_demos'), str(tmp_path / 'run')
-  path = str(tmp_path / entry.before[1])
+  entry, run = entry_lib.find('her_pick_demos'), str(tmp_path / 'run')
+  path = str(tmp_path / 'demonstrations.npz')
   assert f'--demo_file={path}' in entry.command(0, run)
-  assert path in entry_lib.fill(entry.before[0], 0, run)
+  assert entry_lib.fill(entry.before, 0, run)[-1] == path
 
 
 def test_failure_is_no_result(toy, tmp_path, capfd):
-  broken = dataclasses.replace(toy, flags=[*toy.flags, '--fail=3'])
+  broken = dataclasses.replace(toy, flags=f'{toy.flags} --fail=3')
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
     training.train(broken, 0, str(tmp_path))
   folder = training.make_folder(toy, 0, str(tmp_path))
@@ -250,7 +252,7 @@ def test_failure_is_no_result(toy, tmp_path, capfd):
 
 
 def test_stop_as_soon_as_reached(toy, tmp_path):
-  slow = [*toy.flags, '--seconds=1']
+  slow = f'{toy.flags} --seconds=1'
   entry = dataclasses.replace(toy, flags=slow, stop_early=True)
   began = time.monotonic()
   training.train(entry, 0, str(tmp_path))
@@ -263,7 +265,7 @@ def test_stop_as_soon_as_reached(toy, tmp_path):
 
 def test_cpu_seconds_of_ranks(toy, tmp_path):
   """They count although mpirun is interrupted before it has counted them."""
-  flags = [*toy.flags, '--seconds=1', '--busy=1']
+  flags = f'{toy.flags} --seconds=1 --busy=1'
   entry = dataclasses.replace(toy, flags=flags, ranks=2, stop_early=True)
   training.train(entry, 0, str(tmp_path))
   record = training.read_record(training.make_folder(toy, 0, str(tmp_path)))
@@ -275,14 +277,15 @@ def test_stop_and_continue(toy, tmp_path):
   """SIGTERM to the tool ends the training in order; the command goes on."""
   code = (
     'from scripts import reproduce\n'
-    'from scripts.reproductions import entries, training\n'
+    'from scripts.reproductions import training\n'
     'from scripts.reproductions import entry as entry_lib\n'
     'from tests.scripts import test_reproduce as tests\n'
     'import sys\n'
-    "entry_lib._PROGRAMS['ppo'] = 'tests.scripts.training_program'\n"
+    "program = 'tests.scripts.training_program', '--logdir={run}'\n"
+    "entry_lib.PROGRAMS['ppo'] = program\n"
     'training._POLL_SECONDS = 0.05\n'
-    "flags = ['--seed={seed}', '--seconds=2']\n"
-    "entries.ENTRIES['toy'] = tests.make_entry(flags=flags)\n"
+    "flags = '--seed={seed} --seconds=2'\n"
+    "entry_lib.load()['toy'] = tests.make_entry(flags=flags)\n"
     f"sys.exit(reproduce.run(['toy', '--out', {str(tmp_path)!r}]))\n"
   )
   process = subprocess.Popen([sys.executable, '-c', code], cwd=golden.ROOT)
@@ -300,19 +303,56 @@ def test_stop_and_continue(toy, tmp_path):
   assert training.read_record(folder)['complete']
 
 
-def test_table_is_the_shipped_one():
-  """The page belongs to the lines beside the results; figures exist."""
+def test_tables_are_the_shipped_ones():
+  """Pages and README belong to the lines beside the results."""
   with open(os.path.join(RESULTS, 'README.md')) as file_:
-    assert file_.read() == tables.make_readme(RESULTS)
-  rows = [tables.make_row(x, RESULTS) for x in entries.ENTRIES.values()]
-  (row,) = (x for x in rows if x[0] == 'planet_cheetah_run_full')
+    assert file_.read() == tables.make_page(RESULTS)
+  with open(os.path.join(golden.ROOT, 'README.md')) as file_:
+    readme = file_.read()
+  assert readme == tables.insert_highlights(readme, RESULTS)
+  table = entry_lib.load().values()
+  rows = {x.name: tables.make_row(x, RESULTS) for x in table}
+    x.name: tables.make_row(x, RESULTS) for x in entry_lib.load().values()
+  }
+  row = rows['planet_cheetah_run_full']
   assert row[5] == '-' and row[6] == 'not run: about 24 h on a GPU'
   # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
-  (row,) = (x for x in rows if 'ppo_pendulum' in x[0] and 'pipe' not in x[0])
-  assert row[4] == '144,000 [24,000, 552,000]'
+  assert rows['ppo_pendulum'][4] == '144,000 [24,000, 552,000]'
   # Compared with a row of ours.
-  (row,) = (x for x in rows if 'her_pick_demos' in x[0])
+  row = rows['her_pick_demos']
   assert '(her_pick: 440,000)' in row[3] and row[4] == '-'
+
+
+def test_table_of_readme():
+  """It replaces what was between the markers, and nothing else."""
+  first, last = tables.MARKERS
+  old = f'# Title\n{first}\nold\n{last}\nend\n'
+  text = tables.insert_highlights(old, RESULTS)
+  assert text.startswith(f'# Title\n{first}\n\n| result |')
+  assert text.endswith(f'|\n\n{last}\nend\n') and 'old\n' not in text
+  assert tables.insert_highlights(text, RESULTS) == text
+  rows = text.split('\n| ')[3:]
+  assert len(rows) == 8 and rows[0].startswith('[her_reach]')
+  assert tables.insert_highlights('none', RESULTS) == 'none'
+
+
+@pytest.mark.parametrize(
+  'reproduces, reached, words',
+  [
+    (True, [True, True], 'reproduced'),
+    (True, [True, False], 'reproduced by 1 of 2 seeds'),
+    (True, [False], 'not reproduced'),
+    (False, [True], 'own threshold met'),
+    (False, [False], 'own threshold missed'),
+    (False, [None], 'no threshold'),
+  ],
+)
+def test_verdicts(reproduces, reached, words):
+  """Only what the original has reached is reproduced."""
+  entry = make_entry(reproduces=reproduces, seeds=range(len(reached)))
+  line = {'complete': True, 'measured': 3}
+  runs = {i: {**line, 'reached': x} for i, x in enumerate(reached)}
+  assert tables.judge(entry, runs) == words
 
 
 def test_cost_of_what_is_under_way():
@@ -336,7 +376,7 @@ def test_agents_are_small():
 def test_a_new_agent_replaces_the_shipped_one(toy, tmp_path, monkeypatch):
   """Nothing of the agent that was shipped before stays beside it."""
   entry = dataclasses.replace(toy, check=entry_lib.Check(1, 5, 0.1))
-  monkeypatch.setitem(entries.ENTRIES, 'toy', entry)
+  monkeypatch.setitem(entry_lib.load(), 'toy', entry)
   out, results = tmp_path / 'out', tmp_path / 'results'
   training.train(entry, 1, str(out))
   (out / 'toy' / 'seed1' / 'agent').mkdir()
@@ -369,34 +409,14 @@ def test_shipped_agent(tmp_path, capsys):
   assert 'OUTSIDE' in capsys.readouterr().out
 
 
-@pytest.mark.needs('gymnasium_robotics')
-def test_processes_share_the_episodes(monkeypatch, capsys):
-  """Together they play as many as one process would."""
-  entry = entries.find('her_reach')
-  shared = dataclasses.replace(entry.check, processes=2)
-  monkeypatch.setitem(
-    entries.ENTRIES, 'her_reach', dataclasses.replace(entry, check=shared)
-  )
-  shares = []
-  play = shipping._play_side_by_side
-
-  def record(entry, folder, seed, given):
-    shares.extend(given)
-    return play(entry, folder, seed, given)
-
-  monkeypatch.setattr(shipping, '_play_side_by_side', record)
-  assert reproduce.run(['her_reach', '--check', '--episodes', '5']) == 0
-  assert 'over 5 episodes' in capsys.readouterr().out
-  assert shares == [3, 2]
-
-
 def test_panels(toy, tmp_path, monkeypatch):
   """As many panels as there are results, none without any."""
   other = make_entry(name='other', panel='HER')
-  monkeypatch.setitem(entries.ENTRIES, 'other', other)
+  monkeypatch.setitem(entry_lib.load(), 'other', other)
   results = str(tmp_path)
-  assert collecting.draw(results) == []
+  assert figures.draw(results) == []
   (tmp_path / 'other').mkdir()
-  curves.write(str(tmp_path / 'other' / curves.FILE), {0: points(1, 2)})
+  path = str(tmp_path / 'other' / curves.FILE)
+  curves.write(path, {0: points(1, 2)}, {})
   assert reproduce.run(['--figure', '--results', results]) == 0
   assert os.path.getsize(os.path.join(results, 'panels.png')) > 1000

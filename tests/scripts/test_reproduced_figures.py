@@ -9,22 +9,25 @@ from agents.run import log, plot
 from scripts.reproductions import (
   collecting,
   curves,
-  entries,
   figures,
   tables,
   training,
 )
+from scripts.reproductions import entry as entry_lib
 
-LABELLED = [x for x in entries.ENTRIES.values() if x.levels]
+LABELLED = [x for x in entry_lib.load().values() if x.levels]
 
 
 def test_published_values_are_drawn(tmp_path, monkeypatch):
   """Each has a line of its own from edge to edge, told apart by its label."""
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
-  entry = entries.ENTRIES['planet_default']
+  entry = entry_lib.load()['planet_default']
   steps = np.array([11000.0, 21000.0])
-  curves.write(str(tmp_path / curves.FILE), {0: (steps, np.array([30, 90]))})
+  points = steps, np.array([30, 90])
+  curves.write(str(tmp_path / curves.FILE), {0: points}, {})
+    str(tmp_path / curves.FILE), {0: (steps, np.array([30, 90]))}, {}
+  )
   figures.draw_entry(entry, str(tmp_path), str(tmp_path))
   (axes,) = saved[0].axes
   lines = {x.get_label(): x for x in axes.get_lines()}
@@ -47,7 +50,7 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   """They are those of the run, at their own steps, and no test is one."""
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
-  entry, out = entries.ENTRIES['planet_default'], str(tmp_path)
+  entry, out = entry_lib.load()['planet_default'], str(tmp_path)
   seed = training.make_folder(entry, 0, out)
   run = os.path.join(seed, 'run')
   assert not len(curves.read_collected(entry, run)[0])
