@@ -26,8 +26,6 @@ def test_published_values_are_drawn(tmp_path, monkeypatch):
   steps = np.array([11000.0, 21000.0])
   points = steps, np.array([30, 90])
   curves.write(str(tmp_path / curves.FILE), {0: points}, {})
-    str(tmp_path / curves.FILE), {0: (steps, np.array([30, 90]))}, {}
-  )
   figures.draw_entry(entry, str(tmp_path), str(tmp_path))
   (axes,) = saved[0].axes
   lines = {x.get_label(): x for x in axes.get_lines()}
