@@ -1,99 +1,79 @@
-"""What a subject of the benchmark is, and how one variant is measured."""
+"""What a benchmark is, and how a variant is measured."""
 
 import dataclasses
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Subject:
-  """Something to measure, in our formulation and in a baseline.
+class Benchmark:
+  """Something to measure.
 
   Attributes:
     name: Name on the command line.
     meaning: One line for the user.
-    unit: What `run` counts, such as `updates`.
-    run: Function from the variant, `ours` or `baseline`, and the parsed
-      arguments to a `Measurement`. Called in a process of its own.
-    add_arguments: Adds the sizes as flags to an argparse parser.
-    environ: Function from the variant and the arguments to environment
-      variables of the process, for what counts before TensorFlow is imported.
-    bound: Function from the arguments and the measured rate of matrix
-      products in FLOP per CPU second to the CPU seconds per unit that cannot
-      be undercut, or None if unknown.
+    unit: What is counted, such as `updates`.
+    run: Function from the variant, `ours`, `baseline` or `rank`, and the parsed
+      arguments to what `measure` returns. Called in a process of its own.
+    flags: Name, default and meaning of further flags.
+    environ: Function from the variant to environment variables of its process,
+      for what counts before TensorFlow is imported.
+    baseline: Whether there is a baseline.
+    ranks: Whether ours is `rank`, in as many processes of MPI as a flag says.
   """
 
   name: str
   meaning: str
   unit: str
-  run: Callable
-  add_arguments: Callable = lambda parser: None
-  environ: Callable = lambda variant, args: {}
-  bound: Callable | None = None
+  run: Callable[[str, Any], dict[str, Any]]
+  flags: Sequence[tuple[str, Any, str]]
+  environ: Callable[[str], dict[str, str]] = lambda variant: {}
+  baseline: bool = True
+  ranks: bool = False
 
 
-class Measurement:
-  """Counts CPU and wall seconds between entering and leaving.
+class Clock:
+  """Adds up the CPU and wall seconds of `with` blocks.
 
   Attributes:
-    units: Number of units of work, set by the subject.
-    cpu_s: CPU seconds of this process and its ended children.
+    cpu_s: CPU seconds of this process and of its ended children.
     wall_s: Seconds that passed.
-    extra: Dict of further numbers to print.
   """
 
-  def __init__(self, units: int = 0):
-    self.units = units
-    self.cpu_s = 0.0
-    self.wall_s = 0.0
-    self.extra: dict[str, float] = {}
+  def __init__(self) -> None:
+    self.cpu_s = self.wall_s = 0.0
 
-  def __enter__(self):
-    self._cpu, self._wall = cpu_seconds(), time.time()
+  def __enter__(self) -> 'Clock':
+    self.cpu_s -= _cpu_seconds()
+    self.wall_s -= time.time()
     return self
 
-  def __exit__(self, *unused):
-    self.cpu_s = cpu_seconds() - self._cpu
-    self.wall_s = time.time() - self._wall
+  def __exit__(self, *unused: Any) -> None:
+    self.cpu_s += _cpu_seconds()
+    self.wall_s += time.time()
 
-  def as_dict(self) -> dict[str, Any]:
-    """Plain numbers, with the peak memory of the process."""
+  def report(self, units: int) -> dict[str, Any]:
+    """Return plain numbers, with the peak memory of the process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {
-      'units': self.units,
-      'cpu_s': self.cpu_s,
-      'wall_s': self.wall_s,
-      'peak_bytes': peak,
-      'extra': self.extra,
-    }
+    times = {'cpu_s': self.cpu_s, 'wall_s': self.wall_s}
+    return {'units': units, **times, 'peak_bytes': peak}
 
 
-def cpu_seconds() -> float:
-  """CPU seconds of this process and of its children that have ended."""
-  usages = [
-    resource.getrusage(x)
-    for x in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-  ]
+def measure(
+  function: Callable[[], Any], calls: int, units_per_call: int = 1
+) -> dict[str, Any]:
+  """Call a function once to warm up, and measure further calls."""
+  function()
+  with Clock() as clock:
+    for _ in range(calls):
+      function()
+  return clock.report(calls * units_per_call)
+
+
+def _cpu_seconds():
+  usages = map(
+    resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+  )
   return sum(x.ru_utime + x.ru_stime for x in usages)
-
-
-def matrix_product_rate(size: int = 1536, seconds: float = 1.0) -> float:
-  """FLOP per CPU second of float32 matrix products in NumPy.
-
-  Args:
-    size: Height and width of the matrices.
-    seconds: Least time to measure.
-  """
-  import numpy as np
-
-  a = np.random.RandomState(0).normal(size=(size, size)).astype(np.float32)
-  b = a.T.copy()
-  a @ b
-  with Measurement() as measurement:
-    began = time.time()
-    while time.time() - began < seconds:
-      a @ b
-      measurement.units += 1
-  return 2.0 * size**3 * measurement.units / measurement.cpu_s
