@@ -13,10 +13,10 @@ for all of them.
 import argparse
 import sys
 
-from agents.envs import checks
+from agents.envs import check
 from agents.run import entry
 
-check_env = checks.check
+check_env = check.check
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -32,7 +32,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     '--for',
     dest='systems',
     action='append',
-    choices=checks.SYSTEMS,
+    choices=list(check.SYSTEMS),
     help='system to check for; may be repeated (default: all)',
   )
   add('--seed', type=int, default=0, help='random seed (default: 0)')
@@ -45,7 +45,8 @@ def run(argv: list[str] | None = None) -> int:
 
   def work() -> None:
     args = parse_args(argv)
-    report = checks.check(args.env, args.systems or checks.SYSTEMS, args.seed)
+    systems = args.systems or list(check.SYSTEMS)
+    report = check.check(args.env, systems, args.seed)
     print(*report.lines(), sep='\n')
     suits = [not found for found in report.problems.values()]
     results.append(all(suits) if args.systems else any(suits))

@@ -353,11 +353,11 @@ def check_env(config: AttrDict) -> None:
 @functools.cache
 def _has_discrete_actions(env):
   """Build an environment, or refuse it; an id or a function is asked once."""
-  from agents.envs import continuous, requirements, spaces
+  from agents.envs import check, continuous, spaces
 
   created = continuous.make(env)
   try:
-    requirements.try_step(created, env)
+    check.try_step(created, env)
     return spaces.is_discrete(created.action_space)
   finally:
     getattr(created, 'close', lambda: None)()

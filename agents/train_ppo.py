@@ -246,13 +246,6 @@ def _train_and_report(config, reason, FLAGS, comm):
     )
 
 
-def _create_environment(config):
-  """Environment with the wrappers of the original, see `agents.envs`."""
-  from agents.envs import continuous
-
-  return continuous.wrapped(config.env, config.max_length)
-
-
 def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
   """Loop that alternates training and evaluation.
 

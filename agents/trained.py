@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from agents import runs, utility
-from agents.envs import continuous, spaces
+from agents.envs import continuous, spaces, wrappers
 from agents.evaluation import TrainedAgent
 from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors, files, plain_data, references
-from agents.tools import wrappers
 
 
 def load(
@@ -67,9 +66,7 @@ class PPO(TrainedAgent):
     self.observation_space = env.observation_space
     self.action_space = env.action_space
     env.close()
-    self._echo = _Echo(self.observation_space, self.action_space)
-    # What translates between environment and network in the training.
-    self._border = continuous.wrapped(lambda: self._echo)
+    self._ranges = spaces.Ranges(self.observation_space, self.action_space)
     self._sess: Any = None
     path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
     self._name = os.path.basename(str(path))
@@ -98,14 +95,14 @@ class PPO(TrainedAgent):
         f'The observation is shaped {observation.shape}, but those of the '
         f'training are shaped {self.observation_space.shape}.'
       )
-    self._echo.observation = observation
+    observation = wrappers.to_32_bit(self._ranges.observ(observation))
     if state is None and self._state_size:
       state = np.zeros([1, self._state_size], np.float32)
-    args = (self._border.reset()[None], not deterministic)
+    args = (observation[None], not deterministic)
     action, *state = self._decide(*args, *([state] if self._state_size else []))
-    self._border.step(action[0])
+    action = self._ranges.action(self._ranges.clip(action[0]))
     # Discrete actions are numbers, not arrays.
-    action = np.asarray(self._echo.action, self.action_space.dtype)[()]
+    action = np.asarray(action, self.action_space.dtype)[()]
     return action, state[0] if state else None
 
   def _define(self, logdir, checkpoint):
@@ -113,9 +110,7 @@ class PPO(TrainedAgent):
     from agents.tools.tf1 import tf
 
     with tf.Graph().as_default() as graph:
-      observ = tf.placeholder(
-        tf.float32, [None, *self._border.observation_space.shape]
-      )
+      observ = tf.placeholder(tf.float32, [None, *self.observation_space.shape])
       sampling = tf.placeholder(tf.bool, ())
       network = policy.Policy(
         observ.shape.as_list()[1:],
@@ -140,20 +135,3 @@ class PPO(TrainedAgent):
         self._sess, self._saver, logdir, checkpoint, resume=True
       )
       self._decide = self._sess.make_callable(outputs, inputs)
-
-
-class _Echo:
-  """Environment that shows what it is told and remembers what is done."""
-
-  def __init__(self, observation_space, action_space):
-    self.observation_space = observation_space
-    self.action_space = action_space
-    self.observation: Any = None
-    self.action: Any = None
-
-  def reset(self):
-    return self.observation
-
-  def step(self, action):
-    self.action = action
-    return self.observation, 0.0, False, {}

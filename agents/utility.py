@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from agents.envs import external_batch_env
+from agents.envs import batch_env as batch_env_lib
 from agents.run import files, plain_data, references
 from agents.run.checkpoint import choose_newest as choose_newest
 from agents.run.checkpoint import find_variables as latest_checkpoint
@@ -103,8 +103,8 @@ def define_batch_env(
   constructors = constructor
   if callable(constructor):
     constructors = [constructor] * num_agents
-  isolate = 'process' if env_processes else 'none'
-  batch_env = external_batch_env.make_batch_env(constructors, isolate)
+  workers = None if env_processes else 0
+  batch_env = batch_env_lib.VectorEnv(constructors, workers)
   return in_graph_batch_env.InGraphBatchEnv(batch_env)
 
 

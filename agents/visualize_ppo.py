@@ -11,28 +11,24 @@ have been moved.
 import functools
 import math
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents import runs, utility
-from agents.envs import adapters, window
+import numpy as np
+
+from agents import runs, trained, utility
+from agents.envs import adapters, batch_env, continuous, window, wrappers
 from agents.run import (
   entry,
   errors,
   files,
   flags,
-  log,
   references,
   schema,
   stopping,
 )
 from agents.run.schema import setting
-from agents.tools import graph_errors
-
-# Variables that only training needs, and means of the scores.
-_NOT_PLAYED = r'_temporary|^(mean_score|mean_length|streaming_mean(_\d+)?)/'
 
 
 class Flags(schema.Settings):
@@ -96,32 +92,59 @@ def visualize(
   Raises:
     UsageError: If there is no run or no checkpoint, or nowhere to show it.
   """
-  from agents.tools.tf1 import tf
-
   if render:
     window.check()
   outdir = os.path.expanduser(outdir)
   logdir, config = runs.load(logdir, trust)
-  _check_checkpoint(logdir, checkpoint)
   per_agent = math.ceil(num_episodes / num_agents)
-  with config.unlocked:
-    config.update(num_agents=num_agents, num_episodes=per_agent, seed=seed)
   constructors = [
-    functools.partial(_create_environment, config, outdir, number, render)
-    for number in range(1, num_agents + 1)
+    functools.partial(
+      _create_environment,
+      config.env,
+      config.max_length,
+      None if seed is None else seed + index,
+      (outdir, f'agent{index + 1}-episode', per_agent, render),
+    )
+    for index in range(num_agents)
   ]
-  tf.reset_default_graph()
-  tf.set_random_seed(seed)
-  with tf.device('/cpu:0'), graph_errors.unwrapped():
-    env = utility.define_batch_env(constructors, num_agents, env_processes)
+  episodes: list[dict[str, Any]] = []
+  with trained.load(logdir, checkpoint, trust) as agent:
+    workers = None if env_processes else 0
+    env = batch_env.VectorEnv(constructors, workers)
     try:
-      graph = utility.define_simulation_graph(env, config.algorithm, config)
-      steps = per_agent * num_agents * (config.max_length + 1)
-      loop = _define_loop(graph, steps)
-      variables = find_variables(graph)
-      return _play(loop, variables, logdir, outdir, checkpoint, num_episodes)
+      for info in _play(agent, env):
+        episodes.append({**info, 'video': os.path.join(outdir, info['video'])})
+        if len(episodes) == num_episodes:
+          break
     finally:
       env.close()
+  return episodes
+
+
+def _create_environment(env, max_length, seed, recording):
+  """Environment of the training that records videos."""
+  created = continuous.make(env, 'rgb_array')
+  if seed is not None:
+    created.seed(seed)
+  created = wrappers.LimitDuration(created, max_length)
+  return wrappers.RecordEpisodes(created, *recording)
+
+
+def _play(agent, env):
+  """Yield what is recorded of each episode, until the user asks to stop."""
+  observations, states = env.reset(), [None] * len(env)
+  while not stopping.requested():
+    actions = []
+    for index, observation in enumerate(observations):
+      agent.reset()
+      action, states[index] = agent.predict(observation, states[index])
+      actions.append(action)
+    observations, _, dones, infos = env.step(np.stack(actions))
+    for index in np.nonzero(dones)[0].tolist():
+      if 'episode' in infos[index]:
+        yield infos[index]['episode']
+      states[index] = None
+      observations[index] = env.reset([index])[0]
 
 
 def main(_: Any) -> None:
@@ -193,101 +216,6 @@ def run(argv: Sequence[str] | None = None) -> int:
   return entry.run(
     lambda: flags.run(name, text, Flags, main, argv, (), _find_run)
   )
-
-
-def _create_environment(config, outdir, number=1, render=False):
-  """Environment with the wrappers of the original that records videos."""
-  from agents.envs import continuous
-  from agents.tools import wrappers
-
-  env = continuous.make(config.env, 'rgb_array')
-  if config.seed is not None:
-    env.seed(config.seed + number - 1)
-  env = wrappers.LimitDuration(env, config.max_length)
-  env = wrappers.RecordEpisodes(
-    env, outdir, f'agent{number}-episode', config.num_episodes, render
-  )
-  env = wrappers.RangeNormalize(env)
-  env = wrappers.ClipAction(env)
-  return wrappers.CacheSpaces(wrappers.ConvertTo32Bit(env))
-
-
-def _define_loop(graph, eval_steps):
-  """Loop of one evaluation phase that stores nothing."""
-  from agents import tools
-
-  loop = tools.Loop(
-    None,
-    graph.step,
-    graph.should_log,
-    graph.do_report,
-    graph.force_reset,
-  )
-  loop.add_phase(
-    'eval',
-    graph.done,
-    graph.score,
-    graph.summary,
-    eval_steps,
-    report_every=eval_steps,
-    log_every=None,
-    checkpoint_every=None,
-    feed={graph.is_training: False},
-  )
-  return loop
-
-
-def find_variables(graph: Any) -> list:
-  """Find the variables to restore for playing.
-
-  The others may have other names or shapes, such as the slots of an optimiser.
-  The step of the training would end the loop before it begins. Saved agents
-  hold no means of scores.
-
-  Args:
-    graph: Object of `agents.utility.define_simulation_graph`.
-  """
-  from agents.tools.tf1 import tf
-
-  # Own algorithms need not tell what only training reads.
-  unread = list(getattr(graph.algo, 'training_variables', ()))
-  names = {x.name for x in [graph.step, *unread]}
-  return [
-    x
-    for x in tf.global_variables()
-    if x.name not in names and not re.search(_NOT_PLAYED, x.name)
-  ]
-
-
-def _play(loop, variables, logdir, outdir, checkpoint, num_episodes):
-  """Run the loop until enough episodes are over; returns their dicts."""
-  from agents.run import saver
-  from agents.tools.tf1 import tf
-
-  report = os.path.join(outdir, 'episodes.jsonl')
-  episodes: list[dict[str, Any]] = []
-
-  def read():
-    """Return what other processes have appended."""
-    return log.read_json(report) if os.path.exists(report) else []
-
-  earlier = len(read())
-
-  def finished():
-    episodes[:] = read()[earlier:]
-    return len(episodes) >= num_episodes or stopping.requested()
-
-  loop.should_stop = finished
-  with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
-    utility.initialize_variables(
-      sess, saver.Saver(variables), logdir, checkpoint, resume=True
-    )
-    for _ in loop.run(sess, None):
-      pass
-  return [
-    {**x, 'video': os.path.join(outdir, x['video'])}
-    for x in episodes[:num_episodes]
-  ]
 
 
 def _check_checkpoint(logdir, checkpoint):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, goals, requirements, spaces
+from agents.envs import adapters, check, spaces
+from agents.envs.wrappers import Wrapper
 from agents.run import errors
-from agents.tools.wrappers.base import Wrapper
 
 # Their vectorised reward mixes up rows and columns, in the original as well:
 # the angle that should not count is overwritten in one row of the batch.
@@ -115,7 +115,7 @@ def make(
     opengl.select_backend()
   limit = {'max_episode_steps': time_limit} if time_limit else {}
   env = adapters.make(env_id, render_mode, **limit)
-  requirements.check_spaces(env, env_id, 'her')
+  check.check_spaces(env, env_id, 'her')
   return GoalEnv(env, env_id)
 
 
@@ -139,6 +139,6 @@ def _declare_float32(space):
     {
       key: spaces.box(part.low, part.high, np.float32)
       for key, part in space.spaces.items()
-      if key in goals.KEYS
+      if key in check.GOAL_KEYS
     }
   )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import goals
+from agents.envs import check
 from agents.evaluation import TrainedAgent
 from baselines_her import envs
 
@@ -70,9 +70,9 @@ class HER(TrainedAgent):
     self._sess.close()
 
   def _act(self, observation, state, deterministic):
-    parts = [np.asarray(observation[key]) for key in goals.KEYS]
+    parts = [np.asarray(observation[key]) for key in check.GOAL_KEYS]
     sizes = [self.policy.dimo, self.policy.dimg, self.policy.dimg]
-    for key, part, size in zip(goals.KEYS, parts, sizes):
+    for key, part, size in zip(check.GOAL_KEYS, parts, sizes):
       if part.shape != (size,):
         raise ValueError(
           f'The {key} is shaped {part.shape}, but those of the training are '

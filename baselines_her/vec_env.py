@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from agents.envs import vector
+from agents.envs.wrappers import Wrapper
 from agents.run import errors, mpi
-from agents.tools.wrappers.base import Wrapper
 from baselines_her import envs, logger, monitor
 
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')

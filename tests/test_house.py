@@ -23,7 +23,7 @@ SHARED = [
 # What parts of the project may import of others. Longer names come first.
 DIRECTIONS = {
   'agents.run': ['agents.tools'],
-  'agents.envs': ['agents.tools', 'agents.run'],
+  'agents.envs': ['agents.run'],
   'agents.tools': ['agents.envs', 'agents.run'],
   'agents.utility': SHARED,
   # Adapters to PPO, and parameters, which name what they use.
@@ -218,8 +218,8 @@ def list_light_modules():
     'agents.envs.hosts',
     'agents.tools.batch_env',
     'agents.envs.vector',
-    'agents.envs.vector_env',
-    'agents.envs.external_batch_env',
+    'agents.envs.batch_env',
+    'agents.envs.continuous',
     'agents.tools.mock_environment',
     'agents.envs.adapters',
     'agents.envs.video',

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from agents.envs import bullet_world, guard, quiet, spaces
+from agents.envs.wrappers import Wrapper
 from agents.run import errors
-from agents.tools.wrappers.base import Wrapper
 
 
 class GymnasiumEnv(Wrapper):

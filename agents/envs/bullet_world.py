@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from agents.tools.wrappers.base import Wrapper
+from agents.envs.wrappers import Wrapper
 
 # They act on the first world of the process, whoever has created it.
 _MODULES = (

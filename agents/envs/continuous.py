@@ -1,11 +1,21 @@
 """Environments of PPO, and batches of them."""
 
 import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agents.envs import adapters, guard, requirements, vector_env
-from agents.tools import wrappers
-from agents.tools.wrappers import randomness
+import numpy as np
+
+from agents.envs import (
+  adapters,
+  batch_env,
+  check,
+  guard,
+  shared_arrays,
+  spaces,
+  vector,
+  wrappers,
+)
 
 
 def make(env: Any, render_mode: str | None = None) -> Any:
@@ -26,12 +36,9 @@ def make(env: Any, render_mode: str | None = None) -> Any:
       discrete.
     EnvError: If its constructor fails.
   """
-  if isinstance(env, str):
-    created = adapters.make(env, render_mode)
-  else:
-    created = env()
-  requirements.check_spaces(created, env, 'ppo')
-  return randomness.with_own_randomness(guard.Guard(created, env))
+  created = adapters.make(env, render_mode) if isinstance(env, str) else env()
+  check.check_spaces(created, env, 'ppo')
+  return wrappers.with_own_randomness(wrappers.Guard(created, env))
 
 
 def seeded(env: Any, seed: int) -> Any:
@@ -46,31 +53,13 @@ def seeded(env: Any, seed: int) -> Any:
   return created
 
 
-def wrapped(env: Any, max_length: int | None = None) -> Any:
-  """Create an environment with the wrappers of the original.
-
-  Args:
-    env: See `make`.
-    max_length: Number of steps of the longest episode; no limit if None.
-  """
-  created = make(env)
-  if max_length:
-    created = wrappers.LimitDuration(created, max_length)
-  created = wrappers.RangeNormalize(created)
-  created = wrappers.ClipAction(created)
-  created = wrappers.ConvertTo32Bit(created)
-  return wrappers.CacheSpaces(created)
-
-
 def batch(
   config: Any,
   num_agents: int,
   seed: int | None = None,
   num_workers: int | None = 0,
-) -> vector_env.VectorEnv:
+) -> 'ScaledVectorEnv':
   """Create the environments of a training run.
-
-  They give the numbers of `wrapped`, but are stepped as a batch.
 
   Args:
     config: AttrDict with `env` and `max_length`.
@@ -78,9 +67,6 @@ def batch(
     seed: The environment of index i is seeded by this plus i, if given.
     num_workers: Number of processes; 0 for the current one, None for one per
       core.
-
-  Returns:
-    `VectorEnv`.
   """
   constructors = [
     functools.partial(make, config.env)
@@ -88,4 +74,155 @@ def batch(
     else functools.partial(seeded, config.env, seed + index)
     for index in range(num_agents)
   ]
-  return vector_env.VectorEnv(constructors, config.max_length, num_workers)
+  return ScaledVectorEnv(constructors, config.max_length, num_workers)
+
+
+class _Rows(vector.Group):
+  """Environments whose data are rows of arrays that all groups share."""
+
+  _arrays: Any = None
+  _first = 0
+
+  @property
+  def names(self):
+    return [guard.find_name(env) for env in self.envs]
+
+  def attach(self, rows, arrays):
+    """Use arrays from now on, of which some rows belong to this group."""
+    self._arrays, self._first = arrays, int(rows[0])
+
+  def step(self):
+    """Read actions from the arrays, and write what they lead to."""
+    arrays = self._arrays
+    observ, reward, done = arrays.observ, arrays.reward, arrays.done
+    # Environments may keep their actions, but the rows are used again.
+    own = slice(self._first, self._first + len(self.envs))
+    actions = arrays.action[own].copy()
+    for row, (env, action) in enumerate(zip(self.envs, actions), self._first):
+      observ[row], reward[row], done[row], _ = env.step(action)
+
+  def reset(self, rows):
+    """Return first observations, or write them to the arrays if there are."""
+    if self._arrays is None:
+      return vector.stack([self.envs[row].reset() for row in rows])
+    for row in rows:
+      self._arrays.observ[self._first + row] = self.envs[row].reset()
+    return None
+
+  def close(self):
+    super().close()
+    if self._arrays:
+      self._arrays.close()
+
+
+class ScaledVectorEnv(batch_env.VectorEnv):
+  """Environments with limited duration, normalised ranges and 32 bits.
+
+  Gives the same numbers as a `BatchEnv` of environments that are wrapped in
+  `LimitDuration`, `RangeNormalize`, `ClipAction` and `ConvertTo32Bit`, with a
+  fraction of the work in Python.
+
+  Args:
+    constructors: Functions that build the environments, with boxes of
+      observations, and of actions unless these are discrete.
+    duration: Number of steps of the longest episode; no limit if None.
+    num_workers: See `VectorEnv`.
+
+  Raises:
+    ValueError: If the spaces of the environments differ.
+  """
+
+  group = _Rows
+
+  def __init__(
+    self,
+    constructors: Iterable[Callable[[], Any]],
+    duration: int | None = None,
+    num_workers: int | None = 0,
+  ):
+    super().__init__(constructors, num_workers)
+    self._arrays: Any = None
+    self._is_shared = num_workers != 0
+    self._duration = duration or np.inf
+    self._steps = np.full(len(self), np.inf)
+    self._raw_action_space = self.action_space
+    self._ranges = spaces.Ranges(self.observation_space, self.action_space)
+    self.observation_space = self._ranges.observation_space
+    # Any action is clipped.
+    self.action_space = wrappers.unbounded(self._ranges.action_space)
+
+  def step(self, actions: np.ndarray) -> tuple:
+    """Step all environments.
+
+    Args:
+      actions: Float array [N, size] of any values; clipped to [-1, 1] if the
+        range of the environments is finite, and then mapped to it. Discrete
+        actions are integers [N], counted from zero.
+
+    Returns:
+      Tuple of observations [N, ...] of 32 bits, rewards float32 [N], done
+      flags bool [N], and a tuple of N empty dictionaries.
+
+    Raises:
+      RuntimeError: If an episode is over and was not reset.
+      NotFinite: If an observation or reward is infinite or NaN.
+    """
+    if (self._steps >= self._duration).any():
+      raise RuntimeError('Must reset environment.')
+    self._arrays.action[:] = self._ranges.action(self._ranges.clip(actions))
+    self._vector.call('step')
+    self._steps += 1
+    done = self._arrays.done | (self._steps >= self._duration)
+    everywhere = np.arange(len(self))
+    self._check_finite('reward', self._arrays.reward, everywhere)
+    reward = self._arrays.reward.astype(np.float32)
+    observ = self._convert(self._arrays.observ, everywhere)
+    return observ, reward, done, ({},) * len(self)
+
+  def reset(
+    self, indices: Sequence[int] | np.ndarray | None = None
+  ) -> np.ndarray:
+    indices = np.arange(len(self)) if indices is None else indices
+    self._steps[indices] = 0
+    observ = self._vector.reset(indices)
+    if self._arrays is None:
+      # The first observation tells the type; spaces may name another one.
+      self._arrays = self._allocate(observ[0])
+      rows = np.arange(len(self))
+      self._vector.call('attach', rows, arrays=self._arrays)
+    else:
+      observ = self._arrays.observ[indices]
+    return self._convert(observ, indices)
+
+  def close(self) -> None:
+    super().close()
+    if self._arrays:
+      self._arrays.close()
+      self._arrays = None
+
+  def _allocate(self, observ):
+    space, count = self._raw_action_space, len(self)
+    if spaces.is_discrete(space):
+      action_dtype = np.dtype(np.int32)
+    else:
+      kind = space.dtype if np.dtype(space.dtype).kind == 'f' else 'f4'
+      action_dtype = np.result_type(kind, 'f4')
+    layout = {
+      'action': ((count, *space.shape), action_dtype),
+      'observ': ((count, *observ.shape), observ.dtype),
+      'reward': ((count,), np.float64),
+      'done': ((count,), bool),
+    }
+    return shared_arrays.Arrays(layout, self._is_shared)
+
+  def _check_finite(self, what, values, indices):
+    if not np.isfinite(values).all():
+      names = vector.join(self._vector.get('names'))
+      for index, value in zip(indices, values):
+        guard.check_finite(value, what, names[index])
+
+  def _convert(self, observ, indices):
+    if observ.dtype.kind == 'f':
+      self._check_finite('observation', observ, indices)
+    # The caller may keep what it gets while the buffers are used again.
+    return wrappers.to_32_bit(self._ranges.observ(observ))

@@ -5,8 +5,8 @@ import os
 import time
 from typing import Any
 
+from agents.envs.wrappers import Wrapper
 from agents.run import errors, files, log
-from agents.tools.wrappers.base import Wrapper
 
 
 class EpisodeLog:

@@ -11,8 +11,7 @@ group, None the object itself:
   ACCESS     (index, name)                 -> RESULT value
   CALL       (index, name, args, kwargs)   -> RESULT value
   CLOSE      None, ends the host
-  EXCEPTION  (kind, text, traceback), from the host; it ends unless an
-             attribute was missing
+  EXCEPTION  error, from the host; it ends unless an attribute was missing
 
 Closing may take some seconds. An object that needs more has an attribute
 `seconds_to_close`, the number of seconds to add.
@@ -20,6 +19,8 @@ Closing may take some seconds. An object that needs more has an attribute
 
 import atexit
 import contextlib
+import ctypes
+import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection
@@ -39,6 +40,7 @@ from agents.run import errors
 ACCESS, CALL, RESULT, EXCEPTION, CLOSE = 1, 2, 3, 4, 5
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
+_PR_SET_PDEATHSIG = 1  # of Linux
 
 
 class WorkerError(Exception):
@@ -71,15 +73,15 @@ class EnvHost:
     self._replies: dict[int, tuple[int, Any]] = {}
     self._failure = ''
     # Shared, as it must be known while the host does not answer.
-    self._more_seconds: Any = multiprocessing.RawValue('d', 0.0)
+    self._close_timeout: Any = multiprocessing.RawValue('d', 0.0)
     self._process: Any = None
     self._thread: threading.Thread | None = None
     if strategy == 'process':
       self._conn, self._process = _start_process(
-        constructor, self._more_seconds
+        constructor, self._close_timeout
       )
     else:
-      self._conn, self._thread = _start_thread(constructor, self._more_seconds)
+      self._conn, self._thread = _start_thread(constructor, self._close_timeout)
     _hosts.add(self)
 
   @property
@@ -110,7 +112,7 @@ class EnvHost:
       self._failure = 'The environment was closed.'
 
   def _join(self, deadline):
-    seconds = max(0, deadline + self._more_seconds.value - time.time())
+    seconds = max(0, deadline + self._close_timeout.value - time.time())
     if self._process and self._process.is_alive():
       self._process.join(seconds)
       if self._process.is_alive():
@@ -138,15 +140,9 @@ class EnvHost:
       kind, payload = self._replies.pop(number)
       if kind == RESULT:
         return payload
-      kind, text, details = payload
-      if kind == 'attribute':
-        raise AttributeError(text)
-      self._failure = f'Environment worker crashed earlier: {text}'
-      if kind == 'usage':
-        raise errors.UsageError(text)
-      if kind == 'environment':
-        raise errors.EnvError(text, details)
-      raise WorkerError(text)
+      if not isinstance(payload, AttributeError):
+        self._failure = f'Environment worker crashed earlier: {payload}'
+      raise payload
 
   def _read(self):
     try:
@@ -174,6 +170,84 @@ class EnvHost:
     )
 
 
+class RemoteEnv:
+  """One of the environments of a host, as if it were here.
+
+  Args:
+    host: The `EnvHost` that the environment lives in.
+    index: Number of the environment within the group in the host, or None if
+      it has a single environment.
+  """
+
+  def __init__(self, host: EnvHost, index: int | None = None):
+    self._host = host
+    self._index = index
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    return self._host.access(self._index, 'observation_space')()
+
+  @functools.cached_property
+  def action_space(self) -> Any:
+    return self._host.access(self._index, 'action_space')()
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return self._host.access(self._index, name)()
+
+  def call(self, name: str, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+    """Call a method; return a function that waits for its result."""
+    return self._host.call(self._index, name, *args, **kwargs)
+
+  def step(self, action: Any, blocking: bool = True) -> Any:
+    """Return the transition, or its promise when not blocking."""
+    promise = self.call('step', action)
+    return promise() if blocking else promise
+
+  def reset(self, blocking: bool = True) -> Any:
+    """Return the observation, or its promise when not blocking."""
+    promise = self.call('reset')
+    return promise() if blocking else promise
+
+  def render(self, *args: Any, **kwargs: Any) -> Any:
+    return self.call('render', *args, **kwargs)()
+
+  def seed(self, seed: int) -> Any:
+    return self.call('seed', seed)()
+
+  def close(self) -> None:
+    """Close the host with all its environments; may be called twice."""
+    self._host.close()
+
+
+class Async(RemoteEnv):
+  """Build an environment in a thread or process to step it from here.
+
+  Args:
+    constructor: Function without arguments that returns the environment.
+    strategy: Either `thread` or `process`. The constructor has to be
+      picklable for processes, which neither import the main program again
+      nor contain TensorFlow.
+
+  Raises:
+    NotImplementedError: For any other strategy.
+    WorkerError: From any use after the environment failed, with the
+      traceback; RuntimeError from the uses after that one, or if the process
+      has died.
+  """
+
+  def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
+    super().__init__(EnvHost(constructor, strategy))
+
+
+class ExternalProcess(Async):
+  """Build an environment in a process of its own; see `Async`."""
+
+  def __init__(self, constructor: Callable[[], Any]):
+    super().__init__(constructor, 'process')
+
+
 def close_hosts(hosts: Iterable[EnvHost]) -> None:
   """End several hosts at once; those that are busy are given some seconds."""
   hosts = list(hosts)
@@ -188,18 +262,18 @@ _hosts: weakref.WeakSet[EnvHost] = weakref.WeakSet()
 atexit.register(lambda: close_hosts(_hosts))
 
 
-def _start_thread(constructor, more_seconds):
+def _start_thread(constructor, close_timeout):
   ours, theirs = multiprocessing.Pipe()
   thread = threading.Thread(
     target=_serve,
-    args=(theirs, lambda: constructor, more_seconds),
+    args=(theirs, lambda: constructor, close_timeout),
     daemon=True,
   )
   thread.start()
   return ours, thread
 
 
-def _start_process(constructor, more_seconds):
+def _start_process(constructor, close_timeout):
   import cloudpickle
 
   context: Any = multiprocessing.get_context(_START_METHOD)
@@ -211,7 +285,10 @@ def _start_process(constructor, more_seconds):
       theirs,
       cloudpickle.dumps(constructor),
       dict(os.environ),
-      more_seconds,
+      close_timeout,
+      # Linux means the thread that started the process.
+      sys.platform == 'linux'
+      and threading.current_thread() is threading.main_thread(),
     ),
   )
   with _without_main_module():
@@ -235,7 +312,7 @@ def _without_main_module() -> Iterator[None]:
     sys.modules['__main__'] = main
 
 
-def _process_main(conn, payload, environ, more_seconds):
+def _process_main(conn, payload, environ, close_timeout, dies_with_parent):
   # Signals to the group of the program, as from Ctrl-C, are for the parent;
   # it ends the environments when it has saved its state.
   with contextlib.suppress(OSError):
@@ -243,7 +320,7 @@ def _process_main(conn, payload, environ, more_seconds):
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   os.environ.update(environ)
   threading.Thread(
-    target=_end_with_parent, args=(more_seconds,), daemon=True
+    target=_end_with_parent, args=(close_timeout,), daemon=True
   ).start()
 
   def unpack():
@@ -251,66 +328,54 @@ def _process_main(conn, payload, environ, more_seconds):
 
     return cloudpickle.loads(payload)
 
-  _serve(conn, unpack, more_seconds)
+  _serve(conn, unpack, close_timeout, dies_with_parent)
   # Handlers of `atexit` are not called in such processes.
   close_hosts(_hosts)
 
 
-def _end_with_parent(more_seconds):
+def _end_with_parent(close_timeout):
   """Wait for the death of the parent, which closes a pipe, then exit."""
   parent = multiprocessing.parent_process()
   assert parent, 'this is a worker'
   multiprocessing.connection.wait([parent.sentinel])
   # Give the pipe of requests a moment to end the loop in order.
-  time.sleep(1 + more_seconds.value)
+  time.sleep(1 + close_timeout.value)
   os._exit(1)
 
 
-def _serve(conn, unpack, more_seconds):
+def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   """Build the object and answer requests until told to close."""
   served = None
   try:
     served = unpack()()
-    more_seconds.value = getattr(served, 'seconds_to_close', 0.0)
+    close_timeout.value = getattr(served, 'seconds_to_close', 0.0)
+    if dies_with_parent and not close_timeout.value:
+      # Also in the middle of a step that never returns to Python.
+      ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     while True:
       kind, payload = conn.recv()
       if kind == CLOSE:
         break
-      try:
-        result = _answer(served, kind, *payload)
-      except _MissingAttribute as error:
-        conn.send((EXCEPTION, ('attribute', str(error), '')))
-      else:
-        conn.send((RESULT, result))
+      conn.send(_answer(served, kind, *payload))
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
-  except errors.UsageError as error:
+  except (errors.UsageError, errors.EnvError) as error:
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('usage', str(error), '')))
-  except errors.EnvError as error:
-    with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('environment', str(error), error.details)))
+      conn.send((EXCEPTION, error))
   except Exception:
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, ('error', traceback.format_exc(), '')))
+      conn.send((EXCEPTION, WorkerError(traceback.format_exc())))
   finally:
     with contextlib.suppress(Exception):
       getattr(served, 'close', lambda: None)()
     conn.close()
 
 
-class _MissingAttribute(AttributeError):
-  pass
-
-
 def _answer(served, kind, index, name, args=(), kwargs=None):
   target = served if index is None else served[index]
   if kind == CALL:
-    return getattr(target, name)(*args, **kwargs)
-  if kind == ACCESS:
-    if not hasattr(target, name):
-      raise _MissingAttribute(
-        f'{type(target).__name__!r} object has no attribute {name!r}'
-      )
-    return getattr(target, name)
-  raise KeyError(f'Received message of unknown type {kind}.')
+    return RESULT, getattr(target, name)(*args, **kwargs)
+  if hasattr(target, name):
+    return RESULT, getattr(target, name)
+  what = f'{type(target).__name__!r} object has no attribute {name!r}'
+  return EXCEPTION, AttributeError(what)

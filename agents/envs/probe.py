@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import hosts, opengl, requirements, spaces
+from agents.envs import check, hosts, opengl, spaces
 from agents.run import errors
 
 
@@ -27,7 +27,7 @@ def measure(env: Any, with_info: bool = False) -> dict[str, Any]:
   Raises:
     EnvError: If observation or reward are not what the spaces say.
   """
-  observ, info = requirements.try_step(env)
+  observ, info = check.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
   shapes.update(action=env.action_space.shape, reward=())
   if with_info:

@@ -33,16 +33,87 @@ def count_outputs(space: Any) -> int:
   return int(space.n) if is_discrete(space) else space.shape[0]
 
 
-def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
-  """Return bounds of a box for arithmetic; those of integers become float32.
+class Ranges:
+  """Linear scaling between the ranges of an environment and [-1, 1].
 
-  Returns:
-    Tuple of the lower and the upper bounds, float arrays.
+  Integers such as those of images become floats. Discrete actions are counted
+  from zero, and stay as they are otherwise.
+
+  Args:
+    observation_space: Box of observations.
+    action_space: Box of actions, or discrete space.
+    observ: True to scale observations, False to leave them alone. By default
+      they are scaled if their range is finite.
+    action: The same for actions.
+
+  Attributes:
+    observation_space: Space of scaled observations.
+    action_space: Space of actions that are to be scaled.
+
+  Raises:
+    ValueError: If a range is infinite and should be scaled.
   """
-  low, high = space.low, space.high
+
+  def __init__(
+    self,
+    observation_space: Any,
+    action_space: Any,
+    observ: bool | None = None,
+    action: bool | None = None,
+  ):
+    self._start = first_action(action_space)
+    self._observ = _bounds(observation_space, observ, 'observation')
+    self._action = None
+    self.observation_space, self.action_space = observation_space, action_space
+    if self._observ:
+      self.observation_space = _unit_box(observation_space)
+    if self._start is None:
+      self._action = _bounds(action_space, action, 'action')
+      if self._action:
+        self.action_space = _unit_box(action_space)
+    elif self._start:
+      self.action_space = discrete(action_space.n)
+
+  def observ(self, value: Any) -> Any:
+    """Return observations scaled to [-1, 1]."""
+    if not self._observ:
+      return value
+    low, high = self._observ
+    return 2 * (value - low) / (high - low) - 1
+
+  def action(self, value: Any) -> Any:
+    """Return actions in the range of the environment."""
+    if self._start:
+      return value + self._start
+    if not self._action:
+      return value
+    low, high = self._action
+    return (value + 1) / 2 * (high - low) + low
+
+  def clip(self, value: Any) -> Any:
+    """Return actions clipped to what `action` scales to the whole range."""
+    if self._start is not None:
+      return value
+    return np.clip(value, self.action_space.low, self.action_space.high)
+
+
+def _bounds(space, enabled, name):
+  """Lower and upper bounds to scale by, or None."""
+  low: Any = getattr(space, 'low', np.inf)
+  high: Any = getattr(space, 'high', np.inf)
+  finite = np.isfinite(low).all() and np.isfinite(high).all()
+  if enabled and not finite:
+    raise ValueError(f'Cannot normalize infinite {name} range.')
+  if enabled is False or not finite:
+    return None
   if low.dtype.kind == 'f':
     return low, high
   return low.astype(np.float32), high.astype(np.float32)
+
+
+def _unit_box(space):
+  ones = np.ones(space.shape, np.float32)
+  return box(-ones, ones)
 
 
 def dictionary(spaces: Mapping[str, Any]) -> gymnasium.spaces.Dict:
@@ -62,7 +133,8 @@ def convert(space: Any) -> gymnasium.Space:
   if kind == 'Box':
     return box(space.low, space.high, space.dtype)
   if kind == 'Discrete':
-    return discrete(space.n)
+    start = getattr(space, 'start', 0)
+    return gymnasium.spaces.Discrete(int(space.n), start=int(start))
   if kind == 'Dict':
     return dictionary(space.spaces)
   raise NotImplementedError(f'Unknown kind of space {space!r}.')

@@ -2,8 +2,7 @@
 
 There is one message per call and host, not per environment. Each host holds a
 group, an object that is built from the constructors of its environments and
-has methods for all of them. The batches and vectors of the project are faces
-of this: they say what a group does, and what callers see.
+has methods for all of them.
 """
 
 import contextlib
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from agents.envs import hosts
-from agents.tools.wrappers import process
 
 
 class Vector:
@@ -49,7 +47,7 @@ class Vector:
       for rows in self._rows:
         build = functools.partial(group, constructors[rows])
         self._hosts.append(
-          hosts.EnvHost(build, strategy) if count else _Here(build())
+          hosts.EnvHost(build, strategy) if count else _InlineHost(build())
         )
     except BaseException:
       self.close()
@@ -59,11 +57,14 @@ class Vector:
     return self._rows[-1].stop
 
   def __getitem__(self, index: int) -> Any:
-    """Return one of the environments, as if it were here."""
+    """Return one of the environments, or what stands for it."""
     index = range(len(self))[index]
     number = sum(index >= rows.stop for rows in self._rows)
     row = index - self._rows[number].start
-    return process.RemoteEnv(self._hosts[number], row)
+    host = self._hosts[number]
+    return (
+      host[row] if isinstance(host, _InlineHost) else hosts.RemoteEnv(host, row)
+    )
 
   def get(self, name: str) -> list[Any]:
     """Return an attribute of each group; close all groups if that fails."""
@@ -183,23 +184,23 @@ class Group:
         getattr(env, 'close', lambda: None)()
 
 
-class _Here:
+class _InlineHost:
   """Group in this process, with the interface of a host."""
 
   def __init__(self, group):
     self._group = group
     self.close = group.close
 
-  def access(self, index, name):
-    value = getattr(self._find(index), name)
+  def __getitem__(self, row):
+    return self._group[row]
+
+  def access(self, unused_index, name):
+    value = getattr(self._group, name)
     return lambda: value
 
-  def call(self, index, name, *args, **kwargs):
-    value = getattr(self._find(index), name)(*args, **kwargs)
+  def call(self, unused_index, name, *args, **kwargs):
+    value = getattr(self._group, name)(*args, **kwargs)
     return lambda: value
-
-  def _find(self, index):
-    return self._group if index is None else self._group[index]
 
 
 def stack(

@@ -7,10 +7,9 @@ import functools
 import json
 from typing import Any
 
-from agents.envs import adapters, opengl, probe
+from agents.envs import adapters, opengl, probe, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors, references
-from agents.tools.wrappers import randomness
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
@@ -54,7 +53,7 @@ def make(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
       'give it the id of an environment as name.'
     )
-  env = randomness.with_own_randomness(env)
+  env = wrappers.with_own_randomness(env)
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
     if wrapper.get('enabled', True):

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from agents.tools import batch_env, in_graph_batch_env, scopes
+from agents.envs import batch_env
+from agents.tools import in_graph_batch_env, scopes
 from agents.tools.tf1 import tf
 
 
@@ -83,4 +84,4 @@ class _Batch(batch_env.BatchEnv):
   """Batch of one environment, which judges actions itself."""
 
   def step(self, actions):
-    return batch_env.stack_transitions([self._envs[0].step(actions[0])])
+    return batch_env.stack_transitions([self[0].step(actions[0])])

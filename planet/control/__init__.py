@@ -5,7 +5,7 @@ What environments themselves consist of is in `planet.envs`, which needs no
 TensorFlow.
 """
 
-from agents.tools.batch_env import BatchEnv
+from agents.envs.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from planet.control import planning, wrappers
 from planet.control.dummy_env import DummyEnv

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import external_batch_env
+from agents.envs import batch_env
 from agents.run import progress, stopping
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
@@ -221,9 +221,13 @@ def define_batch_env(
     else functools.partial(seeded_constructor, env_ctor, seed + index)
     for index in range(num_agents)
   ]
-  return external_batch_env.make_batch_env(
-    constructors, isolate_envs, num_agents
-  )
+  workers = {'none': 0, 'thread': num_agents, 'process': num_agents}
+  if isolate_envs not in workers:
+    raise NotImplementedError(
+      f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or "
+      "'process'."
+    )
+  return batch_env.VectorEnv(constructors, workers[isolate_envs], isolate_envs)
 
 
 class WatchedEnv(batch_wrappers.BatchWrapper):

@@ -1,7 +1,7 @@
 """Wrappers of environments under their original names."""
 
 from agents.envs.adapters import DeepMindWrapper
-from agents.tools.wrappers import (
+from agents.envs.wrappers import (
   ActionRepeat,
   Async,
   ConcatObservation,

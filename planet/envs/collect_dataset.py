@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs.wrappers import Wrapper
 from agents.run import files
-from agents.tools.wrappers.base import Wrapper
 
 
 class CollectGymDataset(Wrapper):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agents.tools import wrappers
+from agents.envs import wrappers
 from planet.envs.collect_dataset import CollectGymDataset
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import spaces
-from agents.tools import wrappers
+from agents.envs import spaces, wrappers
 
 
 class DummyEnv:

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, guard, opengl, requirements, spaces
-from agents.tools import wrappers
+from agents.envs import adapters, check, opengl, spaces, wrappers
 
 
 def make(
@@ -42,8 +41,8 @@ def make(
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
   if render_mode and adapters.renders_with_opengl(env_id):
     opengl.select_backend()
-  env: Any = guard.Guard(adapters.make(env_id, render_mode), env_id)
-  requirements.check_spaces(env, env_id, 'planet')
+  env: Any = wrappers.Guard(adapters.make(env_id, render_mode), env_id)
+  check.check_spaces(env, env_id, 'planet')
   if spaces.is_discrete(env.action_space):
     # What the author of PlaNet advises: take the largest planned number.
     env = wrappers.OneHotAction(env)

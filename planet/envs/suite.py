@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, opengl
+from agents.envs import adapters, opengl, wrappers
 from agents.run import errors
-from agents.tools import wrappers
 
 
 def make(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.tools.wrappers import Async
+from agents.envs.wrappers import Async
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import choice
 from planet.envs.carla import env as env_lib

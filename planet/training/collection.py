@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from agents.tools import wrappers
+from agents.envs import wrappers
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import constructors

@@ -5,8 +5,10 @@ import types
 
 import pytest
 
-from agents import train_ppo, utility, visualize_ppo
+from agents import utility
+from agents.envs import continuous
 from agents.run import errors
+from agents.tools import in_graph_batch_env
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
 
@@ -20,9 +22,7 @@ def define_graph(processes=1):
   )
   config = training_runs.config(num_agents=2 * processes)
   tf.reset_default_graph()
-  batch_env = utility.define_batch_env(
-    lambda: train_ppo._create_environment(config), 2, False
-  )
+  batch_env = in_graph_batch_env.InGraphBatchEnv(continuous.batch(config, 2))
   graph = utility.define_simulation_graph(
     batch_env, config.algorithm, config, comm
   )
@@ -79,13 +79,3 @@ def test_checkpoint_that_does_not_fit(tmp_path):
   text = str(error.value)
   assert os.path.join(tmp_path, 'model.ckpt-7') in text and '\n' not in text
   assert 'not found' in text
-
-
-def test_playing_restores_nothing_that_only_training_reads():
-  graph, _ = define_graph()
-  kept = {x.op.name for x in visualize_ppo.find_variables(graph)}
-  assert {x.op.name for x in tf.trainable_variables()} <= kept
-  assert 'normalize_observ/mean' in kept and 'global_step' not in kept
-  for name in kept:
-    assert not name.startswith(('optimizer', 'memory')), name
-    assert 'Adam' not in name and '_temporary' not in name

@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-from agents.envs.goals import KEYS
+from agents.envs.check import GOAL_KEYS as KEYS
 
 LIMIT = 5
 

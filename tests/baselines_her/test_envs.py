@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs.goals import KEYS
+from agents.envs.check import GOAL_KEYS as KEYS
 from agents.run import errors
 from baselines_her import envs, vec_env
 
@@ -130,10 +130,10 @@ def reward_that_fails(self, achieved, desired, info):
 PROBLEMS = [
   ({'max_episode_steps': None}, 'no time limit'),
   ({'compute_reward': None}, 'no method compute_reward'),
-  ({'compute_reward': reward_of_one}, 'one reward per row'),
+  ({'compute_reward': reward_of_one}, 'one reward per goal'),
   ({'compute_reward': reward_that_fails}, 'fails for a batch'),
-  ({'action_space': gymnasium.spaces.Discrete(3)}, 'actions have to be'),
-  ({'observation_space': Reach.observation_space['observation']}, 'have to be'),
+  ({'action_space': gymnasium.spaces.Discrete(3)}, 'actions must be'),
+  ({'observation_space': Reach.observation_space['observation']}, 'must be'),
   (
     {
       'observation_space': gymnasium.spaces.Dict(
@@ -177,7 +177,7 @@ def test_what_is_missing(changes, message, monkeypatch):
 def test_unknown_and_missing(monkeypatch):
   with pytest.raises(errors.UsageError, match='Did you mean FetchReach'):
     envs.make('FetchRech-v1')
-  with pytest.raises(errors.UsageError, match='Pendulum-v1 cannot be used'):
+  with pytest.raises(errors.UsageError, match='HER cannot train on Pendulum-v1'):
     envs.make('Pendulum-v1')
   for name in ('tests.baselines_her:None-v0', 'no_such_module:Env-v0'):
     with pytest.raises(errors.UsageError, match='Environment'):

@@ -93,7 +93,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _define_env(config):
-  """Environment with the wrappers of `agents.envs.continuous.wrapped`."""
+  """Environment with the wrappers of `agents.envs.continuous.batch`."""
   if not isinstance(config.env, str):
     raise errors.UsageError(
       'The environment of this configuration has no id, which the pipeline '

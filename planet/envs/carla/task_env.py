@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.tools import wrappers
+from agents.envs import wrappers
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import expert as expert_lib
 

@@ -8,9 +8,9 @@ import pytest
 
 from agents import configs
 from agents.envs import adapters, continuous, spaces
+from agents.envs.batch_env import BatchEnv
 from agents.run import errors
 from agents.tools import AttrDict, wrappers
-from agents.tools.batch_env import BatchEnv
 from tests import processes
 
 PENDULUM = 'InvertedPendulumBulletEnv-v0'
@@ -30,24 +30,6 @@ def test_refused(env, message):
   with pytest.raises(errors.UsageError, match=message) as error:
     continuous.make(env)
   assert '\n' not in str(error.value)
-
-
-@pytest.mark.needs('pybullet')
-def test_wrapped_pendulum():
-  """Limit of time, infinite boxes stay, actions are clipped, 32 bits."""
-  env = continuous.wrapped(PENDULUM, 3)
-  assert isinstance(env, wrappers.CacheSpaces)
-  assert env.observation_space.shape == (5,)
-  assert env.action_space.shape == (1,)
-  assert np.isinf(env.action_space.high).all()
-  with pytest.raises(RuntimeError, match='Must reset'):
-    env.step(np.zeros(1, np.float32))
-  assert env.reset().dtype == np.float32
-  for done in (False, False, True):
-    observ, reward, ended, _ = env.step(np.float32([0.1]))
-    assert observ.dtype == reward.dtype == np.float32 and reward.shape == ()
-    assert reward == 1 and bool(ended) is done
-  env.close()
 
 
 CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
@@ -113,6 +95,13 @@ def test_global_generators_stay_as_they_are():
   assert drawn == np.float32(random.gauss(0, 1))
 
 
+def wrapped(env, max_length):
+  """Environment with the wrappers of the original."""
+  env = wrappers.LimitDuration(continuous.make(env), max_length)
+  env = wrappers.ClipAction(wrappers.RangeNormalize(env))
+  return wrappers.CacheSpaces(wrappers.ConvertTo32Bit(env))
+
+
 def play(env, steps, size):
   """Everything that comes out of a batch, with resets of what is done."""
   generator = np.random.RandomState(0)
@@ -141,7 +130,7 @@ def play(env, steps, size):
 )
 def test_batch_equals_wrapped_environments(env, workers):
   """Bit for bit, also when spread over processes."""
-  reference = BatchEnv([continuous.wrapped(env, 7) for _ in range(3)], True)
+  reference = BatchEnv([wrapped(env, 7) for _ in range(3)], True)
   for index in range(3):
     reference[index].seed(5 + index)
   expected = play(reference, 20, 1)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from agents.envs import adapters, external_batch_env, guard
+from agents.envs import adapters, batch_env, wrappers
 from agents.run import errors
 from tests.agents.envs import odd_gymnasium
 
 
 def make(name, render_mode=None):
   env_id = f'{odd_gymnasium.MODULE}:Odd{name}-v0'
-  return guard.Guard(adapters.make(env_id, render_mode), env_id)
+  return wrappers.Guard(adapters.make(env_id, render_mode), env_id)
 
 
 def play(name):
@@ -49,12 +49,10 @@ def test_unknown_module():
     adapters.make('nowhere:Odd-v0', 'rgb_array')
 
 
-@pytest.mark.parametrize('strategy', ['none', 'process'])
-def test_traceback_comes_once(strategy):
+@pytest.mark.parametrize('workers', [0, 2])
+def test_traceback_comes_once(workers):
   """It travels beside the sentence, wherever the environment lives."""
-  batch = external_batch_env.make_batch_env(
-    [lambda: make('Faulty')] * 2, strategy
-  )
+  batch = batch_env.VectorEnv([lambda: make('Faulty')] * 2, workers)
   batch.reset()
   try:
     with pytest.raises(errors.EnvError, match='fails in step 5') as caught:

@@ -8,9 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from agents.envs import hosts, vector
+from agents.envs import hosts, vector, wrappers
 from agents.run import errors
-from agents.tools import wrappers
 from tests import golden, processes, scripted_envs
 
 ACTION = np.zeros(1, np.float32)
@@ -135,7 +134,7 @@ def test_closing_may_take_its_time(tmp_path, group):
 
 ORPHAN = """
 import functools, sys, time
-from agents.tools import wrappers
+from agents.envs import wrappers
 from tests import scripted_envs
 make = functools.partial(scripted_envs.SlowToClose, sys.argv[1])
 env = wrappers.Async(make, 'process')
@@ -195,7 +194,7 @@ def test_workers_know_the_environment_variables(start, monkeypatch):
 MAIN_WITH_TENSORFLOW = """
 import sys
 import tensorflow
-from agents.tools import wrappers
+from agents.envs import wrappers
 from tests import scripted_envs
 if __name__ == '__main__':
   env = wrappers.Async(scripted_envs.VectorEnv, 'process')
@@ -216,7 +215,7 @@ PARENT = """
 import signal
 import sys
 import time
-from agents.tools import wrappers
+from agents.envs import wrappers
 from tests import scripted_envs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from agents.envs import recorder, video
-from agents.tools import wrappers
+from agents.envs import recorder, video, wrappers
 from tests import scripted_envs
 
 

@@ -7,10 +7,9 @@ import signal
 import numpy as np
 import pytest
 
-from agents.envs import adapters, hosts, spaces
-from agents.envs.vector_env import VectorEnv
-from agents.tools import wrappers
-from agents.tools.batch_env import BatchEnv
+from agents.envs import adapters, hosts, spaces, wrappers
+from agents.envs.batch_env import BatchEnv
+from agents.envs.continuous import ScaledVectorEnv
 from tests import processes, scripted_envs
 from tests.agents.envs import odd_gymnasium
 
@@ -23,7 +22,7 @@ def start():
   envs = []
 
   def start_batch(constructors, *args):
-    envs.append(VectorEnv(constructors, *args))
+    envs.append(ScaledVectorEnv(constructors, *args))
     return envs[-1]
 
   with processes.time_limit(60):
@@ -161,7 +160,7 @@ def test_death_of_a_worker(start, number):
   """It is named with its exit code, and the others end as well."""
   env = start([scripted_envs.VectorEnv] * 2, None, 2)
   env.reset()
-  pids, block = worker_pids(env), env._arrays.description[0]
+  pids, block = worker_pids(env), env._arrays._block.name
   os.kill(pids[1], number)
   with pytest.raises(RuntimeError) as error:
     for _ in range(3):
@@ -177,9 +176,9 @@ def test_no_orphans():
   """Workers end with a parent that is killed."""
   code = (
     'import time\n'
-    'from agents.envs.vector_env import VectorEnv\n'
+    'from agents.envs.continuous import ScaledVectorEnv\n'
     'from tests import scripted_envs\n'
-    'env = VectorEnv([scripted_envs.VectorEnv] * 2, None, 2)\n'
+    'env = ScaledVectorEnv([scripted_envs.VectorEnv] * 2, None, 2)\n'
     'env.reset()\n'
     'print(*[x._process.pid for x in env._vector._hosts], flush=True)\n'
     'time.sleep(60)'

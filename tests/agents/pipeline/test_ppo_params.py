@@ -10,6 +10,7 @@ from agents.envs import continuous
 from agents.pipeline import env_config, settings
 from agents.pipeline.params import ppo_cheetah, ppo_pendulum
 from agents.run import errors, files, plain_data
+from agents.tools import AttrDict
 from tests import processes
 
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}
@@ -37,20 +38,19 @@ def test_values_are_those_of_the_configuration(name, tmp_path):
 
 @pytest.mark.needs('pybullet')
 def test_environment_is_that_of_the_original():
-  """The wrappers give the numbers of `agents.envs.continuous.wrapped`."""
+  """The wrappers give the numbers of the stand-alone training."""
   tree = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
   config = configs.pybullet_pendulum()
   ours = env_config.make(tree['env'])
-  theirs = continuous.wrapped(config['env'], config['max_length'])
+  theirs = continuous.batch(AttrDict(config), 1, seed=3)
   ours.seed(3)
-  theirs.seed(3)
-  np.testing.assert_array_equal(ours.reset(), theirs.reset())
+  np.testing.assert_array_equal(ours.reset(), theirs.reset()[0])
   random = np.random.default_rng(0)
   for _ in range(4):
     action = 2 * random.normal(size=1).astype(np.float32)
-    for x, y in zip(ours.step(action)[:3], theirs.step(action)[:3]):
-      np.testing.assert_array_equal(x, y)
-      assert np.asarray(x).dtype == np.asarray(y).dtype
+    for x, y in zip(ours.step(action)[:3], theirs.step(action[None])[:3]):
+      np.testing.assert_array_equal(x, y[0])
+      assert np.asarray(x).dtype == y.dtype
 
 
 @pytest.mark.needs('pybullet')

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from agents.tools.batch_env import BatchEnv
-from agents.tools.wrappers import Async
+from agents.envs.batch_env import BatchEnv
+from agents.envs.wrappers import Async
 from tests import golden, scripted_envs
 
 

@@ -4,8 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 
+from agents.envs.batch_env import BatchEnv
 from agents.tools import graph_errors, wrappers
-from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
 from tests import graphs, scripted_envs

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from agents.envs.batch_env import BatchEnv
 from agents.tools import simulate, wrappers
-from agents.tools.batch_env import BatchEnv
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.mock_algorithm import MockAlgorithm
 from agents.tools.mock_environment import MockEnvironment

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.tools import wrappers
+from agents.envs import wrappers
 from agents.tools.mock_environment import MockEnvironment
 from tests import golden, scripted_envs
 

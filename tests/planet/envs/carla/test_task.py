@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
+from agents.envs.wrappers import Async
 from agents.run import errors
-from agents.tools.wrappers import Async
 from planet.control import random_episodes
 from planet.envs.carla import env_config, sensors, task_env
 from planet.scripts import parameters

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('carla')
 
-from agents.tools import wrappers  # noqa: E402
+from agents.envs import wrappers  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import isolated  # noqa: E402
 from tests import processes  # noqa: E402
@@ -47,7 +47,7 @@ def test_a_library_that_hangs_is_a_lost_server(monkeypatch, tmp_path):
 
 PROGRAM = """
 import functools, sys, time
-from agents.tools import wrappers
+from agents.envs import wrappers
 from tests.planet.envs.carla.server import fake_carla
 make = functools.partial(fake_carla.make_env, fake_carla.CONFIG)
 env = wrappers.Async(make, 'process')

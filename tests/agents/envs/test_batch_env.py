@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from agents.envs import hosts
-from agents.envs.external_batch_env import ExternalBatchEnv, make_batch_env
-from agents.tools.batch_env import BatchEnv
+from agents.envs.batch_env import BatchEnv, VectorEnv
 from tests import processes, scripted_envs
 
 LENGTHS = (2, 3, 4, 3, 2)
@@ -25,7 +24,7 @@ def limit():
 @pytest.fixture(scope='module')
 def external():
   """Five environments in two processes."""
-  env = ExternalBatchEnv(
+  env = VectorEnv(
     [functools.partial(scripted_envs.EchoEnv, x) for x in LENGTHS], 2
   )
   yield env
@@ -43,8 +42,8 @@ def test_environments_share_processes(external):
 @pytest.fixture(scope='module')
 def threads():
   """Five environments in as many threads."""
-  env = make_batch_env(
-    [functools.partial(scripted_envs.EchoEnv, x) for x in LENGTHS], 'thread'
+  env = VectorEnv(
+    [functools.partial(scripted_envs.EchoEnv, x) for x in LENGTHS], 5, 'thread'
   )
   yield env
   env.close()
@@ -85,7 +84,7 @@ def test_invalid_action(external):
 
 def test_spaces_are_checked():
   with pytest.raises(ValueError, match='same action space'):
-    ExternalBatchEnv(
+    VectorEnv(
       [
         scripted_envs.VectorEnv,
         functools.partial(scripted_envs.VectorEnv, low=(-5,), high=(5,)),
@@ -96,13 +95,11 @@ def test_spaces_are_checked():
 
 def test_failing_constructor_leaves_no_process():
   with pytest.raises(hosts.WorkerError, match='broken constructor'):
-    ExternalBatchEnv(
-      [scripted_envs.fail_to_construct, scripted_envs.VectorEnv], 1
-    )
+    VectorEnv([scripted_envs.fail_to_construct, scripted_envs.VectorEnv], 1)
 
 
 def test_killed_process_is_noticed():
-  env = ExternalBatchEnv([scripted_envs.EchoEnv] * 2, 2)
+  env = VectorEnv([scripted_envs.EchoEnv] * 2, 2)
   env.reset()
   pids = [x.pid for x in env]
   os.kill(pids[1], signal.SIGKILL)

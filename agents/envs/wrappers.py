@@ -1,0 +1,863 @@
+"""Wrappers of environments.
+
+All of them take and offer `reset() -> observation` and `step(action) ->
+(observation, reward, done, info)`, and forward what they do not know to the
+environment below. Nothing here imports TensorFlow, because wrapped
+environments live in processes of their own.
+"""
+
+import contextlib
+import functools
+import logging
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.envs import guard, recorder, spaces
+from agents.envs import window as window_lib
+from agents.envs.hosts import Async as Async
+from agents.envs.hosts import ExternalProcess as ExternalProcess
+from agents.run import errors, log, references
+
+
+class Wrapper:
+  """Forward everything to the environment below.
+
+  Args:
+    env: Environment with `reset`, `step`, and both spaces.
+  """
+
+  def __init__(self, env: Any):
+    self._env = env
+
+  def __getattr__(self, name: str) -> Any:
+    # Copying and unpickling look for names before `_env` exists.
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return getattr(self._env, name)
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    return self._env.step(action, *args, **kwargs)
+
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
+    return self._env.reset(*args, **kwargs)
+
+
+class ActionRepeat(Wrapper):
+  """Repeat each action, add up the rewards, stop early at the end.
+
+  Args:
+    env: Environment to wrap.
+    amount: Number of steps with the same action, at least one.
+  """
+
+  def __init__(self, env: Any, amount: int):
+    super().__init__(env)
+    if amount < 1:
+      raise ValueError(f'Cannot repeat actions {amount} times; use 1 or more.')
+    self._amount = amount
+
+  def step(self, action: Any) -> tuple:
+    total_reward = 0
+    for _ in range(self._amount):
+      observ, reward, done, info = self._env.step(action)
+      total_reward += reward
+      if done:
+        break
+    return observ, total_reward, done, info
+
+
+class NormalizeActions(Wrapper):
+  """Map actions from [-1, 1] to the range of the environment.
+
+  Dimensions that lack a finite bound are passed through unchanged.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    space = env.action_space
+    self._enabled = np.isfinite(space.low) & np.isfinite(space.high)
+    self._low = np.where(self._enabled, space.low, -1)
+    self._high = np.where(self._enabled, space.high, 1)
+
+  @functools.cached_property
+  def action_space(self) -> Any:
+    space = self._env.action_space
+    low = np.where(self._enabled, -np.ones_like(self._low), space.low)
+    high = np.where(self._enabled, np.ones_like(self._low), space.high)
+    return spaces.box(low, high)
+
+  def step(self, action: Any) -> tuple:
+    mapped = (action + 1) / 2 * (self._high - self._low) + self._low
+    return self._env.step(np.where(self._enabled, mapped, action))
+
+
+class ClipAction(Wrapper):
+  """Accept any action and clip it to the space of the environment.
+
+  Discrete actions stay as they are.
+  """
+
+  @functools.cached_property
+  def _bounds(self):
+    space = self._env.action_space
+    return None if spaces.is_discrete(space) else (space.low, space.high)
+
+  @functools.cached_property
+  def action_space(self) -> Any:
+    return unbounded(self._env.action_space)
+
+  def step(self, action: Any) -> tuple:
+    if self._bounds:
+      action = np.clip(action, *self._bounds)
+    return self._env.step(action)
+
+
+def unbounded(space: Any) -> Any:
+  """Return the space of actions that get clipped to one."""
+  if spaces.is_discrete(space):
+    return space
+  infinity = np.full(space.shape, np.inf, np.float32)
+  return spaces.box(-infinity, infinity)
+
+
+class OneHotAction(Wrapper):
+  """Choose among discrete actions by the largest number of a vector.
+
+  Agents of continuous actions can use such environments then; uniform random
+  vectors choose uniformly.
+
+  Args:
+    env: Environment with a discrete space of actions.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    ones = np.ones(int(env.action_space.n), np.float32)
+    self.action_space = spaces.box(-ones, ones)
+    self._start = spaces.first_action(env.action_space) or 0
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    return self._env.step(self._start + int(np.argmax(action)), *args, **kwargs)
+
+
+class PadActions(Wrapper):
+  """Give environments of different action sizes one common action space.
+
+  Args:
+    env: Environment to wrap.
+    action_spaces: The one-dimensional action spaces of all environments. The
+      common space has the length of the longest one, the smallest lower and
+      the largest upper bound of each dimension.
+  """
+
+  def __init__(self, env: Any, action_spaces: Sequence[Any]):
+    super().__init__(env)
+    assert all(len(x.shape) == 1 for x in action_spaces), action_spaces
+    self.action_space = self._combine(action_spaces)
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    size = self._env.action_space.shape[0]
+    return self._env.step(action[:size], *args, **kwargs)
+
+  def _combine(self, action_spaces):
+    length = max(x.shape[0] for x in action_spaces)
+    low, high = np.inf * np.ones(length), -np.inf * np.ones(length)
+    for space in action_spaces:
+      size = space.shape[0]
+      low[:size] = np.minimum(space.low, low[:size])
+      high[:size] = np.maximum(space.high, high[:size])
+    return spaces.box(low, high)
+
+
+class AutoReset(Wrapper):
+  """Reset instead of stepping when the episode is over.
+
+  Such a step returns the first observation, reward 0, and done False.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self._done = True
+
+  def step(self, action: Any) -> tuple:
+    if self._done:
+      return self.reset(), 0.0, False, {}
+    observ, reward, self._done, info = self._env.step(action)
+    return observ, reward, self._done, info
+
+  def reset(self) -> Any:
+    self._done = False
+    return self._env.reset()
+
+
+class RandomStart(Wrapper):
+  """Begin each episode with a random number of random actions.
+
+  The number comes from NumPy's global generator, as in the original.
+
+  Args:
+    env: Environment to wrap.
+    max_steps: Exclusive upper limit of the number of actions.
+  """
+
+  def __init__(self, env: Any, max_steps: int):
+    super().__init__(env)
+    self._max_steps = max_steps
+
+  def reset(self) -> Any:
+    while True:
+      observ = self._env.reset()
+      for _ in range(np.random.randint(0, self._max_steps)):
+        observ, _, done, _ = self._env.step(self._env.action_space.sample())
+        if done:
+          logging.getLogger(__name__).warning(
+            'Episode ended during random start.'
+          )
+          break
+      else:
+        return observ
+
+
+class _Counted(Wrapper):
+  """Count the steps of an episode; `_step` is None while it is over.
+
+  Args:
+    env: Environment to wrap.
+    duration: Number of steps that matters.
+
+  Raises:
+    RuntimeError: When stepped while the episode is over.
+  """
+
+  def __init__(self, env: Any, duration: int):
+    super().__init__(env)
+    self._duration = duration
+    self._step: Any = None
+
+  def step(self, action: Any) -> tuple:
+    if self._step is None:
+      raise RuntimeError('Must reset environment.')
+    transition = self._env.step(action)
+    self._step += 1
+    return transition
+
+  def reset(self) -> Any:
+    self._step = 0
+    return self._env.reset()
+
+
+class MaximumDuration(_Counted):
+  """End episodes after `duration` steps; they must be reset then.
+
+  Only `reset` clears the counter, not an earlier end by the environment. The
+  step that reaches the limit says so in `info['truncated']`.
+  """
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = super().step(action)
+    if self._step >= self._duration:
+      info = info if done else dict(info, truncated=True)
+      done = True
+      self._step = None
+    return observ, reward, done, info
+
+
+LimitDuration = MaximumDuration
+
+
+class MinimumDuration(_Counted):
+  """Ignore the end of episodes of fewer than `duration` steps.
+
+  The environment is stepped on past its own end.
+  """
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = super().step(action)
+    return observ, reward, done and self._step >= self._duration, info
+
+
+class _ChangeObservation(Wrapper):
+  """Base of wrappers that apply `_change` to each observation."""
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action, *args, **kwargs)
+    return self._change(observ), reward, done, info
+
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
+    return self._change(self._env.reset(*args, **kwargs))
+
+  def _change(self, observ):
+    raise NotImplementedError
+
+
+class ObservationDict(_ChangeObservation):
+  """Put the observation into a dictionary.
+
+  Args:
+    env: Environment to wrap.
+    key: Key of the observation.
+  """
+
+  def __init__(self, env: Any, key: str = 'observ'):
+    super().__init__(env)
+    self._key = key
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    return spaces.dictionary({self._key: self._env.observation_space})
+
+  def _change(self, observ):
+    return {self._key: np.array(observ)}
+
+
+class ConcatObservation(_ChangeObservation):
+  """Concatenate some entries of a dictionary along the first dimension.
+
+  Args:
+    env: Environment to wrap.
+    keys: Entries to use, in this order.
+
+  Raises:
+    KeyError: From `observation_space`, if the entries differ in dtype.
+  """
+
+  def __init__(self, env: Any, keys: Sequence[str]):
+    super().__init__(env)
+    self._keys = keys
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    parts = [self._env.observation_space.spaces[key] for key in self._keys]
+    dtypes = {str(np.dtype(part.dtype)) for part in parts}
+    if len(dtypes) > 1:
+      raise KeyError(
+        f'Cannot concatenate {list(self._keys)} of different dtypes '
+        f'{sorted(dtypes)}; choose entries of the same dtype.'
+      )
+    return spaces.box(
+      np.concatenate([part.low for part in parts], 0),
+      np.concatenate([part.high for part in parts], 0),
+      parts[0].dtype,
+    )
+
+  def _change(self, observ):
+    return np.concatenate([observ[key] for key in self._keys], 0)
+
+
+class SelectObservations(_ChangeObservation):
+  """Keep some entries of a dictionary of observations.
+
+  Args:
+    env: Environment to wrap.
+    keys: Entries to keep.
+  """
+
+  def __init__(self, env: Any, keys: Sequence[str]):
+    super().__init__(env)
+    self._keys = keys
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    parts = self._env.observation_space.spaces
+    return spaces.dictionary({key: parts[key] for key in self._keys})
+
+  def _change(self, observ):
+    return {key: observ[key] for key in self._keys}
+
+
+class ProcessObservation(_ChangeObservation):
+  """Apply a function to the observation, its bounds and its dtype.
+
+  Args:
+    env: Environment to wrap.
+    process_fn: Function from array to array.
+  """
+
+  def __init__(self, env: Any, process_fn: Callable[[np.ndarray], np.ndarray]):
+    super().__init__(env)
+    self._process_fn = process_fn
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    space = self._env.observation_space
+    low, high = self._process_fn(space.low), self._process_fn(space.high)
+    return spaces.box(low, high, low.dtype)
+
+  def _change(self, observ):
+    return self._process_fn(observ)
+
+
+class FrameHistory(Wrapper):
+  """Augment the observation with past observations.
+
+  Args:
+    env: Environment to wrap.
+    past_indices: Ages of the frames to return, 0 for the current one.
+    flatten: Concatenate the frames along their first dimension instead of
+      stacking them along a new one.
+
+  Raises:
+    KeyError: If the current frame is not among the indices.
+  """
+
+  def __init__(self, env: Any, past_indices: Sequence[int], flatten: bool):
+    super().__init__(env)
+    if 0 not in past_indices:
+      raise KeyError('Past indices should include 0 for the current frame.')
+    self._past_indices = np.asarray(past_indices)
+    self._flatten = flatten
+    self._capacity = max(past_indices) + 1
+    self._buffer: Any = None
+    self._step = 0
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    space = self._env.observation_space
+    repeats = len(self._past_indices)
+    low, high = [
+      np.repeat(x[None], repeats, 0) for x in (space.low, space.high)
+    ]
+    return spaces.box(self._merge(low), self._merge(high), space.dtype)
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    self._step += 1
+    self._buffer[self._step % self._capacity] = observ
+    return self._select(), reward, done, info
+
+  def reset(self) -> Any:
+    observ = np.asarray(self._env.reset())
+    self._buffer = np.repeat(observ[None], self._capacity, 0)
+    self._step = 0
+    return self._select()
+
+  def _select(self):
+    indices = (self._step - self._past_indices) % self._capacity
+    return self._merge(self._buffer[indices])
+
+  def _merge(self, frames):
+    if not self._flatten:
+      return frames
+    return frames.reshape((-1,) + frames.shape[2:])
+
+
+class FrameDelta(Wrapper):
+  """Return the change since the last observation; resets are unchanged."""
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self._last: Any = None
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    space = self._env.observation_space
+    low, high = space.low - space.high, space.high - space.low
+    return spaces.box(low, high, space.dtype)
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    delta, self._last = observ - self._last, observ
+    return delta, reward, done, info
+
+  def reset(self) -> Any:
+    self._last = self._env.reset()
+    return self._last
+
+
+class PixelObservations(_ChangeObservation):
+  """Add the rendered image to a dictionary of observations.
+
+  Images of another size are resized bilinearly with anti-aliasing. Float
+  images become bytes times 255, truncated; bytes become floats over 255.
+
+  Args:
+    env: Environment with a Dict space and `render('rgb_array')`.
+    size: Height and width of the image.
+    dtype: `np.uint8` for [0, 255] or `np.float32` for [0, 1].
+    key: Key of the image among the observations.
+    channels: Number of channels that the environment renders.
+
+  Raises:
+    AssertionError: If the space is no Dict or has the key already.
+    NotImplementedError: If the rendered dtype cannot be converted.
+  """
+
+  def __init__(
+    self,
+    env: Any,
+    size: tuple[int, int] = (64, 64),
+    dtype: Any = np.uint8,
+    key: str = 'image',
+    channels: int = 3,
+  ):
+    super().__init__(env)
+    assert hasattr(env.observation_space, 'spaces'), env.observation_space
+    assert key not in env.observation_space.spaces, (key, 'already present')
+    self._size = tuple(size)
+    self._dtype = np.dtype(dtype)
+    self._key = key
+    self._channels = channels
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    high = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1.0}[self._dtype]
+    shape = self._size + (self._channels,)
+    image = spaces.box(np.zeros(shape), np.full(shape, high), self._dtype)
+    parts = dict(self._env.observation_space.spaces)
+    return spaces.dictionary({**parts, self._key: image})
+
+  def _change(self, observ):
+    image = self._env.render('rgb_array')
+    if image.shape[:2] != self._size:
+      image = _resize(image, self._size)
+    return {**observ, self._key: _convert(image, self._dtype)}
+
+
+class ObservationToRender(_ChangeObservation):
+  """Take one observation away and return it from `render`.
+
+  Args:
+    env: Environment with a Dict space.
+    key: Key of the image among the observations.
+  """
+
+  def __init__(self, env: Any, key: str = 'image'):
+    super().__init__(env)
+    self._key = key
+    self._image = None
+
+  @functools.cached_property
+  def observation_space(self) -> Any:
+    return spaces.dictionary({})
+
+  def render(self, *unused_args: Any, **unused_kwargs: Any) -> Any:
+    return self._image
+
+  def _change(self, observ):
+    self._image = observ[self._key]
+    return {key: value for key, value in observ.items() if key != self._key}
+
+
+class OverwriteRender(Wrapper):
+  """Render by a function instead.
+
+  Args:
+    env: Environment to wrap; it is rendered once at construction.
+    render_fn: Takes the environment and the arguments of `render`.
+  """
+
+  def __init__(self, env: Any, render_fn: Callable[..., Any]):
+    super().__init__(env)
+    self._render_fn = render_fn
+    self.render()
+
+  def render(self, *args: Any, **kwargs: Any) -> Any:
+    return self._render_fn(self._env, *args, **kwargs)
+
+
+def _resize(image, size):
+  # Slow to import, and most environments render at the right size.
+  from skimage import transform
+
+  resized = transform.resize(
+    image, size, mode='edge', order=1, preserve_range=True
+  )
+  return resized.astype(image.dtype)
+
+
+def _convert(image, dtype):
+  if image.dtype == dtype:
+    return image
+  if image.dtype in (np.float32, np.float64) and dtype == np.uint8:
+    return (image * 255).astype(dtype)
+  if image.dtype == np.uint8 and dtype == np.float32:
+    return image.astype(dtype) / 255
+  raise NotImplementedError(
+    f'Cannot convert rendered images from {image.dtype} to {dtype}; render '
+    'uint8 or float images.'
+  )
+
+
+class RangeNormalize(_ChangeObservation):
+  """Scale observations and actions linearly to [-1, 1], without clipping.
+
+  Integers such as those of images become floats. Discrete actions are counted
+  from zero, and stay as they are otherwise.
+
+  Args:
+    env: Environment to wrap.
+    observ: True to normalise observations, False to leave them alone. By
+      default they are normalised if their range is finite.
+    action: The same for actions.
+
+  Raises:
+    ValueError: If a range is infinite and should be normalised.
+  """
+
+  def __init__(
+    self, env: Any, observ: bool | None = None, action: bool | None = None
+  ):
+    super().__init__(env)
+    self._ranges = spaces.Ranges(
+      env.observation_space, env.action_space, observ, action
+    )
+    self.observation_space = self._ranges.observation_space
+    self.action_space = self._ranges.action_space
+    self._change = self._ranges.observ  # type: ignore[method-assign]
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    return super().step(self._ranges.action(action), *args, **kwargs)
+
+
+class ConvertTo32Bit(Wrapper):
+  """Convert observations and rewards to 32 bits and refuse infinities.
+
+  Observations become float32 or int32, other dtypes stay; rewards become
+  float32 arrays without dimensions.
+
+  Raises:
+    NotFinite: If an observation or a reward is infinite or NaN.
+  """
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    observ = self._convert(observ)
+    guard.check_finite(reward, 'reward', self._env)
+    return observ, np.array(reward, np.float32), done, info
+
+  def reset(self) -> Any:
+    return self._convert(self._env.reset())
+
+  def _convert(self, observ):
+    if isinstance(observ, dict):
+      return {key: self._convert(value) for key, value in observ.items()}
+    observ = np.asarray(observ)
+    if observ.dtype.kind == 'f':
+      guard.check_finite(observ, 'observation', self._env)
+    return to_32_bit(observ)
+
+
+def to_32_bit(array: np.ndarray) -> np.ndarray:
+  """Return a copy with 32 bits instead of 64; other dtypes stay."""
+  dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
+  return array.astype(dtype or array.dtype)
+
+
+class CacheSpaces(Wrapper):
+  """Read both spaces once and return the same objects from then on."""
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self.observation_space = env.observation_space
+    self.action_space = env.action_space
+
+
+# Modules of environments that draw from generators of their own only.
+_OWN_GENERATORS = (
+  'gymnasium.',
+  'gymnasium_robotics.',
+  'pybullet_envs.gym_',
+)
+
+
+def with_own_randomness(env: Any) -> Any:
+  """Return an environment that depends on nothing else once it is seeded.
+
+  Args:
+    env: Environment as it comes, which is wrapped if it has to be.
+  """
+  kind = type(getattr(env, 'unwrapped', env))
+  if kind.__module__.startswith(_OWN_GENERATORS):
+    return env
+  return OwnRandomness(env)
+
+
+class OwnRandomness(Wrapper):
+  """Give a seeded environment global generators of its own.
+
+  Some environments draw from `random` and `np.random`, whatever their seed
+  is, and so depend on everything else in the process. From `seed` on, these
+  generators are exchanged for the time of each call; until then nothing
+  changes. Not for several threads at once.
+
+  This costs some 20 microseconds per call, most of it for the state of
+  `random`. Exchanging the generator of NumPy, instead of its state, is cheap,
+  but drops the second of a pair of normal numbers that it may hold.
+
+  Args:
+    env: Environment to wrap; it need not have a method `seed`.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self._python: Any = None
+    self._numpy: Any = None
+
+  def seed(self, seed: int) -> None:
+    """Seed the environment, if it can be seeded, and both generators."""
+    if hasattr(self._env, 'seed'):
+      self._env.seed(seed)
+    self._python = random.Random(seed).getstate()
+    self._numpy = np.random.MT19937(seed % 2**32)
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    with self.exchanged():
+      return self._env.step(action, *args, **kwargs)
+
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
+    with self.exchanged():
+      return self._env.reset(*args, **kwargs)
+
+  @contextlib.contextmanager
+  def exchanged(self) -> Iterator[None]:
+    """Let the generators of this environment be those of the process."""
+    if self._python is None:
+      yield
+      return
+    # Its stubs do not name these functions.
+    legacy: Any = np.random
+    others = random.getstate(), legacy.get_bit_generator()
+    random.setstate(self._python)
+    legacy.set_bit_generator(self._numpy)
+    try:
+      yield
+    finally:
+      self._python = random.getstate()
+      random.setstate(others[0])
+      legacy.set_bit_generator(others[1])
+
+
+class Guard(Wrapper):
+  """Raise `EnvError` for mistakes of an environment.
+
+  These are errors that it raises, observations of another shape than that of
+  the space, and renderings that are no images.
+
+  Args:
+    env: Environment with a box of observations.
+    name: What the user calls it.
+  """
+
+  def __init__(self, env: Any, name: Any):
+    super().__init__(env)
+    self._name = name
+    self._steps = 0
+    self._shape = env.observation_space.shape
+
+  def reset(self, *args: Any, **kwargs: Any) -> Any:
+    self._steps = 0
+    with guard.explained(self._name, 'when it is reset'):
+      observ = self._env.reset(*args, **kwargs)
+    self._check_shape(observ, 'when it is reset')
+    return observ
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    self._steps += 1
+    # Faster than `explained`: steps are many.
+    try:
+      transition = self._env.step(action, *args, **kwargs)
+    except Exception as error:  # Whatever the user's code may raise.
+      when = f'in step {self._steps}'
+      raise guard.translate(error, self._name, when) from None
+    if getattr(transition[0], 'shape', None) != self._shape:
+      self._check_shape(transition[0], f'in step {self._steps}')
+    return transition
+
+  def render(self, mode: str = 'rgb_array', *args: Any, **kwargs: Any) -> Any:
+    """Return what the environment shows, which has to be an image."""
+    with guard.explained(self._name, 'when it renders'):
+      image = self._env.render(mode, *args, **kwargs)
+    if mode == 'rgb_array' and np.ndim(image) != 3:
+      what = image if image is None else f'shape {np.shape(image)}'
+      raise errors.EnvError(
+        f'render of environment {self._name} returns {what}; with render_mode '
+        'rgb_array it must return a uint8 image [height, width, 3].'
+      )
+    return image
+
+  def _check_shape(self, observ, when):
+    if np.shape(observ) != self._shape:
+      raise errors.EnvError(
+        f'Environment {self._name} returns an observation of shape '
+        f'{np.shape(observ)} {when}, but its observation_space has shape '
+        f'{self._shape}; make them equal.'
+      )
+
+
+class RecordEpisodes(Wrapper):
+  """Write a video of each episode, and a line about it.
+
+  The videos are called `<name>-<episode>.mp4`, counted from 1. A dict of
+  `video`, `return` and `length` is appended to `episodes.jsonl` when an episode
+  is over, and is `info['episode']` of its last step.
+
+  Args:
+    env: Environment whose `render` gives images.
+    outdir: Folder, created if needed.
+    name: Beginning of the names of the videos.
+    episodes: Number of episodes to record; later ones are only played.
+    window: Whether to show what is recorded in a window, too, at the speed of
+      the video.
+  """
+
+  def __init__(
+    self,
+    env: Any,
+    outdir: str,
+    name: str = 'episode',
+    episodes: int = 1,
+    window: bool = False,
+  ):
+    super().__init__(env)
+    os.makedirs(outdir, exist_ok=True)
+    self._outdir, self._name, self._episodes = outdir, name, episodes
+    self._episode, self._return = 0, 0.0
+    fps = recorder.find_fps(env)
+    self._window = window_lib.Window(name, fps) if window else None
+    self._recorder = recorder.Recorder(self._render, fps)
+
+  def reset(self) -> Any:
+    observ = self._env.reset()
+    self._episode += 1
+    self._return = 0.0
+    self._recorder.cancel()
+    if self._episode <= self._episodes:
+      filename = f'{self._name}-{self._episode}.mp4'
+      self._recorder.begin(os.path.join(self._outdir, filename))
+    return observ
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    self._return += float(reward)
+    self._recorder.add()
+    if done and self._recorder.recording:
+      length = len(self._recorder) - 1
+      video = os.path.basename(str(self._recorder.finish()))
+      line = {'video': video, 'return': self._return, 'length': length}
+      log.append_json(os.path.join(self._outdir, 'episodes.jsonl'), line)
+      info = {**info, 'episode': line}
+    return observ, reward, done, info
+
+  def close(self) -> None:
+    """Close the window and the environment."""
+    if self._window:
+      self._window.close()
+    self._env.close()
+
+  def _render(self):
+    image = np.asarray(self._env.render('rgb_array'))
+    if self._window:
+      self._window.show(image)
+    return image
+
+
+# Stored configurations may name these; they neither start processes nor write
+# files.
+for _kind in list(globals().values()):
+  if isinstance(_kind, type) and issubclass(_kind, Wrapper):
+    if _kind is not RecordEpisodes:
+      references.nameable(_kind)
