@@ -177,7 +177,9 @@ def test_what_is_missing(changes, message, monkeypatch):
 def test_unknown_and_missing(monkeypatch):
   with pytest.raises(errors.UsageError, match='Did you mean FetchReach'):
     envs.make('FetchRech-v1')
-  with pytest.raises(errors.UsageError, match='HER cannot train on Pendulum-v1'):
+  with pytest.raises(
+    errors.UsageError, match='HER cannot train on Pendulum-v1'
+  ):
     envs.make('Pendulum-v1')
   for name in ('tests.baselines_her:None-v0', 'no_such_module:Env-v0'):
     with pytest.raises(errors.UsageError, match='Environment'):
