@@ -41,7 +41,6 @@ class Frame:
     location: x, y and z of the ego vehicle in metres.
     yaw: Its heading in degrees, positive to the right.
     velocity: Metres per second, x, y and z.
-    yaw_rate: Degrees per second.
     collisions: Tuples of `vehicle`, `walker` or `other`, and impulse in N s.
     control: Throttle, steer and brake that were applied.
   """
@@ -52,7 +51,6 @@ class Frame:
   location: places.Location
   yaw: float
   velocity: tuple[float, float, float]
-  yaw_rate: float
   collisions: list[tuple[str, float]] = dataclasses.field(default_factory=list)
   control: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -63,13 +61,11 @@ class Backend:
   Attributes:
     name: `server` or `offline`.
     map: `carla.Map`, once open.
-    extent: Half length, half width and half height of the ego vehicle.
     seconds_to_close: Time that `close` may take, beyond a few seconds.
   """
 
   name: str | None = None
   map: Any = None
-  extent: tuple[float, float, float] = (2.25, 0.95, 0.75)
   seconds_to_close: float = 0.0
 
   def open(self, config: dict[str, Any]) -> None:

@@ -1,6 +1,9 @@
 """Roads from above, small, with marks on them."""
 
+import copy
+
 import numpy as np
+from PIL import Image, ImageDraw
 
 from planet.envs.carla import lanes as lanes_lib
 
@@ -14,49 +17,40 @@ class Map:
   Args:
     lanes: `Lanes` of the map.
     size: Largest extent of the picture in pixels.
-
-  Attributes:
-    image: uint8 [height, width, 3].
   """
 
   def __init__(self, lanes: lanes_lib.Lanes, size: int = 256):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - 8.0, points.max(0) + 8.0
     self._origin, self._scale = low, size / np.max(high - low)
-    width, height = np.ceil((high - low) * self._scale).astype(int)
-    self.image = np.empty((height, width, 3), np.uint8)
-    self.image[:] = _GROUND
+    width, height = np.ceil((high - low) * self._scale).astype(int).tolist()
+    self._picture = Image.new('RGB', (width, height), _GROUND)
     for lane in lanes.all:
-      count = max(2, int(lane.length * self._scale * 2))
-      arc = np.linspace(0, lane.length, count)
-      x, y = (np.interp(arc, lane.arc, c) for c in lane.points.T[:2])
-      self.dots(x, y, _ROAD, max(1, round(lane.width * self._scale / 2)))
+      wide = max(3, round(lane.width * self._scale))
+      self.path(lane.points[:, :2], _ROAD, wide)
+
+  @property
+  def image(self) -> np.ndarray:
+    """Picture as uint8 [height, width, 3]."""
+    return np.array(self._picture)
+
+  def copy(self) -> 'Map':
+    """Return a map with the same marks."""
+    result = copy.copy(self)
+    result._picture = self._picture.copy()
+    return result
 
   def dot(self, x: float, y: float, colour: Colour, radius: int = 2) -> None:
-    """Mark a place, given in metres."""
-    self.dots(np.array([x]), np.array([y]), colour, radius)
+    """Mark a place, given in metres, with a square."""
+    ((column, row),) = self._locate(np.array([[x, y]]))
+    box = column - radius, row - radius, column + radius, row + radius
+    ImageDraw.Draw(self._picture).rectangle(box, colour)
 
-  def path(self, points: np.ndarray, colour: Colour) -> None:
+  def path(self, points: np.ndarray, colour: Colour, width: int = 3) -> None:
     """Mark the way through places, metres [places, 2]."""
-    x, y = np.asarray(points).T
-    self.dots(x, y, colour)
+    line = self._locate(points)
+    ImageDraw.Draw(self._picture).line(line, colour, width, joint='curve')
 
-  def dots(
-    self, x: np.ndarray, y: np.ndarray, colour: Colour, radius: int = 1
-  ) -> None:
-    """Mark places with squares.
-
-    Args:
-      x: Coordinates in metres, float64 [places].
-      y: The same along the other axis.
-      colour: RGB.
-      radius: Half the size of a square in pixels.
-    """
-    column = ((np.asarray(x) - self._origin[0]) * self._scale).astype(int)
-    row = ((np.asarray(y) - self._origin[1]) * self._scale).astype(int)
-    height, width = self.image.shape[:2]
-    for down in range(-radius, radius + 1):
-      for right in range(-radius, radius + 1):
-        rows = np.clip(row + down, 0, height - 1)
-        columns = np.clip(column + right, 0, width - 1)
-        self.image[rows, columns] = colour
+  def _locate(self, points):
+    pixels = ((np.asarray(points) - self._origin) * self._scale).astype(int)
+    return [tuple(x) for x in pixels.tolist()]

@@ -1,12 +1,10 @@
 """Driving environment: episodes, measurements and rewards over a backend."""
 
-import copy
 import dataclasses
 import logging
 import math
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from agents.envs import spaces, video
@@ -26,18 +24,6 @@ from planet.envs.carla import (
 )
 from planet.envs.carla import measure as measure_lib
 
-# Throttle (brake if negative) and steering of the discrete actions.
-DISCRETE_ACTIONS = (
-  (0.0, 0.0),
-  (0.0, -0.5),
-  (0.0, 0.5),
-  (1.0, 0.0),
-  (-0.5, 0.0),
-  (1.0, -0.5),
-  (1.0, 0.5),
-  (-0.5, -0.5),
-  (-0.5, 0.5),
-)
 _FAILED_EPISODES = 5
 
 
@@ -103,12 +89,10 @@ class CarlaEnv:
     self.observation_space = spaces.dictionary(
       {'state': spaces.box(-high, high)}
     )
-    self.action_space: gymnasium.Space = spaces.box(-np.ones(2), np.ones(2))
-    if self._config['discrete_actions']:
-      self.action_space = gymnasium.spaces.Discrete(len(DISCRETE_ACTIONS))
+    self.action_space = spaces.box(-np.ones(2), np.ones(2))
     self.dt: float = self._config['dt']
     sensor = sensors.SENSORS[self._config['use_sensor']]
-    self.image_channels: int = sensor.channels * self._config['framestack']
+    self.image_channels: int = sensor.channels
     self.route: planner.Route | None = None
     # Known from the first reset on.
     self.location: Any = None
@@ -125,8 +109,7 @@ class CarlaEnv:
     """Map from above with goal, way, traffic and vehicle; uint8 image."""
     if self._roads_above is None:
       self._roads_above = birdseye.Map(self.backend.lanes)
-    view = copy.copy(self._roads_above)
-    view.image = view.image.copy()
+    view = self._roads_above.copy()
     x, y = self.location[:2]
     if self._goal:
       place = self._trips.locate(self.location)
@@ -183,13 +166,13 @@ class CarlaEnv:
     self._stuck = termination.Stuck(frame.location[:2])
     self._measurements = self._measure(frame, None)
     self._record(self._measurements, None, 0.0, False)
-    self._image = self._stack(frame.image, None)
+    self._image = frame.image
     self._log.begin(self._episode)
     self._log_step(frame, self._measurements)
     return self._observe()
 
   def step(
-    self, action: np.ndarray | int
+    self, action: np.ndarray
   ) -> tuple[dict[str, np.ndarray], float, bool, dict[str, Any]]:
     """Apply an action for one tick.
 
@@ -221,18 +204,16 @@ class CarlaEnv:
       self._config['early_terminate_on_collision'],
     )
     self._measurements = now
-    self._image = self._stack(frame.image, self._image)
+    self._image = frame.image
     self._log_step(frame, now)
     info = dict(now)
     if now['next_command'] == 'REACH_GOAL':
       self._renew_goal(frame)
-    if self._config['verbose']:
-      print(_describe(now), flush=True)
     scaled = reward * self._config['reward_scale']
     return self._observe(), scaled, now['done'], info
 
   def render(self, *unused_args, **unused_kwargs) -> np.ndarray:
-    """Return the last image, uint8 [height, width, channels of all frames]."""
+    """Return the last image, uint8 [height, width, channels]."""
     return self._image
 
   def close(self) -> None:
@@ -303,11 +284,7 @@ class CarlaEnv:
     )
 
   def _to_control(self, action):
-    if self._config['discrete_actions']:
-      action = DISCRETE_ACTIONS[int(action)]
     drive, steer = (float(x) for x in action)
-    if self._config['squash_action_logits']:
-      drive, steer = (2 / (1 + math.exp(-x)) - 1 for x in (drive, steer))
     return backend_lib.Control(
       throttle=min(max(drive, 0.0), 1.0),
       brake=min(max(-drive, 0.0), 1.0),
@@ -324,12 +301,6 @@ class CarlaEnv:
       {'episode_id': self._episode, 'step_error': str(error)}
     )
     return self._observe(), 0.0, True, {'step_error': True}
-
-  def _stack(self, image, last):
-    if self._config['framestack'] == 1 or image is None:
-      return image
-    previous = image if last is None else last[..., image.shape[-1] :]
-    return np.concatenate([previous, image], -1)
 
   def _log_step(self, frame, now):
     self._log.add_measurements(now)
@@ -361,12 +332,3 @@ def _distances(surroundings, backend, frame, route):
     'distance_to_goal': route.distance(lane, arc),
     'distance_to_goal_euclidean': math.dist(frame.location[:2], route.goal),
   }
-
-
-def _describe(now):
-  return (
-    f'episode {now["episode_id"]} step {now["step"]}: '
-    f'{now["forward_speed"]:.1f} m/s, off {now["intersection_offroad"]:.2f}, '
-    f'other lane {now["intersection_otherlane"]:.2f}, reward '
-    f'{now["reward"]:.2f}, total {now["total_reward"]:.1f}'
-  )

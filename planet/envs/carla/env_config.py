@@ -120,12 +120,9 @@ class EnvConfig(schema.Settings):
   offline_direct_render: Flag = setting(
     True, 'offline: render at image size instead of resizing'
   )
-  framestack: Literal[1, 2] = setting(1, 'frames per observation')
   state: Literal['full', 'zero'] = setting(
     'full', 'state observation: full, or zero as in the fork'
   )
-  discrete_actions: Flag = setting(False, 'use nine discrete actions')
-  squash_action_logits: Flag = setting(False, 'squash actions to [-1, 1]')
   use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
     'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
   )
@@ -133,7 +130,6 @@ class EnvConfig(schema.Settings):
     0.5, 'distance of the stereo cameras in metres'
   )
   # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
-  verbose: Flag = setting(False, 'print each step')
   log_images: Flag = setting(False, 'write every image to a file')
   convert_images_to_video: Flag = setting(
     False, 'turn the images of an episode into a video'
@@ -168,13 +164,6 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
-  if config['expert'] and (
-    config['discrete_actions'] or config['squash_action_logits']
-  ):
-    raise errors.UsageError(
-      'Setting expert records pedals and steering; leave away '
-      'discrete_actions and squash_action_logits.'
-    )
   connect.list_addresses(config)
   found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
   if config['weather'] is not None:

@@ -1,6 +1,5 @@
 """Files of what happens in episodes: images or videos, and measurements."""
 
-import importlib.util
 import json
 import logging
 import math
@@ -25,7 +24,7 @@ class EpisodeLog:
 
   Each log has a folder of its own within the given one, named by the time of
   its first file. Files are named by their episode, images also by their step.
-  A video replaces the images of its episode when this is over; it is an .mp4
+  A video is written when its episode is over, instead of images; it is an .mp4
   file, or a .gif file where the package imageio-ffmpeg is missing.
   Measurements are a .jsonl file, with a line of JSON for the reset and for each
   step, which is there at once.
@@ -57,7 +56,7 @@ class EpisodeLog:
     self._folder: str | None = None
     self._lines: TextIO | None = None
     self._episode = 0
-    self._written: list[str] = []
+    self._frames: list[np.ndarray | None] = []
 
   def begin(self, episode: int) -> None:
     """Begin an episode by its number, after finishing the one before."""
@@ -67,9 +66,10 @@ class EpisodeLog:
   def add_image(self, image: np.ndarray) -> None:
     """Write the next image, uint8 [height, width, 3], if images are wanted."""
     if self._images:
-      path = self._locate(f'_step_{len(self._written):05}.png')
-      video.write_png(path, image)
-      self._written.append(path)
+      if not self._videos:
+        path = self._locate(f'_step_{len(self._frames):05}.png')
+        video.write_png(path, image)
+      self._frames.append(image if self._videos else None)
 
   def add_measurements(self, now: dict[str, Any]) -> None:
     """Write a line of plain values, if measurements are wanted.
@@ -87,13 +87,10 @@ class EpisodeLog:
     if self._lines:
       self._lines.close()
       self._lines = None
-    if self._videos and self._written:
-      has_ffmpeg = importlib.util.find_spec('imageio_ffmpeg')
-      path = self._locate('.mp4' if has_ffmpeg else '.gif')
-      video.write_video(path, [_read(x) for x in self._written], self._fps)
-      for path in self._written:
-        os.remove(path)
-    self._written = []
+    if self._videos and self._frames:
+      path = self._locate(video.preferred_ending())
+      video.write_video(path, self._frames, self._fps)
+    self._frames = []
 
   def _locate(self, ending):
     """Path of a file of this episode, in a folder that exists."""
@@ -137,10 +134,3 @@ def _to_json(value):
   if isinstance(value, float) and not math.isfinite(value):
     return None
   return value
-
-
-def _read(path):
-  from PIL import Image
-
-  with Image.open(path) as image:
-    return np.asarray(image)

@@ -114,7 +114,6 @@ class OfflineBackend(backend_lib.Backend):
       location=(car.x, car.y, 0.0),
       yaw=math.degrees(car.yaw),
       velocity=car.velocity + (0.0,),
-      yaw_rate=math.degrees(car.yaw_rate),
       collisions=collisions,
       control=applied,
     )

@@ -84,9 +84,7 @@ class IsolatedBackend(backend_lib.Backend):
       try:
         if not self._host:
           self._start()
-        frame = self._call('reset', *wanted)
-        self.extent = self._call('get_extent')
-        return frame
+        return self._call('reset', *wanted)
       except (backend_lib.BackendError, errors.UsageError) as error:
         last_error = error
         logging.getLogger(__name__).warning(

@@ -70,10 +70,6 @@ class ServerBackend(backend_lib.Backend):
       text = self.map.to_opendrive()
       return self.map.name, text, self.spawn_points()
 
-  def get_extent(self) -> tuple[float, float, float]:
-    """Return half the length, width and height of the ego vehicle."""
-    return self.extent
-
   def get_manager_port(self) -> int | None:
     """Return the port of the traffic manager, None if there is none."""
     return self._manager_claim.port if self._manager_claim else None
@@ -298,8 +294,6 @@ class ServerBackend(backend_lib.Backend):
       self.get_manager_port(),
     )
     self._actors.spawn(start, num_vehicles, num_pedestrians, seed)
-    box = self._actors.ego.bounding_box.extent
-    self.extent = box.x, box.y, box.z
     self._settle()
     self._actors.collisions.clear()
     frame = self._advance((0.0, 0.0, 1.0))
@@ -355,7 +349,6 @@ class ServerBackend(backend_lib.Backend):
       ),
       yaw=transform.rotation.yaw,
       velocity=(velocity.x, velocity.y, velocity.z),
-      yaw_rate=ego.get_angular_velocity().z,
       collisions=self._actors.collisions.read(number),
       control=applied,
     )

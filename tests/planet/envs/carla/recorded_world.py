@@ -16,7 +16,6 @@ def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):
     location=(x, y, z),
     yaw=yaw,
     velocity=(speed, 0.0, 0.0),
-    yaw_rate=0.0,
     **kwargs,
   )
 

@@ -10,7 +10,7 @@ from agents.envs import spaces
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs import constructors
-from planet.envs.carla import env_config, task_env
+from planet.envs.carla import task_env
 from planet.training import collection
 from tests.planet.envs.carla.test_task import define
 
@@ -80,5 +80,3 @@ def test_only_the_first_episodes_are_of_experts(tmp_path):
 def test_bad_parameters(params, message):
   with pytest.raises(errors.UsageError, match=message):
     define(**params)
-  with pytest.raises(errors.UsageError, match='leave away discrete_actions'):
-    env_config.complete({'expert': 'autopilot', 'discrete_actions': True})

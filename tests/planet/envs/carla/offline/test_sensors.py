@@ -130,16 +130,6 @@ def test_stereo():
   np.testing.assert_array_equal(image[..., 3:], single)
 
 
-def test_frames_of_any_sensor_are_stacked():
-  env = make('use_depth', framestack=2)
-  env.reset()
-  for _ in range(5):
-    before = env.render()
-    env.step(np.float32([1, 0]))
-  assert env.render().shape == (64, 64, 2)
-  np.testing.assert_array_equal(env.render()[..., :1], before[..., 1:])
-
-
 def test_picked_pixels_are_those_in_the_middle():
   image = np.arange(6 * 9).reshape(6, 9, 1)
   assert resize.pick(image, 3, 2)[..., 0].tolist() == [
