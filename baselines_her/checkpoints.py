@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from agents import utility
-from agents.pipeline import toolbox
-from agents.run import checkpoint, errors, files, mpi
+from agents.run import checkpoint, errors, files, mpi, random_state
 from agents.run import folder as run_folder
 from baselines_her import logger
 
@@ -118,7 +117,7 @@ class Checkpoints:
       worker.load_state_dict(worker_state)
     for venv, states in zip(self._venvs(), data['envs']):
       venv.set_states(states)
-    toolbox.set_random_state(data['random'])
+    random_state.set_random_state(data['random'])
     logger.info(f'Continue from {folder}, epoch {data["state"]["epoch"]}.')
     return data['state']
 
@@ -143,7 +142,7 @@ class Checkpoints:
         'buffer': policy.buffer.state_dict(),
         'workers': [x.state_dict() for x in self._workers],
         'envs': [venv.get_states() for venv in self._venvs()],
-        'random': toolbox.get_random_state(),
+        'random': random_state.get_random_state(),
         'num_envs': policy.rollout_batch_size,
       },
     )

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import toolbox
-from agents.run import errors, files
+from agents.run import errors, files, random_state
 from agents.tools.tf1 import CallableOptions, tf
 
-set_global_seeds = toolbox.set_seeds
+set_global_seeds = random_state.set_seeds
 
 
 def get_session(config: tf.ConfigProto | None = None) -> tf.Session:

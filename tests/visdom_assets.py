@@ -68,7 +68,7 @@ _SECONDS = 300
 
 def find_missing():
   """Files of `ASSETS` that are not there, as paths below `folder`."""
-  root = visdom_mirror.find_pages()
+  root = visdom_mirror.check_installed()
   return [x for *_, x in ASSETS if not os.path.exists(os.path.join(root, x))]
 
 
@@ -85,7 +85,7 @@ def fetch():
       'npm; install Node.js, or run the program visdom once, which downloads '
       'them itself.'
     )
-  root = visdom_mirror.find_pages()
+  root = visdom_mirror.check_installed()
   specs = list(dict.fromkeys(spec for spec, *_ in ASSETS))
   with tempfile.TemporaryDirectory() as temporary:
     _pack(npm, specs, temporary)
@@ -117,7 +117,8 @@ def run(argv=None):
 def _main():
   if find_missing():
     fetch()
-  print(f'The pages of visdom are complete in {visdom_mirror.find_pages()}.')
+  folder = visdom_mirror.check_installed()
+  print(f'The pages of visdom are complete in {folder}.')
 
 
 def _pack(npm, specs, target):

@@ -12,7 +12,6 @@ AXES = {
   'epoch': 'Epoch',
   'frame': 'Environment frames',
   'episode': 'Episodes',
-  'step': 'Step',
 }
 _OWN, _INNER = '#2b6ca3', '#b9d3e8'
 _MOST_RUNS = 12

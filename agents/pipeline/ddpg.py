@@ -11,6 +11,7 @@ from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
 
 
+@references.nameable
 class DDPGAgent(agent.AgentBase):
   """Explores with noise that is correlated in time, learns from a ring memory.
 

@@ -9,18 +9,13 @@ from typing import Any
 
 from agents.envs import adapters, opengl, probe, wrappers
 from agents.pipeline import toolbox
-from agents.run import errors, references
+from agents.run import errors
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
-def make(
-  tree: dict,
-  render: bool = False,
-  trust: references.Trust = references.EVERYTHING,
-  **kwargs: Any,
-) -> Any:
+def make(tree: dict, render: bool = False, **kwargs: Any) -> Any:
   """Build an environment, whose episodes depend on its seed only.
 
   Args:
@@ -30,7 +25,6 @@ def make(
       a list of dicts of `name` (dotted), `args` and `enabled`, the innermost
       first. What `inspect` returns may be kept under `config`.
     render: Whether images will be asked for.
-    trust: `references.Trust` in what the tree names.
     **kwargs: Further arguments of the environment.
 
   Raises:
@@ -39,11 +33,10 @@ def make(
   _check_keys(tree, _KEYS, 'environment')
   kwargs = {**tree.get('kwargs', {}), **kwargs}
   if tree.get('from_module'):
-    toolbox.get_module(tree['from_module'], trust)
+    toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
-    env = toolbox.get_class(tree['constructor'], trust)(**kwargs)
+    env = toolbox.get_class(tree['constructor'])(**kwargs)
   elif tree.get('name'):
-    references.check_env_id(tree['name'], trust)
     if render and adapters.renders_with_opengl(tree['name']):
       opengl.select_backend()
     mode = 'rgb_array' if render else None
@@ -57,7 +50,7 @@ def make(
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
     if wrapper.get('enabled', True):
-      constructor = toolbox.get_class(wrapper['name'], trust)
+      constructor = toolbox.get_class(wrapper['name'])
       env = constructor(env, **wrapper.get('args', {}))
   return env
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import memory
-from agents.run import errors
+from agents.run import errors, references
 
 
+@references.nameable
 class EpisodeMemory(memory.MemoryBase):
-  """Cuts chunks into episodes, and keeps these until they are taken.
+  """Cuts chunks into episodes, and stores them until they are taken.
 
   An episode ends where the mask of the next index is zero. What a worker has
   begun is kept until the chunk in which it ends; if the worker is reset in
@@ -93,29 +94,25 @@ class EpisodeMemory(memory.MemoryBase):
     taken, self._finished = self._finished[:count], []
     return self._stack(taken)
 
-  def get_snapshot(self) -> dict[str, np.ndarray]:
-    """Return all episodes as a dict of arrays."""
+  def state_dict(self) -> dict[str, Any]:
+    """Return all episodes, finished or not."""
     if self._lengths is None:
       return {}
-    parts = {
-      'unfinished': {**self._rows, '/lengths': self._lengths},
+    return {
+      'rows': self._rows,
+      'lengths': self._lengths,
       'finished': self._stack(self._finished),
     }
-    return {
-      part + key: value.copy()
-      for part, arrays in parts.items()
-      for key, value in arrays.items()
-    }
 
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    """Replace the contents by those that `get_snapshot` has returned."""
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     self.clear()
-    if not snapshot:
+    if not state:
       return
-    self._rows = {x: np.array(snapshot[f'unfinished{x}']) for x in self._keys}
-    self._lengths = np.array(snapshot['unfinished/lengths'])
-    for row, length in enumerate(snapshot['finished/lengths']):
-      episode = {x: np.array(snapshot[f'finished{x}'][row]) for x in self._keys}
+    self._rows = {k: np.array(v) for k, v in state['rows'].items()}
+    self._lengths = np.array(state['lengths'])
+    finished = {k: np.array(v) for k, v in state['finished'].items()}
+    for row, length in enumerate(finished.pop('/lengths')):
+      episode = {key: value[row] for key, value in finished.items()}
       self._finished.append((episode, int(length)))
 
   def _stack(self, episodes):

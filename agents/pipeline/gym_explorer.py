@@ -4,23 +4,106 @@ import functools
 import os
 from collections.abc import Mapping
 from importlib import util
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from agents.envs import window
 from agents.pipeline import (
   chunks,
-  declarations,
   env_config,
   env_pool,
   explorer,
   normalizers,
   worker,
 )
-from agents.run import errors, references
+from agents.run import errors, references, schema
+from agents.run.schema import (
+  Amount,
+  Count,
+  Flag,
+  Fraction,
+  Positive,
+  Whole,
+  setting,
+)
 
 
+class ExplorerSettings(schema.Settings):
+  """Arguments of a `GymExplorer`.
+
+  As counting the first episodes to finish prefers short ones, each worker has
+  its share of `n_episodes`, rounded up. Without `quota`, the update ends with
+  the step in which the last of that many episodes has ended, no matter whose;
+  the others go on in the next chunk.
+
+  By default, a single environment that does not render with OpenGL runs in
+  the current process, and several of them in a process per core.
+  """
+
+  env: dict[str, Any] = setting({}, 'see `env_config.make`')
+  num_workers: Positive = setting(1, 'number of environments')
+  n_steps: Count | None = setting(None, 'steps per update')
+  n_episodes: Count | None = setting(None, 'episodes per update')
+  quota: Flag = setting(True, 'split n_episodes evenly over the workers')
+  final_action: Flag = setting(False, 'also act in the half-step')
+  warm_start: Count = setting(0, 'frames with random actions')
+  deterministic: Flag | None = setting(
+    None, 'act without exploration; by default outside training'
+  )
+  do_reset: Flag | None = setting(
+    None, 'start new episodes with each update; by default outside training'
+  )
+  win_size: Whole | None = setting(
+    None,
+    'episodes per logged value, -1 for one value per epoch; by default '
+    '10 in training, otherwise all episodes of an update',
+  )
+  seed: Whole | None = setting(
+    0, 'seed of the first environment; the others count up'
+  )
+  processes: Count | Literal['auto'] | None = setting(
+    'auto', 'worker processes; 0 to use this process, null for one per core'
+  )
+  record: Flag | None = setting(
+    None, 'record each episode as a video; by default in `eval`'
+  )
+  normalize_observations: Flag = setting(False, 'see `normalizers`')
+  normalize_rewards: Flag = setting(False, 'see `normalizers`')
+  clip: Amount = setting(10.0, 'largest normalised magnitude')
+  gamma: Fraction = setting(0.99, 'discount for normalising rewards')
+  extra_env_kwargs: dict[str, Any] | None = setting(
+    None, 'further arguments for the environment'
+  )
+
+  def episodes_per_worker(self) -> int:
+    """Return the share of each worker, 0 if there is none."""
+    return -(-(self.n_episodes or 0) // self.num_workers) if self.quota else 0
+
+  def find_window(self, mode: str) -> int:
+    """Return the number of episodes per line of the monitor in a mode."""
+    if self.win_size is not None:
+      return self.win_size
+    if mode == 'train':
+      return 10
+    return self.episodes_per_worker() * self.num_workers or -1
+
+  def in_mode(self, mode: str) -> 'ExplorerSettings':
+    """Return settings whose defaults are those of a mode.
+
+    Args:
+      mode: One of `train`, `test` and `eval`.
+    """
+    defaults = {
+      'deterministic': mode != 'train',
+      'do_reset': mode != 'train',
+      'record': mode == 'eval',
+    }
+    missing = {k: v for k, v in defaults.items() if getattr(self, k) is None}
+    return self.model_copy(update=missing)
+
+
+@references.nameable
 class GymExplorer(explorer.ExplorerBase):
   """Steps several environments together, which reset themselves.
 
@@ -49,7 +132,7 @@ class GymExplorer(explorer.ExplorerBase):
     agents: Dict from name to agent. Several agents need an environment with
       a dictionary of actions, one for each name.
     mode: One of `train`, `test` and `eval`.
-    **settings: Values of `declarations.GymExplorer`.
+    **settings: Values of `ExplorerSettings`.
 
   Raises:
     UsageError: If the settings do not fit together or to the environment.
@@ -62,10 +145,10 @@ class GymExplorer(explorer.ExplorerBase):
     mode: str = 'train',
     **settings: Any,
   ) -> None:
-    checked = declarations.GymExplorer.make(
-      settings, f'Setting {{!r}} of the {mode} explorer'
+    called = f'Setting {{!r}} of the {mode} explorer'
+    self._settings = checked = ExplorerSettings.model_construct(
+      **ExplorerSettings.check(settings, called)
     ).in_mode(mode)
-    self._settings = checked
     if not (checked.n_steps or checked.n_episodes):
       raise errors.UsageError(
         f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
@@ -219,7 +302,6 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _define_workers(self):
     settings, session = self._settings, self.session
-    references.check_env_id(settings.env.get('name'), session.trust)
     # As the runner seeds the ranks of MPI, each has episodes of its own.
     first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
     csv_folder = session.folder('monitor')
@@ -235,7 +317,6 @@ class GymExplorer(explorer.ExplorerBase):
         csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
         video_folder and os.path.join(video_folder, str(rank)),
         settings.extra_env_kwargs,
-        session.trust,
         self._has_window and rank == 0,
       )
       for rank in range(settings.num_workers)

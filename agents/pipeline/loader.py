@@ -3,7 +3,6 @@
 A session is a package: `from my_sessions.session_x import loader`.
 """
 
-import json
 import os
 import sys
 from importlib import machinery
@@ -27,8 +26,7 @@ class Loader:
 
   def __init__(self, path: Any) -> None:
     self.path = path
-    with open(os.path.join(path, 'cpanel.json')) as file_:
-      self.cpanel = json.load(file_)
+    self.cpanel = files.read_yaml(os.path.join(path, 'cpanel.json'))
     self.params = files.read_yaml(os.path.join(path, 'params.yaml'))
 
   @property
@@ -49,10 +47,10 @@ class Loader:
     return logs.read(os.path.join(self.path, 'monlog.json'))
 
   def activate_modules(self, *names: str) -> None:
-    """Import copied code of the session from now on.
+    """Import the session's copies of packages from now on.
 
-    The code is that of whoever wrote the session, so that packages have to be
-    named one by one.
+    What was imported from these packages before is forgotten. The code is that
+    of whoever wrote the session, so packages have to be named one by one.
 
     Args:
       *names: Packages of the folder `modules`, such as `agents`.
@@ -68,6 +66,8 @@ class Loader:
           f'Modules of a session are imported by their names, not {name!r}; '
           f'give those that you trust. {errors.suggest(str(name), known)}'
         )
+    for name in [x for x in sys.modules if x.partition('.')[0] in names]:
+      del sys.modules[name]
     sys.meta_path.insert(0, _CopiesFinder(folder, names))
 
 

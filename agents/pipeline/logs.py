@@ -1,5 +1,6 @@
-"""Messages for people, and statistics of named values as lines of JSON."""
+"""What a run reports: messages, statistics as lines of JSON, scalars."""
 
+import contextlib
 import logging
 import math
 import time
@@ -49,7 +50,7 @@ class _Formatter(logging.Formatter):
 
 
 class _Terminal(messages.TextHandler):
-  """Prints messages in the colors of their levels."""
+  """Prints messages in the color of their level."""
 
   def format(self, record):
     text = super().format(record)
@@ -169,7 +170,6 @@ class Monitor:
       'sums': {k: vars(v).copy() for k, v in self._sums.items()},
       'last': {k: dict(v) for k, v in self.last.items()},
       'meta': self.meta,
-      'fixed_clock': 'clock' in self._meta,
       'lines': self._lines,
     }
 
@@ -185,10 +185,7 @@ class Monitor:
       vars(self._sums[name]).update(values)
     self.last = {k: dict(v) for k, v in state['last'].items()}
     self._meta = dict(state['meta'])
-    clock = self._meta.get('clock', 0.0)
-    if not state['fixed_clock']:
-      self._meta.pop('clock', None)
-    self._earlier, self._start = clock, time.monotonic()
+    self._earlier, self._start = self._meta.pop('clock'), time.monotonic()
     if self._path and self._lines > state['lines']:
       self._lines = state['lines']
       append_json(self._path, {'meta': self.meta, 'keep_lines': self._lines})
@@ -246,6 +243,43 @@ class _Sums:
     return {'std': std, **values, 'max': self.max}
 
 
+class Writer:
+  """Sends scalars to TensorBoard and to mirrors.
+
+  Args:
+    folder: Folder for event files, or None. TensorFlow is imported with the
+      first scalar.
+    mirrors: Objects with `add_scalar(tag, value, step)` and `close()`.
+  """
+
+  def __init__(self, folder: str | None = None, mirrors: Iterable[Any] = ()):
+    self._events = folder and log.Events(folder)
+    self._mirrors = mirrors
+
+  def add_scalar(self, tag: str, value: float, step: int) -> None:
+    """Write the value of a tag, such as `loss/critic`, at a step."""
+    for mirror in self._mirrors:
+      mirror.add_scalar(tag, float(value), int(step))
+    if self._events:
+      self._events.write(int(step), {tag: float(value)})
+
+  def add_statistics(
+    self, name: str, statistics: Mapping[str, Any], meta: Mapping[str, Any]
+  ) -> None:
+    """Write the mean of what a monitor has gathered; one of its listeners."""
+    step = meta.get('frame', meta.get('epoch', 0))
+    mean = statistics['sum'] / statistics['num']
+    self.add_scalar(name.strip('/'), mean, step)
+
+  def close(self) -> None:
+    """Close all outputs, also if one of them fails."""
+    with contextlib.ExitStack() as stack:
+      for mirror in self._mirrors:
+        stack.callback(mirror.close)
+      if self._events:
+        stack.callback(self._events.close)
+
+
 def read(path: str) -> dict[str, dict[str, np.ndarray]]:
   """Return the contents of a file of JSON lines of this package.
 
@@ -261,12 +295,19 @@ def read(path: str) -> dict[str, dict[str, np.ndarray]]:
 
   Raises:
     OSError: If the file cannot be read.
+    UsageError: If it contains something else.
   """
   table: dict[str, list[dict]] = {}
   for row in _read_rows(path):
-    for name, statistics in row['data'].items():
-      table.setdefault(name, []).append({**row['meta'], **statistics})
-  return {name: _columns(rows) for name, rows in table.items()}
+    for name, values in row:
+      table.setdefault(name, []).append(values)
+  columns = {}
+  for name, rows in table.items():
+    keys = dict.fromkeys(key for row in rows for key in row)
+    columns[name] = {
+      key: np.array([row.get(key, math.nan) for row in rows]) for key in keys
+    }
+  return columns
 
 
 def append_json(path: str, row: Mapping[str, Any]) -> None:
@@ -287,22 +328,24 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _read_rows(path):
-  rows: list[dict[str, Any]] = []
-  for row in log.read_json(path):
-    if isinstance(row, dict) and 'keep_lines' in row:
-      del rows[row['keep_lines'] :]
-    elif isinstance(row, dict) and 'data' in row:
-      rows.append(row)
+  """List of names and values of each line."""
+  rows: list[list[tuple[str, dict[str, float]]]] = []
+  try:
+    for row in log.read_json(path):
+      if 'keep_lines' in row:
+        del rows[row['keep_lines'] :]
+        continue
+      packs = {k: {**row['meta'], **v} for k, v in row['data'].items()}
+      rows.append([(k, _to_floats(v)) for k, v in packs.items()])
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
+    raise errors.UsageError(
+      f'{path} is damaged ({type(error).__name__}: {error}); move it away.'
+    ) from None
   return rows
 
 
-def _columns(rows):
-  keys = list(dict.fromkeys(key for row in rows for key in row))
-  columns = {}
-  for key in keys:
-    values = [row.get(key) for row in rows]
-    columns[key] = np.array([math.nan if x is None else x for x in values])
-  return columns
+def _to_floats(values):
+  return {k: math.nan if x is None else float(x) for k, x in values.items()}
 
 
 def _plain(value):

@@ -1,11 +1,9 @@
-"""Train, continue or show an agent in a session; the program of a pipeline."""
+"""Train, resume or play an agent; the program of the pipeline."""
 
-import contextlib
 import sys
 from collections.abc import Sequence
 
-from agents.pipeline import folders
-from agents.pipeline.session import Session
+from agents.pipeline.session import Session, SessionFinished
 from agents.run import entry, mpi
 
 
@@ -17,34 +15,25 @@ def main(argv: Sequence[str] | None = None) -> None:
 
   Raises:
     UsageError: If something is wrong with the arguments.
-    SessionFinished: If the training to continue is finished.
+    SessionFinished: If the training to resume is finished.
   """
   session = Session(argv)
   try:
-    with contextlib.ExitStack() as stack:
-      runner = _start(session, stack)
-      if session.is_playing:
+    with session.graph.as_default(), session.tf_session().as_default():
+      try:
+        runner = session.make_runner()
+        runner.start(session)
+      except BaseException:
+        session.discard()
+        raise
+      if session.args.play:
         runner.enjoy()
-      elif session.is_custom:
+      elif session.args.custom:
         runner.custom()
-      elif not session.is_session_only:
+      elif not session.args.create_session_only:
         runner.train()
   finally:
     session.finalize()
-
-
-def _start(session, stack):
-  """Runner that has built everything; without it, no session is left."""
-  try:
-    stack.enter_context(session.graph.as_default())
-    stack.enter_context(session.tf_session().as_default())
-    runner = session.make_runner()
-    runner.start(session)
-    session.mark_as_started()
-    return runner
-  except BaseException:
-    session.discard()
-    raise
 
 
 def entrypoint(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +44,7 @@ def entrypoint(argv: Sequence[str] | None = None) -> int:
   def work():
     try:
       main(argv)
-    except folders.SessionFinished as error:
+    except SessionFinished as error:
       print(f'Error: {error}', file=sys.stderr)
       codes.append(3)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors
+from agents.run import errors, references
 
 
 class MemoryBase:
-  """Keeps what explorers return.
+  """Stores what explorers return.
 
   Args:
     session: Session that the memory belongs to.
@@ -25,55 +25,24 @@ class MemoryBase:
     """Append a chunk, which is a dict from key to array [workers, T + 1, ...].
 
     Raises:
-      UsageError: If its shapes do not fit to what is stored.
+      UsageError: If its shapes do not fit what is stored.
     """
-    raise NotImplementedError
-
-  def get_buffer(self) -> dict[str, np.ndarray]:
-    """Return read-only arrays [workers, capacity, ...] by key."""
-    raise NotImplementedError
-
-  @property
-  def length(self) -> int:
-    """Number of entries per worker, the overrun included."""
-    raise NotImplementedError
-
-  @property
-  def full(self) -> bool:
-    """Whether further chunks replace old ones."""
-    raise NotImplementedError
-
-  def get_index_valid_elements(self) -> np.ndarray:
-    """Return indices of the entries that have a successor, oldest first."""
-    raise NotImplementedError
-
-  def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
-    """Return indices `n` steps later than others."""
     raise NotImplementedError
 
   def state_dict(self) -> dict[str, Any]:
-    """Describe in plain data what is stored."""
-    return {}
+    """Return the contents: nested dicts of plain data and arrays."""
+    raise NotImplementedError
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Check that the contents described would fit in here.
-
-    The memory stays empty until `set_snapshot`, so that a run that has no
-    snapshot starts with an empty memory.
+    """Replace the contents by those that `state_dict` has returned.
 
     Raises:
-      UsageError: If they would not.
+      UsageError: If they do not fit.
     """
-
-  def get_snapshot(self) -> dict[str, np.ndarray]:
-    """Return the contents as arrays by key, oldest entry first."""
-    raise NotImplementedError
-
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    """Replace the contents by those that `get_snapshot` has returned."""
     raise NotImplementedError
 
 
+@references.nameable
 class RingMemory(MemoryBase):
   """Replaces the oldest entries when it is full.
 
@@ -130,10 +99,12 @@ class RingMemory(MemoryBase):
 
   @property
   def length(self) -> int:
+    """Number of entries per worker, the overrun included."""
     return self._length
 
   @property
   def full(self) -> bool:
+    """Whether further chunks replace old ones."""
     return self._length == self.capacity
 
   @property
@@ -161,12 +132,15 @@ class RingMemory(MemoryBase):
     return (self.start + order) % self.capacity
 
   def get_index_valid_elements(self) -> np.ndarray:
+    """Return indices of the entries that have a successor, oldest first."""
     return self.get_index(np.arange(self.num_valid))
 
   def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
+    """Return indices `n` steps later than others."""
     return (index + n) % self.capacity
 
   def get_buffer(self) -> dict[str, np.ndarray]:
+    """Return read-only arrays [workers, capacity, ...] by key."""
     return dict(self._views)
 
   def get_last_chunk(self) -> dict[str, np.ndarray]:
@@ -189,55 +163,30 @@ class RingMemory(MemoryBase):
       self._write(self._arrays[key], begin, count, value)
     for key in self._arrays.keys() - chunk.keys():
       array = self._arrays[key]
-      self._write(array, begin, count, _missing(array.dtype))
+      self._write(array, begin, count, fill_value(array.dtype))
     if not self._reported:
       self._reported = True
       self._report()
 
-  def state_dict(self) -> dict[str, Any]:
-    return {
-      'length': self._length,
-      'capacity': self.capacity,
-      'keys': {
-        key: [list(value.shape[2:]), value.dtype.str, len(value)]
-        for key, value in self._arrays.items()
-      },
-    }
-
-  def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    if state['length'] > self.capacity:
-      raise errors.UsageError(
-        f'The stored memory has {state["length"]} entries, this one has room '
-        f'for {self.capacity}; give it the size that it had.'
-      )
-    self.clear()
-
-  def get_snapshot(self) -> dict[str, np.ndarray]:
+  def state_dict(self) -> dict[str, np.ndarray]:
+    """Return arrays [workers, length, ...] by key, oldest entry first."""
     return {k: np.array(v) for k, v in self._read(0, self._length).items()}
 
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    """Replace the contents; the oldest entry gets the index 0.
-
-    Args:
-      snapshot: Dict from key to array [workers, length, ...].
-
-    Raises:
-      UsageError: If the arrays differ in length or exceed the capacity.
-    """
+  def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+    """Replace the contents; the oldest entry gets the index 0."""
     self.clear()
-    if not snapshot:
-      return
-    lengths = {np.shape(x)[:2] for x in snapshot.values()}
-    (_, length), *others = lengths
-    if others or length > self.capacity:
+    lengths = {np.shape(x)[1] for x in state.values()}
+    length = max(lengths, default=0)
+    if len(lengths) > 1 or length > self.capacity:
       raise errors.UsageError(
-        f'A snapshot with [workers, length] of {sorted(lengths)} does not fit '
-        f'into a memory with a capacity of {self.capacity}.'
+        f'The stored memory has {length} entries, this one has room for '
+        f'{self.capacity}; use the same size.'
       )
-    self._length, self._end = length, length - 1
-    for key, value in snapshot.items():
+    for key, value in state.items():
       self._allocate(key, value)
       self._arrays[key][:, :length] = value
+    if state:
+      self._length, self._end = length, length - 1
 
   def _find_capacity(self):
     return self._steps * self._chunks
@@ -275,7 +224,7 @@ class RingMemory(MemoryBase):
     array = np.zeros(shape, value.dtype)
     if array.dtype.kind == 'f' and self._length:
       passed = self.get_index(np.arange(self._length))
-      array[:, passed] = _missing(array.dtype)
+      array[:, passed] = fill_value(array.dtype)
     self._arrays[key] = array
     view = array.view()
     view.flags.writeable = False
@@ -306,11 +255,12 @@ class RingMemory(MemoryBase):
     )
 
 
+@references.nameable
 class RollMemory(RingMemory):
   """Holds its entries in the order of time, the oldest at index 0.
 
   With a `buffer_chunk_len` of 1 it is the newest chunk. The arguments are
-  those of `RingMemory`.
+  those of `RingMemory`. No parameters of this project use it.
   """
 
   def _find_capacity(self):
@@ -325,6 +275,6 @@ class RollMemory(RingMemory):
     self._length -= self._steps
 
 
-def _missing(dtype):
-  """What stands for an unknown value: NaN where there is one, else zero."""
+def fill_value(dtype: np.dtype) -> np.ndarray:
+  """Return what stands for missing values: NaN, or zero for other types."""
   return np.array(np.nan if dtype.kind == 'f' else 0, dtype)

@@ -12,50 +12,40 @@ one standard deviation. Each --group is another experiment.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from agents.pipeline import charts, loader, logs, writers
+from agents.pipeline import charts, loader, logs
 from agents.run import entry, errors, plot
-
-KEYS = (*logs.META, 'step')
 
 
 def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
   """Load the curves of one session.
 
   Args:
-    session: Folder with `varlog.json`, and `scalars.csv` for `step`.
-    keyx: One of `KEYS`.
+    session: Folder with `varlog.json`.
+    keyx: One of `logs.META`.
 
   Returns:
     Dict from name to points. Names without any value over `keyx` are left
     out.
 
   Raises:
-    UsageError: If the folder has no such file.
+    UsageError: If the folder has no such file, or it is damaged.
   """
-  reader: Callable[[str], Mapping[str, Any]] = logs.read
-  name = 'varlog.json'
-  if keyx == 'step':
-    name, reader = 'scalars.csv', writers.read
   try:
-    table = reader(os.path.join(session, name))
+    table = logs.read(os.path.join(session, 'varlog.json'))
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot read {name} of {session!r}: {error.strerror}. Give folders of '
-      'sessions, each of which has this file.'
+      f'Cannot read varlog.json of {session!r}: {error.strerror}. Give folders '
+      'of sessions.'
     ) from None
   curves = {}
   for name, columns in table.items():
-    if keyx == 'step':
-      points = plot.make_points(list(columns), list(columns.values()))
-    elif keyx in columns:
-      points = plot.make_points(columns[keyx], columns['sum'] / columns['num'])
-    else:
+    if not {keyx, 'sum', 'num'} <= set(columns):
       continue
+    points = plot.make_points(columns[keyx], columns['sum'] / columns['num'])
     if len(points[0]):
       curves[name] = points
   return curves
@@ -80,7 +70,7 @@ def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
 
   Args:
     groups: List of lists of paths.
-    keyx: One of `KEYS`.
+    keyx: One of `logs.META`.
   """
   return [
     plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
@@ -131,7 +121,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   )
   add(
     '--keyx',
-    choices=KEYS,
+    choices=logs.META,
     default='epoch',
     help='x-axis (default epoch)',
   )

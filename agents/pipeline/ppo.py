@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import agent
+from agents.run import references
 from agents.tools.tf1 import tf
 
 
+@references.nameable
 class PPOAgent(agent.AgentBase):
   """Lets `agents.ppo.policy.Policy` act and learn outside of its graph.
 

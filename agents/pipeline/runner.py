@@ -1,20 +1,22 @@
 """The loop of a run: cycles of exploring, storing and learning; epochs."""
 
-import functools
 import os
 import re
 import signal
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from agents.pipeline import checkpoints, declarations, old_trees, toolbox
-from agents.pipeline import settings as settings_lib
-from agents.pipeline.agent import AgentBase
-from agents.pipeline.explorer import ExplorerBase
-from agents.pipeline.memory import MemoryBase
+from agents.pipeline import toolbox
+from agents.run import (
+  errors,
+  random_state,
+  references,
+  schema,
+  stopping,
+)
 from agents.run import progress as progress_lib
-from agents.run import stopping
+from agents.run.schema import Amount, Count, Name, Positive, setting
 
 _COUNTS = {
   'epoch': 'epoch {:,}',
@@ -24,6 +26,33 @@ _COUNTS = {
 _MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
 
 
+class RunnerSettings(schema.Settings):
+  """Settings in the node `runner` of the tree.
+
+  A runner of yours whose node has more settings derives a class from this
+  one, and names it as its attribute `declared`.
+  """
+
+  called: ClassVar[str] = 'Setting {!r} of the runner'
+
+  name: Name = setting('agents.pipeline.runner.Runner', 'class of the runner')
+  n_cycles: Positive = setting(1, 'cycles per epoch')
+  n_epochs: Positive = setting(1, 'epochs to train')
+  max_time: Amount | None = setting(None, 'hours until this process stops')
+  max_iter: Count | None = setting(None, 'epochs until this process stops')
+  randargs: dict[str, Any] = setting({}, '`seed` of all random numbers')
+  test_act: schema.Flag = setting(True, 'whether to test')
+  test_int: Positive = setting(1, 'epochs between tests')
+  save_int: Positive = setting(1, 'epochs between checkpoints')
+  memory_save: Literal['never', 'final', 'every'] = setting(
+    'final', 'which checkpoints include the memories'
+  )
+  score: Name = setting(
+    '/reward/test/episodic', 'statistic that selects the best epoch'
+  )
+
+
+@references.nameable
 class Runner:
   """Builds memories, agents and explorers from parameters, and runs them.
 
@@ -31,7 +60,7 @@ class Runner:
     params: Tree of parameters; see `agents.pipeline.params.ppo_pendulum`.
 
   Attributes:
-    declared: Declaration of the settings in the node `runner`.
+    declared: Class of the settings in the node `runner`.
     state: Dict of the counters `i_epoch`, `i_cycle` (of the epoch) and
       `i_frame`, of the best score and its epoch, and of the seconds so far.
 
@@ -39,11 +68,13 @@ class Runner:
     UsageError: If a setting is unknown or has a wrong value.
   """
 
-  declared: type[declarations.Runner] = declarations.Runner
+  declared: type[RunnerSettings] = RunnerSettings
 
   def __init__(self, params: dict[str, Any]) -> None:
     self.params = params
-    self._settings = self.declared.make(params['runner'])
+    self._settings = self.declared.model_construct(
+      **self.declared.check(params['runner'])
+    )
     self.state: dict[str, Any] = {
       'i_epoch': 0,
       'i_cycle': 0,
@@ -54,7 +85,6 @@ class Runner:
     }
     self._began = time.time()
     self._epochs_here = 0
-    self._saved = None
     self._progress: progress_lib.Progress | None = None
     self._statistics: dict[str, dict] = {}
 
@@ -64,36 +94,35 @@ class Runner:
     A fresh session gets checkpoint 0, with the initial weights.
     """
     self.session = session
-    session.monitor.listeners.append(self._remember)
+    session.monitor.listeners.append(self._add_statistics)
     seed = self._settings.randargs.get('seed')
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
-    toolbox.set_seeds(seed)
-    find = functools.partial(toolbox.get_class, trust=session.trust)
+    random_state.set_seeds(seed)
+    find = toolbox.get_class
     self.memory = {
-      mode: find(x['name'], base=MemoryBase)(session, mode, **x.get('args', {}))
+      mode: find(x['name'])(session, mode, **x.get('args', {}))
       for mode, x in self.params['memory'].items()
     }
     self.agents = {
-      name: find(x['name'], base=AgentBase)(
-        session, self.memory, name=name, **x.get('args', {}), **self._parts(x)
+      name: find(x['name'])(
+        session, self.memory, name=name, **x.get('args', {}), **_parts(x)
       )
       for name, x in self.params['agents'].items()
     }
     wanted = ['eval'] if session.is_playing else ['train', 'test']
     self.explorer = {
-      mode: find(x['name'], base=ExplorerBase)(
+      mode: find(x['name'])(
         session, self.agents, mode=mode, **x.get('args', {})
       )
       for mode, x in self.params['explorer'].items()
       if mode in wanted
     }
+    self._initialize()
     if session.is_loading:
       self.load()
-      return
-    self._initialize()
-    if not session.is_playing:
-      self.save(forced=True)
+    elif not session.is_playing:
+      self.save(final=True)
 
   def train(self) -> None:
     """Run until all epochs are done, or the user or a limit ends it.
@@ -101,18 +130,19 @@ class Runner:
     Ends with a checkpoint and a report in any case but an error.
     """
     self._began = time.time()
-    total = self._settings.n_epochs * self._settings.n_cycles
-    show = self.session.comm.Get_rank() == 0
-    if show:
+    settings, state = self._settings, self.state
+    if self.session.comm.Get_rank() == 0:
+      total = settings.n_epochs * settings.n_cycles
       self._progress = progress_lib.Progress(self._status, total, unit='cycles')
     try:
       with stopping.handle_signals(_MESSAGE, (signal.SIGUSR1,)):
-        while self.state['i_epoch'] < self._settings.n_epochs:
-          if not self._train_epoch():
-            break
-          if self._reached_limit():
-            break
-        self._finish()
+        while state['i_epoch'] < settings.n_epochs and self._train_epoch():
+          pass
+        self.save(final=True)
+        done = state['i_epoch'] >= settings.n_epochs
+        if done:
+          self.session.mark_as_done()
+        self._report(done)
     finally:
       if self._progress:
         self._progress.close()
@@ -159,39 +189,40 @@ class Runner:
 
   def custom(self) -> None:
     """Do what --custom is for; classes derived from this one may have it."""
-    from agents.run import errors
-
     raise errors.UsageError(
-      f'Runner {type(self).__name__} has no method custom; omit --custom '
-      'or name a runner that has one.'
+      f'Runner {type(self).__name__} has no method custom; omit --custom or '
+      'name a runner that has one.'
     )
 
   def log(self) -> None:
-    """Write the statistics of an epoch and tell about them."""
+    """Write the statistics of an epoch; note the best score."""
     statistics = self._pack().get(self._settings.score)
     if statistics:
-      score = _mean(statistics)
-      best = self.state['best_score']
+      score, best = _mean(statistics), self.state['best_score']
       if best is None or score >= best:
         self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
 
-  def save(self, forced: bool = False) -> None:
+  def save(self, final: bool = False) -> None:
     """Write a checkpoint.
 
     Args:
-      forced: Whether this is the last one, which holds the memories, too,
-        unless the settings say something else.
+      final: Whether this is the last one, which includes the memories unless
+        the settings say something else.
     """
     when = self._settings.memory_save
-    snapshots = None
-    if when == 'every' or (when == 'final' and forced):
-      snapshots = {k: v.get_snapshot() for k, v in self.memory.items()}
-    self._saved = self.session.save_states(
-      self._collect_states(),
-      self.state['i_epoch'],
-      self.state_dict(),
-      snapshots,
-    )
+    memories = None
+    if when == 'every' or (when == 'final' and final):
+      memories = {k: v.state_dict() for k, v in self.memory.items()}
+    train = self.explorer['train']
+    states = {
+      'agents': {k: v.state_dict() for k, v in self.agents.items()},
+      'explorer': {k: v.state_dict() for k, v in self.explorer.items()},
+      'normalizers': train.export_normalizers(),
+      'monitor': self.session.monitor.state_dict(),
+      'random': random_state.get_random_state(),
+    }
+    epoch = self.state['i_epoch']
+    self.session.save_states(states, epoch, self.state_dict(), memories)
 
   def load(self) -> None:
     """Restore the checkpoint of the session.
@@ -199,23 +230,26 @@ class Runner:
     Raises:
       UsageError: If it does not fit the parameters.
     """
-    self._initialize()
-    states, snapshots = self.session.load_states()
-    snapshots = snapshots or old_trees.find_snapshots(states['agents'])
+    states, memories = self.session.load_states()
     self.load_state_dict(self.session.runner_state)
     for name, agent in self.agents.items():
       agent.load_state_dict(states['agents'][name])
     if self.session.is_playing:
-      exported = states['normalizers']
-      self.explorer['eval'].import_normalizers(exported)
+      self.explorer['eval'].import_normalizers(states['normalizers'])
     else:
       for mode, explorer in self.explorer.items():
         explorer.load_state_dict(states['explorer'][mode])
-      checkpoints.restore_memories(
-        self.memory, states['memory'], snapshots, self.session.logger
-      )
+      for name, memory in self.memory.items():
+        if memories and name in memories:
+          memory.load_state_dict(memories[name])
+        else:
+          self.session.logger.warn(
+            f'The contents of memory {name} were not saved; it begins empty.'
+          )
       self.session.monitor.load_state_dict(states['monitor'])
-    toolbox.set_random_state(states['random'])
+    random_state.set_random_state(states['random'])
+    if self.session.is_resumed:
+      self.session.supersede(self.state['i_epoch'])
 
   def state_dict(self) -> dict[str, Any]:
     """Return the counters of the run, plain data."""
@@ -227,19 +261,8 @@ class Runner:
     self.state.update(state)
     self._began = time.time()
 
-  def _parts(self, node):
-    """Policy and sampler of an agent, as far as its node names them."""
-    parts = {
-      x: toolbox.get_part(node[x], self.session.trust)
-      for x in ('policy', 'sampler')
-      if x in node
-    }
-    if 'sampler' in parts:
-      parts['sampler'] = parts['sampler']()
-    return parts
-
   def _train_epoch(self):
-    """Rest of an epoch; returns whether to go on."""
+    """Do the rest of an epoch; return whether to go on."""
     state, settings = self.state, self._settings
     n_cycles = settings.n_cycles
     if self._progress:
@@ -250,7 +273,6 @@ class Runner:
     while state['i_cycle'] < n_cycles:
       self.train_cycle()
       state['i_cycle'] += 1
-      self._saved = None
       if self._progress:
         step = state['i_epoch'] * n_cycles + state['i_cycle']
         self._progress.update(1, step)
@@ -264,18 +286,13 @@ class Runner:
       agent.epoch_done()
     self.log()
     self._epochs_here += 1
-    if state['i_epoch'] % settings.save_int == 0:
+    if self._stop_requested() or self._reached_limit():
+      return False
+    # The last checkpoint is up to `train`.
+    due = state['i_epoch'] % settings.save_int == 0
+    if due and state['i_epoch'] < settings.n_epochs:
       self.save()
-    return not self._stop_requested()
-
-  def _finish(self):
-    """Last checkpoint and report; of all epochs or of those so far."""
-    done = self.state['i_epoch'] >= self._settings.n_epochs
-    if self._saved is None or self._settings.memory_save == 'final':
-      self.save(forced=True)
-    if done:
-      self.session.mark_as_done()
-    self._report(done)
+    return True
 
   def _reached_limit(self):
     """Whether the time or the epochs of this process are used up."""
@@ -300,17 +317,6 @@ class Runner:
       [x.initializer for x in variables if x.op.name.encode() in missing]
     )
 
-  def _collect_states(self):
-    train = self.explorer['train']
-    return {
-      'agents': {k: v.state_dict() for k, v in self.agents.items()},
-      'explorer': {k: v.state_dict() for k, v in self.explorer.items()},
-      'normalizers': train.export_normalizers(),
-      'memory': {k: v.state_dict() for k, v in self.memory.items()},
-      'monitor': self.session.monitor.state_dict(),
-      'random': toolbox.get_random_state(),
-    }
-
   def _pack(self):
     """Write what was gathered, of all ranks together.
 
@@ -328,7 +334,7 @@ class Runner:
     self.session.logger.info(self._describe_epoch(statistics))
     return statistics
 
-  def _remember(self, name, statistics, unused_meta):
+  def _add_statistics(self, name, statistics, unused_meta):
     self._statistics[name] = statistics
 
   def _describe_epoch(self, statistics):
@@ -362,11 +368,21 @@ class Runner:
       info(f'Logs and checkpoints: {path}')
       info(f'Curves: agents-plot {path}')
       if not done:
-        trust = settings_lib.find_foreign(self.params)
+        trust = toolbox.list_foreign(self.params)
         info(
           f'Continue: agents-session --load-checkpoint {path} '
           '--resume' + (f' --trust {",".join(trust)}' if trust else '')
         )
+
+
+def _parts(node):
+  """Policy and sampler of an agent, as far as its node names them."""
+  parts = {
+    x: toolbox.get_part(node[x]) for x in ('policy', 'sampler') if x in node
+  }
+  if 'sampler' in parts:
+    parts['sampler'] = parts['sampler']()
+  return parts
 
 
 def _plain(name):

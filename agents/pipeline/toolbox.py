@@ -1,30 +1,28 @@
-"""Classes by their names, and the random numbers of a whole process."""
+"""Names of modules, classes and functions in trees of parameters.
+
+A tree comes from the user's own module, which may name anything, or from a
+stored session, which may name parts of this project that are
+`references.nameable`, and what `--trust` covers. `check_names` checks the tree
+of a session once, when it is loaded.
+"""
 
 import functools
 import importlib
-import random
+import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from agents.run import errors, plain_data, references
+from agents.run import errors, references
 
 
-def get_module(name: str, trust: references.Trust) -> types.ModuleType:
+def get_module(name: str) -> types.ModuleType:
   """Import a module by its dotted name.
 
-  Args:
-    name: Dotted name.
-    trust: `references.Trust`; everything if the user has typed the name.
-
   Raises:
-    NotTrusted: If the module may not be imported.
     UsageError: If there is no such module. Errors within it are raised as
       they are.
   """
-  references.check_place(name, name, trust)
   try:
     return importlib.import_module(name)
   except ModuleNotFoundError as error:
@@ -37,106 +35,107 @@ def get_module(name: str, trust: references.Trust) -> types.ModuleType:
     ) from None
 
 
-def get_class(
-  name: str, trust: references.Trust, base: type | None = None
-) -> Any:
-  """Return what a dotted name such as `package.module.Class` refers to.
-
-  Args:
-    name: Dotted name.
-    trust: `references.Trust`; everything if the name comes from the user's
-      own module of parameters instead of a stored session.
-    base: Class that a part of this project has to be derived from when a
-      stored session names it; see `references.check_value`.
+def get_class(name: str) -> Any:
+  """Return the class or function `package.module.Name` or `module:Name`.
 
   Raises:
-    NotTrusted: If a stored session may not name it.
     UsageError: If there is no such module or name in it.
   """
-  place, dot, attribute = name.rpartition('.')
-  if not dot:
+  module_name, attribute = _split(name)
+  module = get_module(module_name)
+  if not hasattr(module, attribute):
+    known = [x for x in vars(module) if not x.startswith('_')]
+    raise errors.UsageError(
+      f'Module {module_name} has no {attribute!r}. '
+      f'{errors.suggest(attribute, known)}'
+    )
+  return getattr(module, attribute)
+
+
+def get_part(node: Mapping[str, Any]) -> Callable[..., Any]:
+  """Return the class or function of a node, with its arguments.
+
+  Args:
+    node: Dict of `name` and optional `args`, in which `{reference: name}`
+      stands for a class or function.
+
+  Raises:
+    UsageError: If a name does not exist.
+  """
+  return functools.partial(
+    get_class(node['name']), **_resolve(node.get('args', {}))
+  )
+
+
+def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
+  """Refuse a tree that names what its session may not name.
+
+  Raises:
+    NotTrusted: For the first such name; it was not imported.
+    UsageError: If a name does not exist.
+  """
+  for key, name in list_names(tree):
+    if key == 'demo_file':
+      references.check_pickle(name, trust)
+    elif key == 'from_module':
+      references.check_module(name, trust)
+    elif key == 'name' and ':' in name:
+      references.check_env_id(name, trust)
+    else:
+      references.check_place(_split(name)[0], name, trust)
+      references.check_value(get_class(name), name, trust)
+
+
+def list_foreign(tree: Mapping[str, Any]) -> list[str]:
+  """Return what a tree names that needs `--trust` once it is stored."""
+  found = {
+    name if key in ('demo_file', 'from_module') else _split(name)[0]
+    for key, name in list_names(tree)
+  }
+  known = references.Trust((*references.PROJECT, 'numpy', 'tensorflow'))
+  return sorted(x for x in found if not known.covers(x))
+
+
+def list_packages(tree: Mapping[str, Any]) -> list[str]:
+  """Return the packages of this project that a tree names parts of."""
+  found = {name.partition('.')[0] for _, name in list_names(tree)}
+  return sorted({'agents'} | found & set(references.PROJECT))
+
+
+def list_names(node: Any) -> Iterator[tuple[str, str]]:
+  """Yield keys and values of all names of classes, modules and files."""
+  if isinstance(node, (list, tuple)):
+    node = dict(enumerate(node))
+  if not isinstance(node, dict):
+    return
+  for key, value in node.items():
+    if not isinstance(value, str):
+      yield from list_names(value)
+    elif key in ('demo_file', 'from_module') and value:
+      yield key, value
+    elif key in ('name', 'constructor') and re.search('[.:]', value):
+      yield key, value
+    elif re.fullmatch(r'[a-zA-Z_][\w.]*:[a-zA-Z_][\w.]*', value):
+      yield key, value
+
+
+def _split(name):
+  """Return the module and the rest of a name."""
+  module, separator, attribute = name.rpartition(':' if ':' in name else '.')
+  if not separator:
     raise errors.UsageError(
       f'The class {name!r} has no module; name it like '
       'agents.pipeline.runner.Runner.'
     )
-  references.check_place(place, name, trust)
-  module = get_module(place, references.EVERYTHING)
-  if not hasattr(module, attribute):
-    known = [x for x in vars(module) if not x.startswith('_')]
-    raise errors.UsageError(
-      f'Module {place} has no {attribute!r}. {errors.suggest(attribute, known)}'
-    )
-  value = getattr(module, attribute)
-  references.check_value(value, name, trust, base)
-  return value
+  return module, attribute
 
 
-def get_part(
-  node: Mapping[str, Any], trust: references.Trust
-) -> Callable[..., Any]:
-  """Return what a node of a tree names, with the arguments that it has.
-
-  Args:
-    node: Dict of `name`, a dotted name, and optional `args`, plain data that
-      may refer to functions; see `agents.run.plain_data`.
-    trust: `references.Trust` in what the node names.
-
-  Raises:
-    NotTrusted: If a stored session may not name it.
-    UsageError: If it does not exist.
-  """
-  try:
-    args = plain_data.from_plain(node.get('args', {}), trust)
-  except errors.UsageError:
-    raise
-  except ValueError as error:
-    raise errors.UsageError(
-      f'The arguments of {node["name"]} refer to something unknown: {error}'
-    ) from None
-  return functools.partial(get_class(node['name'], trust), **args)
-
-
-def set_seeds(seed: int | None) -> None:
-  """Seed Python, NumPy's global generator and the default graph.
-
-  Args:
-    seed: Whole number, or None to leave everything as it is.
-  """
-  if seed is None:
-    return
-  from agents.tools.tf1 import tf
-
-  tf.set_random_seed(seed)
-  np.random.seed(seed % 2**32)
-  random.seed(seed)
-
-
-def get_random_state() -> dict[str, Any]:
-  """Return the state of the generators of Python and NumPy."""
-  version, words, gauss = random.getstate()
-  name, keys, position, has_gauss, cached = np.random.get_state()
-  return {
-    'python': {'version': version, 'words': list(words), 'gauss': gauss},
-    'numpy': {
-      'name': name,
-      'keys': keys,
-      'position': int(position),
-      'has_gauss': int(has_gauss),
-      'cached': float(cached),
-    },
-  }
-
-
-def set_random_state(state: Mapping[str, Any]) -> None:
-  """Undo `get_random_state`."""
-  python, numpy = state['python'], state['numpy']
-  random.setstate((python['version'], tuple(python['words']), python['gauss']))
-  np.random.set_state(
-    (
-      numpy['name'],
-      np.asarray(numpy['keys'], np.uint32),
-      numpy['position'],
-      numpy['has_gauss'],
-      numpy['cached'],
-    )
-  )
+def _resolve(value):
+  """Replace `{reference: name}` in plain data by what it names."""
+  if isinstance(value, list):
+    return [_resolve(x) for x in value]
+  if not isinstance(value, dict):
+    return value
+  if set(value) == {'reference'}:
+    return get_class(value['reference'])
+  return {key: _resolve(x) for key, x in value.items()}

@@ -8,27 +8,36 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from importlib import util
 from typing import Any
 
 import numpy as np
 
-from agents.pipeline import logs
 from agents.run import errors
 
-# Addresses are numeric: the server that is started listens for this machine
+# Addresses are numeric: a server that is started here listens for this machine
 # only, and proxies of the environment do not concern it.
 _HOST = 'http://127.0.0.1'
-_SERVER = 'agents.pipeline.visdom_server'
+# The program `visdom` without its downloads; ends when its input is closed, so
+# that it does not outlive a training that was killed.
+_SERVER = """
+import os, threading
+def wait():
+  while os.read(0, 1024):
+    pass
+  os._exit(0)
+threading.Thread(target=wait, daemon=True).start()
+from visdom.server.run_server import main
+main()
+"""
 # The largest of the files that the program of visdom downloads.
 _PAGE = 'js/plotly-plotly.min.js'
 _START_SECONDS = 60.0
 _SEND_SECONDS = 1.0
 
 
-def find_pages() -> str:
+def check_installed() -> str:
   """Return the folder of the pages of visdom.
 
   Raises:
@@ -37,68 +46,67 @@ def find_pages() -> str:
   spec = util.find_spec('visdom')
   if spec is None or spec.origin is None:
     raise errors.UsageError(
-      "Package visdom is not installed: pip install 'setuptools>=70.1,<81', "
-      'then pip install --no-build-isolation visdom==0.2.4, or leave --visdom '
-      'away.'
+      "Package visdom is not installed: pip install 'setuptools>=70.1,<81' "
+      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4, or "
+      'omit --visdom.'
     )
   return os.path.join(os.path.dirname(spec.origin), 'static')
 
 
 class VisdomMirror:
-  """Draw scalars as they come, one window per tag.
+  """Draws scalars as they come, one window per tag.
 
-  A server that answers on the port is used. Otherwise one is started, for
-  this machine only, and ended by `close`. Points are sent from a thread, so
-  that the training does not wait for the server; one that fails is given up
-  with a warning.
+  A server that answers on the port is used. Otherwise one is started, and
+  ended by `close`. Points are sent from a thread, so that the training does
+  not wait for the server; after an error nothing more is sent.
 
   Args:
     port: Port of the server.
-    session_name: What visdom calls an environment, chosen on its page.
+    session_name: Name of the environment on the page of visdom.
     log_path: File for the output of a server that is started, or None. Beside
       it, all that is drawn goes to a file that ends in `.replay`, which
       `visdom.Visdom().replay_log` can draw again.
-    logger: Where the address and warnings go; the terminal by default.
+    logger: `Logger` for the address and warnings.
 
   Raises:
-    UsageError: If visdom or its pages are not installed, something else
-      answers on the port, or the server does not start.
+    UsageError: If something else answers on the port, or no server starts.
   """
 
   def __init__(
-    self,
-    port: int,
-    session_name: str,
-    log_path: str | None = None,
-    logger: Any = None,
+    self, port: int, session_name: str, log_path: str | None, logger: Any
   ) -> None:
-    find_pages()
     if not 0 < port < 65536:
       raise errors.UsageError(
         f'Port {port} does not exist; choose one from 1 to 65535 with '
         '--visdom-port.'
       )
-    self._port = port
-    self._logger = logger or logs.Logger()
+    self.address = f'http://localhost:{port}'
+    self._port, self._logger = port, logger
     self._server: subprocess.Popen | None = None
     self._points: dict[str, list] = {}
     self._lock = threading.Lock()
     self._closed = threading.Event()
-    if not self._find_server():
-      self._start_server(log_path)
     try:
-      self._client = self._connect(session_name, log_path)
+      if not self._find_server():
+        self._start_server(log_path)
+      # It announces its connection as a warning.
+      logging.getLogger('visdom').setLevel(logging.ERROR)
+      import visdom
+
+      self._client: Any = visdom.Visdom(
+        server=_HOST,
+        port=port,
+        env=session_name,
+        use_incoming_socket=False,
+        raise_exceptions=True,
+        log_to_filename=log_path and os.path.splitext(log_path)[0] + '.replay',
+      )
     except BaseException:
       self._end_server()
       raise
     self._thread = threading.Thread(target=self._loop, daemon=True)
     self._thread.start()
-    self._logger.info(f'Live curves at {self.address}/env/{session_name}.')
-
-  @property
-  def address(self) -> str:
-    """Address of the page for a browser on this machine."""
-    return f'http://localhost:{self._port}'
+    logger.info(f'Live curves at {self.address}/env/{session_name}.')
 
   def add_scalar(self, tag: str, value: float, step: float) -> None:
     """Draw a point soon; what is not finite is left out."""
@@ -115,10 +123,9 @@ class VisdomMirror:
 
   def close(self) -> None:
     """Send the rest, and end the server if it was started here."""
-    if not self._closed.is_set():
-      self._closed.set()
-      self._thread.join()
-      self._end_server()
+    self._closed.set()
+    self._thread.join()
+    self._end_server()
 
   def _send(self, tag, steps, values):
     if self._client is None:
@@ -147,38 +154,16 @@ class VisdomMirror:
       self.flush()
     self.flush()
 
-  def _connect(self, session_name, log_path):
-    # It announces its connection as a warning.
-    logging.getLogger('visdom').setLevel(logging.ERROR)
-    import visdom
-
-    return visdom.Visdom(
-      server=_HOST,
-      port=self._port,
-      env=session_name,
-      use_incoming_socket=False,
-      raise_exceptions=True,
-      log_to_filename=log_path and f'{os.path.splitext(log_path)[0]}.replay',
-    )
-
   def _find_server(self):
-    """Whether visdom answers on the port.
-
-    Raises:
-      UsageError: If something else does.
-    """
+    """Return whether visdom answers on the port."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     page = b''
     try:
       with opener.open(f'{_HOST}:{self._port}/', timeout=5) as answer:
         page = answer.read(65536)
-    except urllib.error.HTTPError:
-      pass  # Something answers.
-    except urllib.error.URLError as error:
-      if isinstance(error.reason, ConnectionRefusedError):
+    except OSError as error:
+      if isinstance(getattr(error, 'reason', None), ConnectionRefusedError):
         return False
-    except OSError:
-      pass
     if b'<title>visdom</title>' in page:
       return True
     raise errors.UsageError(
@@ -187,57 +172,38 @@ class VisdomMirror:
     )
 
   def _start_server(self, log_path):
-    if not os.path.exists(os.path.join(find_pages(), _PAGE)):
+    if not os.path.exists(os.path.join(check_installed(), _PAGE)):
       raise errors.UsageError(
         'The pages of visdom are not complete. Run the program visdom once, '
         'which downloads what they need, or omit --visdom.'
       )
-    with open(log_path, 'ab+') if log_path else _nameless() as output:
+    self._folder = tempfile.TemporaryDirectory()
+    options = ('-port', str(self._port), '-env_path', self._folder.name)
+    log_path = log_path or os.path.join(self._folder.name, 'log')
+    with open(log_path, 'ab') as output:
       self._server = subprocess.Popen(
-        [
-          sys.executable,
-          '-m',
-          _SERVER,
-          str(self._port),
-        ],
+        [sys.executable, '-c', _SERVER, *options, '-bind_local'],
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
         # Ctrl-C is for the training, which ends the server at last.
         start_new_session=True,
       )
-      limit = time.monotonic() + _START_SECONDS
-      try:
-        while not self._find_server():
-          if self._server.poll() is not None or time.monotonic() > limit:
-            raise errors.UsageError(
-              f'Visdom does not start on port {self._port}: {_tail(output)}. '
-              'Choose another --visdom-port, or omit --visdom.'
-            )
-          time.sleep(0.1)
-      except BaseException:
-        self._end_server()
-        raise
+    limit = time.monotonic() + _START_SECONDS
+    while not self._find_server():
+      if self._server.poll() is not None or time.monotonic() > limit:
+        with open(log_path) as log:
+          words = ' '.join(log.read().split())[-300:]
+        raise errors.UsageError(
+          f'Visdom does not start on port {self._port}: {words}. Choose '
+          'another --visdom-port, or omit --visdom.'
+        )
+      time.sleep(0.1)
 
   def _end_server(self):
-    if self._server is None:
-      return
-    assert self._server.stdin, 'it is a pipe'
-    self._server.stdin.close()
-    try:
-      self._server.wait(5)
-    except subprocess.TimeoutExpired:
-      self._server.kill()
+    if self._server:
+      assert self._server.stdin, 'it is a pipe'
+      self._server.stdin.close()
       self._server.wait()
-    self._server = None
-
-
-def _nameless():
-  return tempfile.TemporaryFile('ab+')
-
-
-def _tail(output):
-  """The last words that were written to a file."""
-  output.seek(0)
-  words = b' '.join(output.read().split())[-300:]
-  return words.decode(errors='replace') or 'no reason given'
+      self._server = None
+      self._folder.cleanup()

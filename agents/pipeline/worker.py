@@ -10,8 +10,8 @@ import numpy as np
 
 from agents.envs import episode_log, probe, quiet, recorder, video
 from agents.envs import window as window_lib
-from agents.pipeline import env_config, toolbox
-from agents.run import references
+from agents.pipeline import env_config
+from agents.run import random_state
 
 
 class Worker:
@@ -24,7 +24,6 @@ class Worker:
       exists. None for no file.
     video_folder: Folder for a video of each episode, None for no videos.
     kwargs: Further arguments of the environment.
-    trust: `references.Trust` in what the description names.
     window: Whether to show what happens in a window.
   """
 
@@ -35,12 +34,10 @@ class Worker:
     csv_path: str | None = None,
     video_folder: str | None = None,
     kwargs: dict | None = None,
-    trust: references.Trust = references.EVERYTHING,
     window: bool = False,
   ):
-    created = env_config.make(
-      env, bool(video_folder) or window, trust, **(kwargs or {})
-    )
+    render = bool(video_folder) or window
+    created = env_config.make(env, render, **(kwargs or {}))
     self.description = probe.describe(created)
     self._has_agents = hasattr(created.action_space, 'spaces')
     self._own_randomness = False
@@ -100,7 +97,7 @@ class Worker:
       state['random'] = generator.bit_generator.state
     if self._own_randomness:
       with self._env.exchanged():
-        state['process'] = toolbox.get_random_state()
+        state['process'] = random_state.get_random_state()
     if hasattr(self._env, 'get_env_state'):
       state['env'] = self._env.get_env_state()
     return state
@@ -116,14 +113,13 @@ class Worker:
     """
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
-    if 'rows' in state:  # Not in older checkpoints.
-      self._env.log.truncate(state['rows'])
+    self._env.log.truncate(state['rows'])
     generator = self._find_generator()
     if generator is not None and 'random' in state:
-      generator.bit_generator.state = _as_arrays(state['random'])
+      generator.bit_generator.state = state['random']
     if self._own_randomness and 'process' in state:
       with self._env.exchanged():
-        toolbox.set_random_state(state['process'])
+        random_state.set_random_state(state['process'])
     if 'env' not in state:
       return self.reset()
     self._env.set_env_state(state['env'])
@@ -178,10 +174,3 @@ def numbers(info: dict) -> dict[str, np.ndarray]:
   """Return a flat dict of the numbers and arrays of an info dictionary."""
   flat = flatten(info)
   return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf'}
-
-
-def _as_arrays(state):
-  """State of a generator whose arrays may have become lists."""
-  if isinstance(state, dict):
-    return {key: _as_arrays(value) for key, value in state.items()}
-  return np.asarray(state, np.uint32) if isinstance(state, list) else state

@@ -161,6 +161,16 @@ def check_env_id(env_id: Any, trust: Trust) -> None:
       raise _refusal(env_id)
 
 
+def check_module(name: str, trust: Trust) -> None:
+  """Make sure that a module that a file names may be imported for its effects.
+
+  Raises:
+    NotTrusted: If it is neither of this project nor trusted.
+  """
+  if not (trust.covers(name) or Trust(PROJECT).covers(name)):
+    raise _refusal(name)
+
+
 def check_pickle(path: str, trust: Trust) -> None:
   """Make sure that a file that can hold a program is one that the user named.
 

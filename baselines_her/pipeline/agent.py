@@ -13,6 +13,7 @@ from baselines_her import config, her, replay_buffer, rollout
 from baselines_her.pipeline import memory as memory_lib
 
 
+@references.nameable
 class HERAgent(AgentBase):
   """Holds a `DDPG` agent, which learns as `baselines_her.her.train` does.
 
@@ -56,9 +57,6 @@ class HERAgent(AgentBase):
     sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, memory, name)
-    memory_lib.check_names(session, env, settings)
-    if demo_file and not session.is_playing:
-      references.check_pickle(demo_file, session.trust)
     named, network_args = _describe_networks(policy)
     make_env, buffer = memory['train'].make_env, memory['train'].buffer
     params = memory_lib.prepare_params(

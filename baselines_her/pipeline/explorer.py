@@ -9,8 +9,8 @@ from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
 from agents.pipeline.profiler import Profiler
+from agents.run import references
 from baselines_her import config, envs, vec_env, video_recorder
-from baselines_her.pipeline import memory
 from baselines_her.pipeline.agent import HERAgent
 from baselines_her.rollout import RolloutWorker
 from baselines_her.util import Episode
@@ -21,6 +21,7 @@ _EVAL_SEED = 101
 _SHARED = 'environments of HER'
 
 
+@references.nameable
 class HERExplorer(ExplorerBase):
   """Holds a `RolloutWorker`.
 
@@ -53,7 +54,6 @@ class HERExplorer(ExplorerBase):
     n_rollouts: int = 1,
   ):
     super().__init__(session, agents, mode, win_size=-1)
-    memory.check_names(session, env, settings)
     (self._agent,) = agents.values()
     self._n_rollouts = n_rollouts
     self._render = self._choose_render()

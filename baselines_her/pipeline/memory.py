@@ -9,9 +9,9 @@ from agents.pipeline import session as session_lib
 from agents.pipeline.memory import MemoryBase
 from agents.run import errors, references
 from baselines_her import config, replay_buffer
-from baselines_her.util import Episode
 
 
+@references.nameable
 class HERMemory(MemoryBase):
   """Holds a `ReplayBuffer`; its entries are episodes, not steps.
 
@@ -40,7 +40,6 @@ class HERMemory(MemoryBase):
     settings: dict[str, Any],
   ):
     super().__init__(session, mode)
-    check_names(session, env, settings)
     params = prepare_params(env, settings)
     self.make_env = params['make_env']
     self.buffer = replay_buffer.create(
@@ -57,81 +56,21 @@ class HERMemory(MemoryBase):
     self.last_episodes = chunk
     self.buffer.store_episode(chunk)
 
-  def get_buffer(self) -> Episode:
-    """Return a dict from `o`, `ag`, `g`, `u`, `info_*` to read-only arrays.
-
-    They are shaped [capacity, time, size], with one more time step for `o`
-    and `ag` than for the others.
-    """
-    views = {key: value.view() for key, value in self.buffer.buffers.items()}
-    for view in views.values():
-      view.flags.writeable = False
-    return views
-
   @property
   def length(self) -> int:
     """Number of episodes held."""
     return self.buffer.current_size
 
-  @property
-  def full(self) -> bool:
-    return self.buffer.full
-
-  def get_index_valid_elements(self) -> np.ndarray:
-    """Return the indices of the episodes held."""
-    return np.arange(self.length)
-
-  def get_index_move_n_steps(self, index: np.ndarray, n: int) -> np.ndarray:
-    """Return indices of later time steps, all within an episode."""
-    moved = np.asarray(index) + n
-    last = self.buffer.T - 1
-    if np.any(moved > last) or np.any(moved < 0):
-      raise IndexError(
-        f'An episode has the time steps 0 to {last}, not {moved}.'
-      )
-    return moved
-
   def state_dict(self) -> dict[str, Any]:
-    return {
-      'length': self.length,
-      'n_transitions_stored': self.buffer.get_transitions_stored(),
-    }
+    return self.buffer.state_dict()
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    if state['length'] > self.buffer.size:
+    if len(state['u']) > self.buffer.size:
       raise errors.UsageError(
-        f'The stored memory has {state["length"]} episodes, this one has room '
+        f'The stored memory has {len(state["u"])} episodes, this one has room '
         f'for {self.buffer.size}; give it the buffer_size that it had.'
       )
-    self.buffer.clear_buffer()
-    self.buffer.n_transitions_stored = int(state['n_transitions_stored'])
-
-  def get_snapshot(self) -> Episode:
-    content = self.buffer.state_dict()
-    content.pop('n_transitions_stored')
-    return content
-
-  def set_snapshot(self, snapshot: Mapping[str, np.ndarray]) -> None:
-    stored = self.buffer.get_transitions_stored()
-    self.buffer.load_state_dict({**snapshot, 'n_transitions_stored': stored})
-
-
-def check_names(
-  session: session_lib.Session, env: dict[str, Any], settings: dict[str, Any]
-) -> None:
-  """Make sure that the module of an environment and the network are trusted.
-
-  Args:
-    session: Session whose parameters may come from a file.
-    env: Dict with the `name` of the environment.
-    settings: Dict of settings.
-
-  Raises:
-    NotTrusted: If they are not.
-  """
-  references.check_env_id(env['name'], session.trust)
-  if 'network_class' in settings:
-    references.resolve(settings['network_class'], session.trust)
+    self.buffer.load_state_dict(dict(state))
 
 
 def prepare_params(

@@ -49,7 +49,7 @@ def test_own_functions_with_values_of_the_file(tmp_path):
   precious.mkdir()
   run = make_run(
     tmp_path,
-    optimizer={'reference': 'agents.pipeline.folders:discard'},
+    optimizer={'reference': 'agents.pipeline.session:copy_modules'},
     learning_rate=str(precious),
   )
   with pytest.raises(errors.UsageError, match='may name'):

@@ -51,7 +51,7 @@ def test_plain_data(learn, tmp_path):
   assert files < set(os.listdir(path))
   content = json.loads((path / 'rank0.json').read_text())
   assert content['state']['epoch'] == 1 and content['num_envs'] == 1
-  assert content['random']['numpy']['name'] == 'MT19937'
+  assert content['random']['numpy']['__tuple__'][0] == 'MT19937'
   with np.load(path / 'rank0.npz', allow_pickle=False) as arrays:
     shapes = [arrays[key].shape for key in arrays]
   assert (2, 10, 4) in shapes  # Two episodes in the replay.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipeline import settings as settings_lib
+from agents.pipeline import session
 from agents.run import references
 from baselines_her import actor_critic, her_sampler
 from tests.baselines_her import test_pipeline
@@ -94,7 +94,7 @@ def test_other_parts(tmp_path, monkeypatch):
 )
 def test_values_of_the_panel(panel):
   """Fractions are taken where the command line takes them."""
-  found = settings_lib.update_cpanel(test_pipeline.cpanel, panel)
+  found = session.update_cpanel(test_pipeline.cpanel, panel)
   for name in ('norm_clip', 'replay_k', 'max_u'):
     assert type(found[name]) is float
     assert found[name] == panel.get(name, test_pipeline.cpanel[name])

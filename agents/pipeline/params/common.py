@@ -75,7 +75,7 @@ def define_explorers(
   """Define the part `explorer` of the tree.
 
   Args:
-    shared: Settings of all explorers, see `declarations.GymExplorer`.
+    shared: Settings of all explorers, see `gym_explorer.ExplorerSettings`.
     name: Class of the explorers.
     **modes: Further settings of each mode.
   """

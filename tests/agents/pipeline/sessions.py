@@ -3,8 +3,8 @@
 import os
 import types
 
-from agents.pipeline import logs, profiler, writers
-from agents.run import mpi, references
+from agents.pipeline import logs, profiler
+from agents.run import mpi
 
 
 class SmallSession:
@@ -18,19 +18,20 @@ class SmallSession:
     self.path = path and str(path)
     self.comm = mpi.world()
     self.args = types.SimpleNamespace()
-    self.is_dry_run = path is None
     self.is_loading = self.is_playing = self.is_resumed = False
-    self.is_custom = self.is_session_only = False
-    self.state = {}
-    self.trust = references.EVERYTHING
     self.params = {}
     self.logger = logs.Logger(self._file('report.log'), level=0)
     self.monitor = logs.Monitor(self._file('varlog.json'))
     self.profiler = profiler.Profiler(self._file('prolog.json'))
-    self.writer = writers.Writer(csv_path=self._file('scalars.csv'))
+    self.scalars = []
+    self.writer = logs.Writer(mirrors=[self])
     self.packs = []
     self.monitor.listeners.append(lambda *args: self.packs.append(args))
     self._graph = self._tf_session = None
+
+  def add_scalar(self, *scalar):
+    """Note what the writer gets."""
+    self.scalars.append(scalar)
 
   def folder(self, name):
     """Path of a sub-folder, None without a folder."""

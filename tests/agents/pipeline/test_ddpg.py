@@ -169,16 +169,16 @@ def test_network_of_the_tree(session):
     'name': 'agents.pipeline.ddpg.DDPGPolicy',
     'args': {'actor': {'reference': f'{__name__}:small_actor'}},
   }
-  policy = toolbox.get_part(node, references.EVERYTHING)
-  agent = make_agent(session, policy=policy)
+  agent = make_agent(session, policy=toolbox.get_part(node))
   shapes = [x.shape.as_list() for x in tf.trainable_variables('agent/actor')]
   assert shapes == [[3, 7], [7], [7, 2], [2]]
   assert agent.policy.act(np.zeros((5, 3), np.float32)).shape == (5, 2)
+  toolbox.check_names({'policy': node}, references.parse(['tests']))
   with pytest.raises(references.NotTrusted):
-    toolbox.get_part(node, references.NOTHING)
+    toolbox.check_names({'policy': node}, references.NOTHING)
   node['args'] = {'actor': {'reference': f'{__name__}:smal_actor'}}
-  with pytest.raises(errors.UsageError, match='DDPGPolicy refer.*smal_actor'):
-    toolbox.get_part(node, references.EVERYTHING)
+  with pytest.raises(errors.UsageError, match='Did you mean small_actor'):
+    toolbox.get_part(node)
 
 
 def test_noise(session):
@@ -208,13 +208,11 @@ def test_update_feeds_monitor_and_writer(session):
   for _ in range(2):
     agent.update()
   agent.epoch_done()
-  session.writer.flush()
   statistics = session.monitor.pack()
   assert statistics['/update/loss_actor']['num'] == 6
   assert statistics['/update/loss_critic']['num'] == 6
-  with open(session.path + '/scalars.csv') as file_:
-    text = file_.read()
-  assert 'loss/actor,6,' in text and 'loss/critic,6,' in text
+  tags = [(tag, step) for tag, _, step in session.scalars]
+  assert tags[-2:] == [('loss/actor', 6), ('loss/critic', 6)]
 
 
 def test_without_data_nothing_happens(session):

@@ -73,9 +73,9 @@ def test_state():
   """A copy goes on where the original was."""
   memory = make_memory()
   fresh = make_memory()
-  fresh.set_snapshot(memory.get_snapshot())
+  fresh.load_state_dict(memory.state_dict())
   memory.store(make_chunk([7, 1, 2], masks=[[0, 0, 1, 1]]))
-  fresh.set_snapshot(memory.get_snapshot())
+  fresh.load_state_dict(memory.state_dict())
   memory.store(make_chunk([8, 9], masks=[[1, 0, 1]]))
   assert cut(fresh, make_chunk([3], masks=[[1, 0]])) == [[7], [1, 2, 3]]
 

@@ -340,7 +340,7 @@ def test_chunks_fit_memories(session):
   ring = memory.RingMemory(session, chunk_sample_len=2, buffer_chunk_len=4)
   for _ in range(6):
     ring.store(explorer.update())
-  stored = ring.get_snapshot()
+  stored = ring.state_dict()
   times = stored['/observations/agent'][0, :, 0].tolist()
   assert times == [x % 3 for x in range(5, 13)]
   finals = stored['/final_observations/agent'][0, :, 0]

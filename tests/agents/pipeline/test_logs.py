@@ -131,14 +131,6 @@ def test_resume(tmp_path):
   assert logs.read(path)['/value']['epoch'].tolist() == [1, 2, 3]
 
 
-def test_fixed_clock_survives():
-  """A clock that was set is no watch after resuming either."""
-  first, second = logs.Monitor(), logs.Monitor()
-  first.set_meta('clock', 12.5)
-  second.load_state_dict(first.state_dict())
-  assert second.meta['clock'] == 12.5
-
-
 def test_torn_lines(tmp_path):
   """A killed process spoils the line it was writing, and no other."""
   path = tmp_path / 'varlog.json'

@@ -272,7 +272,7 @@ def test_waits_for_enough_episodes():
     assert not session.monitor.pack()
     assert agent.step() == {}
     memory = agent.memory['train']
-    memory.set_snapshot(memory.get_snapshot())
+    memory.load_state_dict(memory.state_dict())
     agent.memory['train'].store(explorer.explore(2))
     agent.update()
     values = session.monitor.pack()

@@ -7,7 +7,7 @@ import pytest
 
 from agents import configs
 from agents.envs import continuous
-from agents.pipeline import env_config, settings
+from agents.pipeline import env_config, session
 from agents.pipeline.params import ppo_cheetah, ppo_pendulum
 from agents.run import errors, files, plain_data
 from agents.tools import AttrDict
@@ -55,7 +55,7 @@ def test_environment_is_that_of_the_original():
 
 @pytest.mark.needs('pybullet')
 def test_overrides():
-  cpanel = settings.update_cpanel(
+  cpanel = session.update_cpanel(
     ppo_pendulum.cpanel,
     {
       'model_name': 'InvertedDoublePendulumBulletEnv-v0',
@@ -87,7 +87,7 @@ def test_overrides():
   ],
 )
 def test_mistakes(given, words):
-  cpanel = settings.update_cpanel(ppo_pendulum.cpanel, given)
+  cpanel = session.update_cpanel(ppo_pendulum.cpanel, given)
   with pytest.raises(errors.UsageError, match=words):
     ppo_pendulum.gen_params(cpanel)
 

@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints, folders, main
+from agents.pipeline import checkpoints, main
+from agents.pipeline import session as session_lib
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
 from agents.run import errors, files
@@ -37,14 +38,14 @@ def test_fresh_session(tmp_path):
   expected = {
     *('__init__.py', 'saam.py', 'cpanel.json', 'params.yaml', 'report.log'),
     *('varlog.json', 'prolog.json', 'running.lock', 'done.lock'),
-    *('checkpoints', 'memsnapshot', 'monitor', 'tensorboard', 'modules'),
-    'scalars.csv',
+    *('checkpoints', 'monitor', 'tensorboard', 'modules'),
   }
   assert expected <= set(os.listdir(path))
   assert sorted(os.listdir(path / 'checkpoints')) == [
     f'checkpoint-{x}' for x in range(3)
   ]
-  assert os.listdir(path / 'memsnapshot') == ['checkpoint-2']
+  memories = path.glob('checkpoints/*/memory.npz')
+  assert [x.parent.name for x in memories] == ['checkpoint-2']
   assert set(os.listdir(path / 'checkpoints' / 'checkpoint-2')) >= {
     *('checkpoint', 'model.ckpt-2.index', 'states.json', 'states.npz'),
     *('runner.yaml', 'COMPLETE'),
@@ -90,11 +91,10 @@ def test_session_only(tmp_path):
   assert len(os.listdir(path / 'checkpoints')) == 3
 
 
-def test_names_that_are_made_up():
-  names = {folders.make_name() for _ in range(20)}
-  assert len(names) > 10
-  for name in names:
-    assert re.fullmatch(r'session_20\d{12}_[0-9a-f]{4}', name)
+def test_generated_name(tmp_path):
+  assert start(tmp_path, '--create-session-only', name=None) == 0
+  (name,) = (x for x in os.listdir(tmp_path / 'all') if x[0] != '_')
+  assert re.fullmatch(r'session_20\d{12}_[0-9a-f]{4}', name)
 
 
 def test_name_that_is_taken(tmp_path, capsys):
@@ -102,7 +102,7 @@ def test_name_that_is_taken(tmp_path, capsys):
   before = (tmp_path / 'all' / 'run' / 'params.yaml').read_text()
   assert start(tmp_path, seed=1) == 2
   error = capsys.readouterr().err.strip().splitlines()[-1]
-  assert 'exists; continue it with --load-checkpoint' in error
+  assert 'exists; resume it with --load-checkpoint' in error
   assert (tmp_path / 'all' / 'run' / 'params.yaml').read_text() == before
 
 
@@ -123,7 +123,7 @@ def test_session_that_cannot_start(tmp_path, capsys):
   [
     ('agents.pipeline.logs.Monitor.__init__', OSError('disk full')),
     ('agents.pipeline.runner.Runner.start', KeyboardInterrupt()),
-    ('agents.pipeline.folders.copy_modules', errors.UsageError('no module')),
+    ('agents.pipeline.session.copy_modules', errors.UsageError('no module')),
   ],
 )
 def test_start_that_fails(tmp_path, monkeypatch, place, error):
@@ -141,7 +141,7 @@ def test_start_that_fails(tmp_path, monkeypatch, place, error):
 
 
 def test_start_that_was_killed(tmp_path, monkeypatch):
-  """Nothing could be done then; the next start with that name replaces it."""
+  """Nothing could be done then; the next start with that name goes on there."""
   monkeypatch.setattr('agents.pipeline.session.Session.discard', print)
   monkeypatch.setattr('agents.pipeline.runner.Runner.start', None)
   with pytest.raises(TypeError):
@@ -149,26 +149,19 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
   monkeypatch.undo()
   path = tmp_path / 'all' / 'run'
   assert not os.listdir(path / 'checkpoints')
-  with folders.lock(path):
+  with session_lib.lock(path):
     assert start(tmp_path) == 2
   assert start(tmp_path) == 0
   assert start(tmp_path) == 2
 
 
-def test_killed_start_that_somebody_else_replaces(tmp_path, monkeypatch):
-  """What begins between the look and the lock is kept."""
-  path, held = folders.create(str(tmp_path), 'run')
-  held.close()
-  lock = folders.lock
-
-  def begin_and_lock(session):
-    folders.mark_as_started(session)
-    return lock(session)
-
-  monkeypatch.setattr(folders, 'lock', begin_and_lock)
-  with pytest.raises(errors.UsageError, match='exists; continue it'):
-    folders.create(str(tmp_path), 'run')
-  assert os.path.exists(os.path.join(path, 'saam.py'))
+def test_folder_of_something_else(tmp_path):
+  """A start that fails does not remove what it has not created."""
+  path = tmp_path / 'all' / 'run'
+  path.mkdir(parents=True)
+  (path / 'thesis.txt').write_text('words')
+  assert start(tmp_path, '--repeal', '{"runner.n_epochs": 0}') == 2
+  assert (path / 'thesis.txt').read_text() == 'words'
 
 
 def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
@@ -182,7 +175,7 @@ def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
   def fail(unused_self):
     raise OSError('disk full')
 
-  monkeypatch.setattr('agents.pipeline.writers.Writer.close', fail)
+  monkeypatch.setattr('agents.pipeline.logs.Writer.close', fail)
   with pytest.raises(OSError, match='disk full'):
     start(tmp_path)
   monkeypatch.undo()
@@ -195,7 +188,7 @@ def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
 def test_one_process_at_a_time(tmp_path, capsys):
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
-  with folders.lock(path):
+  with session_lib.lock(path):
     assert load(path, '--resume') == 2
   assert 'in use by another process' in capsys.readouterr().err
   assert load(path, '--resume') == 0
@@ -270,8 +263,7 @@ def test_wrong_checkpoints(tmp_path):
   for place, message in wrong.items():
     with pytest.raises(errors.UsageError, match=message):
       Session(['--load-checkpoint', str(place), '--resume'])
-  session, checkpoint = checkpoints.find_checkpoint(str(path))
-  assert session == str(path) and checkpoint.endswith('checkpoint-1')
+  assert load(path, '--play', '--play-episodes', '1', '--dry-run') == 0
 
 
 def test_killed_while_replacing_a_checkpoint(tmp_path):
@@ -285,7 +277,7 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   found = checkpoints.list_checkpoints(str(path))
   assert [x for x, _ in found] == [0, 1, 2]
   # Without the lock it may be a running process that has moved them.
-  with folders.lock(path):
+  with session_lib.lock(path):
     for source in (path, place / 'checkpoint-2'):
       assert load(source, '--play', '--play-episodes', '1') == 0
     assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 3}') == 2
@@ -302,8 +294,8 @@ def test_truncated_checkpoint(tmp_path, capsys, name):
   older, newest = (path / 'checkpoints' / f'checkpoint-{x}' for x in (0, 1))
   (file_,) = newest.glob(f'{name}*')
   file_.write_bytes(file_.read_bytes()[:-1])
-  with pytest.raises(errors.UsageError, match=f'{file_.name} has .* instead'):
-    checkpoints.find_checkpoint(str(newest))
+  assert load(newest, '--resume') == 2
+  assert f'{file_.name} has' in capsys.readouterr().err
   assert load(path, '--resume') == 0
   report = (path / 'report.log').read_text()
   assert f'Checkpoint {newest} is damaged ({file_.name} has' in report
@@ -315,28 +307,53 @@ def test_truncated_checkpoint(tmp_path, capsys, name):
   assert found == [0, 1]
 
 
-def test_damaged_checkpoint_of_an_earlier_version(tmp_path, capsys):
-  """It did not promise anything, and is found out when it is read."""
+def test_flipped_bits(tmp_path, capsys):
+  """Sizes are right, so they are found when the file is read: one sentence."""
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
   newest = path / 'checkpoints' / 'checkpoint-1'
-  (newest / 'COMPLETE').write_text('')
-  states = (newest / 'states.npz').read_bytes()
-  for name, content in (('npz', states[:-1]), ('json', b'{')):
-    (newest / f'states.{name}').write_bytes(content)
-    assert load(path, '--resume') == 2
-    assert 'Cannot read the states' in capsys.readouterr().err
-  older = path / 'checkpoints' / 'checkpoint-0'
-  assert load(older, '--resume') == 0
+  for name in (
+    *('states.npz', 'states.json', 'memory.npz', 'runner.yaml'),
+    'model.ckpt-1.data-00000-of-00001',
+  ):
+    content = (newest / name).read_bytes()
+    middle = len(content) // 2
+    flipped = bytes(255 - x for x in content[middle - 20 : middle + 20])
+    damaged = content[: middle - 20] + flipped + content[middle + 20 :]
+    (newest / name).write_bytes(damaged)
+    capsys.readouterr()
+    assert load(path, '--resume') == 2, name
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith('Error: ') and 'checkpoint-1' in line
+    (newest / name).write_bytes(content)
+  assert load(path, '--resume') == 0
 
 
-def test_damaged_contents_of_a_memory(tmp_path, capsys):
-  """They can be left away."""
+@pytest.mark.parametrize(
+  'name, content',
+  [
+    ('varlog.json', '3\n'),
+    ('varlog.json', '{"meta": {}, "data": {"/a": 5}}\n'),
+    ('checkpoints/checkpoint-1/runner.yaml', '{params: 3, state: {}}'),
+    ('checkpoints/checkpoint-1/runner.yaml', '{params: {runner: 3}, state: 4}'),
+    ('cpanel.json', '{'),
+  ],
+)
+def test_malformed_files(tmp_path, capsys, name, content):
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
-  contents = path / 'memsnapshot' / 'checkpoint-1' / 'train.npz'
-  contents.write_bytes(contents.read_bytes()[:-1])
+  (path / name).write_text(content)
+  (path / 'checkpoints' / 'checkpoint-1' / 'COMPLETE').write_text('{}')
+  capsys.readouterr()
   assert load(path, '--resume') == 2
-  assert f'a memory in {contents}' in capsys.readouterr().err
-  contents.unlink()
-  assert load(path, '--resume') == 0
+  (line,) = capsys.readouterr().err.strip().splitlines()
+  assert line.startswith('Error: ') and str(path) in line
+
+
+def test_memories_behind_a_link(tmp_path):
+  """Nothing outside of the session is removed when it is resumed."""
+  assert start(tmp_path, max_iter=1) == 0
+  (tmp_path / 'mine' / 'thesis').mkdir(parents=True)
+  os.symlink(tmp_path / 'mine', tmp_path / 'all' / 'run' / 'memsnapshot')
+  assert load(tmp_path / 'all' / 'run', '--resume') == 0
+  assert os.listdir(tmp_path / 'mine') == ['thesis']

@@ -1,9 +1,8 @@
-"""The command line of sessions."""
+"""The command line of sessions, and values of parameters."""
 
-import numpy as np
 import pytest
 
-from agents.pipeline import settings
+from agents.pipeline import session, toolbox
 from agents.run import errors
 
 TOY = ['--params', 'tests.agents.pipeline.toy']
@@ -24,7 +23,7 @@ TOY = ['--params', 'tests.agents.pipeline.toy']
   ],
 )
 def test_what_goes_together(argv):
-  settings.parse_args(argv)
+  session.parse_args(argv)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +45,7 @@ def test_what_goes_together(argv):
 )
 def test_what_does_not(argv, message):
   with pytest.raises(errors.UsageError, match=message):
-    settings.parse_args(argv)
-
-
-def test_json_hints():
-  values = settings.parse_json(
-    '{"a": {"__tuple__": true, "items": [1, 2]},'
-    ' "b": {"__numpy__": true, "items": [[1.5]]}, "c": {"d": [1]}}'
-  )
-  assert values['a'] == (1, 2)
-  np.testing.assert_array_equal(values['b'], np.array([[1.5]]))
-  assert values['c'] == {'d': [1]}
+    session.parse_args(argv)
 
 
 CPANEL = {
@@ -70,7 +59,7 @@ CPANEL = {
 
 def test_control_panel():
   given = {'number_epochs': 3.0, 'lr': 1, 'free': 'x', '+more': 4}
-  result = settings.update_cpanel(CPANEL, given)
+  result = session.update_cpanel(CPANEL, given)
   assert result == {
     **CPANEL,
     'number_epochs': 3,
@@ -96,19 +85,19 @@ def test_control_panel():
 )
 def test_wrong_control_panel(given, message):
   with pytest.raises(errors.UsageError, match=message):
-    settings.update_cpanel(CPANEL, given)
+    session.update_cpanel(CPANEL, given)
 
 
 def test_overrides_as_yaml():
-  """With the signs of tuples that JSON has."""
-  text = '{lr: 1e-3, "+a": {__tuple__: true, items: [1, 2]}}'
-  args = settings.parse_args([*TOY, '--cpanel', text])
-  assert args.cpanel == {'lr': 1e-3, '+a': (1, 2)} and args.repeal == {}
+  """JSON is YAML, too."""
+  for text in ('{lr: 1e-3, "+a": {b: [1]}}', '{"lr": 1e-3, "+a": {"b": [1]}}'):
+    args = session.parse_args([*TOY, '--cpanel', text])
+    assert args.cpanel == {'lr': 1e-3, '+a': {'b': [1]}} and args.repeal == {}
 
 
 def test_repeal():
   params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
-  settings.repeal(params, {'runner.n_epochs': 7, 'a.b.c': [1]})
+  session.repeal(params, {'runner.n_epochs': 7, 'a.b.c': [1]})
   assert params == {'runner': {'n_epochs': 7}, 'a': {'b': {'c': [1]}}}
 
 
@@ -116,15 +105,15 @@ def test_repeal():
 def test_repeal_of_what_is_not_there(path):
   params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
   with pytest.raises(errors.UsageError, match='--repeal is unknown'):
-    settings.repeal(params, {path: 1})
+    session.repeal(params, {path: 1})
 
 
 def test_help_lists_the_control_panel(capsys):
   with pytest.raises(SystemExit):
-    settings.parse_args([*TOY, '--help'])
+    session.parse_args([*TOY, '--help'])
   assert 'learning_rate: 0.1' in capsys.readouterr().out
   with pytest.raises(SystemExit):
-    settings.parse_args(['--help'])
+    session.parse_args(['--help'])
   assert 'ddpg_pendulum' in capsys.readouterr().out
 
 
@@ -141,5 +130,5 @@ def test_names_that_need_trust():
       'test': {'args': {'env': {'name': 'Pendulum-v1'}}},
     },
   }
-  assert settings.find_foreign(tree) == ['/a/b', 'my', 'own', 'registers']
-  assert settings.find_packages(tree) == ['agents', 'baselines_her']
+  assert toolbox.list_foreign(tree) == ['/a/b', 'my', 'own', 'registers']
+  assert toolbox.list_packages(tree) == ['agents', 'baselines_her']

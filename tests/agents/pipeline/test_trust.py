@@ -41,7 +41,7 @@ def attacks(marker):
     'agent': {'agents': {'mean': {'name': 'hostile.anything'}}},
     'explorer': explore(constructor='os.system', kwargs=touch),
     'attribute': explore(
-      constructor='agents.pipeline.folders.os', kwargs=touch
+      constructor='agents.pipeline.session.os', kwargs=touch
     ),
     'ours': explore(
       constructor='agents.run.files.check_writable',
@@ -49,6 +49,7 @@ def attacks(marker):
     ),
     'base': {'memory': {'train': {'name': 'agents.pipeline.logs.Logger'}}},
     'registers': explore(from_module='hostile', name='Pendulum-v1'),
+    'numpy': explore(from_module='numpy.f2py.__main__', name='Pendulum-v1'),
     'id': explore(name='hostile:Any-v0'),
     'wrapper': explore(name='Pendulum-v1', wrappers=[{'name': 'hostile.any'}]),
     'recorder': explore(name='Pendulum-v1', wrappers=[recorder]),
@@ -113,9 +114,6 @@ import importlib.util
 from agents.pipeline.loader import Loader
 Loader({str(session)!r}).activate_modules('agents')
 print(importlib.util.find_spec('evil'))
-import sys
-for name in [x for x in sys.modules if x.split('.')[0] == 'agents']:
-  del sys.modules[name]
 import agents.copied
 """
   assert processes.run_python('-c', code) == 'None\n'

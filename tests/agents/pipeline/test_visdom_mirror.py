@@ -15,9 +15,11 @@ import time
 
 import pytest
 
-from agents.pipeline import visdom_mirror
+from agents.pipeline import logs, visdom_mirror
 from agents.run import errors
 from tests import processes, visdom_assets
+
+LOGGER = logs.Logger()
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def read_window(port, env, window):
 def test_own_server(tmp_path, port, mirrors):
   """It shows the points of all tags, and ends with the mirror."""
   log = str(tmp_path / 'visdom.log')
-  mirror = visdom_mirror.VisdomMirror(port, 'session_a', log)
+  mirror = visdom_mirror.VisdomMirror(port, 'session_a', log, LOGGER)
   mirrors.append(mirror)
   for step in range(5):
     mirror.add_scalar('loss/critic', step / 2, 10 * step)
@@ -96,9 +98,9 @@ def test_own_server(tmp_path, port, mirrors):
 
 def test_last_points_are_sent(tmp_path, port, mirrors):
   """A server that runs already is used, and stays."""
-  first = visdom_mirror.VisdomMirror(port, 'a')
+  first = visdom_mirror.VisdomMirror(port, 'a', None, LOGGER)
   mirrors.append(first)
-  second = visdom_mirror.VisdomMirror(port, 'b', str(tmp_path / 'log'))
+  second = visdom_mirror.VisdomMirror(port, 'b', str(tmp_path / 'log'), LOGGER)
   second.add_scalar('x', 7, 1)
   second.close()
   assert read_window(port, 'b', 'x') == ('x', [1], [7])
@@ -110,7 +112,7 @@ def test_last_points_are_sent(tmp_path, port, mirrors):
 
 def test_server_dies(port, mirrors, capsys):
   """One warning, and the training goes on."""
-  mirror = visdom_mirror.VisdomMirror(port, 'a')
+  mirror = visdom_mirror.VisdomMirror(port, 'a', None, LOGGER)
   mirrors.append(mirror)
   mirror.add_scalar('x', 1, 1)
   mirror.flush()
@@ -127,8 +129,8 @@ def test_killed_training(port):
   """The server does not outlive it."""
   code = f"""
 import time
-from agents.pipeline import visdom_mirror
-mirror = visdom_mirror.VisdomMirror({port}, 'a')
+from agents.pipeline import logs, visdom_mirror
+mirror = visdom_mirror.VisdomMirror({port}, 'a', None, logs.Logger())
 print('ready', mirror._server.pid, flush=True)
 time.sleep(100)
 """
@@ -155,10 +157,10 @@ def test_other_program_on_port(mirrors):
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     with pytest.raises(errors.UsageError, match='not visdom.*--visdom-port'):
-      visdom_mirror.VisdomMirror(server.server_port, 'a')
+      visdom_mirror.VisdomMirror(server.server_port, 'a', None, LOGGER)
     server.shutdown()
   with pytest.raises(errors.UsageError, match='Port 99999 does not exist'):
-    visdom_mirror.VisdomMirror(99999, 'a')
+    visdom_mirror.VisdomMirror(99999, 'a', None, LOGGER)
 
 
 def test_browser(tmp_path, port, mirrors):
@@ -169,7 +171,7 @@ def test_browser(tmp_path, port, mirrors):
   browser = shutil.which('chromium') or shutil.which('google-chrome')
   if not browser:
     pytest.skip('needs a browser: apt-get install chromium')
-  mirror = visdom_mirror.VisdomMirror(port, 'session_curves')
+  mirror = visdom_mirror.VisdomMirror(port, 'session_curves', None, LOGGER)
   mirrors.append(mirror)
   for step in range(200):
     wave = math.sin(1.7 * step)
@@ -209,19 +211,19 @@ def test_not_installed(package, tmp_path, monkeypatch):
   """One sentence that says what to do."""
   if package is None:
     monkeypatch.setitem(sys.modules, 'visdom', None)
-    words = 'pip install.*visdom.*, or leave --visdom away'
+    words = 'pip install.*visdom.*, or omit --visdom'
   else:
-    monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(tmp_path))
+    monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(tmp_path))
     words = 'Run the program visdom once'
   with pytest.raises(errors.UsageError, match=words):
-    visdom_mirror.VisdomMirror(8097, 'a')
+    visdom_mirror.VisdomMirror(8097, 'a', None, LOGGER)
 
 
 def test_fetching_pages(tmp_path, monkeypatch, capsys):
   """Every file goes to its place, from what npm has packed."""
   static, programs = tmp_path / 'static', tmp_path / 'bin'
   programs.mkdir()
-  monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(static))
+  monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(static))
   monkeypatch.setenv('PATH', f'{programs}{os.pathsep}{os.environ["PATH"]}')
   npm = programs / 'npm'
   npm.write_text('#!/bin/sh\necho no network\nexit 1\n')
@@ -249,7 +251,7 @@ def test_fetching_pages(tmp_path, monkeypatch, capsys):
 
 
 def test_no_npm(tmp_path, monkeypatch, capsys):
-  monkeypatch.setattr(visdom_mirror, 'find_pages', lambda: str(tmp_path))
+  monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(tmp_path))
   monkeypatch.setenv('PATH', str(tmp_path))
   assert visdom_assets.run([]) == 2
   assert 'install Node.js' in capsys.readouterr().err

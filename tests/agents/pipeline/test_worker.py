@@ -50,8 +50,6 @@ def test_rows_after_a_kill(tmp_path, restorable):
   with open(path) as file_:
     rows = file_.read().splitlines()[2:]
   assert [x.split(',')[1] for x in rows] == ['2'] * 3
-  del state['rows']  # As in checkpoints of before.
-  worker.Worker(env, 0, path, kwargs=kwargs).load_state_dict(state)
 
 
 def test_environment_that_draws_from_the_generators_of_the_process():

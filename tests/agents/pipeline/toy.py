@@ -89,17 +89,10 @@ class ListMemory:
     self.values = np.concatenate([self.values, chunk['/observations/agent']])
 
   def state_dict(self):
-    return {'count': len(self.values)}
-
-  def load_state_dict(self, state):
-    self.count = state['count']
-
-  def get_snapshot(self):
     return {'values': self.values}
 
-  def set_snapshot(self, snapshot):
-    assert len(snapshot['values']) == self.count
-    self.values = snapshot['values']
+  def load_state_dict(self, state):
+    self.values = state['values']
 
 
 class MeanAgent(AgentBase):
