@@ -103,8 +103,10 @@ class Progress:
       if elapsed > 0:
         self._rate = (global_step - first_step) / elapsed
       if self._bar is not None:
+        # Draws at most ten times a second; the ticker adds the other values.
         self._bar.update(amount)
-      self._show()
+      else:
+        self._show()
 
   def write(self, text: str) -> None:
     """Print a line that stays."""

@@ -67,3 +67,16 @@ def test_terminal():
 
 def test_resident_memory():
   assert 10 * 2**20 < progress.resident_memory() < 2**40
+
+
+def test_bars_cost_nothing():
+  """Values are asked for once a second, however often the bar advances."""
+  asked = []
+  shown = progress.Progress(lambda: asked.append(1) or {}, 9000, Terminal())
+  shown.start_phase('Epoch 1 train', 9000, 0, 0)
+  began = time.time()
+  for step in range(3000):
+    shown.update(1, step)
+  seconds = time.time() - began
+  shown.close()
+  assert len(asked) <= 2 + seconds
