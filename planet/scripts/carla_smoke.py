@@ -11,9 +11,11 @@ minutes on a server. Exits with 1 if a check fails.
 """
 
 import argparse
+import functools
 import math
 import os
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,11 +25,10 @@ import numpy as np
 
 from agents.envs import video
 from agents.run import entry, errors, files, log
-from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import birdseye, places, policies
+from agents.tools.wrappers import Async
+from planet.envs.carla import birdseye, policies
 from planet.envs.carla import env as env_lib
-from planet.envs.carla.server import connect, launch
-from planet.scripts import carla_checks
+from planet.envs.carla.server import actors, claims, connect, launch
 
 POLICIES: dict[str, Callable[[], Any]] = {
   'pure_pursuit': policies.PurePursuit,
@@ -35,6 +36,250 @@ POLICIES: dict[str, Callable[[], Any]] = {
   'stand_still': lambda: policies.stand_still,
   'random': lambda: policies.Uniform(0, (-0.2, 1)),
 }
+_NO_ACTION = np.zeros(2, np.float32)
+
+
+class Smoke:
+  """Checks of one world, whose results are printed as they come.
+
+  Args:
+    args: Parsed command line.
+
+  Attributes:
+    failed: Number of checks that failed.
+  """
+
+  def __init__(self, args: argparse.Namespace):
+    self._args = args
+    self.failed = 0
+    self._report = os.path.join(args.out, 'report.txt')
+    open(self._report, 'w').close()
+
+  def run(self) -> None:
+    """Run all checks that were asked for."""
+    args = self._args
+    self._print(f'{platform.platform()}, Python {platform.python_version()}')
+    server = self._launch() if args.launch else None
+    try:
+      if args.backend == 'server':
+        self._print_versions()
+      self.check_episodes()
+      self.check_traffic()
+      if args.backend == 'server':
+        self.check_killed_client()
+        self.check_left_alone()
+      if args.num_envs > 1:
+        self.check_side_by_side()
+      if args.kill_server:
+        assert server, 'parse_args asks for --launch'
+        self.check_recovery(server)
+    finally:
+      if server:
+        server.close()
+    self._print(f'{self.failed} checks failed. Pictures are in {args.out}.')
+    if self.failed:
+      print(f'Please report {self._report} and the command.')
+
+  def check_episodes(self) -> None:
+    """Drive, and look at ticks, images, speed and measurements."""
+    args, env = self._args, self._make_env()
+    frames, tick = [], env.backend.tick
+
+    def watch(control):
+      frames.append(tick(control))
+      return frames[-1]
+
+    env.backend.tick = watch  # type: ignore[method-assign]
+    rows, sheet, contacts = [], [], 0
+    try:
+      points = env.backend.spawn_points()
+      self._check('spawn points', points, len(points))
+      for number in range(1, args.episodes + 1):
+        frames.clear()
+        began, policy = time.time(), POLICIES[args.drive]()
+        env.reset()
+        images = [env.render()]
+        for _ in range(args.steps):
+          _, _, _, info = env.step(policy(env))
+          if 'step_error' in info:
+            self._check('steps', False, 'a step failed, see above')
+            return
+          rows.append(info)
+          images.append(env.render())
+          contacts += env.new_damage
+        rate = f'{args.steps / (time.time() - began):.0f} Hz'
+        in_order = (np.diff([x.frame for x in frames]) == 1).all()
+        self._check(f'episode {number} ticks', in_order, rate)
+        visible = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
+        shape = images[0].shape
+        self._check(f'episode {number} images', visible, shape)
+        moved = max(abs(x['forward_speed']) for x in rows[-args.steps :]) > 1
+        changed = (images[0] != images[-1]).any()
+        self._check(f'episode {number} motion', changed or not moved)
+        sheet.append(np.array(images))
+      log.write_table(
+        os.path.join(args.out, 'measurements.csv'),
+        rows[0],
+        [row.values() for row in rows],
+      )
+      path = os.path.join(args.out, 'episodes.png')
+      video.write_png(path, video.contact_sheet(sheet))
+      if args.drive == 'full_throttle':
+        hits = sum(x['collided'] for x in rows)
+        detail = f'{contacts} contacts, {hits} steps with collisions'
+        self._check('contacts count once', 0 < contacts <= hits, detail)
+      if args.drive == 'pure_pursuit':
+        driven = sum(x['forward_speed'] for x in rows) * env.dt
+        self._check('drives', driven > 0, f'{driven:.0f} m')
+      if args.dump:
+        self._draw_map(env, points)
+    finally:
+      env.close()
+
+  def check_traffic(self) -> None:
+    """Check that other vehicles keep away from the start, and drive."""
+    env = self._make_env(vehicles=10, pedestrians=10)
+    try:
+      env.reset()
+      before = np.array(env.backend.others())
+      self._check('traffic', len(before), f'{len(before)} vehicles')
+      gaps = [math.dist(x, env.location[:2]) for x in before]
+      nearest = min(gaps, default=math.inf)
+      self._check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
+      damage = False
+      for _ in range(30):
+        env.step(_NO_ACTION)
+        damage = damage or env.new_damage
+      after = np.array(env.backend.others())
+      same = len(after) == len(before)
+      self._check('traffic moves', same and (abs(after - before) > 1).any())
+      self._check('nobody hits a standing car', not damage)
+    finally:
+      began = time.time()
+      env.close()
+    seconds = time.time() - began
+    self._check(
+      'clean-up', seconds < env.seconds_to_close + 3, f'{seconds:.1f} s'
+    )
+
+  def check_killed_client(self) -> None:
+    """Kill the process of the client; the next one cleans up."""
+    env = self._make_env(vehicles=5)
+    try:
+      env.reset()
+      os.kill(env.backend.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+      self._check_loss('a killed client', env)
+    finally:
+      env.close()
+
+  def check_recovery(self, server: launch.Server) -> None:
+    """Kill the server in an episode; the next episode runs again."""
+    env = self._make_env()
+    try:
+      env.reset()
+      os.killpg(server.pid, signal.SIGKILL)
+      self._check_loss('a lost server', env)
+    finally:
+      env.close()
+
+  def check_side_by_side(self) -> None:
+    """Drive in several environments, on servers of their own, at once."""
+    envs: list[Any] = []
+    try:
+      for index in range(self._args.num_envs):
+        config = self._define_config(seed=index)
+        make = functools.partial(env_lib.CarlaEnv, config)
+        envs.append(Async(make, 'process'))
+        envs[-1].reset()
+      for _ in range(10):
+        for promise in [x.step(np.float32([1, 0]), False) for x in envs]:
+          promise()
+      images = {x.render().tobytes() for x in envs}
+      self._check('side by side', len(images) == len(envs), len(envs))
+    finally:
+      for env in envs:
+        env.close()
+
+  def check_left_alone(self) -> None:
+    """Check that a second client finds a server that ticks by itself."""
+    world = self._connect().get_world()
+    roles = [x.attributes.get('role_name', '') for x in world.get_actors()]
+    left = sum(x.startswith(actors.TAG) for x in roles)
+    self._check('nothing is left', not left, f'{left} actors')
+    free = not world.get_settings().synchronous_mode
+    self._check('the server is asynchronous again', free)
+    try:
+      world.wait_for_tick(10.0)
+      self._check('the server ticks', True)
+    except RuntimeError as error:
+      self._check('the server ticks', False, error)
+
+  def _launch(self):
+    claim = claims.claim_ports(self._args.port, 3, 10)
+    self._args.port = claim.port
+    path = os.path.join(self._args.out, 'server.log')
+    server = launch.Server(self._args.launch, claim.port, path)
+    claim.lock.release()
+    detail = f'port {claim.port}, process {server.pid}'
+    self._check('launch', True, detail)
+    return server
+
+  def _check_loss(self, what, env):
+    """Check that the episode ends, and that the next one runs."""
+    _, _, done, info = env.step(_NO_ACTION)
+    self._check(f'{what} ends the episode', done and 'step_error' in info)
+    env.reset()
+    info = env.step(_NO_ACTION)[3]
+    self._check(f'the episode after {what} runs', 'step_error' not in info)
+
+  def _draw_map(self, env, points):
+    """Draw roads from above with spawn points, red where off the lanes."""
+    view, wrong = birdseye.Map(env.backend.lanes), 0
+    for x, y, z, yaw in points:
+      off = sum(env.surroundings.footprint((x, y, z), math.radians(yaw))) > 0
+      wrong += off
+      view.dot(x, y, (220, 40, 40) if off else (40, 200, 60))
+    video.write_png(os.path.join(self._args.out, 'map.png'), view.image)
+    share = wrong / len(points)
+    self._check('spawn points lie on lanes', share < 0.1, f'{share:.0%} do not')
+
+  def _make_env(self, **changes: Any) -> env_lib.CarlaEnv:
+    return env_lib.CarlaEnv(self._define_config(**changes))
+
+  def _define_config(self, **changes: Any) -> dict[str, Any]:
+    args = self._args
+    config = {
+      'backend': args.backend,
+      'host': args.host,
+      'port': args.port,
+      'x_res': args.size,
+      'y_res': args.size,
+      'scenarios': args.scenario,
+      'seed': args.seed,
+      'server_binary': args.launch or None,
+    }
+    if args.map:
+      config['server_map' if args.backend == 'server' else 'map'] = args.map
+    return {**config, **changes}
+
+  def _connect(self):
+    return connect.connect(self._args.host, self._args.port, 10.0, False)
+
+  def _print_versions(self):
+    client = self._connect()
+    self._print(
+      f'Server {client.get_server_version()}, package '
+      f'{client.get_client_version()}, map {client.get_world().get_map().name}'
+    )
+
+  def _check(self, name, passed, detail=''):
+    self.failed += not passed
+    self._print(f'{"PASS" if passed else "FAIL"} {name} {detail}'.rstrip())
+
+  def _print(self, line):
+    print(line, flush=True)
+    with open(self._report, 'a') as file_:
+      file_.write(line + '\n')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,191 +287,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parse_args(argv)
   files.check_writable(args.out)
   os.makedirs(args.out, exist_ok=True)
-  report = carla_checks.Report(os.path.join(args.out, 'report.txt'))
-  report.tell(f'{platform.platform()}, Python {platform.python_version()}')
-  server = None
-  try:
-    if args.launch:
-      args.port = launch.free_port(args.port)
-      log = os.path.join(args.out, 'server.log')
-      server = launch.Server(args.launch, args.port, log)
-      report.check('launch', True, f'port {args.port}, process {server.pid}')
-    if args.backend == 'server':
-      carla_checks.tell_versions(args, report)
-    check_episodes(args, report)
-    check_traffic(args, report)
-    if args.calibrate:
-      calibrate(args, report)
-    if args.backend == 'server':
-      carla_checks.check_killed_client(args, report)
-      carla_checks.check_turns(args, report)
-      carla_checks.check_left_alone(args, report)
-    if args.num_envs > 1:
-      carla_checks.check_side_by_side(args, report)
-    if args.kill_server:
-      assert server, 'parse_args asks for --launch'
-      carla_checks.check_recovery(args, report, server)
-  finally:
-    if server:
-      server.close()
-  report.tell(f'{report.failed} checks failed. Pictures are in {args.out}.')
-  if report.failed:
-    print(
-      f'Please report {os.path.join(args.out, "report.txt")} with the command '
-      'and what was printed between its lines.'
-    )
-  return report.failed
-
-
-def check_episodes(
-  args: argparse.Namespace, report: carla_checks.Report
-) -> None:
-  """Drive, and look at frames, images, speed and measurements."""
-  env, watched = carla_checks.open_env(args)
-  try:
-    points = env.backend.spawn_points()
-    report.check('spawn points', len(points) > 0, f'{len(points)}')
-    rows, images, damages = [], [], 0
-    for number in range(args.episodes):
-      began, policy = time.time(), POLICIES[args.drive]()
-      env.reset()
-      shots = [env.render()]
-      for _ in range(args.steps):
-        _, _, _, info = env.step(policy(env))
-        if 'step_error' in info:
-          report.check('steps', False, 'a step failed, see above')
-          return
-        rows.append(info)
-        shots.append(env.render())
-        damages += env.new_damage
-      rate = args.steps / (time.time() - began)
-      check_frames(report, watched.frames, shots, number, rate)
-      images.append(np.array(shots))
-    write_results(args, rows, images)
-    if args.drive == 'full_throttle':
-      hits = sum(x['collided'] for x in rows)
-      detail = f'{damages} contacts, {hits} steps with collisions'
-      report.check('contacts count once', 0 < damages <= hits, detail)
-    if args.drive == 'pure_pursuit':
-      driven = sum(x['forward_speed'] for x in rows) * env.dt
-      report.check('drives', driven > 0, f'{driven:.0f} m')
-    if args.dump:
-      write_map(args, env, points, report)
-  finally:
-    env.close()
-
-
-def check_traffic(
-  args: argparse.Namespace, report: carla_checks.Report
-) -> None:
-  """Other vehicles keep away from the start, and drive."""
-  env, _ = carla_checks.open_env(args, vehicles=10, pedestrians=10)
-  try:
-    env.reset()
-    before = np.array(env.backend.others())
-    # Only servers have a traffic manager.
-    port = getattr(env.backend, 'manager_port', None)
-    report.check('traffic', len(before) > 0, f'{len(before)} vehicles')
-    if port:
-      listens = not connect.find_obstacle('127.0.0.1', port)
-      report.check('the traffic manager listens', listens, f'port {port}')
-    gaps = [math.dist(x, env.location[:2]) for x in env.backend.others()]
-    nearest = min(gaps, default=math.inf)
-    report.check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
-    damage = False
-    for _ in range(30):
-      env.step(np.zeros(2, np.float32))
-      damage = damage or env.new_damage
-    after = np.array(env.backend.others())
-    same = len(after) == len(before) > 0
-    moved = same and bool((np.abs(after - before) > 1).any())
-    report.check('traffic moves', moved)
-    report.check('nobody hits a standing car', not damage)
-  finally:
-    began = time.time()
-    env.close()
-  seconds = time.time() - began
-  report.check(
-    'clean-up', seconds < env.seconds_to_close + 3, f'{seconds:.1f} s'
-  )
-  if port:
-    ended = connect.find_obstacle('127.0.0.1', port)
-    report.check('the traffic manager has ended', ended, f'port {port}')
-
-
-def check_frames(
-  report: carla_checks.Report,
-  frames: list[backend_lib.Frame],
-  images: list[np.ndarray],
-  number: int,
-  rate: float,
-) -> None:
-  """Ticks follow each other, and images are pictures."""
-  name = f'episode {number + 1}'
-  steps = np.diff([x.frame for x in frames])
-  report.check(f'{name} ticks', bool((steps == 1).all()), f'{rate:.0f} Hz')
-  fits = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
-  report.check(f'{name} images', fits, f'{images[0].shape}')
-  moved = max(abs(x.velocity[0]) + abs(x.velocity[1]) for x in frames) > 1
-  same = (images[0] == images[-1]).all()
-  report.check(f'{name} motion is visible', not (moved and same))
-
-
-def write_results(
-  args: argparse.Namespace, rows: list[dict[str, Any]], images: list[np.ndarray]
-) -> None:
-  """Measurements as CSV, and a contact sheet."""
-  path = os.path.join(args.out, 'measurements.csv')
-  log.write_table(path, rows[0], [row.values() for row in rows])
-  sheet = os.path.join(args.out, 'episodes.png')
-  video.write_png(sheet, video.contact_sheet(images))
-
-
-def write_map(
-  args: argparse.Namespace,
-  env: env_lib.CarlaEnv,
-  points: list[places.Pose],
-  report: carla_checks.Report,
-) -> None:
-  """Roads from above with spawn points and the places off the lanes."""
-  view = birdseye.Map(env.backend.lanes)
-  wrong = 0
-  for x, y, z, yaw in points:
-    off, other = env.surroundings.footprint((x, y, z), math.radians(yaw))
-    wrong += off + other > 0
-    view.dot(x, y, (220, 40, 40) if off + other else (40, 200, 60))
-  video.write_png(os.path.join(args.out, 'map.png'), view.image)
-  share = wrong / len(points)
-  report.check('spawn points lie on lanes', share < 0.1, f'{share:.0%} do not')
-
-
-def calibrate(args: argparse.Namespace, report: carla_checks.Report) -> None:
-  """The table of the offline car, measured in this world."""
-  env, watched = carla_checks.open_env(args, vehicles=0, pedestrians=0)
-  try:
-    env.reset()
-    rows: dict[str, float | None] = {'0-30 km/h': None, '0-50 km/h': None}
-    for _ in range(100):
-      env.step(np.array([1, 0], np.float32))
-      speed = 3.6 * np.hypot(*watched.frames[-1].velocity[:2])
-      seconds = watched.frames[-1].time - watched.frames[0].time
-      for limit in (30, 50):
-        if speed >= limit and rows[f'0-{limit} km/h'] is None:
-          rows[f'0-{limit} km/h'] = seconds
-      if speed >= 50:
-        break
-    start, began = watched.frames[-1].location, watched.frames[-1].time
-    for _ in range(100):
-      env.step(np.array([-1, 0], np.float32))
-      if np.hypot(*watched.frames[-1].velocity[:2]) < 0.1:
-        break
-    rows['braking time'] = watched.frames[-1].time - began
-    rows['braking distance'] = math.dist(start, watched.frames[-1].location)
-    for name, value in rows.items():
-      text = 'never' if value is None else f'{value:.1f}'
-      report.check(f'calibration {name}', value is not None, text)
-  finally:
-    env.close()
+  smoke = Smoke(args)
+  smoke.run()
+  return smoke.failed
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -237,75 +300,50 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add(
-    '--backend', choices=('server', 'offline'), default='server', help='world'
-  )
+  add('--backend', choices=('server', 'offline'), default='server')
   add('--host', default='127.0.0.1', help='host of the server')
   add('--port', type=int, default=2000, help='port of the server')
   add('--episodes', type=int, default=3, help='number of episodes')
   add('--steps', type=int, default=100, help='steps per episode')
   add('--size', type=int, default=128, help='image size in pixels')
   add('--out', default='carla_smoke', help='folder for the report and images')
-  add('--map', default=None, help='town; offline: loop, grid or a .xodr file')
+  add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
-  add(
-    '--drive',
-    choices=sorted(POLICIES),
-    default='pure_pursuit',
-    help='scripted driver',
-  )
+  add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
   add('--seed', type=int, default=0, help='seed of the environments')
   add('--dump', action='store_true', help='draw the map and its spawn points')
-  add(
-    '--calibrate', action='store_true', help='measure acceleration and braking'
-  )
   add('--num-envs', type=int, default=1, help='number of parallel environments')
-  add(
-    '--launch',
-    action='store_true',
-    help='start the server named by $CARLA_SERVER',
-  )
-  add(
-    '--kill-server',
-    action='store_true',
-    help='kill the launched server to test recovery',
-  )
+  add('--launch', action='store_true', help='start the server $CARLA_SERVER')
+  text = 'kill the launched server to test recovery'
+  add('--kill-server', action='store_true', help=text)
   args = parser.parse_args(argv)
   if min(args.episodes, args.steps, args.num_envs) < 1:
     raise errors.UsageError(
       'Flags --episodes, --steps and --num-envs need at least 1.'
     )
-  if args.launch or args.kill_server:
-    if args.backend != 'server':
+  if args.backend != 'server' and (args.launch or args.kill_server):
+    raise errors.UsageError(
+      'Flags --launch and --kill-server need --backend server.'
+    )
+  several = args.backend == 'server' and args.num_envs > 1
+  if not args.launch and (args.kill_server or several):
+    raise errors.UsageError(
+      'Flags --kill-server and --num-envs need --launch: only servers that '
+      'this program has started are killed, and each environment needs one.'
+    )
+  if args.launch:
+    args.launch = os.environ.get(connect.SERVER_VARIABLE)
+    if not args.launch:
       raise errors.UsageError(
-        'Flags --launch and --kill-server need --backend server.'
+        f'Flag --launch needs the variable {connect.SERVER_VARIABLE}, the path '
+        'of CarlaUE4.sh.'
       )
-  if args.kill_server and not args.launch:
-    raise errors.UsageError(
-      'Flag --kill-server needs --launch: only servers that this program has '
-      'started are killed.'
-    )
-  args.launch = args.launch and _find_binary()
-  if args.backend == 'server' and args.num_envs > 1 and not args.launch:
-    raise errors.UsageError(
-      'Flag --num-envs needs --launch, as each environment has a server.'
-    )
   return args
-
-
-def _find_binary():
-  binary = os.environ.get(connect.SERVER_VARIABLE)
-  if not binary:
-    raise errors.UsageError(
-      f'Flag --launch needs the variable {connect.SERVER_VARIABLE}, the path '
-      'of CarlaUE4.sh.'
-    )
-  return binary
 
 
 def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
-  failed = []
+  failed: list[int] = []
   code = entry.run(lambda: failed.append(main(argv)))
   return code or int(bool(failed and failed[0]))
 

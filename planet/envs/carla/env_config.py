@@ -45,9 +45,6 @@ class EnvConfig(schema.Settings):
   timeout: Annotated[Number, Ge(0.1)] = setting(
     10.0, 'timeout of server calls in seconds'
   )
-  turn_timeout: Annotated[Number, Ge(0)] = setting(
-    600.0, 'timeout in seconds for a server that is in use'
-  )
   map_timeout: Annotated[Number, Ge(0.1)] = setting(
     60.0, 'timeout for loading a map in seconds'
   )

@@ -3,7 +3,7 @@
 import os
 import socket
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents.run import errors
@@ -53,6 +53,17 @@ def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
 def join_addresses(addresses: Iterable[tuple[str, int]]) -> str:
   """Return addresses as text."""
   return ', '.join(f'{host}:{port}' for host, port in addresses)
+
+
+def describe_more(addresses: Sequence[tuple[str, int]]) -> str:
+  """Return a sentence on how to have more servers than there are."""
+  port = max(port for _, port in addresses) + 10
+  return (
+    f'Start another one (./CarlaUE4.sh -RenderOffScreen -carla-rpc-port={port})'
+    ' and list all by carla_servers: [host:port, ...], or set '
+    f'{SERVER_VARIABLE} to the path of CarlaUE4.sh so that each environment '
+    'starts its own.'
+  )
 
 
 def find_binary(config: dict[str, Any]) -> str | None:
@@ -120,35 +131,3 @@ def town(path: str) -> str:
 def plain_town(path: str) -> str:
   """Return what variants of a map have in common, among it the roads."""
   return town(path).removesuffix('_Opt')
-
-
-def order_by_town(
-  addresses: list[tuple[str, int]], config: dict[str, Any]
-) -> list[tuple[str, int]]:
-  """Put servers first that show the town already.
-
-  Environments of several towns would load these in turn otherwise. If no town
-  may be loaded, the others are left out, unless there are no fitting ones.
-
-  Args:
-    addresses: Hosts and ports of one or more servers.
-    config: Dict as of `env_config.complete`.
-  """
-  if len(addresses) == 1:
-    return addresses
-  wanted = plain_town(config['server_map'])
-  fitting = [x for x in addresses if _find_shown(x, config) == wanted]
-  if fitting and not config['load_map']:
-    return fitting
-  return fitting + [x for x in addresses if x not in fitting]
-
-
-def _find_shown(address, config):
-  """Town that a server shows, None if there is none."""
-  try:
-    host, port = address
-    allowed = config['allow_version_mismatch']
-    client = connect(host, port, config['timeout'], allowed)
-    return plain_town(client.get_world().get_map().name)
-  except (errors.UsageError, RuntimeError):
-    return None

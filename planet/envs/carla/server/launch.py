@@ -110,14 +110,6 @@ class Server:
     )
 
 
-def free_port(first: int = 2000, step: int = 10) -> int:
-  """Find a port from which on three are free, trying every tenth."""
-  for port in range(first, 65000, step):
-    if all(connect.find_obstacle('127.0.0.1', port + x, 0.2) for x in range(3)):
-      return port
-  raise errors.UsageError('There are no free ports for a CARLA server.')
-
-
 def _temporary_log():
   handle, path = tempfile.mkstemp('.log', 'carla_server_')
   os.close(handle)

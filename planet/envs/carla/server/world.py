@@ -4,8 +4,6 @@ import contextlib
 import logging
 import math
 import os
-import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,6 @@ _COARSE_SUBSTEP = 0.01666
 _MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
 _TICK_TIMEOUT = 10.0
-# Seconds without use after which a server is left to those who wait.
-_IDLE = 1.0
-_PAUSE = 0.2
 
 
 class ServerBackend(backend_lib.Backend):
@@ -33,9 +28,8 @@ class ServerBackend(backend_lib.Backend):
 
   Connects to a running server that no other environment uses. If there is
   none, it starts one of its own where `server_binary` or the variable
-  CARLA_SERVER names a program, else it waits for its turn: the idle one leaves
-  the world when it is asked to, and comes back with its next episode. After an
-  error it can only be closed; see `isolated.IsolatedBackend`.
+  CARLA_SERVER names a program. After an error it can only be closed; see
+  `isolated.IsolatedBackend`.
   """
 
   name = 'server'
@@ -46,9 +40,6 @@ class ServerBackend(backend_lib.Backend):
   def __init__(self):
     self._server: launch.Server | None = None
     self._claim: claims.Claim | None = None
-    self._busy = threading.RLock()
-    self._last_use = time.monotonic()
-    self._closed = threading.Event()
     self._manager_claim: claims.Claim | None = None
     self._forget()
 
@@ -56,17 +47,15 @@ class ServerBackend(backend_lib.Backend):
     self._config = config
     self._carla = roads.import_carla()
     try:
-      with self._in_use():
+      with self._own_errors():
         self._connect()
     except BaseException:
       self.close()
       raise
-    if not connect.find_binary(config):
-      threading.Thread(target=self._take_turns, daemon=True).start()
 
   def describe_map(self) -> tuple[str, str, list[places.Pose]]:
     """Return the name, the OpenDRIVE text and the spawn points of the map."""
-    with self._in_use():
+    with self._own_errors():
       text = self.map.to_opendrive()
       return self.map.name, text, self.spawn_points()
 
@@ -88,18 +77,11 @@ class ServerBackend(backend_lib.Backend):
     num_pedestrians: int,
     seed: int,
   ) -> backend_lib.Frame:
-    with self._in_use():
-      if self._world is None:
-        self._connect()
+    with self._own_errors():
       return self._begin(start, weather, num_vehicles, num_pedestrians, seed)
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    with self._in_use():
-      if not self._actors:
-        raise backend_lib.BackendError(
-          f'Another environment has taken the CARLA server at {self._address} '
-          'in the middle of an episode; give each its own by carla_servers.'
-        )
+    with self._own_errors():
       applied = control.throttle, control.steer, control.brake
       if self._config['expert']:
         return self._advance(None)
@@ -107,17 +89,17 @@ class ServerBackend(backend_lib.Backend):
       return self._advance(applied)
 
   def others(self) -> list[places.Point]:
-    with self._in_use():
+    with self._own_errors():
       return self._actors.places() if self._actors else []
 
   def close(self) -> None:
-    self._closed.set()
-    with self._busy:
-      self._disconnect()
-      if self._server:
-        self._server.close()
-        self._server = None
-      self._release()
+    self._disconnect()
+    if self._server:
+      self._server.close()
+      self._server = None
+    if self._claim:
+      self._claim.lock.release()
+      self._claim = None
 
   @property
   def _address(self):
@@ -126,12 +108,10 @@ class ServerBackend(backend_lib.Backend):
     return connect.join_addresses(connect.list_addresses(self._config))
 
   @contextlib.contextmanager
-  def _in_use(self):
-    """Keep the server, and turn errors of the client library into ours."""
+  def _own_errors(self):
+    """Turn errors of the client library into ours."""
     try:
-      with self._busy:
-        yield
-        self._last_use = time.monotonic()
+      yield
     except backend_lib.BackendError:
       raise
     except RuntimeError as error:
@@ -139,22 +119,6 @@ class ServerBackend(backend_lib.Backend):
       if self._server and not self._server.is_running():
         sentence += f' Its output ends with: {self._server.tail()}'
       raise backend_lib.BackendError(sentence) from error
-
-  def _take_turns(self):
-    """Leave the world while it is idle and another environment waits."""
-    while not self._closed.wait(_PAUSE):
-      with self._busy:
-        is_idle = time.monotonic() - self._last_use > _IDLE
-        if is_idle and self._claim and self._claim.is_wanted():
-          try:
-            self._disconnect()
-          finally:
-            self._release()
-
-  def _release(self):
-    if self._claim:
-      self._claim.release()
-      self._claim = None
 
   def _forget(self):
     self._client: Any = None
@@ -166,10 +130,7 @@ class ServerBackend(backend_lib.Backend):
   def _connect(self):
     """Session set-up of a running or new server."""
     config = self._config
-    if self._manager_claim:
-      raise backend_lib.BackendError('The CARLA server was lost between turns.')
-    self._find_server()
-    assert self._claim
+    self._claim = self._find_server()
     self._client = connect.connect(
       self._claim.host,
       self._claim.port,
@@ -187,24 +148,32 @@ class ServerBackend(backend_lib.Backend):
     config = self._config
     addresses = connect.list_addresses(config)
     binary = connect.find_binary(config)
+    obstacles = {x: connect.find_obstacle(*x) for x in addresses}
+    for address in sorted(addresses, key=lambda x: bool(obstacles[x])):
+      # Without a program, connecting says what is wrong with a server.
+      if not (binary and obstacles[address]):
+        claim = claims.try_server(*address)
+        if claim:
+          return claim
     if not binary:
-      self._claim = claims.claim_server(
-        connect.order_by_town(addresses, config), config['turn_timeout']
+      raise errors.UsageError(
+        f'Other environments use all CARLA servers '
+        f'({connect.join_addresses(addresses)}), and each needs one of its '
+        f'own. {connect.describe_more(addresses)}'
       )
-      return
-    for address in addresses:
-      if connect.find_obstacle(*address) is None:
-        self._claim = claims.try_server(*address)
-        if self._claim:
-          return
-    self._claim = claims.claim_ports(config['port'], 3, 10)
+    claim = claims.claim_ports(config['port'], 3, 10)
     log = config['server_log']
     if log:
-      log = f'_{self._claim.port}'.join(os.path.splitext(log))
+      log = f'_{claim.port}'.join(os.path.splitext(log))
     flags = list(config['server_flags'])
     if config['adapter'] is not None:
       flags.append(f'-graphicsadapter={config["adapter"]}')
-    self._server = launch.Server(binary, self._claim.port, log, flags=flags)
+    try:
+      self._server = launch.Server(binary, claim.port, log, flags=flags)
+    except BaseException:
+      claim.lock.release()
+      raise
+    return claim
 
   def _remove_leftovers(self, world):
     """Clean up after a run that was killed; return the original settings.
@@ -375,7 +344,7 @@ class ServerBackend(backend_lib.Backend):
         if manager and self._manager_claim:
           manager.set_synchronous_mode(False)
           manager.shut_down()
-          self._manager_claim.release()
+          self._manager_claim.lock.release()
           self._manager_claim = None
         if original:
           world.apply_settings(original)

@@ -13,7 +13,7 @@ from agents.run import errors
 from planet.envs.carla import choice, env_config
 from planet.envs.carla.backend import BackendError
 from planet.envs.carla.env import CarlaEnv
-from planet.envs.carla.server import connect, isolated, launch
+from planet.envs.carla.server import claims, connect, isolated, launch
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
 
@@ -89,6 +89,12 @@ def test_unknown_host():
   assert 'There is no CARLA server at no.invalid' in fail(
     2000, host='no.invalid'
   )
+
+
+def free_port(first):
+  claim = claims.claim_ports(first, 3, 10)
+  claim.lock.release()
+  return claim.port
 
 
 def make_program(path, code):
@@ -171,7 +177,7 @@ def test_flags_of_a_program_and_hanging_servers(tmp_path):
   Flags, ports and the log are those of the environment.
   """
   program = make_program(tmp_path / 'server', HANGING)
-  port = launch.free_port(25000)
+  port = free_port(25000)
   backend = isolated.IsolatedBackend()
   config = env_config.complete(
     {'backend': 'server', 'port': port, 'server_binary': program}
@@ -192,7 +198,7 @@ def test_flags_of_a_program_and_hanging_servers(tmp_path):
 def test_program_that_answers(tmp_path):
   """It gets the flags, is found by the client, and ends with us."""
   program = make_program(tmp_path / 'server', ANSWERING)
-  port = launch.free_port(23000)
+  port = free_port(23000)
   log = tmp_path / 'server.log'
   server = launch.Server(program, port, str(log), timeout=30)
   assert server.is_running()
@@ -229,7 +235,7 @@ print('simulator', child.pid, flush=True)
 def test_program_that_takes_time_to_end(tmp_path):
   program = make_program(tmp_path / 'server', SLOW)
   log = tmp_path / 'server.log'
-  port = launch.free_port(23500)
+  port = free_port(23500)
   server = launch.Server(program, port, str(log), timeout=30)
   server.close()
   child = int(log.read_text().split()[1])
@@ -241,7 +247,7 @@ def test_program_that_takes_time_to_end(tmp_path):
 def test_program_ends_with_us(tmp_path, name):
   """Also what it has started, and also if we are killed."""
   program = make_program(tmp_path / 'server', SLOW)
-  port = launch.free_port(24000)
+  port = free_port(24000)
   code = (
     'from planet.envs.carla.server import launch; import time; '
     f'server = launch.Server({program!r}, {port}, '
