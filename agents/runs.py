@@ -184,7 +184,10 @@ def _prepare(name, logdir, timestamp, overrides, trust, held=None):
 
 def _take_named(run, held):
   """Hold the run that the user has named; return a sentence about it."""
-  if not folder.take(run, held):
+  lock = folder.lock(run) if held else None
+  if lock:
+    held.enter_context(lock)
+  elif held or folder.is_locked(run):
     raise errors.UsageError(
       f'Another process works on the run in {run}. Wait until it has ended, '
       'or leave --timestamp away to begin another run.'
@@ -199,8 +202,13 @@ def _take_named(run, held):
 def _choose(logdir, name, find_obstacle, held):
   """Folder of the newest run that can go on, or of a new one, and why."""
   runs = folder.find(logdir, 'config.yaml', f'-{name}')
-  run, words = folder.choose(reversed(runs), find_obstacle, held)
-  if run:
+  found, words = folder.choose(
+    reversed(runs), lambda x: find_obstacle(x.folder), held is not None
+  )
+  if found:
+    if held:
+      held.enter_context(found)
+    run = found.folder
     return run, (
       f'Continue the run in {run}, the newest one with these settings that '
       'is neither finished nor in use.'
@@ -227,7 +235,7 @@ def _make_names(name):
 
 def _find_obstacle(run, config, overrides):
   """Why a command cannot continue a run; None if it can."""
-  stored = plain_data.current(_read_plain(run))
+  stored = _read_plain(run)
   wanted = plain_data.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
   keys = set(stored) | (set(wanted) & set(overrides))

@@ -300,7 +300,7 @@ def _run(loop, graph, config, comm, threads):
   log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
   share = _define_sharing(loop, graph, config, comm)
-  place = mpi.find_place(comm or mpi.SingleComm())
+  place = mpi.find_share(comm or mpi.SingleComm())
   options = _session_options(place.cores, threads)
   with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, config.logdir)
@@ -349,7 +349,7 @@ def _session_options(cores, threads=None):
   TensorFlow set other numbers of threads.
 
   Args:
-    cores: Number of cores for this process alone, see `mpi.Place`.
+    cores: Number of cores for this process alone, see `mpi.HostShare`.
     threads: Number of threads for an operation, one per core by default.
   """
   from agents.tools.tf1 import tf

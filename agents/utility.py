@@ -7,7 +7,6 @@ before.
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from agents.run.messages import set_up_logging as set_up_logging
 from agents.tools import attr_dict
 
 if TYPE_CHECKING:
-  from agents.run import saver as saver_lib
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
@@ -178,9 +176,7 @@ def load_config(
     ) from None
 
 
-def define_saver(
-  exclude: Iterable[str] | None = None, **kwargs: Any
-) -> 'saver_lib.Saver':
+def define_saver(exclude: Iterable[str] | None = None, **kwargs: Any) -> Any:
   """Create a saver for the global variables of the default graph.
 
   Args:
@@ -191,18 +187,10 @@ def define_saver(
   Returns:
     Saver that keeps five checkpoints, and one for good every five hours.
   """
-  from agents.run import saver as saver_lib
-  from agents.tools.tf1 import tf
+  from agents.run import saver
 
-  patterns = [re.compile(x) for x in exclude or ()]
-  variables = [
-    x
-    for x in tf.global_variables()
-    if not any(pattern.match(x.name) for pattern in patterns)
-  ]
-  kwargs.setdefault('keep_checkpoint_every_n_hours', 5)
-  kwargs.setdefault('save_relative_paths', True)
-  return saver_lib.Saver(variables, **kwargs)
+  kwargs = {'keep_checkpoint_every_n_hours': 5, **kwargs}
+  return saver.define(exclude or (), **kwargs)
 
 
 def initialize_variables(

@@ -192,7 +192,7 @@ def hold(log_path: str | None) -> Iterator[None]:
     return
   folder = os.path.expanduser(log_path)
   missing = files.first_missing(folder)
-  held = run_folder.hold(folder)
+  held = run_folder.lock(folder)
   if not held:
     raise errors.UsageError(
       f'Another process works on the run in {log_path}. Wait until it has '

@@ -263,28 +263,25 @@ def run(argv: list[str] | None = None) -> int:
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
 
-  codes: list[int] = []
-
-  def start() -> None:
+  def start() -> int:
     args, unknown = parse_args(argv)
     settings.check_flags(args)
     extra = parse_cmdline_kwargs(unknown)
     settings.split_settings(extra)
     try:
       if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
-        return
+        return 0
     except subprocess.CalledProcessError as error:
       # The ranks have said why.
-      codes.append(error.returncode)
-      return
-    util.install_mpi_excepthook()
+      return error.returncode
     with stopping.handle_signals(
       'Stopping after this cycle; press Ctrl-C again to exit at once.'
     ):
       kwargs = prepare(args, extra)
       flags.run_app(lambda rest: work(args, kwargs), argv)
+    return 0
 
-  return mpi.end_job(entry.run(start) or sum(codes))
+  return entry.run(start)
 
 
 def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:

@@ -8,13 +8,13 @@ has methods for all of them.
 import contextlib
 import functools
 import itertools
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from agents.envs import hosts
+from agents.run import limits
 
 
 class Vector:
@@ -39,7 +39,7 @@ class Vector:
   ):
     constructors = list(constructors)
     if num_workers is None:
-      num_workers = os.cpu_count() or 1
+      num_workers = max(1, round(limits.allowed_cores()))
     count = min(num_workers, len(constructors))
     self._rows = _split_evenly(len(constructors), max(1, count))
     self._hosts: list[Any] = []

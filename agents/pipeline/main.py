@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Sequence
 
-from agents.pipeline.session import Session, SessionFinished
-from agents.run import entry, mpi
+from agents.pipeline.session import Session
+from agents.run import entry
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -38,17 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def entrypoint(argv: Sequence[str] | None = None) -> int:
   """Run the program; return the exit code, 3 for finished sessions."""
-  mpi.abort_on_errors()
-  codes = []
-
-  def work():
-    try:
-      main(argv)
-    except SessionFinished as error:
-      print(f'Error: {error}', file=sys.stderr)
-      codes.append(3)
-
-  return entry.run(work) or sum(codes)
+  return entry.run(lambda: main(argv))
 
 
 if __name__ == '__main__':

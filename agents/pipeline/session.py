@@ -57,6 +57,8 @@ from .saam import loader
 class SessionFinished(errors.UsageError):
   """The training to resume has done all its epochs."""
 
+  code = 3
+
 
 class Flags(schema.Settings):
   """Flags of `agents-session`."""
@@ -610,7 +612,7 @@ def lock(session: str) -> contextlib.ExitStack:
   Raises:
     UsageError: If another process has the lock.
   """
-  held = folder.hold(session, _LOCK)
+  held = folder.lock(session, _LOCK)
   if not held:
     raise errors.UsageError(
       f'Session {session} is in use by another process; wait for it, or stop '

@@ -1,7 +1,8 @@
-"""Checkpoints that are whole or ignored: plain data, folders, and variables.
+"""Checkpoints that are whole or ignored.
 
-A checkpoint is a folder, or the files `model.ckpt-<step>.*` of TensorFlow.
-What belongs into it is up to each system.
+Those of PPO and PlaNet are the files `model.ckpt-<step>.*` of TensorFlow. Those
+of HER and the pipeline are folders with the state of every rank, see
+`Checkpoints`.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -24,6 +26,10 @@ BEST = 'best'
 _SCORE = 'score.json'
 # File of a folder that is written last, with the sizes of all others in it.
 COMPLETE = 'COMPLETE'
+# Variables in a checkpoint that is a folder.
+_VARIABLES = 'model.ckpt'
+# Checksum of the JSON file, among the arrays.
+_CHECKSUM = 'checksum'
 # How values that JSON does not know are marked in it.
 _ARRAY, _BYTES, _TUPLE = '__array__', '__bytes__', '__tuple__'
 
@@ -39,11 +45,12 @@ def write_tree(prefix: str, tree: Any) -> None:
     TypeError: If there is something else in it.
   """
   arrays: dict[str, Any] = {}
-  plain = _pack(tree, arrays, '')
+  text = json.dumps(_pack(tree, arrays, ''))
+  arrays[_CHECKSUM] = np.uint32(zlib.crc32(text.encode()))
   with files.atomic_write(prefix + '.npz', 'wb') as file_:
     np.savez(file_, **arrays)
   with files.atomic_write(prefix + '.json') as file_:
-    json.dump(plain, file_)
+    file_.write(text)
 
 
 def read_tree(prefix: str) -> Any:
@@ -54,10 +61,12 @@ def read_tree(prefix: str) -> Any:
     ValueError: If one is damaged.
   """
   try:
-    with open(prefix + '.json') as file_:
-      plain = json.load(file_)
+    with open(prefix + '.json', 'rb') as file_:
+      text = file_.read()
     with np.load(prefix + '.npz', allow_pickle=False) as arrays:
-      return _unpack(plain, arrays)
+      if zlib.crc32(text) != arrays[_CHECKSUM]:
+        raise ValueError(f'{prefix}.json has changed')
+      return _unpack(json.loads(text), arrays)
   except OSError:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
@@ -183,24 +192,18 @@ def _sort_key(name):
 
 
 def find_damage(path: str) -> str | None:
-  """Say what is wrong with a checkpoint that is a folder; None if it is whole.
-
-  Earlier versions promised no sizes, so that less can be wrong with theirs.
-  """
+  """Say what is wrong with a folder of a checkpoint; None if it is whole."""
   try:
     with open(os.path.join(path, COMPLETE)) as file_:
-      sizes = json.loads(file_.read() or '{}')
-  except FileNotFoundError:
-    return f'it has no file {COMPLETE}'
-  except (OSError, ValueError) as error:
+      sizes = dict(json.load(file_))
+    for name, size in sizes.items():
+      found = os.path.getsize(os.path.join(path, name))
+      if found != size:
+        return f'{name} has {found} bytes instead of {size}'
+  except FileNotFoundError as error:
+    return f'it has no file {os.path.basename(error.filename)}'
+  except (TypeError, ValueError) as error:
     return f'{COMPLETE} cannot be read: {error}'
-  for name, size in sizes.items():
-    filename = os.path.join(path, name)
-    if not os.path.exists(filename):
-      return f'it has no file {name}'
-    if os.path.getsize(filename) != size:
-      found = os.path.getsize(filename)
-      return f'{name} has {found} bytes instead of {size}'
   return None
 
 
@@ -239,6 +242,123 @@ def choose_newest(
   )
 
 
+class Checkpoints:
+  """Checkpoints of a run with several ranks, each a folder `<prefix><number>`.
+
+  A folder has the variables of TensorFlow, `model.ckpt.*`, and a tree of every
+  rank, `rank<number>.json` and `.npz`. All ranks have to make the same calls.
+
+  Args:
+    folder: Folder of the checkpoints.
+    comm: Communicator of the ranks.
+    prefix: First part of the names.
+    keep: Number of whole checkpoints to keep, None for all.
+  """
+
+  def __init__(
+    self, folder: str, comm: Any, prefix: str = '', keep: int | None = None
+  ):
+    self._folder = folder
+    self._comm = comm
+    self._prefix = prefix
+    self._keep = keep
+    self._saver: Any = None
+
+  def paths(self) -> dict[str, str]:
+    """Return the paths by name, oldest first, damaged ones included."""
+    return list_folders(self._folder, self._prefix)
+
+  def newest(self, warn: Callable[[str], None] | None = None) -> str | None:
+    """Return the path of the newest whole one, the same in all ranks.
+
+    Raises:
+      UsageError: See `choose_newest`.
+    """
+    return self._comm.bcast(choose_newest(self.paths().values(), warn=warn))
+
+  def save(
+    self,
+    name: str,
+    tree: Any,
+    sess: Any = None,
+    write: Callable[[str], object] = lambda folder: None,
+  ) -> str:
+    """Write a checkpoint.
+
+    Args:
+      name: Prefix and number, and any `+`.
+      tree: State of this rank, see `write_tree`.
+      sess: Session with variables to save, or None.
+      write: Called with the folder, to add files.
+
+    Returns:
+      Path of the checkpoint.
+    """
+    path = os.path.join(self._folder, name)
+    with write_folder(path, self._comm) as new:
+      saver = self._find_saver(sess)
+      if saver and self._comm.Get_rank() == 0:
+        saver.save(sess, os.path.join(new, _VARIABLES), write_state=False)
+      write_tree(self._tree_path(new), tree)
+      write(new)
+    if self._keep and self._comm.Get_rank() == 0:
+      found = self.paths()
+      whole = [x for x, place in found.items() if not find_damage(place)]
+      for other in set(found) - set(whole[-self._keep :]):
+        shutil.rmtree(found[other], ignore_errors=True)
+      recover_folders(self._folder)
+    return path
+
+  def load(self, path: str, sess: Any = None, all_ranks: bool = True) -> Any:
+    """Restore the variables, and return the tree of this rank.
+
+    Args:
+      path: Path of a checkpoint.
+      sess: Session with variables to restore, or None.
+      all_ranks: Whether to refuse another number of ranks than has saved it.
+
+    Raises:
+      UsageError: If the checkpoint is damaged, or does not fit.
+    """
+    found = len(glob.glob('rank*.json', root_dir=path))
+    if all_ranks and found != self._comm.Get_size():
+      raise errors.UsageError(
+        f'The checkpoint {path} has {found} ranks, but there are '
+        f'{self._comm.Get_size()} now; continue with mpirun -n {found}, or '
+        'start a new run in another folder.'
+      )
+    try:
+      tree = read_tree(self._tree_path(path))
+    except (FileNotFoundError, ValueError) as error:
+      raise errors.UsageError(
+        f'The checkpoint {path} is damaged ({error}); remove it to continue '
+        'from an older one.'
+      ) from None
+    saver = self._find_saver(sess)
+    if saver:
+      saver.restore(sess, os.path.join(path, _VARIABLES))
+    return tree
+
+  def _find_saver(self, sess):
+    if sess is not None and self._saver is None:
+      from agents.run import saver
+
+      with sess.graph.as_default():
+        self._saver = saver.define(exclude=('.*_temporary.*',))
+    return self._saver
+
+  def _tree_path(self, folder):
+    return os.path.join(folder, f'rank{self._comm.Get_rank()}')
+
+
+def list_variables(folder: str) -> list[str]:
+  """Return the paths of the files `model.ckpt-<step>`, oldest first."""
+  names = glob.glob('model.ckpt-*.index', root_dir=folder)
+  found = [re.fullmatch(r'(model\.ckpt-(\d+))\.index', x) for x in names]
+  rows = sorted((int(x.group(2)), x.group(1)) for x in found if x)
+  return [os.path.join(folder, name) for _, name in rows]
+
+
 def find_variables(
   folder: str,
   name: str | None = None,
@@ -253,39 +373,33 @@ def find_variables(
     warn: See `choose_newest`.
 
   Returns:
-    Path without ending; None if there is none that is whole.
+    Path without ending; None if no name is given and there is none.
 
   Raises:
-    UsageError: If the one with this name or all of them are damaged, or there
-      is no best one.
+    UsageError: If the one with this name is missing or damaged, or all of them
+      are damaged.
   """
   folder = os.path.expanduser(folder)
-  if name == BEST:
-    best = _read_best(folder)
-    if not best:
-      raise errors.UsageError(
-        f'There is no best checkpoint in {folder} yet. It is written after '
-        'the first test whose episodes have ended; leave --checkpoint away '
-        'for the newest one.'
-      )
-    name = os.path.join(BEST, best['checkpoint'])
+  best = _read_best(folder)
+  spare = best and os.path.join(folder, BEST, best['checkpoint'])
+  if name == BEST and not best:
+    raise errors.UsageError(
+      f'There is no best checkpoint in {folder} yet. It is written after the '
+      'first evaluation; omit --checkpoint for the newest one.'
+    )
   if name:
-    path = os.path.join(folder, name)
-    damage = os.path.exists(path + '.index') and _find_damaged_variables(path)
+    path = spare if name == BEST else os.path.join(folder, name)
+    if not os.path.exists(path + '.index'):
+      raise errors.UsageError(f'There is no checkpoint {name} in {folder}.')
+    damage = _find_damaged_variables(path)
     if damage:
       raise errors.UsageError(
         f'Checkpoint {path} is damaged ({damage}); give an older one.'
       )
     return path
-  names = glob.glob('model.ckpt-*.index', root_dir=folder)
-  found = [re.fullmatch(r'(model\.ckpt-(\d+))\.index', x) for x in names]
-  rows = sorted((int(x.group(2)), x.group(1)) for x in found if x)
-  paths = [os.path.join(folder, name) for _, name in rows]
   try:
-    return choose_newest(paths, _find_damaged_variables, warn)
+    return choose_newest(list_variables(folder), _find_damaged_variables, warn)
   except errors.UsageError as error:
-    spare = _read_best(folder).get('checkpoint')
-    spare = spare and os.path.join(folder, BEST, spare)
     if not spare or _find_damaged_variables(spare):
       raise
     raise errors.UsageError(
@@ -328,14 +442,26 @@ def read_best_score(folder: str) -> float:
 
 
 def _read_best(folder):
-  """Return what `keep_best` says of its checkpoint; nothing if it is gone."""
+  """Return what `keep_best` says of its checkpoint; {} if there is none.
+
+  Raises:
+    UsageError: If the file is damaged.
+  """
+  filename = os.path.join(folder, BEST, _SCORE)
   try:
-    with open(os.path.join(folder, BEST, _SCORE)) as file_:
+    with open(filename) as file_:
       found = json.load(file_)
-  except (OSError, ValueError):
+    name, score = str(found['checkpoint']), float(found['score'])
+    if not re.fullmatch(r'model\.ckpt-\d+', name) or not math.isfinite(score):
+      raise ValueError(found)
+  except FileNotFoundError:
     return {}
-  path = os.path.join(folder, BEST, found['checkpoint'] + '.index')
-  return found if os.path.exists(path) else {}
+  except (KeyError, TypeError, ValueError):
+    raise errors.UsageError(
+      f'{filename} is damaged; remove the folder that it is in to continue.'
+    ) from None
+  whole = os.path.exists(os.path.join(folder, BEST, name + '.index'))
+  return {'checkpoint': name, 'score': score} if whole else {}
 
 
 def newest_step(folder: str) -> int:

@@ -1,56 +1,123 @@
-"""How programs begin and end: search path, exit codes, and last words."""
+"""The one way out of all programs: last words and exit codes."""
 
+import argparse
+import errno
 import os
 import select
 import sys
+import time
+import traceback
 from collections.abc import Callable
+from typing import NoReturn
 
-from agents.run import errors, stopping
+from agents.run import errors, mpi, stopping
 
 _STDOUT = 1  # file descriptor
+# Seconds that other ranks wait for the first one to say what they all know.
+_PATIENCE = 4
+# What the system, not the program or its files, may do wrong.
+_SYSTEM = {
+  *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.EROFS),
+  *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+  errno.ETIMEDOUT,
+}
+_FULL = 'No space left on device', 'Disk quota exceeded'
+
+
+class Parser(argparse.ArgumentParser):
+  """Parser of the command line whose errors are `UsageError`s."""
+
+  def error(self, message: str) -> NoReturn:
+    raise errors.UsageError(
+      f'{message[:1].upper()}{message[1:]}. See {self.prog} --help.'
+    )
 
 
 def run(function: Callable[[], object]) -> int:
-  """Call the main function of a program and turn its fate into an exit code.
+  """Call the main function of a program and return its exit code.
+
+  If it fails in one process of MPI, it ends in all of them, with its exit code
+  and one sentence: that of the first rank which has one.
 
   Modules of the user may lie in the current folder, also for programs that
   pip has installed. It comes last, so that it hides nothing.
 
   Args:
-    function: Function without arguments.
+    function: Function without arguments, which may return an exit code.
 
   Returns:
-    0 after success and when the user asked to stop; 2 for bad input, and 1
-    when an environment fails or its process was killed, whose sentences are
-    printed, or when nobody reads the output any more, as after `| head`.
-    Other errors are raised.
+    What the function returns, 0 if that is None, and when the user asked to
+    stop. Of a `UsageError` or `Failure`, whose sentences are printed, their
+    `code`. 1 for errors of the system, such as a full disk, and if nobody reads
+    the output any more, as after `| head`. Other errors are raised.
   """
   if '' not in sys.path:
     sys.path.append('')
   try:
     try:
-      function()
+      code = function()
     finally:
-      # Not only at the exit of Python, where an error would be a traceback.
-      # Also after `--help`, which argparse ends with SystemExit.
+      # Not at the exit of Python, where an error would be a traceback; also
+      # after `--help`, which argparse ends with SystemExit.
       print(end='', flush=True)
-    return 0
+    return _leave(code if type(code) is int else 0)
   except stopping.StopRequested:
-    print('Stopped. Repeat the command to continue.', file=sys.stderr)
+    _say('Stopped. Repeat the command to continue.', 0)
     return 0
-  except errors.UsageError as error:
-    print(f'Error: {error}', file=sys.stderr)
-    return 2
-  except errors.WorkerDeath as error:
-    print(f'Error: {error} Repeat the command to continue.', file=sys.stderr)
-    return 1
-  except errors.EnvError as error:
-    print(f'Error: {error}\n{error.details}'.strip(), file=sys.stderr)
-    return 1
-  except BrokenPipeError:
-    if not _drop_unread_output():
+  except Exception as error:
+    if isinstance(error, BrokenPipeError) and _drop_unread_output():
+      return _leave(1)
+    code, words = _explain(error)
+    if words:
+      _say(words, code)
+      return _leave(code)
+    if _ranks() == 1:
       raise
+    _say(traceback.format_exc(), code)
+    return _leave(code)
+  except SystemExit as end:
+    _leave(end.code if isinstance(end.code, int) else int(bool(end.code)))
+    raise
+
+
+def _explain(error):
+  """Return the exit code, and what to print; None for a traceback."""
+  if isinstance(error, errors.UsageError | errors.Failure):
+    words = f'Error: {error}{error.advice}\n{error.details}'
+    return error.code, words.strip()
+  if any(x in str(error) for x in _FULL):
+    return 1, 'Error: The disk is full. Free some space to continue.'
+  if isinstance(error, OSError) and error.errno in _SYSTEM:
+    where = f' ({error.filename})' if error.filename else ''
+    return 1, f'Error: {error.strerror}{where}. Repeat the command to continue.'
+  return 1, None
+
+
+def _ranks():
+  """Number of processes of MPI, 1 where they do not find each other."""
+  try:
+    return mpi.world().Get_size()
+  except errors.UsageError:
     return 1
+
+
+def _say(words, code):
+  """Print, unless the first rank is about to say the same and end the job."""
+  rank = mpi.world().Get_rank() if _ranks() > 1 else 0
+  if rank and not code:
+    return
+  if rank:
+    time.sleep(_PATIENCE + min(rank, _PATIENCE))
+    words = f'Rank {rank}: {words}'
+  print(words, file=sys.stderr, flush=True)
+
+
+def _leave(code):
+  """End all processes of the job if this one leaves with an error."""
+  if code and _ranks() > 1:
+    sys.stderr.flush()
+    mpi.world().Abort(code)
+  return code
 
 
 def _drop_unread_output():

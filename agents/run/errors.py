@@ -10,32 +10,50 @@ _MOST_LISTED = 20
 class UsageError(ValueError):
   """Bad input: one sentence says what was given, what is allowed, what to do.
 
-  Programs print the sentence without a traceback and exit with code 2.
+  Programs print the sentence without a traceback and exit with `code`.
   """
 
-
-class WorkerDeath(RuntimeError):
-  """A process with environments has ended, without an error of its own.
-
-  Somebody or the system has killed it; the sentence tells how. Programs print
-  it without a traceback and exit with code 1.
-  """
+  code = 2
+  advice = ''
+  details = ''
 
 
-class EnvError(RuntimeError):
-  """An environment does what it must not.
+class Failure(RuntimeError):
+  """The program cannot go on, through no mistake of its own.
 
-  Programs print the sentence and, if it has raised an error of its own, its
-  traceback; they exit with code 1.
+  Programs print the sentence and the details, and exit with code 1.
 
   Args:
-    sentence: Which environment does what, and what to do about it.
-    details: Traceback of the environment.
+    sentence: What has failed, and what to do about it.
+    details: Further lines, such as the traceback of an environment.
+
+  Attributes:
+    advice: What programs add to the sentence.
   """
 
+  code = 1
+  advice = ''
+
   def __init__(self, sentence: str, details: str = ''):
-    super().__init__(sentence)
+    super().__init__(sentence, details)
     self.details = details
+
+  def __str__(self) -> str:
+    return self.args[0]
+
+
+class WorkerDeath(Failure):
+  """A process with environments was killed; the sentence says how."""
+
+  advice = ' Repeat the command to continue.'
+
+
+class EnvError(Failure):
+  """An environment does what it must not, or has raised an error."""
+
+
+class NotFinite(Failure):
+  """A training has left the numbers: its weights or scores are not finite."""
 
 
 def how_to_install(extra: str) -> str:

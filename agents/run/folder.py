@@ -1,72 +1,157 @@
-"""Folders of runs: create, hold, find, compare, mark, and which to continue.
+"""Folders of runs: create, lock, find, compare, mark, and which to continue.
 
 The systems say what the names look like, which files are in a folder, and what
 keeps a run from being continued.
 """
 
 import contextlib
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import errors, files
+from agents.run import checkpoint, errors, files
 
-# File that the process that works on a run holds a lock on.
+# File that the process that works on a run locks.
 LOCK = 'lock'
+_SETTINGS = 'config.yaml'
 # Number of runs that a sentence names.
 _MOST_NAMED = 3
 
 
+class Run:
+  """Folder of a run; what is stored there is read once, when it is needed.
+
+  Closing it, as the end of this process does, gives up the lock.
+
+  Args:
+    folder: Path, which need not exist; None for a run that keeps nothing.
+    lock: What `lock` returns; None for a run that is only read.
+  """
+
+  def __init__(
+    self, folder: str | None, lock: contextlib.ExitStack | None = None
+  ):
+    self.folder = folder
+    self._lock = lock or contextlib.ExitStack()
+
+  @classmethod
+  def open(cls, folder: str, name: str = LOCK) -> 'Run':
+    """Create a folder if needed, and lock it.
+
+    Raises:
+      UsageError: If another process works there, or nothing can be written.
+    """
+    return cls(folder, lock(folder, name) or _refuse(folder))
+
+  def __enter__(self) -> 'Run':
+    return self
+
+  def __exit__(self, *unused: Any) -> None:
+    self.close()
+
+  def close(self) -> None:
+    """Give up the lock."""
+    self._lock.close()
+
+  @functools.cached_property
+  def settings(self) -> dict[str, Any] | None:
+    """Content of `config.yaml`, None if there is none.
+
+    Raises:
+      UsageError: If it is damaged.
+    """
+    if not self.folder or not has(self.folder, _SETTINGS):
+      return None
+    return read_settings(self.folder)
+
+  @functools.cached_property
+  def checkpoint(self) -> str | None:
+    """Path of the newest whole `model.ckpt-<step>`, None if there is none.
+
+    Raises:
+      UsageError: If all are damaged.
+    """
+    return self.folder and checkpoint.find_variables(self.folder)
+
+  @property
+  def step(self) -> int:
+    """Global step of that checkpoint, 0 without one."""
+    return int(self.checkpoint.rpartition('-')[2]) if self.checkpoint else 0
+
+
+def read_settings(run: str) -> dict[str, Any]:
+  """Return the mapping in the `config.yaml` of a run.
+
+  Raises:
+    UsageError: If there is none, or it is damaged.
+  """
+  filename = os.path.join(run, _SETTINGS)
+  try:
+    found = files.read_yaml(filename)
+    if not isinstance(found, dict):
+      raise ValueError('it is not a mapping')
+  except FileNotFoundError:
+    raise errors.UsageError(
+      f'There is no run in {run}; it has no {_SETTINGS}.'
+    ) from None
+  except ValueError as error:
+    raise errors.UsageError(
+      f'Cannot read {filename}: {error}. Repair the file, or start a new run '
+      'in another folder.'
+    ) from None
+  return found
+
+
 def create(
-  base: str, names: Iterable[str], lock: str = LOCK
+  base: str, names: Iterable[str], name: str = LOCK
 ) -> tuple[str, contextlib.ExitStack]:
-  """Create the first folder that is free, and keep others away from it.
+  """Create the first folder that is free, and lock it.
 
   Args:
     base: Folder of the runs, created if needed.
     names: Names to try one after the other.
-    lock: Name of the file to lock.
+    name: Name of the file to lock.
 
   Returns:
-    Tuple of the folder and what `hold` returns.
+    Tuple of the folder and what `lock` returns.
 
   Raises:
     FileExistsError: If all names are taken.
     UsageError: If nothing can be written there.
   """
   files.check_writable(base)
-  for name in names:
-    run = os.path.join(base, name)
+  for run in (os.path.join(base, x) for x in names):
     with contextlib.suppress(FileExistsError):
       os.mkdir(run)
-      held = hold(run, lock)
-      if held:
-        return run, held
+      locked = lock(run, name)
+      if locked:
+        return run, locked
   raise FileExistsError(f'All names of runs in {base} are taken.')
 
 
-def hold(run: str, lock: str = LOCK) -> contextlib.ExitStack | None:
+def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
   """Keep other processes away from a run.
 
   Args:
     run: Folder of the run, created if needed.
-    lock: Name of the file to lock.
+    name: Name of the file to lock.
 
   Returns:
-    `contextlib.ExitStack` that gives the run back when it is closed, as the
-    end of this process does; None if somebody else holds the run.
+    `contextlib.ExitStack` that unlocks the run when it is closed, as the end of
+    this process does; None if another process has locked it.
 
   Raises:
     UsageError: If nothing can be written there.
   """
   files.check_writable(run)
-  locked = files.try_lock(os.path.join(run, lock))
+  locked = files.try_lock(os.path.join(run, name))
   if not locked:
     return None
-  held = contextlib.ExitStack()
-  held.callback(locked.release)
-  return held
+  stack = contextlib.ExitStack()
+  stack.callback(locked.release)
+  return stack
 
 
 @contextlib.contextmanager
@@ -76,8 +161,8 @@ def removed_if_refused(
   """Leave nothing of a new run that is refused before it has begun.
 
   Args:
-    run: Folder that this process holds.
-    missing: What `files.first_missing` has said of it before it was held.
+    run: Folder that this process has locked.
+    missing: What `files.first_missing` has said of it before it was locked.
     has_begun: Function that says whether there is something to keep.
 
   Yields:
@@ -97,28 +182,18 @@ def removed_if_refused(
     raise
 
 
-def is_held(run: str, lock: str = LOCK) -> bool:
-  """Whether somebody holds a run; nothing is written."""
-  if not has(run, lock):
+def is_locked(run: str, name: str = LOCK) -> bool:
+  """Whether another process has locked a run; nothing is written."""
+  if not has(run, name):
     return False
-  locked = files.try_lock(os.path.join(run, lock))
+  locked = files.try_lock(os.path.join(run, name))
   if locked:
     locked.release()
   return not locked
 
 
-def take(run: str, held: contextlib.ExitStack | None) -> bool:
-  """Hold a run until a stack is closed; without one, see if it is free."""
-  if held is None:
-    return not is_held(run)
-  own = hold(run)
-  if own:
-    held.enter_context(own)
-  return own is not None
-
-
 def find(base: str, marker: str, suffix: str = '') -> list[str]:
-  """Return the sorted folders in a folder that hold a file.
+  """Return the sorted folders in a folder that have a file.
 
   Args:
     base: Folder of the runs, which need not exist.
@@ -152,39 +227,44 @@ def find_single(logdir: str) -> str:
 
 
 def choose(
-  runs: Iterable[str],
-  find_obstacle: Callable[[str], str | None],
-  held: contextlib.ExitStack | None,
-) -> tuple[str | None, str]:
-  """Choose the first run that can be continued, and hold it.
+  folders: Iterable[str], why_not: Callable[[Run], str | None], locked: bool
+) -> tuple[Run | None, str]:
+  """Choose the first run that can be continued.
 
   Args:
-    runs: Folders, the most wanted first.
-    find_obstacle: Function from the folder of a run to the words that say why
-      it cannot be continued, or None.
-    held: See `take`.
+    folders: Folders of runs, the most wanted first.
+    why_not: Function from a run to the words that say why it cannot be
+      continued, or None.
+    locked: Whether to lock it.
 
   Returns:
-    Tuple of the folder, None if there is none, and words about what is in the
-    way of those before.
+    Tuple of the run, None if there is none, and words about what is in the way
+    of those before.
   """
-  obstacles: list[str] = []
-  for run in runs:
-    obstacle = find_obstacle(run)
-    if not obstacle and not take(run, held):
-      obstacle = 'is in use by another process'
-    # The process that had the lock until now may have finished the run.
-    obstacle = obstacle or find_obstacle(run)
-    if not obstacle:
-      break
-    obstacles.append(f'{os.path.basename(run)} {obstacle}')
-  else:
-    run = None
-  words = '; '.join(obstacles[:_MOST_NAMED])
-  others = len(obstacles) - _MOST_NAMED
-  if others > 0:
-    words += f'; {others} older cannot be continued either'
-  return run, words
+  reasons: list[str] = []
+  for folder in folders:
+    run = Run(folder)
+    reason = why_not(run)
+    if not reason and is_locked(folder):
+      reason = 'is in use by another process'
+    elif not reason and locked:
+      taken = lock(folder)
+      run = Run(folder, taken)
+      # The process that had the lock until now may have finished the run.
+      reason = why_not(run) if taken else 'is in use by another process'
+    if not reason:
+      return run, _shorten(reasons)
+    run.close()
+    reasons.append(f'{os.path.basename(folder)} {reason}')
+  return None, _shorten(reasons)
+
+
+def _shorten(reasons):
+  words = '; '.join(reasons[:_MOST_NAMED])
+  others = len(reasons) - _MOST_NAMED
+  return words + (
+    f'; {others} older cannot be continued either' if others > 0 else ''
+  )
 
 
 def compare(
@@ -257,3 +337,10 @@ def unmark(run: str, marker: str) -> None:
 
 def _name(value):
   return 'unset' if value is None else value
+
+
+def _refuse(run):
+  raise errors.UsageError(
+    f'Another process works on the run in {run}. Wait until it has ended, or '
+    'use another folder.'
+  )

@@ -1,19 +1,17 @@
 """Optional MPI: the same calls with and without mpi4py."""
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import os
 import socket
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from agents.run import errors
+from agents.run import errors, limits
 
 # Variables with the number of processes and with the number of this one.
 _SIZES = (
@@ -127,55 +125,27 @@ def on_first_rank(
 def abort_on_errors() -> None:
   """End all processes of the job when this one fails, with its traceback.
 
-  Otherwise the others would wait for it for ever.
+  For programs that do not begin by `agents.run.entry`.
   """
   previous = sys.excepthook
 
   def hook(kind, error, trace):
     previous(kind, error, trace)
-    comm = world()
-    if comm.Get_size() == 1:
-      return
-    print(
-      f'Rank {comm.Get_rank()} of {comm.Get_size()} failed; ending the job.',
-      file=sys.stderr,
-      flush=True,
-    )
-    traceback.clear_frames(trace)
-    comm.Abort(1)
+    if world().Get_size() > 1:
+      world().Abort(1)
 
   sys.excepthook = hook
 
 
-def end_job(code: int) -> int:
-  """End all processes of the job if this one leaves with an error.
-
-  One that is left would wait for the others.
-
-  Args:
-    code: Exit code of this process, which has said why.
-
-  Returns:
-    The code.
-  """
-  if code:
-    sys.stderr.flush()
-    # Separate worlds end by themselves.
-    with contextlib.suppress(errors.UsageError):
-      if world().Get_size() > 1:
-        world().Abort(code)
-  return code
-
-
 @dataclasses.dataclass(frozen=True)
-class Place:
-  """Where a process runs, among those of its job.
+class HostShare:
+  """Share that a process has of its machine.
 
   Attributes:
     rank: Number of this process among those on the same machine.
     size: Number of processes on the same machine.
-    cores: Number of cores for this process alone; where several may use a
-      core, each has a part of it.
+    cores: Number of cores for this process; where several processes may use
+      a core, each has a part of it.
   """
 
   rank: int
@@ -183,20 +153,15 @@ class Place:
   cores: float
 
 
-def find_place(comm: Any) -> Place:
-  """Return where this process runs; all processes have to call it."""
-  mine = (socket.gethostname(), sorted(_list_cores()))
-  places = comm.allgather(mine)
-  here = [x for x, (host, _) in enumerate(places) if host == mine[0]]
-  users = collections.Counter(core for x in here for core in places[x][1])
+def find_share(comm: Any) -> HostShare:
+  """Return the share of this process; all processes have to call it."""
+  mine = (socket.gethostname(), limits.list_cores())
+  found = comm.allgather(mine)
+  here = [x for x, (host, _) in enumerate(found) if host == mine[0]]
+  users = collections.Counter(core for x in here for core in found[x][1])
   cores = sum(1 / users[core] for core in mine[1])
-  return Place(here.index(comm.Get_rank()), len(here), cores)
-
-
-def _list_cores():
-  if hasattr(os, 'sched_getaffinity'):
-    return os.sched_getaffinity(0)
-  return range(os.cpu_count() or 1)
+  cores = min(cores, limits.cpu_quota() / len(here))
+  return HostShare(here.index(comm.Get_rank()), len(here), cores)
 
 
 def _launched():

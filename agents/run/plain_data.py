@@ -65,20 +65,6 @@ def from_plain(value: Any, trust: references.Trust = references.NOTHING) -> Any:
   return {key: from_plain(item, trust) for key, item in value.items()}
 
 
-def current(value: Any) -> Any:
-  """Return plain data of an older file with the names of today."""
-  if isinstance(value, list):
-    return [current(item) for item in value]
-  if not isinstance(value, dict):
-    return value
-  return {
-    key: references.current(item)
-    if key in ('reference', 'partial')
-    else current(item)
-    for key, item in value.items()
-  }
-
-
 def reference(value: Any) -> str:
   """Return the name of a function or class as `module:qualname`."""
   module = getattr(value, '__module__', None)

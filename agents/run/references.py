@@ -20,8 +20,6 @@ HELP = 'Module of your own that the stored run may import. Can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _HARMLESS = (bool, dict, float, int, list, str, tuple)
 _OPTIMIZERS = 'tensorflow.python.training'
-# Names below `agents` in older files, and where their contents are today.
-_MOVED = {'environments': 'envs.minitaur'}
 _nameable: set[str] = set()
 _Named = TypeVar('_Named', bound=Callable[..., Any])
 
@@ -89,7 +87,7 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
     NotTrusted: If a file may not name it.
     ValueError: If the module or the name within it does not exist.
   """
-  module, _, qualname = current(name).partition(':')
+  module, _, qualname = name.partition(':')
   check_place(module, name, trust)
   try:
     value = importlib.import_module(module)
@@ -99,13 +97,6 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
     raise ValueError(f'Cannot find {name!r}: {error}.') from None
   check_value(value, name, trust)
   return value
-
-
-def current(name: str) -> str:
-  """Return what a name of an older file is called today."""
-  for old, new in _MOVED.items():
-    name = re.sub(f'^agents.{old}:', f'agents.{new}:', name)
-  return name
 
 
 def check_place(module: str, name: str, trust: Trust) -> None:

@@ -1,30 +1,58 @@
-"""Saver that reads checkpoints of earlier versions, too."""
+"""Saver whose errors are sentences."""
 
+import glob
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from agents.run import errors
+from agents.run import checkpoint, errors
 from agents.tools.tf1 import tf
 
-# Where the variables of an optimiser are that belong to no other variable.
+# Name scope of the variables of optimisers that belong to no other variable.
 OPTIMIZER = 'optimizer'
+_KEEP = 5
+
+
+def define(exclude: Iterable[str] = (), **kwargs: Any) -> 'Saver | None':
+  """Create a saver for the global variables of the default graph.
+
+  Args:
+    exclude: Regular expressions, matched from the start of the names of
+      variables to leave out.
+    **kwargs: Passed on to `tf.train.Saver`.
+
+  Returns:
+    `Saver`, None if there are no variables.
+  """
+  variables = [
+    x
+    for x in tf.global_variables()
+    if not any(re.match(pattern, x.name) for pattern in exclude)
+  ]
+  kwargs = {'save_relative_paths': True, **kwargs}
+  return Saver(variables, **kwargs) if variables else None
 
 
 class Saver(tf.train.Saver):
-  """Saver that finds the variables of optimisers under their earlier names.
+  """Saver without graphs, and without remains of what could not be saved."""
 
-  Once, the powers of Adam were named after the place in the graph where they
-  are used, which was another one with several processes.
+  def save(self, sess: tf.Session, save_path: str, *args: Any, **kwargs: Any):
+    """Save variables, see `tf.train.Saver`; returns the path."""
+    kwargs.setdefault('write_meta_graph', False)
+    try:
+      return super().save(sess, save_path, *args, **kwargs)
+    except BaseException:
+      for path in glob.glob(glob.escape(save_path) + '*.tempstate*'):
+        os.remove(path)
+      raise
 
-  Args:
-    variables: List of variables.
-    **kwargs: Passed on to `tf.train.Saver`.
-  """
+  def continue_in(self, folder: str) -> None:
+    """Count the newest checkpoints of a folder among those to keep or delete.
 
-  def __init__(self, variables: Iterable[tf.Variable], **kwargs: Any):
-    self._variables = list(variables)
-    super().__init__(self._variables, **kwargs)
+    Their names come from the folder: the file `checkpoint` may name others.
+    """
+    self.recover_last_checkpoints(checkpoint.list_variables(folder)[-_KEEP:])
 
   def restore(self, sess: tf.Session, save_path: str) -> None:
     """Give the variables the values that they have in a checkpoint.
@@ -37,7 +65,7 @@ class Saver(tf.train.Saver):
       UsageError: If the checkpoint is damaged or does not have these variables.
     """
     try:
-      self._restore(sess, save_path)
+      super().restore(sess, save_path)
     except (tf.errors.DataLossError, tf.errors.OutOfRangeError) as error:
       raise errors.UsageError(
         f'The checkpoint {save_path} is damaged ({_find_cause(error)}); move '
@@ -53,26 +81,6 @@ class Saver(tf.train.Saver):
         f'settings ({_find_cause(error)}); begin a new run, or go back to '
         'those that it was written with.'
       ) from None
-
-  def _restore(self, sess, save_path):
-    stored = tf.train.NewCheckpointReader(save_path).get_variable_to_shape_map()
-    own = [x.op.name for x in self._variables]
-    names = [_find_stored(x, own, stored) for x in own]
-    if names == own:
-      super().restore(sess, save_path)
-      return
-    with sess.graph.as_default():
-      renamed = tf.train.Saver(dict(zip(names, self._variables)))
-    renamed.restore(sess, save_path)
-
-
-def _find_stored(name, own, stored):
-  """Name of a variable in a checkpoint; its own if there is no other."""
-  place, _, last = name.rpartition('/')
-  if name in stored or not re.search(f'(^|/){OPTIMIZER}$', place):
-    return name
-  found = [x for x in stored if x not in own and x.rpartition('/')[2] == last]
-  return found[0] if len(found) == 1 else name
 
 
 def _find_cause(error):

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 _requested = threading.Event()
@@ -59,7 +60,8 @@ def handle_signals(
 ) -> Iterator[None]:
   """Turn SIGINT and SIGTERM into a request that `requested` reports.
 
-  A second SIGINT ends the program at once with exit code 130. Only the main
+  A second one ends the program at once, with exit code 130 or 143; a SIGTERM
+  counts only a second later, as launchers may send it twice. Only the main
   thread can install signal handlers; elsewhere this does nothing.
 
   Args:
@@ -94,14 +96,15 @@ def handle_signals(
 
 
 def _watch(receiver, numbers, message):
-  while True:
-    data = receiver.recv(1)
-    if not data:
-      return
-    if data[0] not in numbers:
+  began = time.monotonic()
+  while data := receiver.recv(1):
+    number = data[0]
+    if number not in numbers:
       continue
-    if requested() and data[0] == signal.SIGINT:
-      os._exit(130)
+    late = number == signal.SIGTERM and time.monotonic() - began > 1
+    if requested() and (number == signal.SIGINT or late):
+      os._exit(128 + number)
     if not requested():
+      began = time.monotonic()
       _requested.set()
       print(f'\n{message}', file=sys.stderr, flush=True)

@@ -187,7 +187,7 @@ def _find_over(args):
     if re.fullmatch(r'\d{5,}', os.path.basename(run))
     and int(os.path.basename(run)) <= (args.num_runs or math.inf)
     and (folder.has(run, 'FAIL') or checkpoint.newest_step(run) < steps)
-    and not folder.is_held(run)
+    and not folder.is_locked(run)
   ]
 
 

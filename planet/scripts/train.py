@@ -319,8 +319,7 @@ def run(argv: list[str] | None = None) -> int:
 
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
-  mpi.abort_on_errors()
-  return mpi.end_job(entry.run(work))
+  return entry.run(work)
 
 
 def _parse_quietly(argv):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from agents.run import memory_limit
+from agents.run import limits
 from agents.tools import nested
 
 Episode = dict[str, np.ndarray]
@@ -275,7 +275,7 @@ class _Memory:
   def __init__(self, reader, directory, max_bytes):
     self._reader = reader
     self._directory = directory
-    self._max_bytes = max_bytes or memory_limit.allowed_memory() // 4
+    self._max_bytes = max_bytes or limits.allowed_memory() // 4
     self._bytes = 0
     self._full = False
     self._known = set()

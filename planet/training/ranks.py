@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors, memory_limit, mpi, mpi_ops, stopping
+from agents.run import errors, limits, mpi, mpi_ops, stopping
 from agents.tools import devices, graph_errors
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
@@ -61,7 +61,7 @@ class Ranks:
     self.rank: int = self.comm.Get_rank()
     self.size: int = self.comm.Get_size()
     self.is_first = self.rank == 0
-    self.place = mpi.find_place(self.comm)
+    self.place = mpi.find_share(self.comm)
     self._stop = False
 
   def should_stop(self) -> bool:
@@ -267,7 +267,7 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
   loader = config.data_loader
   if getattr(loader, 'keywords', {}).get('max_bytes', 0) is None:
     # Ranks of a machine share its memory, each with two loaders.
-    size = memory_limit.allowed_memory() // (4 * ranks.place.size)
+    size = limits.allowed_memory() // (4 * ranks.place.size)
     loader = bind(loader, max_bytes=size)
   return AttrDict(
     config,

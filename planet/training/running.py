@@ -209,7 +209,7 @@ class Run:
     """Whether `claim` would succeed now."""
     if not (self._should_start() or self._should_resume()):
       return False
-    return bool(self._ping_every) or not folder.is_held(self.logdir)
+    return bool(self._ping_every) or not folder.is_locked(self.logdir)
 
   def claim(self) -> None:
     """Become the owner of the run.
@@ -309,7 +309,7 @@ class Run:
     """
     if self._ping_every:
       return True
-    self._held = folder.hold(self.logdir)
+    self._held = folder.lock(self.logdir)
     if self._held:
       # Nothing but PING tells that there was a worker.
       self._held.callback(folder.unmark, self.logdir, folder.LOCK)

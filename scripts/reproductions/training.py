@@ -46,7 +46,7 @@ def train(entry: Entry, seed: int, out: str) -> None:
     )
   folder = make_folder(entry, seed, out)
   os.makedirs(folder, exist_ok=True)
-  lock = run_folder.hold(folder)
+  lock = run_folder.lock(folder)
   if lock is None:
     raise errors.UsageError(
       f'Another process trains in {folder}; wait, or choose another --out.'

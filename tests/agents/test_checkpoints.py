@@ -43,29 +43,6 @@ def test_names_do_not_depend_on_the_number_of_processes():
   assert {'optimizer/beta1_power', 'optimizer/beta2_power'} <= single
 
 
-@pytest.mark.parametrize(
-  'place', ['simulate/cond_2/end_episode/cond/cond', 'synchronize/cond/cond']
-)
-def test_earlier_names_of_the_optimizer(tmp_path, place):
-  """They told where in the graph the optimiser is."""
-  _, saver = define_graph()
-  powers = [x for x in tf.global_variables() if '_power' in x.op.name]
-  assert len(powers) == 2
-  earlier = {
-    x.op.name.replace('optimizer', f'{place}/training/scan_1'): x
-    for x in tf.global_variables()
-    if '_temporary' not in x.op.name
-  }
-  with tf.Session() as sess:
-    utility.initialize_variables(sess, saver, None)
-    for index, variable in enumerate(powers):
-      variable.load(0.1 * (index + 1), sess)
-    tf.train.Saver(earlier).save(sess, str(tmp_path / 'model.ckpt'), 7)
-  with tf.Session() as sess:
-    utility.initialize_variables(sess, saver, str(tmp_path))
-    assert sess.run(powers) == pytest.approx([0.1, 0.2])
-
-
 def test_checkpoint_that_does_not_fit(tmp_path):
   """One sentence with the file and the name that is missing."""
   graph, saver = define_graph()

@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from agents import networks, runs, utility
-from agents.envs import minitaur
 from agents.run import errors
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
@@ -154,20 +153,6 @@ def test_values_of_later_versions_do_not_matter(tmp_path):
     file_.writelines(lines)
   assert prepare(tmp_path).logdir == run
   assert prepare(tmp_path, use_gpu=True).logdir != run
-
-
-def test_older_names_do_not_matter(tmp_path):
-  """A run goes on although what its configuration names has moved."""
-  run = make_run(tmp_path, '1', 40, 'pybullet_minitaur', env=None)
-  filename = os.path.join(run, 'config.yaml')
-  with open(filename) as file_:
-    text = file_.read()
-  assert text.count('agents.envs.minitaur:') == 3
-  with open(filename, 'w') as file_:
-    file_.write(text.replace('agents.envs.minitaur:', 'agents.environments:'))
-  assert prepare(tmp_path, None, 'pybullet_minitaur', env=None).logdir == run
-  _, config = runs.load(run)
-  assert config.randomizer is minitaur.minitaur_randomizer
 
 
 def test_damaged_run_is_refused(tmp_path):

@@ -76,7 +76,7 @@ def test_other_settings_are_refused(
 
 def test_one_program_at_a_time(tmp_path, capsys):
   """The second one is refused before it writes anything."""
-  with run_folder.hold(str(tmp_path)):
+  with run_folder.lock(str(tmp_path)):
     assert run_lib.run(['program', f'--log_path={tmp_path}']) == 2
     assert os.listdir(tmp_path) == ['lock']
   assert 'Another process works on the run' in capsys.readouterr().err

@@ -28,7 +28,7 @@ def test_nothing_is_called(tmp_path, monkeypatch, kind, name, value):
   filename = str(path / 'checkpoints' / 'checkpoint-1' / 'runner.yaml')
   stored = files.read_yaml(filename)
   # Whoever exchanges a file can exchange its size, too.
-  (path / 'checkpoints' / 'checkpoint-1' / 'COMPLETE').write_text('')
+  (path / 'checkpoints' / 'checkpoint-1' / 'COMPLETE').write_text('{}')
   for part in stored['params'][kind].values():
     args = part['args']
     args['env'], args['settings'] = dict(args['env']), dict(args['settings'])

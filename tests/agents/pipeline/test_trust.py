@@ -81,7 +81,7 @@ def test_nothing_is_called(session, tmp_path, monkeypatch, capsys, name, flag):
   filename = str(session / 'checkpoints' / 'checkpoint-0' / 'runner.yaml')
   stored = files.read_yaml(filename)
   # Whoever exchanges a file can exchange its size, too.
-  (session / 'checkpoints' / 'checkpoint-0' / 'COMPLETE').write_text('')
+  (session / 'checkpoints' / 'checkpoint-0' / 'COMPLETE').write_text('{}')
   changed = {**stored['params'], **attacks(marker)[name]}
   try:
     files.write_yaml(filename, {**stored, 'params': changed})

@@ -127,11 +127,108 @@ def test_damaged_folders(tmp_path, words):
   assert len(told) == 1 and checkpoint.choose_newest([]) is None
 
 
-def test_folders_of_earlier_versions(tmp_path):
-  """An empty mark promises nothing, but that it was written last."""
-  write(tmp_path / 'x-1', 'text')
-  (tmp_path / 'x-1' / 'COMPLETE').write_text('')
-  assert checkpoint.find_damage(str(tmp_path / 'x-1')) is None
+class Ranks:
+  """Communicator of one of several ranks; the first one's turn comes last."""
+
+  def __init__(self, rank, size):
+    self.rank, self.size = rank, size
+
+  def Get_rank(self):
+    return self.rank
+
+  def Get_size(self):
+    return self.size
+
+  def Barrier(self):
+    pass
+
+  def bcast(self, value):
+    return value
+
+
+def test_checkpoints_of_ranks(tmp_path):
+  """Variables and trees come back; others of as many ranks only."""
+  folder = str(tmp_path / 'checkpoints')
+  saved = checkpoint.Checkpoints(folder, mpi.world(), 'x-', keep=2)
+  assert saved.newest() is None and saved.paths() == {}
+  variable = tf.get_variable('x', (3,), tf.int32, tf.zeros_initializer())
+  with tf.Session() as sess:
+    for index in range(4):
+      variable.load([index] * 3, sess)
+      saved.save(
+        f'x-{index}',
+        {'index': index},
+        sess,
+        lambda new: open(os.path.join(new, 'more'), 'w').write('text'),
+      )
+    assert list(saved.paths()) == ['x-2', 'x-3']
+    found = checkpoint.Checkpoints(folder, mpi.world(), 'x-')
+    assert found.load(found.paths()['x-2'], sess) == {'index': 2}
+    assert sess.run(variable).tolist() == [2, 2, 2]
+  newest = found.newest()
+  assert 'more' in os.listdir(newest)
+  other = checkpoint.Checkpoints(folder, Ranks(0, 2), 'x-')
+  with pytest.raises(errors.UsageError, match='has 1 ranks, but there are 2'):
+    other.load(newest)
+  assert other.load(newest, all_ranks=False) == {'index': 3}
+
+
+@pytest.mark.parametrize('ending', ['.json', '.npz'])
+def test_flipped_bits_of_trees(tmp_path, ending):
+  saved = checkpoint.Checkpoints(str(tmp_path), mpi.world())
+  path = saved.save('1', {'a': 1000, 'b': np.zeros(100)})
+  with open(os.path.join(path, 'rank0' + ending), 'r+b') as file_:
+    content = file_.read()
+    where = content.index(b'1000') if ending == '.json' else 300
+    file_.seek(where)
+    file_.write(bytes([content[where] ^ 1]))
+  with pytest.raises(errors.UsageError, match='is damaged') as error:
+    saved.load(path)
+  assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize(
+  'text', ['', '{', '[]', '3', '{"checkpoint": "../x", "score": 1}']
+)
+def test_damaged_score(tmp_path, text):
+  (tmp_path / 'best').mkdir()
+  (tmp_path / 'best' / 'score.json').write_text(text)
+  with pytest.raises(errors.UsageError, match='score.json is damaged'):
+    checkpoint.read_best_score(str(tmp_path))
+
+
+def test_others_files_are_not_deleted(tmp_path):
+  """Whatever the file `checkpoint` says; old ones of the run are."""
+  precious = tmp_path / 'model.ckpt-9.index'
+  precious.write_text('mine')
+  folder = tmp_path / 'run'
+  folder.mkdir()
+  _, saver = save_variables(folder, range(4))
+  (folder / 'checkpoint').write_text(
+    f'model_checkpoint_path: "{tmp_path}/model.ckpt-9"\n'
+    f'all_model_checkpoint_paths: "{tmp_path}/model.ckpt-9"\n'
+  )
+  saver = utility.define_saver()
+  saver.continue_in(str(folder))
+  with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for step in range(10, 17):
+      saver.save(sess, str(folder / 'model.ckpt'), step)
+  assert precious.read_text() == 'mine'
+  assert len(checkpoint.list_variables(str(folder))) == 5
+
+
+def test_nothing_is_left_of_what_cannot_be_saved(tmp_path, monkeypatch):
+  saver = save_variables(tmp_path, [1])[1]
+
+  def fail(self, sess, path, *args, **kwargs):
+    open(f'{path}-2.data-00000-of-00001.tempstate12', 'w').close()
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(tf.train.Saver, 'save', fail)
+  with pytest.raises(OSError):
+    saver.save(None, str(tmp_path / 'model.ckpt'), 2)
+  assert not list(tmp_path.glob('*tempstate*'))
 
 
 def save_variables(folder, steps):

@@ -1,12 +1,21 @@
 """Tests of how programs begin and end."""
 
+import errno
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
+from agents.run import entry, errors, stopping
 from tests import golden
+
+MPIRUN = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+ROOT = {
+  'OMPI_ALLOW_RUN_AS_ROOT': '1',
+  'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
+}
 
 PROGRAM = """
 import sys
@@ -83,3 +92,68 @@ def _run(line, output, unbuffered=''):
     stderr=subprocess.PIPE,
     text=True,
   )
+
+
+def fail(error):
+  raise error
+
+
+@pytest.mark.parametrize(
+  'error, code, words',
+  [
+    (errors.UsageError('Do it so.'), 2, 'Error: Do it so.\n'),
+    (errors.NotFinite('Not a number.'), 1, 'Error: Not a number.\n'),
+    (errors.EnvError('It fails.', 'traceback'), 1, 'It fails.\ntraceback\n'),
+    (errors.WorkerDeath('Killed.'), 1, 'Killed. Repeat the command'),
+    (OSError(errno.ENOSPC, 'No space left on device'), 1, 'disk is full'),
+    (RuntimeError('x; No space left on device'), 1, 'disk is full'),
+    (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
+    (stopping.StopRequested(), 0, 'Stopped.'),
+  ],
+)
+def test_exit_codes(capsys, error, code, words):
+  """Each of these is a sentence; what is not foreseen, a traceback."""
+  assert entry.run(lambda: fail(error)) == code
+  said = capsys.readouterr().err
+  assert words in said and 'Traceback' not in said
+  with pytest.raises(KeyError):
+    entry.run(lambda: fail(KeyError('bug')))
+  assert entry.run(lambda: 3) == 3 and entry.run(lambda: 'text') == 0
+
+
+RANKS = """
+import sys, time
+from agents.run import entry, errors, mpi
+comm = mpi.world()
+def main():
+  if comm.Get_rank() in {ranks}:
+    raise {error}
+  comm.Barrier()
+sys.exit(entry.run(main))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists(MPIRUN), reason='there is no mpirun')
+@pytest.mark.parametrize(
+  'ranks, error, code, words',
+  [
+    ([0, 1], 'errors.UsageError("Do it so.")', 2, 'Error: Do it so.'),
+    ([1], 'errors.EnvError("It fails.")', 1, 'Rank 1: Error: It fails.'),
+    ([0], 'KeyError("bug")', 1, "KeyError: 'bug'"),
+    ([1], 'SystemExit(5)', 5, ''),
+  ],
+)
+def test_all_ranks_end_together(ranks, error, code, words):
+  """With the exit code, and one sentence of the rank that has it."""
+  program = RANKS.format(ranks=ranks, error=error)
+  began = time.monotonic()
+  result = subprocess.run(
+    [MPIRUN, '-n', '2', '--oversubscribe', sys.executable, '-c', program],
+    env={**os.environ, 'PYTHONPATH': golden.ROOT, **ROOT},
+    capture_output=True,
+    text=True,
+    timeout=60,
+  )
+  assert result.returncode == code, result.stderr
+  assert not words or result.stderr.count(words) == 1
+  assert time.monotonic() - began < 15

@@ -1,6 +1,5 @@
 """Folders of runs, as all systems use them."""
 
-import contextlib
 import os
 import shutil
 
@@ -21,9 +20,9 @@ def test_the_first_free_name_is_taken(tmp_path):
   run, held = folder.create(base, ['a', 'b'])
   other, _ = folder.create(base, ['a', 'b'])
   assert [run, other] == [os.path.join(base, x) for x in 'ab']
-  assert folder.is_held(run) and folder.is_held(other)
+  assert folder.is_locked(run) and folder.is_locked(other)
   held.close()
-  assert not folder.is_held(run)
+  assert not folder.is_locked(run)
   with pytest.raises(FileExistsError, match='taken'):
     folder.create(base, ['a', 'b'])
 
@@ -31,25 +30,38 @@ def test_the_first_free_name_is_taken(tmp_path):
 def test_one_holder_at_a_time(tmp_path):
   """Asking writes nothing; the name of the file is up to the system."""
   run = str(tmp_path)
-  assert not folder.is_held(run) and not os.listdir(run)
-  with folder.hold(run, 'running.lock'):
-    assert folder.hold(run, 'running.lock') is None
-    assert folder.is_held(run, 'running.lock') and not folder.is_held(run)
+  assert not folder.is_locked(run) and not os.listdir(run)
+  with folder.lock(run, 'running.lock'):
+    assert folder.lock(run, 'running.lock') is None
+    assert folder.is_locked(run, 'running.lock') and not folder.is_locked(run)
     assert os.listdir(run) == ['running.lock']
-  with contextlib.ExitStack() as stack:
-    assert folder.take(run, stack) and not folder.take(run, stack)
-    assert not folder.take(run, None)
-  assert folder.take(run, None)
+
+
+def test_run(tmp_path):
+  """Locked until it is closed; what is stored is read once."""
+  path = str(tmp_path / 'run')
+  with folder.Run.open(path) as run:
+    with pytest.raises(errors.UsageError, match='Another process'):
+      folder.Run.open(path)
+    assert (run.settings, run.checkpoint, run.step) == (None, None, 0)
+    (tmp_path / 'run' / 'config.yaml').write_text('a: 1')
+    assert folder.Run(path).settings == {'a': 1} and run.settings is None
+  assert not folder.is_locked(path)
+  for text in ('- 1', '{'):
+    (tmp_path / 'run' / 'config.yaml').write_text(text)
+    with pytest.raises(errors.UsageError, match='Cannot read .*config.yaml'):
+      _ = folder.Run(path).settings
+  assert folder.Run(None).step == 0
 
 
 def test_lock_of_a_removed_folder(tmp_path):
   """It keeps nobody away from the folder that replaces it."""
   run = str(tmp_path / 'run')
-  held = folder.hold(run)
+  held = folder.lock(run)
   shutil.rmtree(run)
-  with folder.hold(run):
+  with folder.lock(run):
     held.close()
-    assert folder.is_held(run)
+    assert folder.is_locked(run)
 
 
 def test_find(tmp_path):
@@ -79,29 +91,34 @@ def test_choose(tmp_path):
   runs = [str(tmp_path / x) for x in '54321']
   looks = []
 
-  def find_obstacle(run):
-    looks.append(os.path.basename(run))
+  def why_not(run):
+    looks.append(os.path.basename(run.folder))
     if looks[-1] == '5' or looks.count('3') == 2:
       return 'is finished'
     return None
 
-  with folder.hold(runs[1]), contextlib.ExitStack() as held:
-    run, words = folder.choose(runs[:3], find_obstacle, held)
+  with folder.lock(runs[1]):
+    run, words = folder.choose(runs[:3], why_not, True)
     assert run is None
   named = '5 is finished; 4 is in use by another process; 3 is finished'
   assert words == named
+  # That of a run which turned out to be finished is free again.
+  assert not folder.is_locked(runs[2])
   looks.clear()
-  with contextlib.ExitStack() as held:
-    assert folder.choose(runs[3:], find_obstacle, held) == (runs[3], '')
-    assert folder.is_held(runs[3])
+  run, words = folder.choose(runs[3:], why_not, True)
+  assert (run.folder, words) == (runs[3], '')
+  assert folder.is_locked(runs[3])
+  run.close()
+  assert folder.choose(runs[3:], why_not, False)[0].folder == runs[3]
+  assert not folder.is_locked(runs[3])
 
 
 def test_explanations_are_short():
-  run, words = folder.choose('abcde', lambda run: 'is old', None)
+  run, words = folder.choose('abcde', lambda run: 'is old', False)
   assert run is None
   named = 'a is old; b is old; c is old; 2 older cannot be continued either'
   assert words == named
-  assert folder.choose([], lambda run: 'is old', None) == (None, '')
+  assert folder.choose([], lambda run: 'is old', False) == (None, '')
 
 
 def test_differences():
@@ -136,6 +153,6 @@ def test_marks(tmp_path):
 def test_places_that_cannot_be_written(tmp_path):
   file_ = tmp_path / 'file'
   file_.touch()
-  for function in (lambda x: folder.create(x, ['a']), folder.hold):
+  for function in (lambda x: folder.create(x, ['a']), folder.lock):
     with pytest.raises(errors.UsageError, match='Cannot write'):
       function(str(file_ / 'run'))

@@ -141,14 +141,15 @@ def test_places_of_processes(monkeypatch):
     comm = types.SimpleNamespace(
       allgather=lambda unused: places, Get_rank=lambda x=rank: x
     )
-    monkeypatch.setattr(mpi, '_list_cores', lambda x=rank: places[x][1])
-    found.append(mpi.find_place(comm))
+    monkeypatch.setattr(mpi.limits, 'list_cores', lambda x=rank: places[x][1])
+    monkeypatch.setattr(mpi.limits, 'cpu_quota', lambda: 9)
+    found.append(mpi.find_share(comm))
   third = 1 / 3
   assert found == [
-    mpi.Place(0, 3, 1 + third),
-    mpi.Place(1, 3, third + 1),
-    mpi.Place(2, 3, third),
+    mpi.HostShare(0, 3, 1 + third),
+    mpi.HostShare(1, 3, third + 1),
+    mpi.HostShare(2, 3, third),
   ]
   monkeypatch.undo()
-  alone = mpi.find_place(mpi.SingleComm())
+  alone = mpi.find_share(mpi.SingleComm())
   assert (alone.rank, alone.size) == (0, 1) and alone.cores >= 1

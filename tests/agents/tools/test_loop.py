@@ -184,7 +184,7 @@ def test_best_model(tmp_path):
   # The newest ones are those that were due in training.
   assert checkpoint.newest_step(str(tmp_path)) == 9
   (tmp_path / 'best' / 'score.json').write_text('')
-  with pytest.raises(errors.UsageError, match='no best checkpoint in'):
+  with pytest.raises(errors.UsageError, match='score.json is damaged'):
     checkpoint.find_variables(str(tmp_path), 'best')
 
 

@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from agents.run import errors, memory_limit, stopping
+from agents.run import errors, limits, stopping
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -186,7 +186,7 @@ def test_collections_of_ranks(each):
   def split(comm):
     own = ranks_lib.own_config(config, Ranks(comm))
     assert own.data_loader.keywords['max_bytes'] == (
-      memory_limit.allowed_memory() // 12
+      limits.allowed_memory() // 12
     )
     return own.train_collects, own.test_collects
 

@@ -251,13 +251,13 @@ def test_run_of_another_process_is_skipped(tmp_path):
 def test_run_that_ends_while_it_is_claimed(tmp_path, monkeypatch):
   """Nobody begins it again, although it was open a moment before."""
   run = make_run(tmp_path)
-  hold = folder.hold
+  hold = folder.lock
 
   def end_and_hold(logdir):
     folder.mark(logdir, 'DONE')
     return hold(logdir)
 
-  monkeypatch.setattr(folder, 'hold', end_and_hold)
+  monkeypatch.setattr(folder, 'lock', end_and_hold)
   with pytest.raises(running.SkipRun):
     run.claim()
   assert os.listdir(tmp_path) == ['DONE']
