@@ -192,7 +192,7 @@ class Smoke:
         envs.append(Async(make, 'process'))
         envs[-1].reset()
       for _ in range(10):
-        for promise in [x.step(np.float32([1, 0]), False) for x in envs]:
+        for promise in [x.step(np.ones(2, np.float32), False) for x in envs]:
           promise()
       images = {x.render().tobytes() for x in envs}
       self._check('side by side', len(images) == len(envs), len(envs))
