@@ -48,7 +48,7 @@ EXTRAS = {
   # Has only a source distribution, which imports pkg_resources: it needs
   # `pip install --no-build-isolation` beside this setuptools, so that no other
   # extra contains it.
-  'visdom': ['visdom==0.2.4', 'setuptools>=70.1,<81'],
+  'visdom': ['visdom==0.2.4', 'tornado<6.6', 'setuptools>=70.1,<81'],
 }
 EXTRAS['test'] = (
   ['ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
@@ -113,7 +113,12 @@ setuptools.setup(
       'baselines_her.*',
     ]
   ),
-  package_data={'planet.envs.carla': ['maps/*']},
+  package_data={
+    'agents': ['py.typed'],
+    'baselines_her': ['py.typed'],
+    'planet': ['py.typed'],
+    'planet.envs.carla': ['maps/*'],
+  },
   python_requires='>=3.10',
   install_requires=[
     'tensorflow>=2.21,<2.22',

@@ -169,7 +169,7 @@ ensure_visdom() {
   {
     # Its source distribution does not build beside the newest setuptools.
     "$VENV/bin/python" -m pip install -q 'setuptools>=70.1,<81' &&
-      "$VENV/bin/python" -m pip install -q --no-build-isolation visdom==0.2.4 &&
+      "$VENV/bin/python" -m pip install -q --no-build-isolation visdom==0.2.4 'tornado<6.6' &&
       "$VENV/bin/python" -m tests.visdom_assets
   } >&2 && touch "$VENV/.visdom" ||
     say 'Going on without visdom; its tests are skipped.'

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -103,19 +104,43 @@ def test_programs_exist(wheel):
     assert function in {getattr(x, 'name', None) for x in tree.body}, target
 
 
-def test_readme_names_what_is_installed(wheel):
-  """Programs in a table, and no module that only the checkout has."""
-  names, texts = wheel
-  programs, text = find_programs(texts), read('README.md')
+def test_docs_name_all_programs(wheel):
+  """With their modules, in a table; and no program that does not exist."""
+  programs = find_programs(wheel[1])
+  table = read('docs', 'programs.md')
   for name, target in programs.items():
-    assert f'`{name}`' in text, name
-    assert f'`{target.partition(":")[0]}`' in text, target
-  text += read('docs', 'planet.md') + read('docs', 'install.md')
-  modules = set(re.findall(r'python -m ([\w.]+)', text))
-  assert len(modules) > 5
-  # Speeds are measured in the checkout, as docs/planet.md says.
-  for module in modules - {'scripts.benchmark'}:
-    assert module.replace('.', '/') + '.py' in names, module
+    assert f'`{name}`' in table, name
+    assert f'`{target.partition(":")[0]}`' in table, target
+  pages = glob.glob(os.path.join(golden.ROOT, 'docs', '*.md'))
+  for path in [*pages, os.path.join(golden.ROOT, 'README.md')]:
+    # Commands have one spelling; modules of the checkout have no other.
+    modules = set(re.findall(r'python -m ([\w.]+)', read(path)))
+    assert not modules & {x.partition(':')[0] for x in programs.values()}, path
+    begin = r'(?:planet|ppo|her|agents)-(?:[a-z]+-?)+'
+    named = set(re.findall(rf'^    ({begin})\b', read(path), re.M))
+    assert named <= set(programs), (path, named - set(programs))
+
+
+def test_foreign_agents_package(tmp_path):
+  """A clear sentence where another package is imported as `agents`."""
+  (tmp_path / 'agents').mkdir()
+  (tmp_path / 'agents' / '__init__.py').touch()
+  for package in ('planet', 'baselines_her'):
+    result = subprocess.run(
+      [sys.executable, '-S', '-c', f'import {package}'],
+      cwd=tmp_path,
+      env={**os.environ, 'PYTHONPATH': golden.ROOT},
+      capture_output=True,
+      text=True,
+    )
+    assert 'is not the one of reference-agents' in result.stderr
+
+
+def test_results_stay_out_of_the_source_distribution(dists):
+  with tarfile.open(dists[0]) as archive:
+    names = [x.partition('/')[2] for x in archive.getnames()]
+  assert 'docs/install.md' in names and 'CITATION.cff' in names
+  assert not [x for x in names if x.startswith('results/')]
 
 
 def test_launchers_of_the_checkout_are_thin():

@@ -85,7 +85,3 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
 def test_example_of_the_documentation(logdir, capsys):
   examples.run_example(trained.__doc__, 'logs/cartpole/00001', logdir)
   assert np.isfinite(float(capsys.readouterr().out))
-  code = examples.readme_code('planet.load').replace(
-    'logs/cartpole/00001', logdir
-  )
-  exec(code, {})
