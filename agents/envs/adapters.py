@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import bullet_world, guard, quiet, spaces
-from agents.envs.wrappers import Wrapper
+from agents.envs import guard, hosts, quiet, spaces
+from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors
 
 
@@ -203,7 +203,8 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
-    return _make_gym(resolved, kwargs)
+    is_kuka = resolved.startswith('Kuka')
+    return (_OwnProcess if is_kuka else _make_gym)(resolved, kwargs)
   import gymnasium
 
   # Not every constructor takes a render_mode.
@@ -266,15 +267,30 @@ def adapt(env: Any) -> Any:
 
 
 def _make_gym(env_id, kwargs):
-  import gym
-
+  _gym_registry()  # imports PyBullet
   with quiet.quietly():
-    constructor = functools.partial(
-      gym.make, env_id, disable_env_checker=True, **kwargs
-    )
-    if bullet_world.needed(env_id):
-      return GymEnv(bullet_world.OwnWorld(constructor))
-    return GymEnv(constructor())
+    import gym
+
+    return GymEnv(gym.make(env_id, disable_env_checker=True, **kwargs))
+
+
+class _OwnProcess(hosts.ExternalProcess):
+  """Environment of PyBullet that cannot share a process with others.
+
+  Those of the Kuka robot act in the first world of their process, and empty it
+  at each reset.
+  """
+
+  def __init__(self, env_id, kwargs):
+    super().__init__(lambda: with_own_randomness(_make_gym(env_id, kwargs)))
+
+  @property
+  def unwrapped(self):
+    return self
+
+  def seed(self, seed):
+    super().seed(seed)
+    self.action_space.seed(seed)
 
 
 def renders_with_opengl(env_id: str) -> bool:

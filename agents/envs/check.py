@@ -19,7 +19,7 @@ from agents.run import errors
 SYSTEMS = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}
 GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
 _NEEDED = {
-  'observation': 'a Box; encode discrete observations as vectors',
+  'observation': 'a Box, such as a one-hot vector or a flattened dictionary',
   'action': 'a Box or Discrete space',
 }
 # Warnings of gymnasium's checker that concern neither of the systems.

@@ -1,7 +1,6 @@
 """Videos, animations and contact sheets, without a system ffmpeg."""
 
 import importlib.util
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -23,29 +22,20 @@ def encode_gif(images: Any, fps: float) -> bytes:
     images: uint8 array [time, height, width, 1 or 3].
     fps: Frames per second.
   """
-  from PIL import Image
-
-  frames = [Image.fromarray(_as_rgb(x)).quantize() for x in images]
-  buffer = io.BytesIO()
-  frames[0].save(
-    buffer,
-    'GIF',
-    save_all=True,
-    append_images=frames[1:],
-    loop=0,
-    duration=max(20, round(1000 / fps)),
-    optimize=False,
-  )
-  return buffer.getvalue()
+  duration = max(20, round(1000 / fps))
+  return _encode('.gif', np.asarray(images), duration=duration, loop=0)
 
 
 def encode_png(image: np.ndarray) -> bytes:
   """Encode a uint8 image [height, width, 1 or 3] as PNG."""
-  from PIL import Image
+  return _encode('.png', np.asarray(image))
 
-  buffer = io.BytesIO()
-  Image.fromarray(_as_rgb(image)).save(buffer, 'PNG')
-  return buffer.getvalue()
+
+def _encode(ending, images, **settings):
+  import imageio.v3 as imageio
+
+  images = images[..., 0] if images.shape[-1] == 1 else images
+  return imageio.imwrite('<bytes>', images, extension=ending, **settings)
 
 
 def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
@@ -199,34 +189,21 @@ def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _write_mp4(filename, images, fps):
-  try:
-    import imageio.v2 as imageio
-    import imageio_ffmpeg  # noqa: F401
-  except ImportError:
+  import imageio.v3 as imageio
+
+  if preferred_ending() != '.mp4':
     raise errors.UsageError(
       'Writing .mp4 files needs the package imageio-ffmpeg: pip install '
       '"imageio[ffmpeg]", or choose a name that ends in .gif.'
-    ) from None
+    )
   # The encoder wants even sizes.
   pad = [(0, 0)] + [(0, x % 2) for x in images.shape[1:3]] + [(0, 0)]
-  images = np.pad(images, pad, mode='edge')
-  # Its types do not tell writers from readers.
-  writers: Any = imageio
-  with writers.get_writer(
+  imageio.imwrite(
     filename,
-    format='FFMPEG',
-    mode='I',
+    np.pad(images, pad, mode='edge'),
+    plugin='FFMPEG',
     fps=fps,
     codec='libx264',
     quality=8,
     macro_block_size=1,
-  ) as writer:
-    for image in images:
-      writer.append_data(image)
-
-
-def _as_rgb(image):
-  image = np.asarray(image)
-  if image.ndim == 3 and image.shape[-1] == 1:
-    image = image[..., 0]
-  return np.ascontiguousarray(image)
+  )

@@ -187,7 +187,7 @@ BAD = [
   (['--config=pybullet_pendulun'], 'Did you mean pybullet_pendulum'),
   (['--config=default'], 'names no environment'),
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
-  (['--config=default', '--env=FrozenLake-v1'], 'encode discrete observations'),
+  (['--config=default', '--env=FrozenLake-v1'], 'one-hot vector'),
   ([*CARTPOLE, '--params={network: recurrent_gaussian}'], 'discrete actions'),
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
   ([*PENDULUM, '--params={a: ['], 'not valid YAML'),

@@ -121,6 +121,7 @@ if sys.argv[1] == 'raw':
 else:
   envs = [adapters.make('KukaBulletEnv-v0') for _ in range(3)]
   del envs[0]
+  envs[0].seed(1)
 random.seed(1)
 rows = [envs[0].reset()]
 for env in envs[1:]:

@@ -48,7 +48,7 @@ def test_discrete_actions():
   report = check.check('CartPole-v1', ['planet', 'ppo'])
   assert report.problems == {'planet': [], 'ppo': []}
   report = check.check('FrozenLake-v1', ['ppo'])
-  assert 'encode discrete observations' in report.problems['ppo'][0]
+  assert 'one-hot vector' in report.problems['ppo'][0]
 
 
 def test_hint_about_seeds():

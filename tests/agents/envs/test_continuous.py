@@ -19,7 +19,7 @@ PENDULUM = 'InvertedPendulumBulletEnv-v0'
 @pytest.mark.parametrize(
   'env, message',
   [
-    ('FrozenLake-v1', 'observation space .* is Discrete.*encode discrete obs'),
+    ('FrozenLake-v1', 'observation space .* is Discrete.*one-hot vector'),
     ('Pendulun-v1', 'Did you mean Pendulum-v1'),
     ('Nonsense', 'is unknown'),
     ('FetchReach-v4', 'PPO needs a Box'),
