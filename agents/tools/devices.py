@@ -4,9 +4,6 @@ import contextlib
 import ctypes
 import glob
 import os
-import re
-import subprocess
-import sys
 
 from agents.tools.tf1 import quiet_stderr, tf
 
@@ -76,40 +73,8 @@ def explain() -> str:
     return 'libcuda.so.1 of the NVIDIA driver cannot be loaded'
   if code:
     return f'the NVIDIA driver does not start (cuInit returns {code})'
-  return _explain_libraries(_ask_tensorflow())
-
-
-def _ask_tensorflow() -> str:
-  """Return all that TensorFlow says when it looks for a GPU.
-
-  It says so once, when it is loaded, and only if it has been told before.
-  """
-  code = "import tensorflow; tensorflow.config.list_physical_devices('GPU')"
-  loud = {'TF_CPP_MIN_LOG_LEVEL': '0', 'TF_CPP_VMODULE': 'dso_loader=2'}
-  try:
-    result = subprocess.run(
-      [sys.executable, '-c', code],
-      env={**os.environ, **loud},
-      capture_output=True,
-      text=True,
-      timeout=120,
-    )
-  except (OSError, subprocess.TimeoutExpired):
-    return ''
-  return result.stderr
-
-
-def _explain_libraries(said: str) -> str:
-  """Return which libraries are missing, or the last thing that went wrong."""
-  missing = dict.fromkeys(
-    re.findall(r"Could not load dynamic library '([^']+)'", said)
-  )
-  wrong = re.findall(r'^[WE]\d.*?\] (.*)$', said, re.MULTILINE)
-  if not missing and wrong:
-    return f'TensorFlow says: {wrong[-1].strip().rstrip(".")}'
-  names = ', '.join(missing) or 'the libraries of CUDA'
   return (
-    f'TensorFlow does not find {names}; install what is missing with '
+    'TensorFlow does not find the libraries of CUDA; install them with '
     "pip install 'reference-agents[gpu]'"
   )
 

@@ -73,39 +73,7 @@ def test_no_driver(gpus, monkeypatch):
 def test_broken_driver_and_missing_libraries(gpus, monkeypatch, code, message):
   driver = types.SimpleNamespace(cuInit=lambda flags: code)
   put_driver(monkeypatch, lambda name: driver)
-  monkeypatch.setattr(devices, '_ask_tensorflow', lambda: '')
   assert message in devices.describe()
-
-
-SAID = """
-I0000 00:00:1.8 31 cudart_stub.cc:31] Could not find something.
-I0000 00:00:1.9 31 dso_loader.cc:144] Could not load dynamic library \
-'libcudnn.so.9'; dlerror: libcudnn.so.9: cannot open shared object file
-I0000 00:00:2.0 31 dso_loader.cc:144] Could not load dynamic library \
-'libcufft.so.11'; dlerror: libcufft.so.11: cannot open shared object file
-W0000 00:00:2.1 31 gpu_device.cc:2365] Cannot dlopen some GPU libraries.
-"""
-
-
-def test_missing_libraries(gpus, monkeypatch):
-  """Named as TensorFlow does, or what else it complains about."""
-  driver = types.SimpleNamespace(cuInit=lambda flags: 0)
-  put_driver(monkeypatch, lambda name: driver)
-  said = [SAID]
-  monkeypatch.setattr(devices, '_ask_tensorflow', lambda: said[0])
-  text = devices.describe()
-  assert 'find libcudnn.so.9, libcufft.so.11; install what' in text
-  said[0] = said[0].splitlines()[-1]
-  assert 'TensorFlow says: Cannot dlopen some GPU lib' in devices.describe()
-  said[0] = ''
-  assert 'does not find the libraries of CUDA' in devices.describe()
-
-
-@pytest.mark.skipif(bool(devices.list_present()), reason='there is a GPU')
-def test_tensorflow_names_what_it_cannot_load():
-  """Here, the driver."""
-  text = devices._explain_libraries(devices._ask_tensorflow())
-  assert text.startswith('TensorFlow does not find libcuda.so.1; install')
 
 
 def test_without_cuda(gpus, monkeypatch):
