@@ -21,7 +21,14 @@ _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
 
 class VecEnv:
-  """What all vectors of environments have in common.
+  """Environments as one, in this process or spread over others.
+
+  Args:
+    env_fns: List of functions that return an environment, picklable by
+      cloudpickle for other processes.
+    num_workers: Number of processes; 0 for this one, None for one per core.
+    native: Whether observations keep the type that the environments return
+      instead of the one that their spaces declare.
 
   Attributes:
     num_envs: Number of environments.
@@ -32,34 +39,44 @@ class VecEnv:
 
   def __init__(
     self,
-    num_envs: int,
-    observation_space: Any,
-    action_space: Any,
-    specs: list,
+    env_fns: Iterable[Callable[[], Any]],
+    num_workers: int | None = 0,
+    native: bool = False,
   ):
-    self.num_envs = num_envs
-    self.observation_space = observation_space
-    self.action_space = action_space
-    self.specs = specs
+    group = functools.partial(_Group, native=native)
+    with _without_mpi():
+      self._vector = vector.Vector(group, env_fns, num_workers)
+    self.num_envs = len(self._vector)
+    spaces = vector.join(self._vector.get('spaces'))
+    self.observation_space, self.action_space = spaces[0]
+    self.specs = vector.join(self._vector.get('specs'))
+    self._promise: Any = None
 
   @property
   def spec(self) -> Any:
     return self.specs[0]
 
+  @property
+  def envs(self) -> list[Any]:
+    """List of the environments, or of what stands for them."""
+    return [self._vector[index] for index in range(self.num_envs)]
+
+  def reset(self) -> dict[str, np.ndarray]:
+    """Return the first observations of new episodes of all environments."""
+    return vector.join(self._vector.call('reset'))
+
   def step_async(self, actions: Any) -> None:
     """Begin a step of all environments, see `step`."""
-    raise NotImplementedError
+    actions = np.asarray(actions)
+    if self.num_envs == 1:
+      actions = actions.reshape(1, -1)
+    shape = self.num_envs, *self.action_space.shape
+    assert actions.shape == shape, (actions.shape, shape)
+    self._promise = self._vector.send('step', actions)
 
   def step_wait(self) -> tuple:
     """Return what the step has led to, see `step`."""
-    raise NotImplementedError
-
-  def get_images(self) -> list[np.ndarray]:
-    """Return images uint8 [height, width, 3] of all environments."""
-    raise NotImplementedError
-
-  def close(self) -> None:
-    """Close the environments."""
+    return vector.join_transitions(self._promise())
 
   def step(self, actions: Any) -> tuple:
     """Step all environments.
@@ -74,137 +91,14 @@ class VecEnv:
     self.step_async(actions)
     return self.step_wait()
 
+  def get_images(self) -> list[np.ndarray]:
+    """Return images uint8 [height, width, 3] of all environments."""
+    return vector.join(self._vector.call('get_images'))
+
   def render(self, mode: str = 'human') -> np.ndarray | None:
     """Return a mosaic uint8 [height, width, 3] of all environments."""
     image = _tile(self.get_images())
     return image if mode == 'rgb_array' else None
-
-  def __enter__(self):
-    return self
-
-  def __exit__(self, *unused):
-    self.close()
-
-
-class DummyVecEnv(vector.Group, VecEnv):
-  """Environments one after the other in this process.
-
-  Args:
-    env_fns: List of functions that return an environment.
-    native: Whether observations keep the type that the environments return
-      instead of the one that their spaces declare.
-  """
-
-  def __init__(
-    self, env_fns: Iterable[Callable[[], Any]], native: bool = False
-  ):
-    vector.Group.__init__(self, env_fns)
-    space, action_space = self.spaces[0]
-    specs = [x.spec for x in self.envs]
-    VecEnv.__init__(self, len(self.envs), space, action_space, specs)
-    self._dtypes = {
-      key: None if native else part.dtype for key, part in space.spaces.items()
-    }
-    self._actions: Any = None
-
-  def step_async(self, actions: Any) -> None:
-    actions = np.asarray(actions)
-    if len(actions) != self.num_envs or actions.ndim < 2:
-      assert self.num_envs == 1, (actions.shape, self.num_envs)
-      actions = actions.reshape(1, -1)
-    self._actions = actions
-
-  def step_wait(self) -> tuple:
-    observations, infos = [], []
-    rewards = np.zeros(self.num_envs, np.float32)
-    dones = np.zeros(self.num_envs, bool)
-    for index, (env, action) in enumerate(zip(self.envs, self._actions)):
-      obs, rewards[index], dones[index], info = env.step(action)
-      if dones[index]:
-        obs = env.reset()
-      observations.append(obs)
-      infos.append(info)
-    return self._stack(observations), rewards, dones, infos
-
-  def reset(self) -> dict[str, np.ndarray]:
-    """Return the first observations of new episodes of all environments."""
-    return self._stack([env.reset() for env in self.envs])
-
-  def get_images(self) -> list[np.ndarray]:
-    images = [env.render(mode='rgb_array') for env in self.envs]
-    for image in images:
-      if np.ndim(image) != 3:
-        raise errors.UsageError(
-          f'render of environment {self.spec.id} returns '
-          f'{_describe_image(image)}; it must return an image [height, width, '
-          '3]. Correct it, or omit videos.'
-        )
-    return images
-
-  def get_states(self) -> list:
-    """Return what decides about future episodes, for checkpoints."""
-    return [env.get_state() for env in self.envs]
-
-  def set_states(self, states: list) -> None:
-    """Undo `get_states`, after the environments were reset."""
-    for env, state in zip(self.envs, states):
-      env.set_state(state)
-
-  def _stack(self, observations: list) -> dict[str, np.ndarray]:
-    try:
-      return vector.stack(observations, self._dtypes)
-    except ValueError:
-      shapes = [{k: np.shape(v) for k, v in x.items()} for x in observations]
-      raise errors.EnvError(
-        f'Environments {self.spec.id} return observations of different '
-        f'shapes, {shapes}; they have to be the same all the time.'
-      ) from None
-
-
-class SubprocVecEnv(VecEnv):
-  """Environments in other processes, at most one process per core.
-
-  Observations keep the type that the environments return, unlike those of
-  `DummyVecEnv`; the original does so, too.
-
-  Args:
-    env_fns: List of functions that return an environment, picklable by
-      cloudpickle.
-    num_workers: Number of processes; by default one per core.
-    native: Whether observations keep the type that the environments return.
-  """
-
-  def __init__(
-    self,
-    env_fns: Iterable[Callable[[], Any]],
-    num_workers: int | None = None,
-    native: bool = True,
-  ):
-    group = functools.partial(DummyVecEnv, native=native)
-    with _without_mpi():
-      self._vector = vector.Vector(group, env_fns, num_workers or None)
-    super().__init__(
-      len(self._vector),
-      self._vector.get('observation_space')[0],
-      self._vector.get('action_space')[0],
-      vector.join(self._vector.get('specs')),
-    )
-    self._promise: Any = None
-
-  def step_async(self, actions: Any) -> None:
-    actions = np.asarray(actions)
-    assert len(actions) == self.num_envs, (actions.shape, self.num_envs)
-    self._promise = self._vector.send('step', actions)
-
-  def step_wait(self) -> tuple:
-    return vector.join_transitions(self._promise())
-
-  def reset(self) -> dict[str, np.ndarray]:
-    """Return the first observations of new episodes of all environments."""
-    return vector.join(self._vector.call('reset'))
-
-  def get_images(self) -> list[np.ndarray]:
-    return vector.join(self._vector.call('get_images'))
 
   def get_states(self) -> list:
     """Return what decides about future episodes, for checkpoints."""
@@ -215,7 +109,88 @@ class SubprocVecEnv(VecEnv):
     self._vector.call('set_states', states)
 
   def close(self) -> None:
+    """Close the environments and end their processes."""
     self._vector.close()
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *unused):
+    self.close()
+
+
+class DummyVecEnv(VecEnv):
+  """Environments one after the other in this process."""
+
+
+class SubprocVecEnv(VecEnv):
+  """Environments in other processes, at most one process per core.
+
+  Observations keep the type that the environments return, unlike those of
+  `DummyVecEnv`; the original does so, too.
+  """
+
+  def __init__(
+    self,
+    env_fns: Iterable[Callable[[], Any]],
+    num_workers: int | None = None,
+    native: bool = True,
+  ):
+    super().__init__(env_fns, num_workers or None, native)
+
+
+class _Group(vector.Group):
+  """Environments of one process; see `VecEnv`."""
+
+  def __init__(self, env_fns, native):
+    super().__init__(env_fns)
+    parts = self.envs[0].observation_space.spaces.items()
+    self._dtypes = {key: None if native else x.dtype for key, x in parts}
+
+  @property
+  def specs(self):
+    return [env.spec for env in self.envs]
+
+  def step(self, actions):
+    rewards = np.zeros(len(self.envs), np.float32)
+    dones = np.zeros(len(self.envs), bool)
+    observations, infos = [], []
+    for index, (env, action) in enumerate(zip(self.envs, actions)):
+      obs, rewards[index], dones[index], info = env.step(action)
+      observations.append(env.reset() if dones[index] else obs)
+      infos.append(info)
+    return self._stack(observations), rewards, dones, infos
+
+  def reset(self):
+    return self._stack([env.reset() for env in self.envs])
+
+  def get_images(self):
+    images = [env.render(mode='rgb_array') for env in self.envs]
+    for image in images:
+      if np.ndim(image) != 3:
+        what = 'None' if image is None else f'shape {np.shape(image)}'
+        raise errors.UsageError(
+          f'render of environment {self.specs[0].id} returns {what}; it must '
+          'return an image [height, width, 3]. Correct it, or omit videos.'
+        )
+    return images
+
+  def get_states(self):
+    return [env.get_state() for env in self.envs]
+
+  def set_states(self, states):
+    for env, state in zip(self.envs, states):
+      env.set_state(state)
+
+  def _stack(self, observations):
+    try:
+      return vector.stack(observations, self._dtypes)
+    except ValueError:
+      shapes = [{k: np.shape(v) for k, v in x.items()} for x in observations]
+      raise errors.EnvError(
+        f'Environments {self.specs[0].id} return observations of different '
+        f'shapes, {shapes}; make them equal.'
+      ) from None
 
 
 def make_vec_env(
@@ -301,10 +276,6 @@ class ClipAndScale(Wrapper):
     action = np.minimum(np.maximum(action, self._low), self._high)
     obs, reward, done, info = self._env.step(action)
     return obs, reward * self._reward_scale, done, info
-
-
-def _describe_image(image: Any) -> str:
-  return 'None' if image is None else f'shape {np.shape(image)}'
 
 
 def _tile(images):

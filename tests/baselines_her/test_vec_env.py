@@ -90,7 +90,7 @@ def test_workers_are_free_of_tensorflow_and_mpi(monkeypatch):
   monkeypatch.setenv('OMPI_COMM_WORLD_RANK', '3')
   env = vec_env.SubprocVecEnv([functools.partial(Worker, 4)])
   env.reset()
-  (spec,) = env._vector.get('spec')
+  (spec,) = env._vector.get('specs')[0]
   assert spec.id == 'False' and spec.rank is None
   assert os.environ['OMPI_COMM_WORLD_RANK'] == '3'
   env.close()
