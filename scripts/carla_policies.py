@@ -6,27 +6,22 @@ Example:
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
 
-DRIVERS = {
+DRIVERS: dict[str, Callable[[int], Any]] = {
   'stand still': lambda seed: policies.stand_still,
   'uniform random actions': policies.Uniform,
-  'throttle 0.05, no steering': lambda seed: policies.Uniform(
-    seed, (0.05, 0.05), 0.0
-  ),
-  'throttle 0.08, no steering': lambda seed: policies.Uniform(
-    seed, (0.08, 0.08), 0.0
-  ),
-  'throttle 0.5, no steering': lambda seed: policies.Uniform(
-    seed, (0.5, 0.5), 0.0
-  ),
-  'throttle 0.5, steer uniform +-0.3': lambda seed: policies.Uniform(
-    seed, (0.5, 0.5), 0.3
+  'throttle 0.05, no steering': lambda x: policies.Uniform(x, (0.05, 0.05), 0),
+  'throttle 0.08, no steering': lambda x: policies.Uniform(x, (0.08, 0.08), 0),
+  'throttle 0.5, no steering': lambda x: policies.Uniform(x, (0.5, 0.5), 0),
+  'throttle 0.5, steer uniform +-0.3': lambda x: policies.Uniform(
+    x, (0.5, 0.5), 0.3
   ),
   'full throttle, no steering': lambda seed: policies.full_throttle,
   'pure pursuit, 7 m/s': lambda seed: policies.PurePursuit(7.0),
@@ -39,37 +34,21 @@ def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
-  parser.add_argument('--episodes', type=int, default=20, help='per driver')
-  parser.add_argument(
-    '--map', default='loop', help='loop, grid or a .xodr file'
-  )
-  parser.add_argument(
-    '--vehicles',
-    type=int,
-    nargs='+',
-    default=[0, 10],
-    help='numbers to compare',
-  )
+  add = parser.add_argument
+  add('--episodes', type=int, default=20, help='episodes per driver')
+  add('--map', default='loop', help='loop, grid or a .xodr file')
+  add('--vehicles', type=int, nargs='+', default=[0, 10], help='numbers to try')
   args = parser.parse_args(argv)
   titles = [f'{x} vehicles' for x in args.vehicles]
-  print('| policy | ' + ' | '.join(titles) + ' |')
-  print('|---' * (1 + len(titles)) + '|')
+  print(f'| policy | {" | ".join(titles)} |\n|---{"|---" * len(titles)}|')
   for name, make in DRIVERS.items():
     cells = [_play(make, count, args) for count in args.vehicles]
-    print(f'| {name} | ' + ' | '.join(cells) + ' |', flush=True)
+    print(f'| {name} | {" | ".join(cells)} |', flush=True)
 
 
 def _play(make, vehicles, args):
-  env = env_lib.CarlaEnv(
-    {
-      'map': args.map,
-      'x_res': 32,
-      'y_res': 32,
-      'vehicles': vehicles,
-      'pedestrians': 0,
-      'seed': 0,
-    }
-  )
+  sizes = {'map': args.map, 'x_res': 32, 'y_res': 32, 'seed': 0}
+  env = env_lib.CarlaEnv({**sizes, 'vehicles': vehicles, 'pedestrians': 0})
   results = [policies.play(env, make(seed)) for seed in range(args.episodes)]
   returns = [x['return'] for x in results]
   collided = sum(x['collisions'] > 0 for x in results)

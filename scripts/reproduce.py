@@ -18,43 +18,36 @@ from collections.abc import Sequence
 
 from agents.run import entry as entry_lib
 from agents.run import errors
-from scripts.reproductions.entry import RESULTS, ROOT, find
+from scripts.reproductions.entry import RESULTS, find
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-  """Do what the command line says."""
+def main(argv: Sequence[str] | None = None) -> int:
+  """Do what the command line says; return the exit code."""
   args = parse_args(argv)
   if args.list:
     from scripts.reproductions import tables
 
     print(tables.make_list())
-    return
-  if args.figure or args.collect:
+  elif args.figure or args.collect:
     from scripts.reproductions import collecting, figures
 
     if args.collect:
       collecting.collect(args.out, args.results)
     for path in figures.draw(args.results):
       print(f'Wrote {path}.')
-    return
-  entry = find(args.name)
-  if args.picture:
-    from scripts.reproductions import figures
-
-    folder = os.path.join(ROOT, 'docs', 'pictures')
-    print(f'Wrote {figures.draw_episode(entry, args.results, folder)}.')
-    return
-  if args.check:
+  elif args.check:
     from scripts.reproductions import shipping
 
-    shipping.check(entry, args.results, args.episodes)
-    return
-  _reproduce(entry, args.seed, args.out, args.results)
+    good = shipping.check(find(args.name), args.results, args.episodes)
+    return 0 if good else 1
+  else:
+    _reproduce(find(args.name), args.seed, args.out, args.results)
+  return 0
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
+  parser = entry_lib.Parser(
     prog='python -m scripts.reproduce',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -67,16 +60,9 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   text = 'evaluate the shipped agent; exit with 1 if it got worse'
   add('--check', action='store_true', help=text)
   add('--episodes', type=int, help='number of episodes of --check')
-  text = 'write images of the shipped agent to docs/pictures'
-  add('--picture', action='store_true', help=text)
-  add(
-    '--collect',
-    action='store_true',
-    help='update results/ from the runs in --out',
-  )
-  add(
-    '--figure', action='store_true', help='draw the figures of results/ again'
-  )
+  text = 'update results/ from the runs in --out'
+  add('--collect', action='store_true', help=text)
+  add('--figure', action='store_true', help='draw the figures of results/')
   add('--results', default=RESULTS, help='folder of results')
   args = parser.parse_args(argv)
   if args.list + args.figure + args.collect + bool(args.name) != 1:

@@ -294,7 +294,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse and check the command line."""
-  parser = argparse.ArgumentParser(
+  parser = entry.Parser(
     prog='planet-carla-smoke',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -343,9 +343,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def run(argv: Sequence[str] | None = None) -> int:
   """Entry point; returns the exit code."""
-  failed: list[int] = []
-  code = entry.run(lambda: failed.append(main(argv)))
-  return code or int(bool(failed and failed[0]))
+  return entry.run(lambda: int(main(argv) > 0))
 
 
 if __name__ == '__main__':

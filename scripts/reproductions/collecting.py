@@ -60,14 +60,7 @@ def collect(out: str, results: str) -> None:
         target = os.path.join(results, shipping.AGENTS, entry.name)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(exported, target)
-  with files.atomic_write(os.path.join(results, 'README.md')) as file_:
-    file_.write(tables.make_page(results))
-  readme = os.path.join(os.path.dirname(os.path.abspath(results)), 'README.md')
-  if os.path.exists(readme):
-    with open(readme) as file_:
-      text = file_.read()
-    with files.atomic_write(readme) as file_:
-      file_.write(tables.insert_highlights(text, results))
+  tables.write(results)
 
 
 def _make_line(

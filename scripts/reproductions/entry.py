@@ -17,14 +17,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 # Folder of all results in this repository.
 RESULTS = os.path.join(ROOT, 'results')
 # Program of each system, and its flags for the folder of the run.
+_SESSION = '--session-path {run} --session-name session{number}'
 PROGRAMS = {
   'ppo': ('agents.train_ppo', '--logdir={run}'),
   'her': ('baselines_her.run', '--log_path={run}'),
   'planet': ('planet.scripts.train', '--logdir {run}'),
-  'pipeline': (
-    'scripts.main',
-    '--session-path {run} --session-name session{number}',
-  ),
+  'pipeline': ('scripts.main', _SESSION),
 }
 
 

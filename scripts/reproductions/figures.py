@@ -1,39 +1,17 @@
-"""Figures of results: ours over the original's, panels, and filmstrips."""
+"""Figures of results: ours over the original's, and four panels for README."""
 
 import dataclasses
-import glob
 import os
-import subprocess
-import tempfile
 
-import numpy as np
-
-from agents.envs import video
 from agents.run import plot
-from scripts.reproductions import curves, shipping, tables, training
-from scripts.reproductions.entry import Entry, executable, load
+from scripts.reproductions import curves, tables
+from scripts.reproductions.entry import Entry, load
 
 # File of the figure near the top of README.
 PANELS = 'panels.png'
 _TITLES = ('PlaNet', 'PPO', 'HER', 'CARLA')
 # Curves of a panel whose lengths differ by more have a logarithmic abscissa.
 _SPREAD = 10
-# Programs that play an agent and write a video.
-_PLAYERS = {
-  'ppo': (
-    'agents.visualize_ppo --logdir={agent} --outdir={folder} --num_episodes=1 '
-    '--noenv_processes --seed=1'
-  ),
-  'her': (
-    'baselines_her.play {agent} --n_test_rollouts 2 --seed 1 '
-    '--video {folder}/play.mp4'
-  ),
-  'planet': (
-    'planet.scripts.evaluate --logdir {agent} --episodes 1 --seed 1 '
-    '--video {folder}/play.mp4'
-  ),
-}
-_HEIGHT = 120
 
 
 def draw(results: str) -> list[str]:
@@ -94,33 +72,6 @@ def draw_panels(results: str) -> list[str]:
   if not panels:
     return []
   return [plot.save(plot.draw_panels(panels), os.path.join(results, PANELS))]
-
-
-def draw_episode(entry: Entry, results: str, folder: str) -> str:
-  """Play the shipped agent; return the path of a row of small pictures.
-
-  Args:
-    entry: What was trained.
-    results: Folder of all results.
-    folder: Folder of the picture.
-
-  Raises:
-    UsageError: If no agent is shipped.
-    CalledProcessError: If the program that plays fails.
-  """
-  from imageio import v3 as imageio
-
-  agent = shipping.find(entry, results)
-  with tempfile.TemporaryDirectory() as place:
-    words = _PLAYERS[entry.system].format(agent=agent, folder=place).split()
-    command = executable(['python', '-m', *words])
-    subprocess.run(command, env=training.make_environ(), check=True)
-    (path,) = glob.glob(os.path.join(place, '*.mp4'))
-    frames = imageio.imread(path)
-  small = np.array([video.resize(x, 1, _HEIGHT) for x in frames])
-  picture = os.path.join(folder, f'{entry.name}.png')
-  video.write_png(picture, video.contact_sheet([small]))
-  return picture
 
 
 def _make_style(entry):

@@ -1,11 +1,13 @@
 """Trained agents: evaluated after training, shipped, and checked again."""
 
+import importlib
 import json
 import math
 import os
 import shutil
-import sys
 from typing import Any
+
+import numpy as np
 
 from agents import evaluation
 from agents.run import errors, files
@@ -44,8 +46,8 @@ def evaluate(entry: Entry, seed: int, out: str) -> None:
   training.write_record(folder, record)
 
 
-def check(entry: Entry, results: str, episodes: int | None = None) -> None:
-  """Play the shipped agent and compare; print both.
+def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
+  """Play the shipped agent, compare and print; return whether it is as good.
 
   Args:
     entry: What was trained.
@@ -54,7 +56,6 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> None:
 
   Raises:
     UsageError: If no agent is shipped.
-    SystemExit: With code 1 if the agent is outside of the shipped interval.
   """
   folder = find(entry, results)
   with open(os.path.join(folder, _SHIPPED)) as file_:
@@ -71,8 +72,7 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> None:
     f'episodes; shipped {shipped["mean"]:.4g}, interval {low:.4g} to '
     f'{high:.4g}: ' + ('inside.' if inside else 'OUTSIDE.')
   )
-  if not inside:
-    sys.exit(1)
+  return inside
 
 
 def find(entry: Entry, results: str) -> str:
@@ -93,37 +93,24 @@ def find(entry: Entry, results: str) -> str:
 
 def _load(entry, folder, seed=None):
   """Load the trained agent of a run or of a folder that is shipped."""
-  if entry.system == 'ppo':
-    from agents import trained as ppo
-
-    return ppo.load(folder)
-  if entry.system == 'her':
-    from baselines_her import trained as her
-
-    return her.load(folder)
-  from planet import trained as planet
-
-  # Its planner and its environments have one seed.
-  return planet.load(folder, seed=seed)
+  package = {'ppo': 'agents', 'her': 'baselines_her', 'planet': 'planet'}
+  # Planner and environments of PlaNet have one seed.
+  more = {'seed': seed} if entry.system == 'planet' else {}
+  return importlib.import_module(package[entry.system]).load(folder, **more)
 
 
 def _play(entry, folder, seed, episodes) -> dict[str, Any]:
   """Play some episodes; return plain figures."""
+  own = None if entry.system == 'planet' else seed
   with _load(entry, folder, seed) as agent:
-    played = evaluation.evaluate(
-      agent,
-      episodes=episodes,
-      seed=None if entry.system == 'planet' else seed,
-    )
-  values = [float(x) for x in played.successes or []]
+    played = evaluation.evaluate(agent, episodes=episodes, seed=own)
+  values = np.array(played.successes, float)
   if entry.measure == 'return':
-    values = [x / entry.reward_scale for x in played.returns]
-  mean = sum(values) / episodes
-  variance = sum((x - mean) ** 2 for x in values) / episodes
+    values = np.array(played.returns) / entry.reward_scale
   return {
     'measure': entry.measure,
-    'mean': mean,
-    'std': math.sqrt(variance),
+    'mean': float(values.mean()),
+    'std': float(values.std()),
     'episodes': episodes,
     'seed': seed,
   }

@@ -3,84 +3,25 @@
 import json
 import math
 import os
+import re
 import statistics
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.run import plot
+from agents.run import files, plot
 from scripts.reproductions import curves
 from scripts.reproductions.entry import Entry, find, load
 
 RUNS = 'runs.json'
 FIGURE = 'curve.png'
-# What lies between these in README.md is generated.
+# What lies between these in README.md and results/README.md is generated.
 MARKERS = '<!-- results -->', '<!-- /results -->'
-HIGHLIGHTS = (
-  'her_reach',
-  'her_push',
-  'her_pick',
-  'ppo_pendulum',
-  'ppo_swingup',
-  'planet_cartpole_balance',
-  'planet_cartpole_swingup',
-  'carla_loop',
+_HIGHLIGHTS = (
+  'her_reach her_push her_pick ppo_pendulum ppo_swingup '
+  'planet_cartpole_balance planet_cartpole_swingup carla_loop'
 )
-_README = (
-  'result',
-  'what',
-  'published, or original code today',
-  'ours',
-  'cost on one core',
-)
-_TAIL = """
-## Trained agents
-
-`agents/<name>` holds weights and settings, without optimisers and pickles.
-
-    python -m scripts.reproduce her_reach --check
-
-plays one in fresh episodes, compares their mean with the interval of
-`shipped.json` (three standard errors of the difference, or a tolerance where
-that is more), and ends with 1 if it lies outside.
-
-    from baselines_her import load
-    agent = load('results/agents/her_reach')
-
-## Recorded earlier, without this program
-
-[her](her), [ppo](ppo), [planet](planet) (with speeds) and [carla](carla) hold
-older recordings with their commands. No row above uses one.
-"""
-_TITLES = (
-  'result',
-  'what',
-  'published',
-  'measured',
-  'original code, today',
-  'ours',
-  'state',
-  'cost per seed',
-)
-_HEAD = """# Results
-
-Each row is made by `python -m scripts.reproduce NAME`, and this page by
-`python -m scripts.reproduce --collect`. Curve (`curve.csv`, `curve.png`) and
-`runs.json`, with the exact command, versions, processor and time of each seed,
-lie in the folder of the row. `global_step` counts environment steps, action
-repeat included; those of PPO count evaluation, too, as in the original. Curves
-of the original code on today's machine are in [reference](reference);
-horizontal lines are published values, at the step that their label tells. At
-full size, PlaNet has one test per ten episodes, so the episodes that it
-collects, with the noise that explores, are a curve beside it (phase `train`).
-
-Numbers of several seeds are mean and standard deviation; of steps, median and
-range. "Never" is a seed that has not reached the value. CPU hours are what
-counts, as the machine was shared.
-
-"""
-
+_ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
 
 Runs = dict[int, dict[str, Any]]
 
@@ -96,36 +37,36 @@ def read_runs(folder: str) -> Runs:
 
 def make_list() -> str:
   """Return lines about all entries: what they need, and what is published."""
-  row = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'.format
-  lines = [row('name', 'seeds', 'cores', 'hours', 'GPU', 'what')]
+  lines = [_ROW.format('name', 'seeds', 'cores', 'hours', 'GPU', 'what')]
   for x in load().values():
-    gpu, hours = 'yes' if x.gpu else 'no', f'{x.hours:g}'
-    lines.append(row(x.name, len(x.seeds), x.cores, hours, gpu, x.meaning))
+    needs = len(x.seeds), x.cores, f'{x.hours:g}', 'yes' if x.gpu else 'no'
+    lines.append(_ROW.format(x.name, *needs, x.meaning))
     if x.published:
       lines.append(f'{"":24} published: {x.published}')
   return '\n'.join([*lines, '', 'Hours are those of one seed.'])
 
 
-def make_page(results: str) -> str:
-  """Return the text of `results/README.md`."""
-  rows = [make_row(x, results) for x in load().values()]
-  return f'{_HEAD}{_make_table(_TITLES, rows)}{_TAIL}'
+def write(results: str) -> None:
+  """Write the tables of `results/README.md` and of the README.md above it."""
+  full = [make_row(x, results) for x in load().values()]
+  short = [make_short_row(find(x), results) for x in _HIGHLIGHTS.split()]
+  above = os.path.dirname(os.path.abspath(results))
+  for folder, rows in (results, full), (above, short):
+    path = os.path.join(folder, 'README.md')
+    if os.path.exists(path):
+      with open(path) as file_:
+        text = insert(file_.read(), rows)
+      with files.atomic_write(path) as file_:
+        file_.write(text)
 
 
-def make_highlights(results: str) -> str:
-  """Return the table of README.md: some results, in few words."""
-  rows = [_make_short_row(find(x), results) for x in HIGHLIGHTS]
-  return _make_table(_README, rows)
-
-
-def insert_highlights(readme: str, results: str) -> str:
-  """Return the text of README.md with the table between its markers."""
+def insert(text: str, rows: list[dict[str, str]]) -> str:
+  """Return a text with a table between its markers, if it has these."""
+  lines = [[*rows[0]], ['---'] * len(rows[0]), *(x.values() for x in rows)]
+  table = '\n'.join(f'| {" | ".join(x)} |' for x in lines)
   first, last = MARKERS
-  if first not in readme:
-    return readme
-  before, _, rest = readme.partition(first)
-  after = rest.partition(last)[2]
-  return f'{before}{first}\n\n{make_highlights(results)}\n{last}{after}'
+  new = f'{first}\n\n{table}\n\n{last}'
+  return re.sub(f'{first}.*{last}', lambda unused: new, text, flags=re.DOTALL)
 
 
 def make_line(
@@ -155,26 +96,51 @@ def make_line(
   }
 
 
-def make_row(entry: Entry, results: str) -> list[str]:
-  """Return the cells of an entry."""
+def make_row(entry: Entry, results: str) -> dict[str, str]:
+  """Return the cells of an entry by their titles."""
   runs = read_runs(os.path.join(results, entry.name))
-  name = f'[{entry.name}]({entry.name}/{FIGURE})' if runs else entry.name
   measured = f'{entry.measure}: {entry.bar.words}'
-  compared, original = _compare(entry, results), '-'
-  if compared and entry.reference.endswith('.csv'):
-    original = compared
-  elif compared:
-    measured += f' ({entry.reference}: {compared})'
-  return [
-    name,
-    entry.meaning,
-    entry.published or '-',
-    measured,
-    original,
-    describe(entry, runs),
-    judge(entry, runs),
-    show_cost(entry, runs),
+  original = _compare(entry, results)
+  if original and not entry.reference.endswith('.csv'):
+    measured += f' ({entry.reference}: {original})'
+    original = ''
+  name = entry.name
+  return {
+    'result': f'[{name}]({name}/{FIGURE})' if runs else name,
+    'what': entry.meaning,
+    'published': entry.published or '-',
+    'measured': measured,
+    'original code, today': original or '-',
+    'ours': describe(entry, runs),
+    'state': judge(entry, runs),
+    'cost per seed': show_cost(entry, runs),
+  }
+
+
+def make_short_row(entry: Entry, results: str) -> dict[str, str]:
+  """Return the cells of an entry in README by their titles."""
+  runs = read_runs(os.path.join(results, entry.name))
+  published = [
+    f'{value:g} {label.removeprefix("published ")}'
+    for label, value in entry.levels.items()
   ]
+  if entry.reference.endswith('.csv'):
+    published.append(f'{_compare(entry, results)} (original code)')
+  what = entry.measure
+  if entry.bar.in_steps:
+    verb = 'stays' if entry.bar.kind == 'stay' else 'is'
+    what = f'steps until {what} {verb} {entry.bar.level}'
+  hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
+  seeds = f'{len(runs)} seed' + 's' * (len(runs) > 1)
+  return {
+    'result': f'[{entry.name}](results/{entry.name}/{FIGURE})',
+    'what': f'{entry.meaning}; {what}',
+    'published, or original code today': '; '.join(published) or '-',
+    'ours': f'{_show_ours(entry, runs)} ({seeds}): {_judge_bar(entry, runs)}',
+    'cost on one core': f'{hours:.1f} h'
+    if hours >= 1
+    else f'{60 * hours:.0f} min',
+  }
 
 
 def describe(entry: Entry, runs: Runs) -> str:
@@ -183,16 +149,15 @@ def describe(entry: Entry, runs: Runs) -> str:
     return '-'
   steps = sorted({x['steps'] for x in runs.values()})
   most = ' to '.join(f'{x:,}' for x in dict.fromkeys([steps[0], steps[-1]]))
-  seeds = ', '.join(str(x) for x in runs)
-  word = 'seed' if len(runs) == 1 else 'seeds'
-  text = f'{_show_ours(entry, runs)} ({word} {seeds}; {most} steps)'
+  seeds = 'seed' + 's' * (len(runs) > 1) + f' {", ".join(map(str, runs))}'
+  text = f'{_show_ours(entry, runs)} ({seeds}; {most} steps)'
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
     # A bar for the trained agent is measured by just these episodes.
     value = '' if entry.bar.kind == 'played' else f' {mean:.4g}'
     text += f'; trained agent{value} in {played[0]["episodes"]} episodes'
-    text += ' per seed' if len(played) > 1 else ''
+    text += ' per seed' * (len(played) > 1)
   return text
 
 
@@ -201,19 +166,18 @@ def judge(entry: Entry, runs: Runs) -> str:
   if not runs:
     more = ' per seed' if len(entry.seeds) > 1 else ''
     return f'not run: {_estimate(entry)}{more}'
-  complete = [x for x in runs.values() if x['complete']]
-  words = [_find_verdict(entry, runs)]
-  if len(complete) < len(entry.seeds):
-    words.append(f'{len(complete)} of {len(entry.seeds)} seeds complete')
+  words = [_judge_bar(entry, runs)]
+  complete = sum(x['complete'] for x in runs.values())
+  if complete < len(entry.seeds):
+    words.append(f'{complete} of {len(entry.seeds)} seeds complete')
   return '; '.join([*words, *filter(None, [entry.reduced])])
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:
   """Return the CPU hours of a seed, estimated for what is not complete."""
-  cpu = [x['cpu_hours'] for x in runs.values()]
-  if not cpu:
+  if not runs:
     return _estimate(entry)
-  text = f'{statistics.mean(cpu):.2g} CPU h'
+  text = f'{statistics.mean(x["cpu_hours"] for x in runs.values()):.2g} CPU h'
   if not all(x['complete'] for x in runs.values()):
     text += f' so far, {_estimate(entry)} in all'
   return text
@@ -241,47 +205,13 @@ def show(entry: Entry, numbers: list[float]) -> str:
   return '; '.join(parts)
 
 
-def _make_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-  lines = [titles, ['---'] * len(titles), *rows]
-  return ''.join(f'| {" | ".join(x)} |\n' for x in lines)
-
-
-def _make_short_row(entry, results):
-  runs = read_runs(os.path.join(results, entry.name))
-  published = [
-    f'{v:g} {k.removeprefix("published ")}' for k, v in entry.levels.items()
-  ]
-  if entry.reference.endswith('.csv'):
-    published.append(f'{_compare(entry, results)} (original code)')
-  what = {
-    'reach': f'steps to {entry.measure} {entry.bar.level}',
-    'stay': f'steps until {entry.measure} stays {entry.bar.level}',
-  }.get(entry.bar.kind, entry.measure)
-  ours = '-'
-  if runs:
-    seeds = f'{len(runs)} seed' + 's' * (len(runs) > 1)
-    ours = f'{_show_ours(entry, runs)} ({seeds}): {_find_verdict(entry, runs)}'
-  hours = statistics.mean(
-    [x['cpu_hours'] for x in runs.values()] or [entry.hours]
-  )
-  return [
-    f'[{entry.name}](results/{entry.name}/{FIGURE})',
-    f'{entry.meaning}; {what}',
-    '; '.join(published) or '-',
-    ours,
-    f'{hours:.1f} h' if hours >= 1 else f'{60 * hours:.0f} min',
-  ]
-
-
-def _find_verdict(entry, runs):
+def _judge_bar(entry, runs):
   """Return whether the bar is met; only some bars are those of the original."""
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
-  if not entry.bar.in_steps and all(
-    x['measured'] is None for x in runs.values()
-  ):
-    return 'not measured'
   if not verdicts:
-    return 'no threshold'
+    missing = all(x['measured'] is None for x in runs.values())
+    skipped = missing and not entry.bar.in_steps
+    return 'not measured' if skipped else 'no threshold'
   word = 'reproduced' if entry.reproduces else 'own threshold met'
   if all(verdicts):
     return word
@@ -299,7 +229,7 @@ def _show_ours(entry, runs):
 def _compare(entry, results):
   """Return the numbers of the curves to compare with; empty without any."""
   found = curves.read_reference(entry, results).values()
-  return found and show(entry, [entry.bar.measure(x) for x in found])
+  return show(entry, [entry.bar.measure(x) for x in found]) if found else ''
 
 
 def _estimate(entry):

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import importlib.util
 import json
 import math
 import os
@@ -36,14 +35,9 @@ def train(entry: Entry, seed: int, out: str) -> None:
       is known about it in `record.json` beside it.
 
   Raises:
-    UsageError: If another process trains here, psutil is missing, or the
-      program fails.
+    UsageError: If another process trains here, or the program fails.
     StopRequested: If the user asks to stop.
   """
-  if importlib.util.find_spec('psutil') is None:
-    raise errors.UsageError(
-      "Counting CPU seconds needs psutil: pip install 'psutil>=5.9'."
-    )
   folder = make_folder(entry, seed, out)
   os.makedirs(folder, exist_ok=True)
   lock = run_folder.lock(folder)
@@ -119,43 +113,36 @@ def _run_before(entry, seed, run):
 
 def _run_once(entry, command, folder, record):
   """Run the program until it ends, has reached enough, or is to stop."""
-  began = time.time()
+  began, before, enough = time.time(), _cpu_seconds(), False
   sitting: dict[str, Any] = {
     'began': datetime.datetime.now().isoformat(timespec='seconds'),
     'cpu_seconds': 0,
     **machine.describe(entry.system),
   }
   record['sittings'].append(sitting)
-  enough = False
   with stopping.handle_signals():
     # A group of its own: Ctrl-C reaches this program, which passes it on.
     process = subprocess.Popen(
       executable(command), env=make_environ(), start_new_session=True
     )
-    ended_before = _cpu_seconds_of_ended()
-    while True:
+    while process.returncode is None:
       with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_POLL_SECONDS)
-      used = _cpu_seconds(process.pid) + _cpu_seconds_of_ended() - ended_before
-      sitting['cpu_seconds'] = max(sitting['cpu_seconds'], round(used))
-      ended = process.poll() is not None
-      if not ended and not enough:
+      used = round(_cpu_seconds(process.pid) - before)
+      sitting['cpu_seconds'] = max(sitting['cpu_seconds'], used)
+      sitting['wall_seconds'] = round(time.time() - began)
+      if process.returncode is None and not enough:
         enough = _has_enough(entry, folder)
         if enough or stopping.requested():
           process.send_signal(signal.SIGINT)
-      sitting['wall_seconds'] = round(time.time() - began)
-      code = process.returncode
-      stopped = stopping.requested() and not enough
-      record['complete'] = (
-        ended and not stopped and (enough or code in _COMPLETE)
-      )
+      else:
+        done = process.returncode in _COMPLETE and not stopping.requested()
+        record['complete'] = process.returncode is not None and (enough or done)
       write_record(folder, record)
-      if ended:
-        break
   if not record['complete'] and not stopping.requested():
     raise errors.UsageError(
-      f'{shlex.join(command)} ended with exit code {code}; its last words are '
-      'above. Repeat the command to continue.'
+      f'{shlex.join(command)} ended with exit code {process.returncode}; its '
+      'last words are above. Repeat the command to continue.'
     )
 
 
@@ -167,26 +154,19 @@ def _has_enough(entry, folder):
   return len(points[0]) > 0 and math.isfinite(entry.bar.measure(points))
 
 
-def _cpu_seconds(pid):
-  """CPU seconds of a program and its processes as long as it runs.
+def _cpu_seconds(pid=None):
+  """CPU seconds of programs that ended, and of one that may still run.
 
   An mpirun that is interrupted ends without those of its ranks, so they are
   counted before.
   """
   import psutil
 
-  try:
-    root = psutil.Process(pid)
-    family = [root, *root.children(recursive=True)]
-  except psutil.NoSuchProcess:
-    return 0.0
-  total = 0.0
-  for process in family:
-    with contextlib.suppress(psutil.NoSuchProcess):
-      total += sum(process.cpu_times()[:4])
-  return total
-
-
-def _cpu_seconds_of_ended():
   used = resource.getrusage(resource.RUSAGE_CHILDREN)
-  return used.ru_utime + used.ru_stime
+  total = used.ru_utime + used.ru_stime
+  with contextlib.suppress(psutil.NoSuchProcess):
+    root = psutil.Process(pid)
+    for process in [root, *root.children(recursive=True)] if pid else ():
+      with contextlib.suppress(psutil.NoSuchProcess):
+        total += sum(process.cpu_times()[:4])
+  return total

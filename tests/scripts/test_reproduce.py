@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -58,7 +59,7 @@ def toy(monkeypatch):
   monkeypatch.setitem(entry_lib.PROGRAMS, 'ppo', program)
   monkeypatch.setattr(training, '_POLL_SECONDS', 0.05)
   entry = make_entry()
-  monkeypatch.setattr(tables, 'HIGHLIGHTS', ['toy'])
+  monkeypatch.setattr(tables, '_HIGHLIGHTS', 'toy')
   table = entry_lib.load()
   for name in list(table):
     monkeypatch.delitem(table, name)
@@ -175,6 +176,9 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert reproduce.run(['toy', '--seed', '1', '--out', out]) == 0
   assert training.read_record(run) == record
   os.makedirs(results)
+  markers = '\n'.join(tables.MARKERS)
+  for folder in (tmp_path, tmp_path / 'results'):
+    (folder / 'README.md').write_text(markers)
   collect = ['--collect', '--out', out, '--results', results]
   assert reproduce.run(collect) == 0
   line = tables.read_runs(os.path.join(results, 'toy'))[1]
@@ -303,35 +307,38 @@ def test_stop_and_continue(toy, tmp_path):
   assert training.read_record(folder)['complete']
 
 
-def test_tables_are_the_shipped_ones():
+def test_tables_are_the_shipped_ones(tmp_path):
   """Pages and README belong to the lines beside the results."""
-  with open(os.path.join(RESULTS, 'README.md')) as file_:
-    assert file_.read() == tables.make_page(RESULTS)
-  with open(os.path.join(golden.ROOT, 'README.md')) as file_:
-    readme = file_.read()
-  assert readme == tables.insert_highlights(readme, RESULTS)
-  table = entry_lib.load().values()
-  rows = {x.name: tables.make_row(x, RESULTS) for x in table}
+  shipped = [os.path.join(x, 'README.md') for x in (golden.ROOT, RESULTS)]
+  before = [open(x).read() for x in shipped]
+  shutil.copytree(RESULTS, tmp_path / 'results')
+  shutil.copy(shipped[0], tmp_path)
+  tables.write(str(tmp_path / 'results'))
+  for text, folder in zip(before, (tmp_path, tmp_path / 'results')):
+    assert (folder / 'README.md').read_text() == text
+  rows = {
+    x.name: tables.make_row(x, RESULTS) for x in entry_lib.load().values()
+  }
   row = rows['planet_cheetah_run_full']
-  assert row[5] == '-' and row[6] == 'not run: about 24 h on a GPU'
+  assert row['ours'] == '-'
+  assert row['state'] == 'not run: about 24 h on a GPU'
   # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
-  assert rows['ppo_pendulum'][4] == '144,000 [24,000, 552,000]'
+  original = 'original code, today'
+  assert rows['ppo_pendulum'][original] == '144,000 [24,000, 552,000]'
   # Compared with a row of ours.
   row = rows['her_pick_demos']
-  assert '(her_pick: 440,000)' in row[3] and row[4] == '-'
+  assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
 
 
-def test_table_of_readme():
-  """It replaces what was between the markers, and nothing else."""
+def test_table_between_markers():
+  """It replaces what was there, and nothing else."""
   first, last = tables.MARKERS
-  old = f'# Title\n{first}\nold\n{last}\nend\n'
-  text = tables.insert_highlights(old, RESULTS)
-  assert text.startswith(f'# Title\n{first}\n\n| result |')
-  assert text.endswith(f'|\n\n{last}\nend\n') and 'old\n' not in text
-  assert tables.insert_highlights(text, RESULTS) == text
-  rows = text.split('\n| ')[3:]
-  assert len(rows) == 8 and rows[0].startswith('[her_reach]')
-  assert tables.insert_highlights('none', RESULTS) == 'none'
+  rows = [{'a': 'x', 'b': 'y'}]
+  text = tables.insert(f'# Title\n{first}\nold\n{last}\nend\n', rows)
+  table = '| a | b |\n| --- | --- |\n| x | y |'
+  assert text == f'# Title\n{first}\n\n{table}\n\n{last}\nend\n'
+  assert tables.insert(text, rows) == text
+  assert tables.insert('none', rows) == 'none'
 
 
 @pytest.mark.parametrize(
@@ -388,22 +395,17 @@ def test_a_new_agent_replaces_the_shipped_one(toy, tmp_path, monkeypatch):
 
 @pytest.mark.needs('gymnasium_robotics')
 def test_shipped_agent(tmp_path, capsys):
-  """The agent plays as shipped, and a worse one is told."""
-  assert reproduce.run(['her_reach', '--check', '--episodes', '5']) == 0
+  """The agent plays as shipped; one that should be better is not."""
+  check = ['her_reach', '--check', '--episodes=5']
+  assert reproduce.run(check) == 0
   assert 'inside' in capsys.readouterr().out
-  source = os.path.join(RESULTS, shipping.AGENTS, 'her_reach')
-  target = tmp_path / shipping.AGENTS / 'her_reach'
-  target.mkdir(parents=True)
-  for name in os.listdir(source):
-    with open(os.path.join(source, name), 'rb') as file_:
-      (target / name).write_bytes(file_.read())
-  with np.load(target / 'policy.npz') as arrays:
-    np.savez(target / 'policy.npz', **{k: 0 * v for k, v in arrays.items()})
-  with pytest.raises(SystemExit) as caught:
-    reproduce.run(
-      ['her_reach', '--check', '--episodes=5', f'--results={tmp_path}']
-    )
-  assert caught.value.code == 1
+  agents = tmp_path / shipping.AGENTS
+  shutil.copytree(
+    os.path.join(RESULTS, shipping.AGENTS, 'her_reach'), agents / 'her_reach'
+  )
+  shipped = agents / 'her_reach' / shipping._SHIPPED
+  shipped.write_text('{"mean": 2, "interval": [1.5, 2.5]}')
+  assert reproduce.run([*check, f'--results={tmp_path}']) == 1
   assert 'OUTSIDE' in capsys.readouterr().out
 
 

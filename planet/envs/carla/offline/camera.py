@@ -70,20 +70,6 @@ class Camera:
     self._define_ground()
     self._canvas = np.empty(self._shape, np.uint32)
 
-  def project(self, point: tuple[float, float, float]) -> tuple[float, float]:
-    """Return the column and row, in pixels of the image, of a point.
-
-    Args:
-      point: Metres ahead of, to the right of, and above the vehicle.
-    """
-    depth = point[0] - self._position[0]
-    column = (point[1] - self._position[1]) / depth * self.focal[0]
-    row = (self._position[2] - point[2]) / depth * self.focal[1]
-    return (
-      (self.centre[0] + column) / self._supersample,
-      (self.centre[1] + row) / self._supersample,
-    )
-
   def render(
     self,
     pose: tuple[float, float, float],
