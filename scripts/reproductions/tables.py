@@ -127,9 +127,10 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
   if entry.reference.endswith('.csv'):
     published.append(f'{_compare(entry, results)} (original code)')
   what = entry.measure
-  if entry.bar.in_steps:
-    verb = 'stays' if entry.bar.kind == 'stay' else 'is'
-    what = f'steps until {what} {verb} {entry.bar.level}'
+  if entry.bar.kind == 'stay':
+    what = f'steps until {what} stays {entry.bar.level}'
+  elif entry.bar.in_steps:
+    what = f'steps to {what} {entry.bar.level}'
   hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
   seeds = f'{len(runs)} seed' + 's' * (len(runs) > 1)
   return {
