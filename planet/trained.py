@@ -11,8 +11,9 @@ Example:
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import errors, references
-from planet.scripts import evaluate
+from agents.run import checkpoint as checkpoints
+from agents.run import errors, folder, references
+from planet.scripts import resume
 from planet.training import playing
 
 
@@ -27,7 +28,7 @@ def load(
   """Load the agent of a run of `planet.scripts.train`.
 
   Args:
-    logdir: Folder of the run, or one that holds a single run.
+    logdir: Folder of the run, or one that has a single run.
     checkpoint: Such as `model.ckpt-1000`, or `best` for the one with the best
       return of a test phase; the newest one by default.
     params: Dict of parameters of the planner that differ from the training.
@@ -42,12 +43,55 @@ def load(
     UsageError: If there is no run, no checkpoint or no such task, or a
       parameter does not belong to the planner.
   """
-  config, path = evaluate.restore(logdir, checkpoint, params or {}, seed, trust)
-  names = {x.task.name: key for key, x in config.test_collects.items()}
+  restored = restore(logdir, checkpoint, params, seed, trust)
+  names = {x.task.name: key for key, x in restored[1].test_collects.items()}
   task = task or next(iter(names))
   if task not in names:
     raise errors.UsageError(
       f'The run has not learned the task {task!r}. '
       f'{errors.suggest(task, list(names))}'
     )
-  return playing.PlaNet(path, config, names[task])
+  return playing.PlaNet(*restored, names[task])
+
+
+def restore(
+  logdir: str,
+  name: str | None = None,
+  params: Mapping[str, Any] | None = None,
+  seed: int | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> tuple[str, Any, dict[str, tuple[int, ...]]]:
+  """Return what an agent of the class `PlaNet` is made from.
+
+  Args:
+    logdir: See `load`, like all others.
+    name: Name of the checkpoint.
+    params: See there.
+    seed: See there.
+    trust: See there.
+
+  Returns:
+    Tuple of the path of the checkpoint, the configuration of the run, and a
+    dict from the names of recorded data to the shape of one step.
+
+  Raises:
+    UsageError: See `load`.
+  """
+  logdir, params = folder.find_single(logdir), params or {}
+  for key in params:
+    if not key.startswith('planner'):
+      raise errors.UsageError(
+        f'Parameter {key!r} belongs to the trained model; only those of the '
+        'planner can be changed for an evaluation.'
+      )
+  found = checkpoints.find_variables(logdir, name)
+  if not found or not folder.has(logdir, found + '.index'):
+    raise errors.UsageError(
+      f'There is no checkpoint {name or ""} in {logdir} yet. One '
+      'is written at the end of training, when it is stopped with Ctrl-C, '
+      'and every checkpoint_minutes.'
+    )
+  config, shapes = resume.restore_config(logdir, params, trust)
+  with config.unlocked:
+    config.seed = seed
+  return found, config, shapes

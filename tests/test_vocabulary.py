@@ -10,7 +10,7 @@ import pytest
 from agents import configs
 from agents.run import errors
 from baselines_her import settings
-from planet.scripts import choices
+from planet.scripts import presets, tasks
 from tests import golden
 
 
@@ -53,10 +53,10 @@ def test_help_needs_no_tensorflow(module):
 
 def test_help_of_planet_lists_tasks_and_configurations():
   words = ' '.join(show_help('planet.scripts.train').split())
-  for name, row in choices.TABLE.items():
+  for name, row in tasks.TABLE.items():
     assert f' {name} {row.action_repeat} ' in words
   for name in ('debug', 'cpu', 'carla_cpu'):
-    for key, value in choices.choose(name, {}).items():
+    for key, value in presets.choose(name, {}).items():
       assert f'{key} {value}' in words
   assert 'action repeat in simulator steps' in words
 

@@ -170,7 +170,7 @@ def removed_if_refused(
   """
   try:
     yield
-  except errors.UsageError:
+  except (errors.UsageError, errors.EnvError):
     if missing and not has_begun():
       folder = os.path.abspath(run)
       shutil.rmtree(folder, ignore_errors=True)

@@ -1,330 +1,413 @@
 """Configurations: everything that a training run consists of.
 
-Every public function takes an unlocked configuration and the parameters given
-by the user, and returns the configuration. It fills `params` with its own
-choices first, then everything comes from `default`.
+The functions named like presets take an unlocked configuration and a mapping
+of given parameters, like those of the original, and return the configuration.
 """
 
-from collections.abc import Callable
+import functools
+import os
+from collections.abc import Mapping
 from typing import Any
 
-from agents.run import errors
+from agents.run import errors, schema
+from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from agents.tools.tf1 import tf
 from planet import models, networks
-from planet.scripts import driving, parameters, simulations
+from planet.control import planning
+from planet.envs.carla import plan_bias
+from planet.scripts import driving, parameters
+from planet.scripts import objectives as objectives_lib
 from planet.scripts import tasks as tasks_lib
-from planet.scripts.choices import choose
-from planet.tools import loaders, numpy_episodes, preprocess
+from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import precision
+
+
+def _swish(x):
+  # Unlike the function of TensorFlow, this one can be sent to other processes.
+  return tf.nn.swish(x)
+
 
 ACTIVATIONS = {
   'relu': tf.nn.relu,
   'elu': tf.nn.elu,
   'tanh': tf.tanh,
-  'swish': tf.nn.swish,
+  'swish': _swish,
   'softplus': tf.nn.softplus,
   'none': tf.identity,
 }
 
-# Keys that a configuration may leave unset; they are None then. Every other
-# name that is not set raises an error.
-OPTIONAL = (
-  'carla_allow_backend_change',
-  'carla_backend',
-  'checkpoint_to_load',
-  'collect_in_turn',
-  'first_step',
-  'observation_keys',
-  'seed',
-  'train_checkpoint_every',
-)
+
+class Collect(schema.Settings):
+  """Declaration of the entries of `train_collects` and `test_collects`.
+
+  Where there is no default, the parameters have one.
+  """
+
+  name: Name = setting('main')
+  batch_size: Positive = setting(None)
+  after: Whole = setting(None)
+  every: Positive = setting(None)
+  until: Whole = setting(-1)
+  horizon: Positive = setting(None)
+  objective: Name = setting(None)
+  action_noise: Amount = setting(None)
+  action_noise_ramp: Whole = setting(None)
+  action_noise_min: Fraction = setting(None)
+  prefix: Name = setting(None)
+  save_episode_dir: Name = setting(None)
 
 
-def default(config: AttrDict, params: AttrDict) -> AttrDict:
+def default(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
   """Define the setting of the paper."""
-  for name in OPTIONAL:
-    config.setdefault(name, None)
-  config.debug = False
-  config = _data_processing(config, params)
-  config = _model_components(config, params)
-  config = _tasks(config, params)
-  config = _loss_functions(config, params)
-  config = _training_schedule(config, params)
-  return config
+  return _define_preset('default', config, params)
 
 
-def debug(config: AttrDict, params: AttrDict) -> AttrDict:
+def debug(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
   """Define tiny networks and short phases, to see whether a change runs."""
-  _fill(params, choose('debug', params))
-  config = default(config, params)
-  config.debug = True
+  return _define_preset('debug', config, params)
+
+
+def cpu(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
+  """Define what fits on two cores; not the reference."""
+  return _define_preset('cpu', config, params)
+
+
+def carla_cpu(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
+  """Define what learns to drive offline on two cores; not the reference."""
+  return _define_preset('carla_cpu', config, params)
+
+
+def _define_preset(preset, config, given):
+  given = dict(given)
+  logdir = given.pop('logdir', '')
+  config.update(build(preset, parameters.build(preset, given), logdir))
   return config
 
 
-def cpu(config: AttrDict, params: AttrDict) -> AttrDict:
-  """Define what fits on two cores; not the reference."""
-  _fill(params, choose('cpu', params))
-  return default(config, params)
+def build(preset: str, params: Any, logdir: str) -> AttrDict:
+  """Build a configuration, without looking at the world.
 
+  Args:
+    preset: Name of the preset that the parameters come from.
+    params: `planet.scripts.parameters.Parameters`.
+    logdir: Folder of the run.
 
-def carla_cpu(config: AttrDict, params: AttrDict) -> AttrDict:
-  """Define what learns to drive offline on two cores; not the reference."""
-  _fill(params, choose('carla_cpu', params))
-  return default(config, params)
-
-
-def find(name: str) -> Callable[[AttrDict, AttrDict], AttrDict]:
-  """Return a public configuration function by its name.
+  Returns:
+    Unlocked AttrDict of all parameters by their names, some of which are
+    replaced by what they stand for, and everything that follows from them.
 
   Raises:
-    UsageError: If there is no such configuration.
+    UsageError: If parameters do not fit each other.
   """
-  known = {x.__name__: x for x in (default, debug, cpu, carla_cpu)}
-  if name not in known:
-    raise errors.UsageError(
-      f'Configuration {name!r} is unknown. {errors.suggest(name, known)}'
-    )
-  return known[name]
-
-
-def _fill(params, values):
-  """Choose values for parameters that the user has not given."""
-  chosen = {key: value for key, value in values.items() if key not in params}
-  params.unlock()
-  params.update(chosen)
-  # Choices that a task or model does not ask for are not mistakes of the user.
-  params.touched.update(chosen)
-
-
-def _data_processing(config, params):
-  get = bind(parameters.read, params)
-  config.batch_shape = get('batch_shape')
-  config.num_chunks = get('num_chunks')
-  config.image_size = driving.choose_image_size(params)
-  config.image_bits = get('image_bits')
-  config.observation = get('observations')
-  config.preprocess_fn = bind(preprocess.preprocess, bits=config.image_bits)
-  config.postprocess_fn = bind(preprocess.postprocess, bits=config.image_bits)
-  config.open_loop_context = 5
-  config.data_reader = numpy_episodes.episode_reader
-  config.data_loader = _define_loader(params)
-  config.bound_action = get('bound_action')
-  get('loader_window')
+  config = AttrDict(dict(params), _unlocked=True)
+  config.debug = preset == 'debug'
+  config.seed = config.first_step = config.checkpoint_to_load = None
+  config.collect_in_turn = False
+  _add_data(config, params)
+  _add_tasks(config, params)
+  _add_model(config, params)
+  _add_losses(config, params)
+  _add_schedule(config, params)
+  _add_episodes(config, params, os.path.expanduser(logdir))
+  config.unused = parameters.find_unused(params, config.heads)
   return config
 
 
-def _define_loader(params):
-  name = parameters.read(params, 'loader')
-  loader = getattr(loaders, f'{name}_loader')
-  if name in ('cache', 'recent', 'scan'):
-    get = bind(parameters.read, params)
-    loader = bind(
-      loader, every=get('loader_every'), max_bytes=get('loader_max_bytes')
-    )
-  if name == 'scan':
-    loader = bind(loader, max_episodes=get('loader_max_episodes'))
-  return loader
+def _add_data(config, params):
+  config.observation = params.observations
+  config.preprocess_fn = bind(preprocess.preprocess, bits=params.image_bits)
+  config.postprocess_fn = bind(preprocess.postprocess, bits=params.image_bits)
+  config.open_loop_context = 5
+  config.data_reader = numpy_episodes.episode_reader
+  loader = getattr(loaders, f'{params.loader}_loader')
+  if params.loader in ('cache', 'recent', 'scan'):
+    kwargs = dict(every=params.loader_every, max_bytes=params.loader_max_bytes)
+    if params.loader == 'scan':
+      kwargs['max_episodes'] = params.loader_max_episodes
+    loader = bind(loader, **kwargs)
+  config.data_loader = loader
 
 
-def _model_components(config, params):
-  get = bind(parameters.read, params)
-  config.activation = ACTIVATIONS[get('activation')]
-  config.num_layers = get('num_layers')
-  config.num_units = get('num_units')
+def _add_tasks(config, params):
+  tasks = tasks_lib.define_all(params)
+  needed = tasks_lib.required_length(params)
+  for task in tasks:
+    # An episode also has the observation of its reset.
+    if task.max_length + 1 < needed:
+      raise errors.UsageError(
+        f'Episodes of {task.name} have {task.max_length + 1} observations, '
+        f'too few for {params.num_chunks} chunks of {params.batch_shape[1]}; '
+        'lower batch_shape or action_repeat.'
+      )
+  alike = tasks_lib.are_alike(tasks)
+  config.observation_keys = ['image']
+  if params.observations == 'vector':
+    keys = [x for x in tasks[0].state_components if x != 'reward']
+    if not (alike and keys):
+      raise errors.UsageError(
+        'Vector observations need a single task that has a state; '
+        f'{[x.name for x in tasks]} do not fit. Use observations: image.'
+      )
+    config.observation_keys = keys
+  if not alike:
+    # Those of `tasks.prepare` show nothing but images.
+    tasks = [x._replace(state_components=['reward']) for x in tasks]
+  config.tasks = tasks
+  config.isolate_envs = params.isolate_envs or (
+    'thread' if params.tasks == ['dummy'] else 'process'
+  )
+
+
+def _add_model(config, params):
+  activation = config.activation = ACTIVATIONS[params.activation]
+  units = params.num_units
+  gradient_heads = params.gradient_heads or [params.observations, 'reward']
+  config.gradient_heads = gradient_heads
   config.heads = AttrDict(_unlocked=True)
-  if config.observation == 'image':
-    network = _find_network(get('network'), config.image_size)
+  names = ['reward']
+  if params.state_diagnostics:
+    names = list(config.tasks[0].state_components)
+  if params.observations == 'image':
+    network = _find_network(params.network, params.image_size)
     config.encoder = network.encoder
     config.heads.image = network.decoder
   else:
     config.encoder = bind(
-      networks.vector.encoder,
-      units=config.num_units,
-      activation=config.activation,
+      networks.vector.encoder, units=units, activation=activation
     )
-  config.gradient_heads = get('gradient_heads') or [
-    config.observation,
-    'reward',
-  ]
-  config.cell = _define_cell(config, params)
-  return config
+    names.append('vector')
+  for name in names:
+    config.heads[name] = bind(
+      networks.feed_forward,
+      num_layers=params.num_layers,
+      units=units,
+      activation=activation,
+      stop_gradient=name not in gradient_heads,
+    )
+  for name in gradient_heads:
+    if name not in config.heads:
+      raise errors.UsageError(
+        f'Parameter gradient_heads names {name!r}, which is not predicted. '
+        f'{errors.suggest(name, config.heads)}'
+      )
+  size = params.model_size
+  cell, sizes, options = {
+    'rssm': (
+      models.RSSM,
+      (size, size),
+      dict(future_rnn=params.future_rnn, num_layers=params.model_layers),
+    ),
+    'ssm': (models.SSM, (size,), {}),
+    'drnn': (
+      models.DRNN,
+      (size, size),
+      {x: getattr(params, f'drnn_{x}') for x in parameters.DRNN_LINKS},
+    ),
+  }[params.model]
+  config.cell = bind(
+    cell,
+    params.state_size,
+    *sizes,
+    mean_only=params.mean_only,
+    activation=activation,
+    min_stddev=params.min_stddev,
+    **options,
+  )
 
 
 def _find_network(name, image_size):
   if name is None:
     name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
   known = [x for x in networks.__all__ if x.startswith('conv_')]
-  network: Any = getattr(networks, name, None)
-  if not (hasattr(network, 'encoder') and hasattr(network, 'decoder')):
+  if name not in known:
     raise errors.UsageError(
       f'Network {name!r} is unknown. {errors.suggest(name, known)}'
     )
+  network = getattr(networks, name)
   if network.image_size != image_size:
     raise errors.UsageError(
       f'Network {name} is for images of {network.image_size} pixels, not '
-      f'{image_size}; change image_size, or leave network away.'
+      f'{image_size}; change image_size, or omit network.'
     )
   return network
 
 
-def _define_cell(config, params):
-  get = bind(parameters.read, params)
-  name = get('model')
-  size, state_size = get('model_size'), get('state_size')
-  common = dict(
-    mean_only=get('mean_only'),
-    activation=config.activation,
-    min_stddev=get('min_stddev'),
-  )
-  if name == 'rssm':
-    return bind(
-      models.RSSM,
-      state_size,
-      size,
-      size,
-      future_rnn=get('future_rnn'),
-      num_layers=get('model_layers'),
-      **common,
-    )
-  if name == 'ssm':
-    return bind(models.SSM, state_size, size, **common)
-  if name == 'drnn':
-    links = (
-      'encoder_to_decoder',
-      'sample_to_sample',
-      'sample_to_encoder',
-      'decoder_to_encoder',
-      'decoder_to_sample',
-      'action_to_decoder',
-    )
-    return bind(
-      models.DRNN,
-      state_size,
-      size,
-      size,
-      **{link: get(f'drnn_{link}') for link in links},
-      **common,
-    )
-  raise NotImplementedError(f'Unknown model {name!r}.')
-
-
-def _tasks(config, params):
-  get = bind(parameters.read, params)
-  names = get('tasks')
-  if len(set(names)) < len(names):
-    raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
-  tasks = tasks_lib.define_all(names, config, params)
-  config.isolate_envs = get('isolate_envs') or (
-    'thread' if names == ['dummy'] else 'process'
-  )
-  _check_lengths(config, tasks)
-  if config.observation == 'vector':
-    config.observation_keys = _vector_keys(tasks)
-  else:
-    config.observation_keys = ['image']
-  if not tasks_lib.are_alike(tasks):
-    # Those of `tasks.prepare` show nothing but images.
-    tasks = [x._replace(state_components=['reward']) for x in tasks]
-  config.tasks = tasks
-  diagnostics = get('state_diagnostics')
-  components = tasks[0].state_components
-  for name in components if diagnostics else ['reward']:
-    config.heads[name] = _define_vector_head(config, name)
-  if config.observation == 'vector':
-    config.heads.vector = _define_vector_head(config, 'vector')
-  for name in config.gradient_heads:
-    if name not in config.heads:
-      raise errors.UsageError(
-        f'Parameter gradient_heads names {name!r}, which is not predicted. '
-        f'{errors.suggest(name, config.heads)}'
-      )
-  config.heads.lock()
-  return config
-
-
-def _define_vector_head(config, name):
-  return bind(
-    networks.feed_forward,
-    num_layers=config.num_layers,
-    units=config.num_units,
-    activation=config.activation,
-    stop_gradient=name not in config.gradient_heads,
-  )
-
-
-def _check_lengths(config, tasks):
-  needed = tasks_lib.required_length(config)
-  for task in tasks:
-    # An episode also holds the observation of its reset.
-    if task.max_length + 1 < needed:
-      raise errors.UsageError(
-        f'Episodes of {task.name} have {task.max_length + 1} observations, '
-        f'too few for {config.num_chunks} chunks of '
-        f'{config.batch_shape[1]}; lower batch_shape or action_repeat.'
-      )
-
-
-def _vector_keys(tasks):
-  keys = [x for x in tasks[0].state_components if x != 'reward']
-  if not tasks_lib.are_alike(tasks) or not keys:
-    raise errors.UsageError(
-      'Vector observations need a single task that has a state; '
-      f'{[x.name for x in tasks]} do not fit. Use observations: image.'
-    )
-  return keys
-
-
-def _loss_functions(config, params):
-  get = bind(parameters.read, params)
-  scales = AttrDict(_unlocked=True)
+def _add_losses(config, params):
   # The order decides in which order losses are computed and printed.
-  heads = [x for x in config.heads if x != config.observation]
-  for head in heads:
-    scales[head] = get(f'{head}_loss_scale')
-  scales.divergence = get('divergence_scale')
-  scales.global_divergence = get('global_div_scale')
-  scales.overshooting = get('overshooting_scale')
-  scales[config.observation] = get(f'{config.observation}_loss_scale')
-  scales.lock()
-  config.loss_scales = scales
-  config.free_nats = get('free_nats')
-  config.overshooting_distance = get('overshooting_distance')
-  config.os_stop_posterior_grad = get('os_stop_posterior_grad')
-  if scales.overshooting and config.overshooting_distance < 2:
+  heads = [x for x in config.heads if x != params.observations]
+  config.loss_scales = AttrDict(
+    {x: getattr(params, f'{x}_loss_scale') for x in heads},
+    divergence=params.divergence_scale,
+    global_divergence=params.global_div_scale,
+    overshooting=params.overshooting_scale,
+    **{
+      params.observations: getattr(params, f'{params.observations}_loss_scale')
+    },
+  )
+  if params.overshooting_scale and params.overshooting_distance < 2:
     raise errors.UsageError(
-      f'Parameter overshooting_distance is {config.overshooting_distance}, '
+      f'Parameter overshooting_distance is {params.overshooting_distance}, '
       'but overshooting_scale needs at least 2: the last distance is not '
       'used.'
     )
-  config.precision = get('precision')
   optimizer_cls = bind(tf.train.AdamOptimizer, epsilon=1e-4)
-  if config.precision == 'float16':
+  if params.precision == 'float16':
     optimizer_cls = bind(precision.scaled, optimizer_cls)
   config.optimizers = AttrDict(
     main=AttrDict(
       optimizer_cls=optimizer_cls,
-      learning_rate=get('main_learning_rate'),
-      clipping=get('main_gradient_clipping'),
+      learning_rate=params.main_learning_rate,
+      clipping=params.main_gradient_clipping,
     )
   )
-  return config
 
 
-def _training_schedule(config, params):
-  get = bind(parameters.read, params)
-  config.train_steps = get('train_steps')
-  config.test_steps = get('test_steps')
-  config.max_steps = int(get('max_steps'))
-  config.train_log_every = config.train_steps
+def _add_schedule(config, params):
+  if not params.train_steps + params.test_steps:
+    raise errors.UsageError(
+      'Parameters train_steps and test_steps are both 0; give one of them.'
+    )
+  config.train_log_every = params.train_steps
+  config.train_checkpoint_every = None
   config.test_checkpoint_every = (
-    get('checkpoint_every') or 10 * config.test_steps
+    params.checkpoint_every or 10 * params.test_steps
   )
-  config.checkpoint_secs = 60 * get('checkpoint_minutes')
+  config.checkpoint_secs = 60 * params.checkpoint_minutes
   config.checkpoint_at_end = True
-  config.collect_per_rank = get('collect_per_rank')
   # Short phases would otherwise print every zero steps.
-  config.print_metrics_every = max(1, config.train_steps // 10)
+  config.print_metrics_every = max(1, params.train_steps // 10)
   config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]
-  return simulations.define_all(config, params)
+
+
+def _add_episodes(config, params, logdir):
+  low, high = params.carla_random_throttle
+  if low > high:
+    raise errors.UsageError(
+      f'Parameter carla_random_throttle is {[low, high]}; give the lower '
+      'limit first.'
+    )
+  _check_planner(params)
+  config.random_collects = AttrDict(_unlocked=True)
+  for phase, noise in (('train', params.train_action_noise), ('test', 0.0)):
+    folder = os.path.join(logdir, f'{phase}_episodes')
+    config[f'{phase}_dir'] = folder
+    for task in config.tasks:
+      config.random_collects[f'{phase}-{task.name}'] = AttrDict(
+        task=task,
+        save_episode_dir=folder,
+        num_episodes=params.num_seed_episodes,
+        first_action=[low, high] if task.is_driving else None,
+        expert=driving.choose_expert(params),
+      )
+    config[f'{phase}_collects'] = _define_collects(
+      config.tasks, params, phase, folder, noise
+    )
+  config.random_collects.lock()
+
+
+def _check_planner(params):
+  if params.planner_topk > params.planner_amount:
+    raise errors.UsageError(
+      f'Parameter planner_topk is {params.planner_topk}, more than '
+      f'planner_amount, which is {params.planner_amount}; keep fewer '
+      'candidates or draw more.'
+    )
+  starts = ('planner_bias', 'planner_warm_start', 'planner_command_bias')
+  given = [x for x in starts if getattr(params, x)]
+  if len(given) > 1:
+    raise errors.UsageError(
+      f'Parameters {given[0]} and {given[1]} both say where plans start; give '
+      'one of them.'
+    )
+
+
+def _define_collects(tasks, params, phase, folder, action_noise):
+  at_once = params.collect_batch if phase == 'train' else 1
+  defaults = dict(
+    after=params.collect_every,
+    horizon=params.planner_horizon,
+    objective=params.collect_objective,
+    action_noise=action_noise,
+    action_noise_ramp=params.action_noise_ramp,
+    action_noise_min=params.action_noise_min,
+    prefix=phase,
+    save_episode_dir=folder,
+  )
+  collects = AttrDict(_unlocked=True)
+  for overrides in getattr(params, f'{phase}_collects'):
+    given = Collect.check(overrides, f'Entry {{!r}} of {phase}_collects')
+    # Several at once, but no more per example.
+    size = {'batch_size': at_once, 'every': at_once * params.collect_every}
+    if 'batch_size' in given:
+      size['every'] = params.collect_every
+    item = Collect.model_construct(**{**defaults, **size, **given})
+    for task in tasks:
+      name = f'{item.prefix}_{item.name}_{task.name}'
+      if name in collects:
+        raise errors.UsageError(
+          f'Two entries of {phase}_collects are called {item.name!r}; '
+          'give each a name of its own.'
+        )
+      collects[name] = _define_simulation(task, item, params)
+  collects.lock()
+  return collects
+
+
+def _define_simulation(task, item, params):
+  bias = params.planner_bias
+  planner = bind(
+    planning.cross_entropy_method,
+    horizon=item.horizon,
+    amount=params.planner_amount,
+    topk=params.planner_topk,
+    iterations=params.planner_iterations,
+    **({'bias': bias} if bias else {}),
+  )
+  exploration = item.action_noise and AttrDict(
+    scale=item.action_noise,
+    schedule=bind(
+      schedule.linear, ramp=item.action_noise_ramp, min=item.action_noise_min
+    ),
+  )
+  return AttrDict(
+    task=task,
+    num_agents=item.batch_size,
+    planner=planner,
+    horizon=item.horizon,
+    warm_start=params.planner_warm_start,
+    guidance=_define_guidance(item.horizon, params),
+    objective=bind(_find_objective(item.objective), params=params),
+    save_episode_dir=item.save_episode_dir,
+    steps_after=item.after,
+    steps_every=item.every,
+    steps_until=item.until,
+    exploration=exploration or None,
+  )
+
+
+def _define_guidance(horizon, params):
+  """Where plans start that depend on commands of a route, or None."""
+  if not driving.uses_commands(params):
+    return None
+  given = params.planner_command_bias
+  rule = functools.partial(
+    plan_bias.choose,
+    biases=plan_bias.complete({} if given == 'fork' else given),
+    heading=params.planner_heading_bias,
+  )
+  return AttrDict(rule=rule, horizon=horizon)
+
+
+def _find_objective(name):
+  public = {
+    key: x
+    for key, x in vars(objectives_lib).items()
+    if callable(x) and x.__module__ == objectives_lib.__name__
+  }
+  if name not in public:
+    raise errors.UsageError(
+      f'Objective {name!r} is unknown. {errors.suggest(name, public)}'
+    )
+  return public[name]

@@ -6,48 +6,18 @@ import os
 import re
 from typing import Any
 
-from agents.run import errors, files
-from agents.tools.attr_dict import AttrDict
+from agents.run import errors
 from planet.envs.carla import choice, env_config, episode_log, sensors
 from planet.envs.carla import scenarios as scenarios_lib
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
 
-def choose_image_size(params: AttrDict) -> int:
-  """Return the size of the images of all tasks.
-
-  The carla task has a parameter and a default of its own, which hold for
-  tasks that are trained together with it, too.
-
-  Args:
-    params: Given parameters.
-
-  Returns:
-    Height and width in pixels.
-
-  Raises:
-    UsageError: If two different sizes are given.
-  """
-  image_size = parameters.read(params, 'image_size')
-  if 'carla' not in parameters.read(params, 'tasks'):
-    return image_size
-  carla_size = parameters.read(params, 'carla_size')
-  if 'image_size' not in params:
-    return carla_size
-  if 'carla_size' in params and carla_size != image_size:
-    raise errors.UsageError(
-      f'Parameters image_size and carla_size are {image_size} and '
-      f'{carla_size}; give one of them.'
-    )
-  return image_size
-
-
-def define_settings(params: AttrDict) -> dict[str, dict[str, Any]]:
+def define_settings(params: Any) -> dict[str, dict[str, Any]]:
   """Translate parameters to the settings of one environment per town.
 
   Args:
-    params: Given parameters. There are several towns if `carla_map` lists
+    params: `Parameters`. There are several towns if `carla_map` lists
       them, or without it if the scenarios are in several.
 
   Returns:
@@ -58,8 +28,7 @@ def define_settings(params: AttrDict) -> dict[str, dict[str, Any]]:
     UsageError: If a value is not allowed.
   """
   common = {
-    key: parameters.read(params, name)
-    for key, name in parameters.DRIVING.items()
+    key: getattr(params, name) for key, name in parameters.DRIVING.items()
   }
   # Routes give the commands.
   common['enable_planner'] = uses_commands(params)
@@ -68,58 +37,61 @@ def define_settings(params: AttrDict) -> dict[str, dict[str, Any]]:
   for values in settings.values():
     env_config.complete(values)
     _check_channels(values, params)
-  backend = parameters.read(params, 'carla_backend')
+  backend = params.carla_backend
   return {name: {**x, 'backend': backend} for name, x in settings.items()}
 
 
-def uses_commands(params: AttrDict) -> bool:
+def uses_commands(params: Any) -> bool:
   """Tell whether plans begin by the commands of a route.
 
   Args:
-    params: Given parameters.
+    params: `Parameters`.
 
   Raises:
     UsageError: If other tasks than driving are trained, or only the heading
       should count.
   """
-  biases = parameters.read(params, 'planner_command_bias')
+  biases = params.planner_command_bias
   if biases is None:
-    if parameters.read(params, 'planner_heading_bias'):
+    if params.planner_heading_bias:
       raise errors.UsageError(
         'Parameter planner_heading_bias is added to planner_command_bias; '
         'give that, too, such as fork.'
       )
     return False
-  tasks = parameters.read(params, 'tasks')
+  tasks = params.tasks
   if tasks != ['carla']:
     raise errors.UsageError(
       f'Parameter planner_command_bias is for the carla task alone, not for '
-      f'{tasks}; leave it away, or give planner_bias.'
+      f'{tasks}; omit it, or give planner_bias.'
     )
   return True
 
 
-def choose_expert(params: AttrDict) -> str | None:
+def choose_expert(params: Any) -> str | None:
   """Return who drives in the first episodes, None for random actions.
 
   Args:
-    params: Given parameters.
+    params: `Parameters`.
 
   Raises:
     UsageError: If other tasks than driving are trained.
   """
-  expert = parameters.read(params, 'carla_expert')
-  tasks = parameters.read(params, 'tasks')
+  expert = params.carla_expert
+  tasks = params.tasks
   if expert and tasks != ['carla']:
     raise errors.UsageError(
       f'Parameter carla_expert is for the carla task alone, not for {tasks}; '
-      'leave it away.'
+      'omit it.'
     )
   return expert
 
 
 def choose_backend(
-  settings: dict[str, Any], logdir: str, may_change: bool = False
+  settings: dict[str, Any],
+  logdir: str,
+  before: str | None = None,
+  may_change: bool = False,
 ) -> dict[str, Any]:
   """Decide in which world to drive, for which servers may be asked.
 
@@ -128,7 +100,8 @@ def choose_backend(
 
   Args:
     settings: Settings of the environment.
-    logdir: Folder of the run, which may exist.
+    logdir: Folder of the run.
+    before: Backend that the run has begun with, None for a new run.
     may_change: Whether a run may go on in another world.
 
   Returns:
@@ -137,7 +110,6 @@ def choose_backend(
   Raises:
     UsageError: If the run has begun with another backend.
   """
-  before = _recorded_backend(logdir)
   wanted = backend = settings['backend']
   if before and wanted == 'auto' and not may_change:
     backend = before
@@ -196,8 +168,8 @@ def check_servers(settings: dict[str, Any], num_envs: int) -> None:
 
 def _find_towns(params):
   """Dict from the names of tasks to the settings in which they differ."""
-  given = parameters.read(params, 'carla_map')
-  scenarios = parameters.read(params, 'carla_scenario')
+  given = params.carla_map
+  scenarios = params.carla_scenario
   found = scenarios_lib.find(scenarios)
   cities = list(dict.fromkeys(x.city for x in found))
   if isinstance(given, str) or (given is None and len(cities) == 1):
@@ -229,7 +201,7 @@ def _check_channels(settings, params):
   """Refuse images that other tasks of the same model do not have."""
   name = settings['use_sensor']
   channels = sensors.SENSORS[name].channels
-  if channels != 3 and len(parameters.read(params, 'tasks')) > 1:
+  if channels != 3 and len(params.tasks) > 1:
     raise errors.UsageError(
       f'Parameter carla_sensor is {name}, whose images have {channels} '
       'channels, but those of other tasks have 3; train the carla task alone, '
@@ -242,13 +214,3 @@ def _offline_map(name):
   if name is None or re.fullmatch(r'(.*/)?Town\d+\w*', name):
     return None
   return name
-
-
-def _recorded_backend(logdir):
-  """Return the backend that an existing run has begun with, or None."""
-  path = os.path.join(os.path.expanduser(logdir), 'config.yaml')
-  try:
-    stored = files.read_yaml(path)
-  except (OSError, ValueError):
-    return None
-  return ((stored or {}).get('values') or {}).get('carla_backend')

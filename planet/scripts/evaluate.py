@@ -12,22 +12,13 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agents.envs import video
-from agents.run import (
-  checkpoint,
-  entry,
-  errors,
-  files,
-  folder,
-  progress,
-  references,
-  stopping,
-)
+from agents.run import entry, errors, files, progress, references, stopping
 
 if TYPE_CHECKING:
   # Importing it loads TensorFlow, which `--help` does without.
@@ -46,14 +37,20 @@ def main(args: Any) -> None:
     UsageError: If there is no run or no checkpoint, or the video cannot be
       written.
   """
-  config, path = prepare(args)
+  from planet import trained
+
+  trust = references.parse(args.trust)
+  restored = trained.restore(
+    args.logdir, args.checkpoint, args.params, args.seed, trust
+  )
+  path, config, _ = restored
   filename = None
   if args.video is not None:
     filename = _choose_video(args.video, path, config)
   print(f'Playing with {path}.')
   scores, videos = [], []
   try:
-    for episode in play(config, path, args.episodes, bool(filename)):
+    for episode in play(restored, args.episodes, bool(filename)):
       steps = len(episode.rewards) * episode.action_repeat
       print(
         f'Episode {episode.number} of {episode.task}: '
@@ -73,78 +70,13 @@ def main(args: Any) -> None:
       write_pictures(filename, videos, args.fps)
 
 
-def prepare(args: Any) -> 'tuple[AttrDict, str]':
-  """Return the configuration of the run and the path of the checkpoint.
-
-  Args:
-    args: Object with `logdir`, `checkpoint`, `params`, `seed` and `trust`.
-
-  Raises:
-    UsageError: If there is no run or no checkpoint, or the run names a module
-      that is not trusted.
-  """
-  trust = references.parse(args.trust)
-  return restore(args.logdir, args.checkpoint, args.params, args.seed, trust)
-
-
-def restore(
-  logdir: str,
-  name: str | None = None,
-  params: Mapping[str, Any] | None = None,
-  seed: int | None = None,
-  trust: references.Trust = references.NOTHING,
-) -> 'tuple[AttrDict, str]':
-  """Do what `prepare` does, without a command line.
-
-  Args:
-    logdir: Folder of the experiment or run.
-    name: Name of the checkpoint, such as `model.ckpt-1000`, or `best`; the
-      newest one by default.
-    params: Dict of parameters of the planner that differ from the training.
-    seed: Seed of environment and planner.
-    trust: `agents.run.references.Trust` in what the run may name.
-
-  Returns:
-    Tuple of the configuration and the path of the checkpoint.
-
-  Raises:
-    UsageError: See `prepare`.
-  """
-  from planet.scripts import preparation
-
-  logdir, params = folder.find_single(logdir), params or {}
-  for key in params:
-    if not key.startswith('planner'):
-      raise errors.UsageError(
-        f'Parameter {key!r} belongs to the trained model; only those of the '
-        'planner can be changed for an evaluation.'
-      )
-  config = preparation.restore_config(logdir, params)
-  if not config.test_collects:
-    # The run plays no episodes itself.
-    overrides = {**params, 'test_collects': [{}]}
-    config = preparation.restore_config(logdir, overrides)
-  preparation.check_tasks(config.source.params, trust)
-  with config.unlocked:
-    config.seed = seed
-  found = checkpoint.find_variables(logdir, name)
-  if not found or not os.path.exists(found + '.index'):
-    raise errors.UsageError(
-      f'There is no checkpoint {name or ""} in {logdir} yet. One '
-      'is written at the end of training, when it is stopped with Ctrl-C, '
-      'and every checkpoint_minutes.'
-    )
-  return config, found
-
-
 def play(
-  config: 'AttrDict', path: str, episodes: int, overview: bool = False
+  restored: tuple[Any, ...], episodes: int, overview: bool = False
 ) -> 'Iterator[AttrDict]':
   """Play episodes of all tasks of a run.
 
   Args:
-    config: Configuration of the run.
-    path: Path of the checkpoint.
+    restored: What `planet.trained.restore` returns.
     episodes: Number of episodes per task.
     overview: Whether to keep maps from above.
 
@@ -161,10 +93,11 @@ def play(
     stopping.check()
     bar.update(1, steps)
 
+  path, config, shapes = restored
   try:
     for name, simulation in config.test_collects.items():
       with (
-        playing.PlaNet(path, config, name) as agent,
+        playing.PlaNet(path, config, shapes, name) as agent,
         contextlib.closing(agent.make_env()) as env,
       ):
         for number in range(1, episodes + 1):

@@ -1,13 +1,14 @@
 """All parameters that `--params` may set, with defaults and limits."""
 
 import functools
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from annotated_types import Interval, Len, MinLen
 
-from agents.run import schema
+from agents.run import errors, schema
 from agents.run.schema import (
   WHOLE,
   Amount,
@@ -18,12 +19,11 @@ from agents.run.schema import (
   Positive,
   Whole,
 )
-from agents.tools.attr_dict import AttrDict
+from planet.envs.carla import scenarios
 from planet.envs.carla.env_config import EnvConfig
+from planet.scripts import presets
 
-# What a run keeps has a reason; everything else may change when the run is
-# continued, because neither the variables nor the recorded episodes depend on
-# it.
+# A run keeps the parameters that its variables or recorded episodes depend on.
 _free = schema.setting
 _variables = functools.partial(
   schema.setting, fixed='it changes which variables there are or their shapes'
@@ -41,7 +41,7 @@ Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
 
 
 class _Own(schema.Settings):
-  """Parameters that are declared here."""
+  """Parameters of PlaNet itself."""
 
   called: ClassVar[str] = 'Parameter {!r}'
 
@@ -90,24 +90,6 @@ class _Own(schema.Settings):
     False, 'use the mean instead of sampling latent states'
   )
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
-  drnn_encoder_to_decoder: Flag = _variables(
-    False, 'drnn: connect encoder to decoder'
-  )
-  drnn_sample_to_sample: Flag = _variables(
-    True, 'drnn: connect sample to sample'
-  )
-  drnn_sample_to_encoder: Flag = _variables(
-    True, 'drnn: connect sample to encoder'
-  )
-  drnn_decoder_to_encoder: Flag = _variables(
-    False, 'drnn: connect decoder to encoder'
-  )
-  drnn_decoder_to_sample: Flag = _variables(
-    True, 'drnn: connect decoder to sample'
-  )
-  drnn_action_to_decoder: Flag = _variables(
-    False, 'drnn: connect action to decoder'
-  )
   network: Name | None = _variables(
     None, 'encoder and decoder; default: by image_size'
   )
@@ -133,8 +115,7 @@ class _Own(schema.Settings):
   )
   camera_id: Whole = _episodes(0, 'camera id in the control suite')
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
-    None,
-    'none, thread, or process (default if it renders)',
+    None, 'none, thread, or process (default if it renders)'
   )
   state_diagnostics: Flag = _variables(
     False, 'also predict the state, for diagnostics'
@@ -166,7 +147,7 @@ class _Own(schema.Settings):
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase')
-  max_steps: Positive = _free(5e7, 'total number of examples')
+  max_steps: Positive = _free(50_000_000, 'total number of examples')
   checkpoint_every: Positive | None = _free(
     None, 'test examples between checkpoints; default: 10 test_steps'
   )
@@ -237,119 +218,139 @@ class _Own(schema.Settings):
   )
 
 
-# Keys of the environment of driving that have parameters, which are declared
-# there: name of the parameter, and why a run keeps its value.
-_DRIVING: dict[str, tuple[str, str | None]] = {
-  'host': ('carla_host', None),
-  'port': ('carla_port', None),
-  'tm_port': ('carla_tm_port', None),
-  'servers': ('carla_servers', None),
-  'timeout': ('carla_timeout', None),
-  'map_timeout': ('carla_map_timeout', None),
-  'retries': ('carla_retries', None),
-  'retry_pause': ('carla_retry_pause', None),
-  'server_flags': ('carla_server_flags', None),
-  'adapter': ('carla_adapter', None),
-  'load_map': ('carla_load_map', None),
-  'render_x_res': ('carla_render_x_res', _MEANING),
-  'render_y_res': ('carla_render_y_res', _MEANING),
-  'scenarios': ('carla_scenario', _MEANING),
-  'reward_function': ('carla_reward', _MEANING),
-  'reward_scale': ('carla_reward_scale', _MEANING),
-  'termination': ('carla_termination', _MEANING),
-  'vehicles': ('carla_vehicles', _MEANING),
-  'pedestrians': ('carla_pedestrians', _MEANING),
-  'weather': ('carla_weather', _MEANING),
-  'seed': ('carla_seed', None),
-  'dt': ('carla_dt', _MEANING),
-  'state': ('carla_state', _MEANING),
-  'fov': ('carla_fov', _MEANING),
-  'log_images': ('carla_log_images', None),
-  'convert_images_to_video': ('carla_convert_images_to_video', None),
-  'log_measurements': ('carla_log_measurements', None),
-  'log_folder': ('carla_log_folder', None),
-  'use_sensor': ('carla_sensor', _MEANING),
-  'stereo_baseline': ('carla_stereo_baseline', _MEANING),
-  'allow_version_mismatch': ('carla_allow_version_mismatch', None),
+# Settings of the driving environment that are parameters, as `carla_<name>`;
+# those in the second line keep their values in a run.
+_DRIVING = """
+  host port tm_port servers timeout map_timeout retries retry_pause server_flags
+  adapter load_map seed log_images convert_images_to_video log_measurements
+  log_folder allow_version_mismatch
+""".split()
+_DRIVING_FIXED = """
+  render_x_res render_y_res scenarios reward_function reward_scale termination
+  vehicles pedestrians weather dt state fov use_sensor stereo_baseline
+""".split()
+_SHORTER = {
+  'scenarios': 'carla_scenario',
+  'reward_function': 'carla_reward',
+  'use_sensor': 'carla_sensor',
 }
-DRIVING = {key: name for key, (name, _) in _DRIVING.items()}
-
+DRIVING = {
+  key: _SHORTER.get(key, f'carla_{key}') for key in _DRIVING + _DRIVING_FIXED
+}
+DRNN_LINKS = {
+  'encoder_to_decoder': False,
+  'sample_to_sample': True,
+  'sample_to_encoder': True,
+  'decoder_to_encoder': False,
+  'decoder_to_sample': True,
+  'action_to_decoder': False,
+}
 # All that tasks may let a model predict.
-_HEADS = (
-  'image',
-  'vector',
-  'reward',
-  'state',
-  'position',
-  'velocity',
-  'touch',
-  'height',
-  'orientations',
-  'to_target',
-)
-_LOSS_SCALES: dict[str, Any] = {
-  f'{head}_loss_scale': (
-    Amount,
-    _free(10.0 if head == 'reward' else 1.0, 'scale of the loss of a head'),
-  )
-  for head in _HEADS
-}
+_HEADS = """
+  image vector reward state position velocity touch height orientations
+  to_target
+""".split()
+_LOSS_SCALES = [f'{head}_loss_scale' for head in _HEADS]
 
 _more: dict[str, Any] = {
-  name: EnvConfig.borrow(key, fixed) for key, (name, fixed) in _DRIVING.items()
+  f'drnn_{link}': (
+    Flag,
+    _variables(default, f'drnn: connect {link.replace("_", " ")}'),
+  )
+  for link, default in DRNN_LINKS.items()
 }
+for _key, _name in DRIVING.items():
+  _more[_name] = EnvConfig.borrow(
+    _key, _MEANING if _key in _DRIVING_FIXED else None
+  )
 _more['carla_expert'] = EnvConfig.borrow('expert')
-Parameters = pydantic.create_model(
-  'Parameters', __base__=_Own, **_more, **_LOSS_SCALES
+for _name in _LOSS_SCALES:
+  _default = 10.0 if _name == 'reward_loss_scale' else 1.0
+  _more[_name] = (Amount, _free(_default, 'scale of the loss of a head'))
+Parameters: Any = pydantic.create_model(
+  'Parameters', __base__=_Own, __module__=__name__, **_more
 )
 
 
-def read(params: AttrDict, name: str) -> Any:
-  """Return the value of a parameter: the given one, checked, or its default.
+def build(preset: str, params: Mapping[str, Any]) -> Any:
+  """Return the parameters of a run.
 
   Args:
-    params: AttrDict of given parameters.
-    name: Name of a parameter.
+    preset: Name of the preset.
+    params: Values that the user has given, by name.
+
+  Returns:
+    `Parameters`, whose `model_fields_set` are the names of the given ones. The
+    image size of driving is that of all tasks.
 
   Raises:
-    UsageError: If the given value has another type or is out of range.
+    UsageError: If the preset or a parameter is unknown, or a value is wrong.
   """
-  if name not in params:
-    return Parameters.default(name)
-  return Parameters.check_value(name, params.get(name))
+  given: dict[str, Any] = Parameters.check(params)
+  if 'carla_scenario' in given:
+    # A run keeps the scenarios that a file has now.
+    given['carla_scenario'] = scenarios.load(given['carla_scenario'])
+  values = {**presets.choose(preset, given), **given}
+  if 'carla' in values.get('tasks', ()):
+    sizes = [given[x] for x in ('image_size', 'carla_size') if x in given]
+    if len(set(sizes)) > 1:
+      raise errors.UsageError(
+        f'Parameters image_size and carla_size are {sizes[0]} and {sizes[1]}; '
+        'give one of them.'
+      )
+    sizes += [values.get('carla_size', Parameters.default('carla_size'))]
+    values.update(image_size=sizes[0], carla_size=sizes[0])
+  return Parameters.model_construct(set(given), **values)
 
 
-def check_names(names: Iterable[str]) -> None:
-  """Refuse parameters that do not exist.
-
-  Raises:
-    UsageError: Naming the first such parameter and the nearest known one.
-  """
-  Parameters.check_names(sorted(names))
-
-
-def find_unused(params: AttrDict) -> list[str]:
-  """Return the sorted names of given parameters that nobody has read.
+def find_unused(params: Any, heads: Any) -> list[str]:
+  """Return the sorted names of given parameters that have no effect.
 
   They belong to other tasks, models or loaders, so that one text of
   parameters can serve all of these.
 
   Args:
-    params: AttrDict of given parameters, from which a configuration was
-      built.
-
-  Raises:
-    UsageError: If one of them is unknown, or has a wrong value.
+    params: `Parameters`.
+    heads: Names of what the model predicts.
   """
-  names = params.untouched
-  Parameters.check({name: params.get(name) for name in names})
-  return names
+  without_scans = params.loader not in ('cache', 'recent', 'scan')
+  others = ('gym_', 'dummy', 'carla')
+  unused = {
+    'loader_every': without_scans,
+    'loader_max_bytes': without_scans,
+    'loader_max_episodes': params.loader != 'scan',
+    'network': params.observations != 'image',
+    'model_layers': params.model != 'rssm',
+    'future_rnn': params.model != 'rssm',
+    'camera_id': all(x.startswith(others) for x in params.tasks),
+    'max_length': 'carla' not in params.tasks,
+  }
+  for name in params.names():
+    if name.startswith('drnn_'):
+      unused[name] = params.model != 'drnn'
+    elif name.startswith('carla_'):
+      unused[name] = 'carla' not in params.tasks
+    elif name in _LOSS_SCALES:
+      unused[name] = name.removesuffix('_loss_scale') not in heads
+  return sorted(x for x in params.model_fields_set if unused.get(x))
 
 
 def describe() -> str:
-  """Return a table of all parameters as text."""
+  """Return tables of presets and parameters for `--help`."""
+  lines = ['presets (--config), and the defaults that they change:']
+  for name in presets.PRESETS:
+    values = presets.choose(name, {}).items()
+    text = ', '.join(f'{key} {value}' for key, value in values)
+    lines += textwrap.wrap(
+      f'{name:8} {text or "settings of the paper"}',
+      78,
+      initial_indent='  ',
+      subsequent_indent=' ' * 11,
+    )
   names = [x for x in Parameters.names() if x not in _LOSS_SCALES]
-  meaning = Parameters.meaning(next(iter(_LOSS_SCALES)))
-  return '\n'.join(
-    [*Parameters.table(names), f'  <head>_loss_scale: {meaning}']
-  )
+  lines += [
+    '',
+    'parameters (name, default, meaning):',
+    *Parameters.table(names),
+  ]
+  return '\n'.join([*lines, '  <head>_loss_scale: scale of the loss of a head'])

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.run import entry, errors, files, log, plot, tags
+from planet.scripts import presets
 
 _AXES = {
   'env_steps': 'Environment steps',
@@ -51,7 +52,9 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   """
   try:
     stored = files.read_yaml(os.path.join(folder, 'config.yaml'))
-    params, tasks = stored['params'], [x[0] for x in stored['values']['tasks']]
+    params = stored['params']
+    preset = presets.PRESETS[stored['config']]
+    tasks = {'tasks': ['cheetah_run'], **preset, **params}['tasks']
     label = f'{stored["config"]}: {", ".join(tasks)}'
     settings = {k: v for k, v in params.items() if k not in _NEUTRAL}
   except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

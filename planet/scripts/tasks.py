@@ -1,24 +1,58 @@
 """Tasks: environments with their observations and time limits.
 
-A task is a row of `TABLE` in `planet/scripts/choices.py`. Constructors of
-environments are picklable and import no TensorFlow, because they run in
-processes of their own.
+Constructors of environments are picklable and import no TensorFlow, because
+they run in processes of their own.
 """
 
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from agents.envs import opengl, probe
 from agents.run import errors
-from agents.tools.attr_dict import AttrDict
-from planet.control import wrappers
 from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.carla import task_env
-from planet.scripts import driving, parameters
-from planet.scripts.choices import TABLE, Row
+from planet.scripts import driving
 
 _EPISODE_STEPS = 1000
+
+
+class Row(NamedTuple):
+  """Declaration of a task.
+
+  Attributes:
+    domain: Domain of the control suite, or `gym`.
+    task: Task of the domain, or the id of an environment of gymnasium or
+      PyBullet.
+    action_repeat: Simulator steps per action.
+    components: Names of the observations besides images; none if the
+      environment of gymnasium or PyBullet observes images itself.
+    name: Name in summaries where it differs from that of the row.
+  """
+
+  domain: str
+  task: str
+  action_repeat: int
+  components: tuple[str, ...]
+  name: str | None = None
+
+
+TABLE = {
+  'cartpole_balance': Row('cartpole', 'balance', 8, ('position', 'velocity')),
+  'cartpole_swingup': Row('cartpole', 'swingup', 8, ('position', 'velocity')),
+  'finger_spin': Row('finger', 'spin', 2, ('position', 'velocity', 'touch')),
+  'cheetah_run': Row('cheetah', 'run', 4, ('position', 'velocity')),
+  'cup_catch': Row('ball_in_cup', 'catch', 4, ('position', 'velocity')),
+  'walker_walk': Row(
+    'walker', 'walk', 2, ('height', 'orientations', 'velocity')
+  ),
+  'reacher_easy': Row(
+    'reacher', 'easy', 4, ('position', 'velocity', 'to_target')
+  ),
+  'gym_cheetah': Row('gym', 'HalfCheetah-v3', 1, ('state',)),
+  'gym_racecar': Row('gym', 'CarRacing-v0', 1, (), 'gym_racing'),
+}
 
 
 class Task(NamedTuple):
@@ -27,9 +61,9 @@ class Task(NamedTuple):
   Attributes:
     name: Name in summaries and of collections.
     env_ctor: Function without arguments that returns the environment.
-    max_length: Number of decisions of the longest episode.
+    max_length: Number of actions of the longest episode.
     state_components: Names of what a model can predict besides images.
-    action_repeat: Steps of the environment that a decision lasts.
+    action_repeat: Simulator steps per action.
     is_driving: Whether it is driving, of which there may be several towns.
   """
 
@@ -41,36 +75,42 @@ class Task(NamedTuple):
   is_driving: bool = False
 
 
-def define_all(
-  names: Sequence[str], config: AttrDict, params: AttrDict
-) -> list[Task]:
-  """Define tasks by their names, of which `carla` may be several.
+def describe() -> str:
+  """Return a table of the tasks for `--help`."""
+  repeats = {'dummy': 1, 'carla': 1}
+  repeats.update({name: row.action_repeat for name, row in TABLE.items()})
+  repeats['gym_<id>'] = 1
+  lines = [f'  {name:28} {repeat}' for name, repeat in repeats.items()]
+  return '\n'.join(['tasks (name, action repeat in simulator steps):', *lines])
+
+
+def define_all(params: Any) -> list[Task]:
+  """Define the tasks of a run, of which `carla` may be several.
 
   Args:
-    names: Names of tasks.
-    config: See `define`.
-    params: See `define`.
+    params: `Parameters`.
 
   Raises:
     UsageError: If there is no such task.
   """
+  names = params.tasks
+  if len(set(names)) < len(names):
+    raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
   return [
     task
     for name in names
     for task in (
-      _define_carla(config, params)
-      if name == 'carla'
-      else [define(name, config, params)]
+      _define_carla(params) if name == 'carla' else [define(name, params)]
     )
   ]
 
 
 def are_alike(tasks: Sequence[Task]) -> bool:
-  """Tell whether tasks have the same observations and actions anyway."""
+  """Whether tasks have the same observations and actions anyway."""
   return len(tasks) == 1 or all(x.is_driving for x in tasks)
 
 
-def define(name: str, config: AttrDict, params: AttrDict) -> Task:
+def define(name: str, params: Any) -> Task:
   """Define a task other than `carla`.
 
   Besides `dummy` and the rows of the table, `gym_<id>` is the environment of
@@ -78,19 +118,16 @@ def define(name: str, config: AttrDict, params: AttrDict) -> Task:
 
   Args:
     name: Name of the task.
-    config: Configuration so far, with `batch_shape`, `num_chunks`,
-      `image_size` and `observation`.
-    params: Given parameters.
+    params: `Parameters`.
 
   Raises:
     UsageError: If there is no such task.
   """
-  if name == 'dummy':
-    return _define_dummy(config, params)
   row = TABLE.get(name)
-  match = re.fullmatch(r'gym_(.*-v\d+)', name)
-  if not row and match:
-    row = Row('gym', match.group(1), 1, ('state',))
+  if not row and name == 'dummy':
+    row = Row('dummy', name, 1, ())
+  if not row and name.startswith('gym_'):
+    row = Row('gym', name.removeprefix('gym_'), 1, ('state',))
   if not row:
     known = ['dummy', 'carla', *TABLE]
     raise errors.UsageError(
@@ -98,103 +135,106 @@ def define(name: str, config: AttrDict, params: AttrDict) -> Task:
       'environment of gymnasium or PyBullet is available as gym_<id>, such '
       'as gym_Pendulum-v1.'
     )
-  action_repeat = parameters.read(params, 'action_repeat') or row.action_repeat
+  action_repeat = params.action_repeat or row.action_repeat
   max_length = _EPISODE_STEPS // action_repeat
-  define_env = _define_gym_env if row.domain == 'gym' else _define_suite_env
+  pixels = params.observations == 'image'
+  kwargs: dict[str, Any] = {'image_size': params.image_size}
+  if row.domain == 'dummy':
+    make: Callable = dummy_env.make
+    args: tuple[Any, ...] = ()
+  elif row.domain == 'gym':
+    make, args = gym_pixels.make, (row.task,)
+    kwargs.update(
+      min_length=required_length(params),
+      observation_is_image=not row.components,
+      pixels=pixels,
+    )
+  else:
+    make, args = suite.make, (row.domain, row.task)
+    kwargs.update(camera_id=params.camera_id, pixels=pixels)
   return Task(
     # The name becomes part of scopes in the graph.
     re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name),
-    define_env(row, action_repeat, max_length, config, params),
+    functools.partial(make, *args, action_repeat, max_length, **kwargs),
     max_length,
     ['reward', *row.components],
     action_repeat,
   )
 
 
-def prepare(config: AttrDict, logdir: str) -> None:
+def required_length(params: Any) -> int:
+  """Return the number of observations that an episode needs for training."""
+  return params.batch_shape[1] * params.num_chunks
+
+
+def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
   """Ask environments and servers what a configuration cannot know.
 
-  The `carla` task gets the world that it drives in, and several tasks get
-  common observations and actions.
+  Each environment is built once, in a process of its own. The `carla` task
+  gets the world that it drives in, and several tasks get common observations
+  and actions.
 
   Args:
     config: Locked configuration, whose tasks are completed in place.
     logdir: Folder of the run.
 
+  Returns:
+    Dict from the names of what is recorded to the shape of one step.
+
   Raises:
-    UsageError: If the run has begun with another world, or there are too few
-      servers for a batch.
+    UsageError: If the run has begun with another world, there are too few
+      servers for a batch, or an environment does not fit.
   """
-  tasks = {x.name: x for x in config.tasks}
-  with config.unlocked:
+  tasks, spaces = {}, []
+  for task in config.tasks:
+    if task.is_driving:
+      task = _choose_world(task, config, logdir)
+    report = probe.inspect(task.env_ctor, _look)
+    for message in report['messages']:
+      print(message)
+    _check_renderer(task, report['renderer'], config.isolate_envs)
+    spaces.append(report['action_space'])
+    tasks[task.name] = task
+  shapes = report['shapes']
+  if not are_alike(config.tasks):
+    size = max(x.shape[0] for x in spaces)
+    shapes = {'image': shapes['image'], 'action': (size,), 'reward': ()}
     for name, task in tasks.items():
-      if task.is_driving:
-        tasks[name] = _choose_world(task, config, logdir)
-    if not are_alike(config.tasks):
-      tasks = _unify(tasks)
+      make = functools.partial(constructors.unified_env, task.env_ctor, spaces)
+      tasks[name] = task._replace(env_ctor=make)
+  with config.unlocked:
     config.tasks = list(tasks.values())
     for kind in ('random', 'train', 'test'):
       for collect in config[f'{kind}_collects'].values():
         collect.task = tasks[collect.task.name]
+  return shapes
 
 
-def required_length(config: AttrDict) -> int:
-  """Return the number of observations that an episode needs for training."""
-  return config.batch_shape[1] * config.num_chunks
+def _look(env):
+  return {**probe.measure(env), 'action_space': env.action_space}
 
 
-def _define_suite_env(row, action_repeat, max_length, config, params):
-  return functools.partial(
-    suite.make,
-    row.domain,
-    row.task,
-    action_repeat,
-    max_length,
-    image_size=config.image_size,
-    camera_id=parameters.read(params, 'camera_id'),
-    pixels=config.observation == 'image',
-  )
+def _check_renderer(task, renderer, isolate_envs):
+  """Keep software OpenGL out of the process of TensorFlow."""
+  if renderer and opengl.is_software(renderer) and isolate_envs != 'process':
+    raise errors.UsageError(
+      f'Task {task.name} renders with {renderer}, which crashes in the '
+      'process of TensorFlow; use isolate_envs: process.'
+    )
 
 
-def _define_gym_env(row, action_repeat, max_length, config, unused_params):
-  return functools.partial(
-    gym_pixels.make,
-    row.task,
-    action_repeat,
-    max_length,
-    min_length=required_length(config),
-    image_size=config.image_size,
-    observation_is_image=not row.components,
-    pixels=config.observation == 'image',
-  )
-
-
-def _define_dummy(config, params):
-  """Define random images and rewards, without a simulator."""
-  action_repeat = parameters.read(params, 'action_repeat') or 1
-  max_length = _EPISODE_STEPS // action_repeat
-  env_ctor = functools.partial(
-    dummy_env.make, action_repeat, max_length, image_size=config.image_size
-  )
-  return Task('dummy', env_ctor, max_length, ['reward'], action_repeat)
-
-
-def _define_carla(config, params):
+def _define_carla(params):
   """Define driving, on CARLA servers or in the world that needs none.
 
   There is a task for each town.
   """
-  action_repeat = parameters.read(params, 'action_repeat') or 1
-  max_length = parameters.read(params, 'max_length') // action_repeat
+  action_repeat = params.action_repeat or 1
+  max_length = params.max_length // action_repeat
   if not max_length:
     raise errors.UsageError(
       f'Parameter action_repeat is {action_repeat}, more than the steps of an '
       'episode; lower it or raise max_length.'
     )
-  config.carla_backend = parameters.read(params, 'carla_backend')
-  config.carla_allow_backend_change = parameters.read(
-    params, 'carla_allow_backend_change'
-  )
   return [
     Task(
       name,
@@ -203,9 +243,9 @@ def _define_carla(config, params):
         action_repeat,
         max_length,
         'carla',
-        config.image_size,
-        min_length=required_length(config),
-        pixels=config.observation == 'image',
+        params.image_size,
+        min_length=required_length(params),
+        pixels=params.observations == 'image',
         settings=settings,
       ),
       max_length,
@@ -218,38 +258,20 @@ def _define_carla(config, params):
 
 
 def _choose_world(task, config, logdir):
-  settings = task.env_ctor.keywords['settings']
   settings = driving.choose_backend(
     # All towns are of the world that is chosen for the first one.
-    {**settings, 'backend': config.carla_backend},
+    {**task.env_ctor.keywords['settings'], 'backend': config.carla_backend},
     logdir,
+    config.source.get('carla_backend'),
     config.carla_allow_backend_change,
   )
-  config.carla_backend = settings['backend']
   totals = []
   for collects in (config.train_collects, config.test_collects):
     sizes = [x.num_agents for x in collects.values() if x.task.is_driving]
     driving.check_servers(settings, max(sizes, default=1))
     totals.append(sum(sizes))
-  config.collect_in_turn = max(totals) > driving.count_servers(settings)
+  with config.unlocked:
+    config.carla_backend = config.source.carla_backend = settings['backend']
+    config.collect_in_turn = max(totals) > driving.count_servers(settings)
   env_ctor = functools.partial(task.env_ctor, settings=settings)
   return task._replace(env_ctor=env_ctor)
-
-
-def _unify(tasks):
-  """Give several tasks common observations and actions."""
-  spaces = []
-  for task in tasks.values():
-    env = wrappers.Async(task.env_ctor, 'process')
-    try:
-      spaces.append(env.action_space)
-    finally:
-      env.close()
-  return {
-    name: task._replace(
-      env_ctor=functools.partial(
-        constructors.unified_env, task.env_ctor, spaces
-      )
-    )
-    for name, task in tasks.items()
-  }

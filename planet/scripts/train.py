@@ -13,7 +13,6 @@ in N processes, see docs/planet.md.
 import argparse
 import contextlib
 import functools
-import io
 import logging
 import os
 import socket
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from agents.run import (
   entry,
   errors,
+  folder,
   messages,
   mpi,
   references,
@@ -37,11 +37,12 @@ from agents.tools.attr_dict import AttrDict
 if TYPE_CHECKING:
   from planet.training.ranks import Ranks
 
+_logger = logging.getLogger('planet.scripts.train')
+
 
 def process(
   logdir: str,
   args: Any,
-  shapes: dict[str, tuple[int, ...]] | None = None,
   show: Callable[..., phases.Observer] | None = None,
   ranks: 'Ranks | None' = None,
 ) -> Iterator[float]:
@@ -49,9 +50,8 @@ def process(
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed` and `wandb`.
-    shapes: Dict from the names of what episodes hold to the shape of one
-      step. With it, existing episodes are checked.
+    args: Object with `config`, `params` and optionally `seed`, `trust` and
+      `wandb`.
     show: Constructor of what shows the run, from its folder and configuration;
       `planet.training.display.Display` by default.
     ranks: Processes that train together, of which this has to be the first
@@ -62,18 +62,20 @@ def process(
 
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
+    EnvError: If an environment fails.
   """
-  from planet.scripts import preparation
+  from planet.scripts import resume
   from planet.training import display, running, utility
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
-  config = preparation.define_config(logdir, args, print)
-  if shapes:
-    preparation.check_episodes(config, shapes)
+  config = resume.define_config(logdir, args, print)
+  resume.check(config, logdir, ranks.size)
   utility.save_config(config, logdir)
-  # The others can read now what the run will do.
-  ranks.comm.bcast(logdir)
+  _logger.info('Train in %s.', logdir)
+  for marker in ('FAIL', 'DONE'):
+    folder.unmark(logdir, marker)
+  ranks.comm.bcast((logdir, config))
   mirrors = wandb_mirror.make_mirrors(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
@@ -90,13 +92,13 @@ def process(
 
 def _work(config, logdir, ranks, observers):
   """Collect the first episodes, then train; yields the test scores."""
+  from agents.tools import devices
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
   from planet.training import ranks as ranks_lib
   from planet.training import utility
 
-  log = logging.getLogger('planet.scripts.train')
   utility.collect_initial_episodes(config, ranks)
   tf.reset_default_graph()
   seed = None if config.seed is None else config.seed + config.first_step
@@ -115,9 +117,14 @@ def _work(config, logdir, ranks, observers):
     seed=seed,
   )
   if ranks.is_first:
-    for line in [*_describe_device(config, dataset.train), ranks.describe()]:
-      if line:
-        log.info('%s', line)
+    _logger.info('%s', devices.describe())
+    if config.source.config == 'default' and not devices.list_usable():
+      _logger.info(
+        'Without a GPU, an update takes seconds and an episode minutes. '
+        '--config cpu is smaller and made for processors.'
+      )
+    if ranks.size > 1:
+      _logger.info('%s', ranks.describe())
   scores = utility.train(
     training.define_model, dataset, logdir, config, observers(), ranks
   )
@@ -134,19 +141,6 @@ def _work(config, logdir, ranks, observers):
         return
 
 
-def _describe_device(config, dataset):
-  """Yield what computes; without a GPU, what the setting of the paper costs."""
-  from agents.tools import devices
-  from agents.tools.tf1 import tf
-  from planet.training import cost
-
-  yield devices.describe()
-  if config.source.config == 'default' and not devices.list_usable():
-    elements = tf.data.get_output_shapes(dataset)
-    shapes = {key: x.as_list()[2:] for key, x in elements.items()}
-    yield cost.describe(config, shapes)
-
-
 def main(args: Any) -> None:
   """Work on the runs of an experiment.
 
@@ -159,13 +153,14 @@ def main(args: Any) -> None:
       an existing run, which stays as it is then.
     StopRequested: If the user asks to stop.
   """
+  from planet.scripts import parameters
   from planet.training import running, utility
   from planet.training.ranks import Ranks
 
   utility.set_up_logging(getattr(args, 'verbose', False))
   ranks = Ranks(mpi.world())
   if not ranks.is_first:
-    _follow(args, ranks)
+    _follow(ranks)
     return
   worked = False
   for run in make_experiment(args, ranks=ranks):
@@ -179,6 +174,8 @@ def main(args: Any) -> None:
       return
   ranks.comm.bcast(None)
   if not worked:
+    # Wrong arguments are still worth a sentence.
+    parameters.build(args.config, args.params)
     print(
       'There is nothing to do: all runs are over or belong to other workers. '
       'To train them for longer, raise max_steps.',
@@ -186,19 +183,17 @@ def main(args: Any) -> None:
     )
 
 
-def _follow(args, ranks):
+def _follow(ranks):
   """Train together with the first rank, which chooses the runs."""
-  from planet.scripts import preparation
-
   for name in ('agents', 'planet'):
     logging.getLogger(name).setLevel(logging.WARNING)
-  while logdir := ranks.comm.bcast(None):
+  while run := ranks.comm.bcast(None):
+    logdir, config = run
     if not os.path.exists(os.path.join(logdir, 'config.yaml')):
       raise errors.UsageError(
         f'Rank {ranks.rank} of {ranks.size} does not see the run in {logdir} '
         f'on {socket.gethostname()}; all machines need the folder in common.'
       )
-    config = preparation.define_config(logdir, args)
     with contextlib.suppress(stopping.StopRequested):
       for _ in _work(config, logdir, ranks, list):
         pass
@@ -211,32 +206,27 @@ def make_experiment(
   show: Callable[..., phases.Observer] | None = None,
   ranks: 'Ranks | None' = None,
 ) -> Any:
-  """Check the arguments; return the runs to work on.
+  """Return the runs to work on, a `planet.training.Experiment`.
 
   Args:
     args: See `main`.
     show: See `process`.
     ranks: See `process`.
-
-  Returns:
-    `planet.training.Experiment`.
-
-  Raises:
-    UsageError: See `main`.
   """
   from planet import training
-  from planet.scripts import preparation
+  from planet.scripts import parameters, resume
 
-  shapes = preparation.check(args, ranks.size if ranks else 1)
-  preparation.reopen(args)
+  max_steps = 0
+  if 'max_steps' in args.params:
+    value = args.params['max_steps']
+    max_steps = parameters.Parameters.check_value('max_steps', value)
   return training.Experiment(
     args.logdir,
-    process_fn=functools.partial(
-      process, args=args, shapes=shapes, show=show, ranks=ranks
-    ),
+    process_fn=functools.partial(process, args=args, show=show, ranks=ranks),
     num_runs=args.num_runs,
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,
+    may_reopen=functools.partial(resume.may_reopen, max_steps=max_steps),
   )
 
 
@@ -252,15 +242,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
   """
-  from planet.scripts import choices, parameters
+  from planet.scripts import parameters, tasks
 
-  parser = argparse.ArgumentParser(
+  parser = entry.Parser(
     prog='python -m planet.scripts.train',
     description=__doc__,
-    epilog=(
-      f'{choices.describe()}\n\n'
-      f'parameters (name, default, meaning):\n{parameters.describe()}'
-    ),
+    epilog=f'{tasks.describe()}\n\n{parameters.describe()}',
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
@@ -313,23 +300,13 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
 
   def work():
-    args = _parse_quietly(argv) if mpi.world().Get_rank() else parse_args(argv)
+    args = parse_args(argv)
     with stopping.handle_signals():
       main(args)
 
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   return entry.run(work)
-
-
-def _parse_quietly(argv):
-  """Parse the command line on a rank other than the first, which complains."""
-  silence = io.StringIO()
-  with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
-    try:
-      return parse_args(argv)
-    except errors.UsageError:
-      sys.exit(2)
 
 
 def _check_flags(args, unknown):

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import probe
 from agents.evaluation import TrainedAgent
-from agents.run import files, plain_data
+from agents.run import files
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -33,9 +32,8 @@ class PlaNet(TrainedAgent):
   Args:
     checkpoint: Path of the checkpoint.
     config: Configuration of the run.
+    shapes: Dict from the names of recorded data to the shape of one step.
     name: Name of one of the simulations in `config.test_collects`.
-    shapes: Dict from the names of recorded data to the shape of one step;
-      found out from an environment by default.
 
   Attributes:
     task: Task of the simulation, see `planet.scripts.tasks`.
@@ -45,8 +43,8 @@ class PlaNet(TrainedAgent):
     self,
     checkpoint: str,
     config: AttrDict,
+    shapes: Mapping[str, Any],
     name: str,
-    shapes: Mapping[str, Any] | None = None,
   ) -> None:
     super().__init__()
     self._config = config
@@ -55,8 +53,6 @@ class PlaNet(TrainedAgent):
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
     self.task = self._simulation.task
-    if shapes is None:
-      shapes = probe.inspect(self.task.env_ctor)['shapes']
     with tf.Graph().as_default() as graph:
       if config.seed is not None:
         tf.set_random_seed(config.seed)
@@ -83,8 +79,8 @@ class PlaNet(TrainedAgent):
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    plain = plain_data.to_plain(dict(self._config.source))
-    files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
+    source = dict(self._config.source)
+    files.write_yaml(os.path.join(folder, 'config.yaml'), source)
     path = os.path.join(folder, self._name)
     self._saver.save(self._sess, path, write_meta_graph=False)
 

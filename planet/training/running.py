@@ -1,16 +1,16 @@
 """Runs on disk that several workers share and take over from each other.
 
 Every run has a folder. The worker that owns it keeps its name and the time in
-the file PING; DONE marks its end, and FAIL holds the traceback of a failure.
+the file PING; DONE marks its end, and FAIL has the traceback of a failure.
 """
 
 import contextlib
 import datetime
+import functools
 import itertools
 import logging
 import os
 import random
-import re
 import socket
 import threading
 import time
@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from agents.run import errors, folder, stopping
+from agents.run import errors, files, folder, stopping
 from agents.tools import phases
 from planet.training import ping
 
@@ -36,37 +36,6 @@ class WorkerConflict(Exception):
 
 class SkipRun(Exception):
   """The run is over, or another worker owns it."""
-
-
-def find_open(
-  basedir: str,
-  num_runs: int | None = None,
-  ping_every: float = 0,
-  resume_runs: bool = True,
-) -> list[str]:
-  """Folders that a worker could begin or continue a run in now.
-
-  Args:
-    basedir: Folder of the experiment.
-    num_runs: See `Experiment`.
-    ping_every: See `Experiment`.
-    resume_runs: See `Experiment`.
-
-  Returns:
-    Sorted list of existing folders, and one that does not exist if the
-    experiment has room for it. Runs that are over, that belong to workers that
-    are alive, or that may not be continued are left out.
-  """
-  basedir = os.path.expanduser(basedir)
-  names = os.listdir(basedir) if os.path.isdir(basedir) else []
-  existing = {int(x) for x in names if re.fullmatch(r'\d{5,}', x)}
-  new = next(x for x in itertools.count(1) if x not in existing)
-  numbers = [x for x in sorted(existing | {new}) if x <= (num_runs or x)]
-  experiment = Experiment(
-    basedir, iter, ping_every=ping_every, resume_runs=resume_runs
-  )
-  runs = map(experiment.make_run, numbers)
-  return [run.logdir for run in runs if run.is_open()]
 
 
 class Experiment:
@@ -86,7 +55,9 @@ class Experiment:
     worker_name: Unique name of this worker; made up by default.
     ping_every: Seconds between two signs of life; 0 for only the first one.
       A worker counts as dead after twice this time.
-    resume_runs: Whether to continue runs that dead workers began.
+    resume_runs: Whether to resume runs that dead workers began.
+    may_reopen: Function from the folder of a run that is over already to
+      whether it goes on; none does by default.
   """
 
   def __init__(
@@ -99,42 +70,39 @@ class Experiment:
     worker_name: str | None = None,
     ping_every: float | None = 30,
     resume_runs: bool = True,
+    may_reopen: Callable[[str], bool] | None = None,
   ):
     self._basedir = os.path.expanduser(basedir)
-    self._process_fn = process_fn
-    self._start_fn = start_fn
-    self._resume_fn = resume_fn
     self._num_runs = num_runs
-    self._worker_name = worker_name or (
-      f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}'
+    self._stale_after = 2 * (ping_every or 0)
+    self._make_run = functools.partial(
+      Run,
+      process_fn=process_fn,
+      start_fn=start_fn,
+      resume_fn=resume_fn,
+      worker_name=worker_name
+      or f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}',
+      ping_every=ping_every or 0,
+      resume_runs=resume_runs,
     )
-    self._ping_every = ping_every or 0
-    self._stale_after = 2 * self._ping_every
-    self._resume_runs = resume_runs
+    self._may_reopen = may_reopen
+    self._over = set(folder.find(self._basedir, 'DONE'))
 
   def __iter__(self):
     """Yield each claimed `Run`; iterate over it before asking for more."""
-    for run in map(self.make_run, self._generate_numbers()):
+    for number in self._generate_numbers():
+      logdir = os.path.join(self._basedir, f'{number:05d}')
+      may_reopen = self._may_reopen if logdir in self._over else None
+      run = self._make_run(logdir, may_reopen=may_reopen)
       try:
         run.claim()
+        self._over.discard(logdir)
         yield run
       except SkipRun:
         continue
       except StopExperiment:
         _logger.info('Stopping the experiment.')
         return
-
-  def make_run(self, number: int) -> 'Run':
-    """Return the run of a number, which is not claimed yet."""
-    return Run(
-      os.path.join(self._basedir, f'{number:05d}'),
-      self._process_fn,
-      self._start_fn,
-      self._resume_fn,
-      self._worker_name,
-      self._ping_every,
-      self._resume_runs,
-    )
 
   def _generate_numbers(self):
     if self._num_runs:
@@ -175,12 +143,13 @@ class Run:
 
   Args:
     logdir: Folder of the run.
-    process_fn: See `Experiment`.
-    start_fn: See `Experiment`.
-    resume_fn: See `Experiment`.
+    process_fn: See `Experiment`, like all that follow.
+    start_fn: See there.
+    resume_fn: See there.
     worker_name: Name of this worker.
-    ping_every: Seconds between two signs of life; 0 for only the first one.
-    resume_runs: Whether to continue runs that dead workers began.
+    ping_every: See there.
+    resume_runs: See there.
+    may_reopen: See there.
   """
 
   def __init__(
@@ -192,6 +161,7 @@ class Run:
     worker_name: str = 'worker',
     ping_every: float = 0,
     resume_runs: bool = True,
+    may_reopen: Callable[[str], bool] | None = None,
   ):
     self.logdir = os.path.expanduser(logdir)
     self._process_fn = process_fn
@@ -200,16 +170,11 @@ class Run:
     self._worker_name = worker_name
     self._ping_every = ping_every
     self._resume_runs = resume_runs
+    self._may_reopen = may_reopen or (lambda logdir: False)
     self._init_fn: Callable[[str], Any] | None = None
-    self._stopped = threading.Event()
+    self._missing: str | None = None
     self._conflict = threading.Event()
-    self._held: contextlib.ExitStack | None = None
-
-  def is_open(self) -> bool:
-    """Whether `claim` would succeed now."""
-    if not (self._should_start() or self._should_resume()):
-      return False
-    return bool(self._ping_every) or not folder.is_locked(self.logdir)
+    self._lock = contextlib.ExitStack()
 
   def claim(self) -> None:
     """Become the owner of the run.
@@ -218,27 +183,29 @@ class Run:
       SkipRun: If the run is done, belongs to another worker, or may not be
         resumed.
     """
-    if not (self._should_start() or self._should_resume()):
-      raise SkipRun(self.logdir)
-    if not self._lock():
-      _logger.warning('Another process works on the run %s.', self.logdir)
-      raise SkipRun(self.logdir)
-    # The process that had the lock until now may have ended the run.
-    if self._should_start():
-      self._init_fn = self._start_fn
-      _logger.info('Start run %s.', self.logdir)
-    elif self._should_resume():
-      self._init_fn = self._resume_fn
-      _logger.info('Resume run %s.', self.logdir)
+    self._choose_init()
+    self._missing = files.first_missing(self.logdir)
+    if self._ping_every:
+      files.check_writable(self.logdir)
     else:
-      self._unlock()
-      raise SkipRun(self.logdir)
-    ping.write(self.logdir, self._worker_name)
-    # Of several workers that claim at the same time, the last one wins.
-    time.sleep(self._ping_every)
-    if not self._owns():
-      self._unlock()
-      raise SkipRun(self.logdir)
+      lock = folder.lock(self.logdir)
+      if not lock:
+        _logger.warning('Another process works on the run %s.', self.logdir)
+        raise SkipRun(self.logdir)
+      # Nothing but PING says that there was a worker.
+      lock.callback(folder.unmark, self.logdir, folder.LOCK)
+      self._lock = lock
+    try:
+      # The process that had the lock until now may have ended the run.
+      self._init_fn = self._choose_init()
+      ping.write(self.logdir, self._worker_name)
+      # Of several workers that claim at the same time, the last one wins.
+      time.sleep(self._ping_every)
+      if not self._owns():
+        raise SkipRun(self.logdir)
+    except SkipRun:
+      self._lock.close()
+      raise
 
   def __iter__(self):
     """Yield the scores of the run.
@@ -247,88 +214,88 @@ class Run:
       WorkerConflict: If another worker took over the run, which it then keeps
         as it is.
     """
-    thread = None
-    self._stopped.clear()
-    if self._ping_every:
-      thread = threading.Thread(target=self._keep_pinging, daemon=True)
-      thread.start()
-    try:
-      args = self._init_fn(self.logdir) if self._init_fn else ()
-      args = () if args is None else args
-      args = args if isinstance(args, tuple) else (args,)
-      # Who leaves the loop has the run closed before it is given back.
-      with contextlib.closing(self._process_fn(self.logdir, *args)) as values:
-        for value in values:
-          self._check_conflict()
-          yield value
-      self._check_conflict()
-      folder.mark(self.logdir, 'DONE')
-    except (
-      WorkerConflict,
-      stopping.StopRequested,
-      errors.UsageError,
-      errors.WorkerDeath,
+    with (
+      self._lock,
+      folder.removed_if_refused(self.logdir, self._missing, self._has_begun),
+      self._pings(),
     ):
-      # The run is not over; it can be resumed by the owner, or by whoever
-      # repeats the command.
-      raise
-    except Exception as error:
-      self._check_conflict()
-      # Programs print what environments did wrong.
-      if not isinstance(error, errors.EnvError):
-        text = traceback.format_exc()
-        _logger.warning('Run %s failed:\n%s', self.logdir, text)
-      folder.mark(self.logdir, 'DONE')
-      folder.mark(self.logdir, 'FAIL', traceback.format_exc() + '\n')
-      raise
-    finally:
-      self._stopped.set()
-      if thread:
-        thread.join(1)
-      self._unlock()
+      try:
+        args = self._init_fn(self.logdir) if self._init_fn else ()
+        args = () if args is None else args
+        args = args if isinstance(args, tuple) else (args,)
+        # Who leaves the loop has the run closed before it is given back.
+        with contextlib.closing(self._process_fn(self.logdir, *args)) as values:
+          for value in values:
+            self._check_conflict()
+            yield value
+        self._check_conflict()
+        folder.mark(self.logdir, 'DONE')
+      except (
+        WorkerConflict,
+        stopping.StopRequested,
+        errors.UsageError,
+        errors.WorkerDeath,
+      ):
+        # The run is not over; it can be resumed by the owner, or by whoever
+        # repeats the command.
+        raise
+      except Exception as error:
+        self._check_conflict()
+        is_env_error = isinstance(error, errors.EnvError)
+        if is_env_error and not self._has_begun():
+          raise
+        # Programs print what environments did wrong.
+        if not is_env_error:
+          text = traceback.format_exc()
+          _logger.warning('Run %s failed:\n%s', self.logdir, text)
+        folder.mark(self.logdir, 'DONE')
+        folder.mark(self.logdir, 'FAIL', traceback.format_exc() + '\n')
+        raise
 
-  def _should_start(self):
-    return not any(folder.has(self.logdir, x) for x in ('PING', 'DONE'))
+  def _choose_init(self):
+    """Return what begins or resumes the run; SkipRun if it is not open."""
+    last, is_over = ping.read(self.logdir), folder.has(self.logdir, 'DONE')
+    if not last and not is_over:
+      return self._start_fn
+    may_resume = self._resume_runs
+    if may_resume and is_over:
+      may_resume = self._may_reopen(self.logdir)
+    if may_resume and (not last or self._is_stale(*last)):
+      return self._resume_fn
+    raise SkipRun(self.logdir)
 
-  def _should_resume(self):
-    if not self._resume_runs or folder.has(self.logdir, 'DONE'):
-      return False
-    last = ping.read(self.logdir)
-    if last is None:
-      return False
-    name, time_ = last
+  def _is_stale(self, worker, time_):
     age = datetime.datetime.now(datetime.timezone.utc) - time_
     stale = age.total_seconds() >= 2 * self._ping_every
-    return name == self._worker_name or stale
+    return stale or worker == self._worker_name
 
-  def _lock(self):
-    """Without further signs of life, keep others on this machine away.
+  def _has_begun(self):
+    return bool(set(os.listdir(self.logdir)) - {'PING', folder.LOCK})
 
-    Returns:
-      Whether no other process has locked the run.
-    """
+  @contextlib.contextmanager
+  def _pings(self):
+    """Give signs of life, if several workers share the runs."""
+    stopped = threading.Event()
+
+    def keep_pinging():
+      while not stopped.wait(self._ping_every):
+        if not self._owns():
+          _logger.warning(
+            'Another worker has taken over the run %s.', self.logdir
+          )
+          self._conflict.set()
+          return
+        ping.write(self.logdir, self._worker_name)
+
+    thread = threading.Thread(target=keep_pinging, daemon=True)
     if self._ping_every:
-      return True
-    self._held = folder.lock(self.logdir)
-    if self._held:
-      # Nothing but PING tells that there was a worker.
-      self._held.callback(folder.unmark, self.logdir, folder.LOCK)
-    return self._held is not None
-
-  def _unlock(self):
-    if self._held:
-      self._held.close()
-      self._held = None
-
-  def _keep_pinging(self):
-    while not self._stopped.wait(self._ping_every):
-      if not self._owns():
-        _logger.warning(
-          'Another worker has taken over the run %s.', self.logdir
-        )
-        self._conflict.set()
-        return
-      ping.write(self.logdir, self._worker_name)
+      thread.start()
+    try:
+      yield
+    finally:
+      stopped.set()
+      if self._ping_every:
+        thread.join(1)
 
   def _check_conflict(self):
     if self._conflict.is_set():

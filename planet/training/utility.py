@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 
-from agents.run import files, plain_data
+from agents.run import files
 from agents.tools import count_weights, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
@@ -40,27 +40,19 @@ __all__ = [
 
 
 def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
-  """Store how a configuration came about in `<logdir>/config.yaml`.
-
-  The file holds the name of the configuration, the parameters given by the
-  user, the seed, and for reading all resulting values. Running again in the
-  same folder rebuilds the configuration from the first three.
+  """Write `<logdir>/config.yaml`, from which a run is resumed.
 
   Args:
-    config: AttrDict with `source`, an AttrDict of `config`, `params` and
-      `seed`.
+    config: AttrDict, whose entry `source` is plain data: the name of the
+      preset, the given parameters, the seed, and all values for reading.
     logdir: Folder of the run; nothing is stored without one.
 
   Returns:
     The configuration.
   """
   if logdir:
-    source = config.get('source') or {}
-    values = {key: value for key, value in config.items() if key != 'source'}
-    files.write_yaml(
-      os.path.join(logdir, 'config.yaml'),
-      {**plain_data.to_plain(source), 'values': plain_data.to_plain(values)},
-    )
+    filename = os.path.join(logdir, 'config.yaml')
+    files.write_yaml(filename, dict(config.source))
   return config
 
 
@@ -68,16 +60,15 @@ def load_config(logdir: str | None) -> AttrDict:
   """Read what `save_config` has stored, as an AttrDict.
 
   Raises:
-    IOError: If there is no file.
+    FileNotFoundError: If there is no file.
     ValueError: If the file is damaged.
   """
-  filename = os.path.join(os.path.expanduser(logdir or ''), 'config.yaml')
-  if not logdir or not os.path.exists(filename):
-    raise OSError(f'There is no configuration in {logdir!r}.')
+  if not logdir:
+    raise FileNotFoundError('There is no configuration without a logdir.')
+  filename = os.path.join(os.path.expanduser(logdir), 'config.yaml')
   stored = files.read_yaml(filename)
   if not isinstance(stored, dict):
-    raise ValueError(f'{filename} does not hold a mapping.')
-  # Files of earlier versions may lack entries.
+    raise ValueError(f'{filename} is not a mapping.')
   return AttrDict(stored, _strict=False)
 
 
@@ -103,8 +94,6 @@ def train(
   Yields:
     Mean score of each test phase.
   """
-  if logdir and not os.path.exists(os.path.join(logdir, 'config.yaml')):
-    save_config(config, logdir)
   trainer = Trainer(logdir, config, ranks)
   trainer.checkpoint_secs = config.get('checkpoint_secs')
   trainer.best_phase = 'test'

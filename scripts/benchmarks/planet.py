@@ -17,22 +17,22 @@ _ACTIONS = 6
 
 def run_step(variant: str, args: Any) -> dict[str, Any]:
   """Measure updates of the whole model on constant data."""
-  from planet.training import cost
+  from scripts.benchmarks import planet_graph
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, args.batch, args.length)
-    return _measure(cost.define_update(graph, config), args.units)
+    return _measure(planet_graph.define_update(graph, config), args.units)
 
 
 def run_plan(variant: str, args: Any) -> dict[str, Any]:
   """Measure plans of one environment."""
-  from planet.training import cost
+  from scripts.benchmarks import planet_graph
 
   with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
     config = _define_config(logdir, args)
     graph = _define_graph(config, 1, 1)
-    return _measure(cost.define_decision(graph, config), args.units * 5)
+    return _measure(planet_graph.define_decision(graph, config), args.units * 5)
 
 
 def run_ranks(variant: str, args: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _formulation(variant):
 
 
 def _define_config(logdir, args):
-  from planet.scripts import preparation
+  from planet.scripts import resume
   from planet.tools.attr_dict import AttrDict
 
   params = AttrDict(
@@ -97,15 +97,17 @@ def _define_config(logdir, args):
     planner_iterations=args.iterations,
   )
   settings = argparse.Namespace(config='default', params=params, seed=0)
-  return preparation.define_config(os.path.join(logdir, '00001'), settings)
+  return resume.define_config(os.path.join(logdir, '00001'), settings)
 
 
 def _define_graph(config, batch, length):
   """Networks on data that does not change, in a training phase."""
-  from planet.training import cost
+  from scripts.benchmarks import planet_graph
 
   shapes = {'image': (64, 64, 3), 'action': (_ACTIONS,), 'reward': ()}
-  return cost.define_graph(config, cost.draw_data((batch, length), shapes))
+  return planet_graph.define_graph(
+    config, planet_graph.draw_data((batch, length), shapes)
+  )
 
 
 def _measure(fetches, units, options=None, prepare=lambda sess: None):

@@ -7,8 +7,9 @@ from agents.tools import devices
 from agents.tools.tf1 import tf
 from planet.scripts import configs
 from planet.tools import AttrDict
-from planet.training import cost, precision
 from planet.training import objectives as objectives_lib
+from planet.training import precision
+from scripts.benchmarks import planet_graph
 from tests.planet.scripts import training_runs
 
 pytestmark = pytest.mark.gpu
@@ -25,13 +26,13 @@ def losses(logdir, device, bits='float32'):
   )
   config = configs.debug(AttrDict(), params)
   with tf.device(device), tf.variable_scope('graph', use_resource=True):
-    graph = cost.define_graph(
-      config, cost.draw_data(config.batch_shape, SHAPES)
+    graph = planet_graph.define_graph(
+      config, planet_graph.draw_data(config.batch_shape, SHAPES)
     )
     objectives = objectives_lib.compute_objectives(
       graph.posterior, graph.prior, graph.data, graph, config
     )
-    update = cost.define_update(graph, config)
+    update = planet_graph.define_update(graph, config)
   session = tf.ConfigProto(allow_soft_placement=True)
   session.gpu_options.allow_growth = True
   precision.enable(bits, session)

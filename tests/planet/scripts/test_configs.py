@@ -7,15 +7,14 @@ import pytest
 
 from agents.run.errors import UsageError
 from planet import models
-from planet.scripts import configs, parameters, tasks
+from planet.scripts import configs, parameters, resume, tasks
 from planet.tools import AttrDict
 
 
 def build(name='default', **params):
-  params = AttrDict(dict(params, logdir='/logdir'))
-  params.get('logdir')
-  config = configs.find(name)(AttrDict(), params)
-  assert not parameters.find_unused(params)
+  params = dict(params, logdir='/logdir')
+  config = getattr(configs, name)(AttrDict(), params)
+  assert not config.unused
   return config
 
 
@@ -189,36 +188,33 @@ def test_networks_of_image_sizes(size):
   assert dist.event_shape == (size, size, 3)
 
 
-def test_every_parameter_is_read():
-  """With some model or task, each name of the table has an effect."""
-  declared = parameters.Parameters
+def test_every_parameter_has_an_effect():
+  """With some model or task; others are named for those that it has none."""
   values = {
-    x: declared.default(x)
-    for x in declared.names()
-    if not x.endswith('_loss_scale')
+    name: default
+    for name, default in parameters.Parameters.defaults().items()
+    if default is not None and not name.endswith('_loss_scale')
   }
-  values.update(
-    network='conv_ha',
-    action_repeat=4,
-    checkpoint_every=5,
-    isolate_envs='process',
-    gradient_heads=['image'],
-  )
-  unused = []
   driving = dict(
     tasks=['carla'], carla_backend='offline', carla_size=64, action_repeat=1
   )
-  for changes in (
-    dict(model='rssm'),
-    dict(model='ssm'),
-    dict(model='drnn', loader='scan'),
-    driving,
-  ):
-    params = AttrDict(dict(values, **changes))
-    configs.default(AttrDict(), params)
-    unused.append(set(params.untouched))
+  unused = [
+    set(configs.default(AttrDict(), dict(values, **changes)).unused)
+    for changes in (
+      dict(model='rssm'),
+      dict(model='ssm'),
+      dict(model='drnn', loader='scan'),
+      driving,
+    )
+  ]
   assert not set.intersection(*unused)
   assert 'future_rnn' in unused[1] and 'drnn_sample_to_sample' in unused[0]
+  assert 'carla_fov' in unused[0] and 'camera_id' in unused[3]
+
+
+def test_phases_without_steps():
+  with pytest.raises(UsageError, match='train_steps and test_steps are both 0'):
+    build(train_steps=0, test_steps=0)
 
 
 def test_all_losses_of_tasks_have_scales():
@@ -237,11 +233,9 @@ def test_every_default_passes_its_own_check():
 
 
 def test_misspelt_names_of_the_configuration_are_errors(tmp_path):
-  """At every level; only the listed optional keys are None."""
-  from planet.scripts import preparation
-
+  """At every level."""
   args = AttrDict(config='debug', params=AttrDict(tasks=['dummy']))
-  config = preparation.define_config(str(tmp_path), args)
+  config = resume.define_config(str(tmp_path), args)
   for level, name, nearest in (
     (config, 'free_nat', 'free_nats'),
     (config.loss_scales, 'rewards', 'reward'),
@@ -254,7 +248,6 @@ def test_misspelt_names_of_the_configuration_are_errors(tmp_path):
       getattr(level, name)
     with pytest.raises(AttributeError, match=f'{name!r} is unknown'):
       _ = level[name]
-  assert all(config[name] is None for name in configs.OPTIONAL[:2])
 
 
 def test_unknown_parameters_are_errors():
@@ -264,16 +257,14 @@ def test_unknown_parameters_are_errors():
 
 def test_planner_may_change_on_resume(tmp_path):
   """What is not given stays as it was."""
-  from planet.scripts import preparation
-
   (tmp_path / 'config.yaml').write_text(
-    'config: debug\nparams: {tasks: [dummy], planner_horizon: 7,'
+    'version: 1\nconfig: debug\nparams: {tasks: [dummy], planner_horizon: 7,'
     ' planner_topk: 3}\nseed: 1\n'
   )
   args = AttrDict(
     config='debug', params={'tasks': ['dummy'], 'planner_horizon': 9}, seed=1
   )
-  config = preparation.define_config(str(tmp_path), args)
+  config = resume.define_config(str(tmp_path), args)
   assert config.source.params == {
     'tasks': ['dummy'],
     'planner_horizon': 9,

@@ -2,14 +2,14 @@
 
 import os
 import time
-from unittest import mock
 
 import pytest
 
 from agents.run import checkpoint, errors
-from planet.scripts import preparation, train
+from agents.run import folder as run_folder
+from planet.scripts import resume, train
 from planet.tools.attr_dict import AttrDict
-from planet.training import ping, running, utility
+from planet.training import ping, running
 
 
 def make_args(logdir, **changes):
@@ -32,53 +32,56 @@ def make_foreign_run(folder):
   episodes.mkdir(parents=True)
   (episodes / 'cut.npz').write_bytes(b'damaged')
   (folder / 'config.yaml').write_text(
-    'config: debug\nparams: {tasks: [cheetah_run]}\nseed: null\n'
+    'version: 1\nconfig: debug\nparams: {tasks: [cheetah_run]}\nseed: null\n'
   )
   ping.write(str(folder), 'other')
   return episodes
 
 
+def process_nothing(logdir, args, **unused):
+  """Stand-in for the work on a run, which checks what it may."""
+  resume.check(resume.define_config(logdir, args), logdir)
+  yield 1.0
+
+
 @pytest.mark.parametrize(
   'name, changes',
   [
-    ('00001', dict(num_runs=1000, resume_runs=False)),
-    ('00001', dict(num_runs=2, ping_every=30)),
+    ('00001', dict(num_runs=2, resume_runs=False)),
+    ('00001', dict(num_runs=2, ping_every=0.1)),
     ('00002', dict(num_runs=1)),
   ],
 )
-def test_runs_of_others_are_left_alone(name, changes, tmp_path):
+def test_runs_of_others_are_left_alone(name, changes, tmp_path, monkeypatch):
   """Neither judged nor touched: begun before, alive, or not asked for."""
+  monkeypatch.setattr(train, 'process', process_nothing)
   episodes = make_foreign_run(tmp_path / name)
-  preparation.check(make_args(tmp_path, **changes))
+  monkeypatch.setattr(running.Run, '_is_stale', lambda *args: False)
+  train.main(make_args(tmp_path, **changes))
   assert os.listdir(episodes) == ['cut.npz']
+  (done,) = {'00001', '00002'} - {name}
+  assert (tmp_path / done / 'DONE').exists()
 
 
 def test_run_of_another_process_is_left_alone(tmp_path):
-  """Without signs of life, a lock tells that somebody works on it."""
+  """Without signs of life, a lock says that somebody works on it."""
   episodes = make_foreign_run(tmp_path / '00001')
-  args = make_args(tmp_path, num_runs=2)
+  args = make_args(tmp_path)
   with pytest.raises(errors.UsageError, match='tasks'):
-    preparation.check(args)
+    train.main(args)
   other = running.Run(str(tmp_path / '00001'), iter)
   other.claim()
-  preparation.check(args)
+  train.main(args)
   assert os.listdir(episodes) == ['cut.npz']
 
 
-def test_episodes_are_checked_in_claimed_runs(tmp_path, monkeypatch):
+def test_episodes_are_checked_in_claimed_runs(tmp_path):
   """Damaged files get another name only where this process works."""
-  args = make_args(tmp_path, num_runs=2, ping_every=0.1)
   for name in ('00001', '00002'):
     folder = tmp_path / name / 'train_episodes'
     folder.mkdir(parents=True)
     (folder / 'cut.npz').write_bytes(b'damaged')
-  shapes = preparation.check(args)
-  assert (tmp_path / '00001' / 'train_episodes' / 'cut.npz').exists()
-  assert shapes['image'] == (64, 64, 3)
-  stop = errors.UsageError('far enough')
-  monkeypatch.setattr(utility, 'save_config', mock.Mock(side_effect=stop))
-  with pytest.raises(errors.UsageError, match='far enough'):
-    next(train.process(str(tmp_path / '00002'), args, shapes))
+  list(process_nothing(str(tmp_path / '00002'), make_args(tmp_path)))
   names = [
     os.listdir(tmp_path / x / 'train_episodes') for x in ('00001', '00002')
   ]
@@ -89,7 +92,7 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   """A worker that loses a run goes on, and comes back when it is left."""
   worked = []
 
-  def process(logdir, args, shapes, **unused):
+  def process(logdir, args, **unused):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
@@ -98,7 +101,6 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
       yield 2.0
 
   monkeypatch.setattr(train, 'process', process)
-  monkeypatch.setattr(preparation, 'check', lambda *args: None)
   train.main(make_args(tmp_path, num_runs=2, ping_every=0.1))
   first, second, third = worked
   assert first == third != second
@@ -109,8 +111,10 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
   """Failed ones and those with more steps to go; nobody deletes files."""
   worked = []
 
-  def process(logdir, args, shapes, **unused):
+  def process(logdir, args, **unused):
     worked.append(os.path.basename(logdir))
+    for marker in ('FAIL', 'DONE'):
+      run_folder.unmark(logdir, marker)
     yield 1.0
     if args.params.get('fails'):
       raise ZeroDivisionError('on purpose')
@@ -122,7 +126,6 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
     return sorted(worked)
 
   monkeypatch.setattr(train, 'process', process)
-  monkeypatch.setattr(preparation, 'check', lambda *args: None)
   args = make_args(tmp_path, num_runs=2)
   with pytest.raises(ZeroDivisionError):
     work(params={'fails': True})
@@ -159,18 +162,18 @@ def test_runs_of_an_experiment_differ(tmp_path):
   """The first run has the given seed, the others seeds of their own."""
   args = make_args(tmp_path, seed=1)
   names = ['00001', '00002', '00003']
-  runs = [preparation.define_config(str(tmp_path / x), args) for x in names]
+  runs = [resume.define_config(str(tmp_path / x), args) for x in names]
   seeds = [x.seed for x in runs]
   assert seeds[0] == 1 and len(set(seeds)) == 3
   # The command is repeated with the seed of the experiment.
   assert [x.source.seed for x in runs] == [1, 1, 1]
   args = make_args(tmp_path)
-  assert preparation.define_config(str(tmp_path / '00002'), args).seed is None
+  assert resume.define_config(str(tmp_path / '00002'), args).seed is None
 
 
 def test_batch_for_several_processes(tmp_path):
-  """It is refused before anything is probed or written."""
-  args = make_args(tmp_path / 'logs')
+  """It is refused before anything is probed."""
+  config = resume.define_config(str(tmp_path / 'run'), make_args(tmp_path))
   with pytest.raises(errors.UsageError, match='2 processes cannot share'):
-    preparation.check(args, 2)
-  assert not (tmp_path / 'logs').exists()
+    resume.check(config, str(tmp_path / 'run'), 2)
+  assert not (tmp_path / 'run').exists()

@@ -6,9 +6,9 @@ import numpy as np
 
 from agents.run import files
 from agents.tools.tf1 import tf
-from planet import control
+from planet import control, trained
 from planet.envs import dummy_env
-from planet.scripts import evaluate, train
+from planet.scripts import train
 from planet.tools.bind import bind
 from tests.planet.scripts import test_experiments
 
@@ -25,16 +25,16 @@ def test_evaluation_plays_nevertheless(tmp_path):
   """The run says how to play, though it did not play itself."""
   files.write_yaml(
     str(tmp_path / 'config.yaml'),
-    {'config': 'debug', 'params': {'tasks': ['dummy'], **PARAMS}},
+    {'version': 1, 'config': 'debug', 'params': {'tasks': ['dummy'], **PARAMS}},
   )
   step = tf.train.create_global_step()
   with tf.Session() as sess:
     sess.run(step.initializer)
     tf.train.Saver([step]).save(sess, str(tmp_path / 'model.ckpt'), 5)
-  args = evaluate.parse_args(
-    ['--logdir', str(tmp_path), '--params', '{planner_horizon: 3}']
+  _, config, shapes = trained.restore(
+    str(tmp_path), params={'planner_horizon': 3}
   )
-  config, _ = evaluate.prepare(args)
+  assert shapes['image'] == (32, 32, 3)
   assert config.test_collects.test_main_dummy.horizon == 3
 
 

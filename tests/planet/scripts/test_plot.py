@@ -16,8 +16,8 @@ def make_run(
   """
   folder = str(root / name)
   writer = log.MetricsWriter(folder)
-  values = {'tasks': [[x, None, 50] for x in tasks]}
-  source = {'config': 'debug', 'params': params, 'seed': 0, 'values': values}
+  params = {**params, 'tasks': list(tasks)}
+  source = {'config': 'debug', 'params': params, 'seed': 0}
   files.write_yaml(f'{folder}/config.yaml', source)
   for epoch in (1, 2):
     scalars = {'graph/general/objectives/image': -epoch, 'a/b': 1}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agents.envs import probe
-from planet.scripts import configs, tasks
+from planet.scripts import configs, parameters, resume, tasks
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
@@ -21,13 +21,8 @@ SUITE = [
 
 
 def define(name, **params):
-  config = AttrDict(
-    batch_shape=[5, 10],
-    num_chunks=1,
-    observation='image',
-    image_size=params.get('image_size', 64),
-  )
-  return tasks.define(name, config, AttrDict(params))
+  params = {'batch_shape': [5, 10], **params}
+  return tasks.define(name, parameters.build('default', params))
 
 
 @pytest.mark.parametrize('name, repeat, components, actions', SUITE)
@@ -48,6 +43,8 @@ def test_other_tasks():
   assert define('gym_racecar').state_components == ['reward']
   assert define('gym_Pendulum-v1', action_repeat=2).max_length == 500
   assert define('gym_my.envs:A-v0').name == 'gym_my.envs_A-v0'
+  # Ids of gymnasium need no version.
+  assert define('gym_Own').env_ctor.args[0] == 'Own'
 
 
 @pytest.mark.render
@@ -91,20 +88,26 @@ def test_gym_environments(name, state, actions, message):
   assert len(report['messages']) == len(lines)
 
 
+REPORT = {'messages': [], 'renderer': None, 'action_space': None, 'shapes': {}}
+
+
 @pytest.mark.parametrize('names', [['carla'], ['dummy', 'cheetah_run']])
 def test_configurations_are_built_without_effects(names, monkeypatch):
   """Neither servers nor environments are asked before `prepare`."""
   asked = []
-  monkeypatch.setattr(tasks.wrappers, 'Async', lambda *x: asked.append(x))
+  monkeypatch.setattr(
+    tasks.probe, 'inspect', lambda *x: asked.append(x) or REPORT
+  )
   monkeypatch.setattr(
     tasks.driving.choice, 'choose', lambda *x: asked.append(x) or 'offline'
   )
-  params = AttrDict(tasks=names, logdir='unused')
-  config = configs.default(AttrDict(), params)
+  args = AttrDict(config='default', params=dict(tasks=names))
+  config = resume.define_config('unused', args)
   assert not asked
   if names == ['carla']:
     tasks.prepare(config, 'unused')
     assert asked and config.carla_backend == 'offline'
+    assert config.source.carla_backend == 'offline'
     (collect,) = config.test_collects.values()
     assert collect.task is config.tasks[0]
     settings = collect.task.env_ctor.keywords['settings']
@@ -114,16 +117,15 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
 @pytest.mark.render
 def test_two_tasks_share_actions_and_images():
   """Padded to the longer action, and nothing but images is left."""
-  config, params = (
-    AttrDict(),
-    AttrDict(tasks=['cartpole_balance', 'reacher_easy'], logdir='unused'),
+  config = configs.debug(
+    AttrDict(), dict(tasks=['cartpole_balance', 'reacher_easy'])
   )
-  config = configs.debug(config, params)
-  tasks.prepare(config, 'unused')
+  found = tasks.prepare(config, 'unused')
   assert [x.state_components for x in config.tasks] == [['reward']] * 2
   for task in config.tasks:
     shapes = probe.inspect(task.env_ctor)['shapes']
     assert shapes == {'image': (64, 64, 3), 'action': (2,), 'reward': ()}
+    assert shapes == found
   assert list(config.train_collects) == [
     'train_main_cartpole_balance',
     'train_main_reacher_easy',
@@ -186,7 +188,7 @@ def test_equal_seeds_give_equal_episodes():
 )
 def test_episodes_are_long_enough_for_all_chunks(name, params):
   """Also those that end early; two chunks of 15 need 30 observations."""
-  params = AttrDict(
+  params = dict(
     params,
     tasks=[name],
     batch_shape=[5, 15],

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from agents.run import checkpoint, stopping
-from planet.scripts import evaluate, fetch_events, train
+from planet import trained
+from planet.scripts import fetch_events, train
 from planet.training import running, utility
 from tests import processes
 from tests.planet.scripts import training_runs
@@ -121,7 +122,7 @@ def test_best_model_of_a_run(finished):
     if x['phase'] == 'epoch'
   }
   best = max(returns, key=lambda x: returns[x])
-  _, path = evaluate.restore(str(logdir), 'best')
+  path, _, _ = trained.restore(str(logdir), 'best')
   assert path == os.path.join(run, f'best/model.ckpt-{best}')
   assert checkpoint.read_best_score(run) == returns[best]
 

@@ -9,7 +9,8 @@ import pytest
 from agents.run import errors
 from agents.run import folder as run_folder
 from agents.tools import devices
-from planet.scripts import evaluate, preparation, train
+from planet import trained
+from planet.scripts import evaluate, resume, train
 from planet.training import episode_folder
 from tests.agents.envs import odd_gymnasium
 from tests.planet.scripts import training_runs
@@ -81,14 +82,14 @@ def test_flags(capsys, tmp_path, args, message):
 def test_known_parameters_without_effect(tmp_path, monkeypatch):
   """One text of parameters can serve several tasks, models and loaders."""
   logger = mock.Mock()
-  monkeypatch.setattr(preparation, '_logger', logger)
+  monkeypatch.setattr(resume, '_logger', logger)
   args = train.parse_args(['--logdir', str(tmp_path), '--config', 'debug'])
   args.params = train.parse_params(
     '{tasks: [dummy], isolate_envs: none, camera_id: 1, future_rnn: false, '
     'drnn_action_to_decoder: true, touch_loss_scale: 2, loader: reload, '
     'loader_every: 7}'
   )
-  preparation.check(args)
+  resume.check(resume.define_config(str(tmp_path), args), str(tmp_path))
   warned = [x.args[1] for x in logger.warning.call_args_list]
   assert warned == [
     'camera_id',
@@ -177,7 +178,9 @@ def test_no_episodes_to_begin_with(capsys, tmp_path):
     folder = tmp_path / 'run' / '00001' / name
     folder.mkdir(parents=True)
     (folder / 'some.npz').touch()
-  preparation.check(train.parse_args([*args, '--config', 'debug']))
+  args = train.parse_args([*args, '--config', 'debug'])
+  config = resume.define_config(str(tmp_path / 'run' / '00001'), args)
+  resume.check(config, str(tmp_path / 'run' / '00001'))
 
 
 def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
@@ -186,7 +189,7 @@ def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
   folder = tmp_path / '00001'
   folder.mkdir()
   (folder / 'config.yaml').write_text(
-    f'config: debug\nparams: {params}\nseed: 1\n'
+    f'version: 1\nconfig: debug\nparams: {params}\nseed: 1\n'
   )
   (folder / 'model.ckpt-20.index').write_bytes(b'damaged')
   args = ['--logdir', str(tmp_path), '--config', 'debug', '--params', params]
@@ -195,7 +198,7 @@ def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
     assert f'{folder}/model.ckpt-20 (its index cannot be read' in error
     (folder / 'DONE').touch()
   with pytest.raises(errors.UsageError, match='No whole checkpoint is left'):
-    evaluate.restore(str(tmp_path))
+    trained.restore(str(tmp_path))
 
 
 def test_changed_settings_on_resume(capsys, tmp_path):
@@ -204,7 +207,7 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   folder = tmp_path / '00001'
   folder.mkdir()
   (folder / 'config.yaml').write_text(
-    f'config: debug\nparams: {params}\nseed: 1\n'
+    f'version: 1\nconfig: debug\nparams: {params}\nseed: 1\n'
   )
   base = ['--logdir', str(tmp_path), '--config', 'debug']
   for args, change in (
@@ -213,11 +216,13 @@ def test_changed_settings_on_resume(capsys, tmp_path):
     (['--params', '{taks: [dummy]}'], 'Did you mean tasks'),
   ):
     assert change in fail(capsys, *base, *args)
-  assert os.listdir(folder) == ['config.yaml']
+  assert sorted(os.listdir(folder)) == ['PING', 'config.yaml']
+  (folder / 'config.yaml').write_text('config: cpu\nparams: {}\n')
+  assert 'has format None, but' in fail(capsys, *base)
   (folder / 'config.yaml').write_text('config: [')
   assert 'Cannot read the configuration' in fail(capsys, *base)
   (folder / 'config.yaml').write_text('- 1')
-  assert 'does not hold a mapping' in fail(capsys, *base)
+  assert 'is not a mapping' in fail(capsys, *base)
 
 
 def test_episodes_of_another_task(tmp_path):
@@ -229,9 +234,8 @@ def test_episodes_of_another_task(tmp_path):
   np.savez(folder / 'a.npz', image=np.zeros((3, 9, 9, 3)), reward=np.zeros(3))
   args = train.parse_args(['--logdir', str(tmp_path), '--config', 'debug'])
   args.params = train.parse_params('{tasks: [dummy]}')
-  shapes = preparation.check(args)
   with pytest.raises(errors.UsageError) as info:
-    next(train.process(str(tmp_path / '00001'), args, shapes))
+    next(train.process(str(tmp_path / '00001'), args))
   error = str(info.value)
   assert 'image [9, 9, 3]' in error and 'image [64, 64, 3]' in error
   assert os.listdir(folder) == ['a.npz']
@@ -332,7 +336,7 @@ def test_evaluation_without_a_run(capsys, tmp_path):
   folder = tmp_path / '00001'
   folder.mkdir()
   (folder / 'config.yaml').write_text(
-    'config: debug\nparams: {tasks: [dummy]}\n'
+    'version: 1\nconfig: debug\nparams: {tasks: [dummy]}\n'
   )
   assert evaluate.run(['--logdir', str(tmp_path)]) == 2
   assert 'There is no checkpoint' in capsys.readouterr().err

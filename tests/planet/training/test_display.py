@@ -10,7 +10,7 @@ import pytest
 from agents.run import log
 from agents.tools import phases
 from agents.tools.tf1 import tf
-from planet.scripts import tasks
+from planet.scripts import parameters, tasks
 from planet.tools import AttrDict
 from planet.training import display, episode_folder
 
@@ -22,11 +22,8 @@ def write(folder, decisions, reward=1.0):
 
 
 def define_tasks(*names, **params):
-  config = AttrDict(_unlocked=True)
-  config.update(batch_shape=[5, 10], num_chunks=1)
-  config.update(observation='image', image_size=64)
-  params = AttrDict(params, carla_backend='offline')
-  return tasks.define_all(names, config, params)
+  params = dict(params, tasks=list(names), carla_backend='offline')
+  return tasks.define_all(parameters.build('default', params))
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,23 @@ pytest.importorskip('carla')
 OFFLINE = {'tasks': ['carla'], 'carla_backend': 'offline'}
 
 
-def define(config='debug', logdir='unused', **params):
-  from planet.scripts import configs, tasks
+REPORT = {
+  'messages': [],
+  'renderer': None,
+  'action_space': np.zeros(2),
+  'shapes': {'image': (), 'action': (2,)},
+}
 
-  params = AttrDict({**OFFLINE, **params}, logdir=logdir)
-  result = AttrDict()
-  result = configs.find(config)(result, params)
-  assert not parameters.find_unused(params)
-  tasks.prepare(result, logdir)
+
+def define(config='debug', logdir='unused', **params):
+  from planet.scripts import resume, tasks
+
+  args = AttrDict(config=config, params={**OFFLINE, **params})
+  result = resume.define_config(logdir, args)
+  assert not result.unused
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(tasks.probe, 'inspect', lambda *unused: REPORT)
+    tasks.prepare(result, logdir)
   return result
 
 
@@ -132,13 +141,14 @@ def test_limits_have_one_home(key):
   for value in (low, high):
     if value is not None:
       assert env_config.complete({key: value})[key] == value
-      assert parameters.read(AttrDict({name: value}), name) == value
+      params = parameters.build('default', {name: value})
+      assert getattr(params, name) == value
   for value in (low - 1, None if high is None else high + 1, 'x', True):
     if value is not None:
       with pytest.raises(errors.UsageError):
         env_config.complete({key: value})
       with pytest.raises(errors.UsageError):
-        parameters.read(AttrDict({name: value}), name)
+        parameters.build('default', {name: value})
 
 
 def test_own_scenarios_reach_the_environment():
@@ -300,7 +310,10 @@ def test_plans_begin_at_the_bias():
 
 def test_worlds_do_not_mix(tmp_path):
   """What a run has begun with is kept by `auto`, and must not change."""
-  (tmp_path / 'config.yaml').write_text('values: {carla_backend: server}')
+  (tmp_path / 'config.yaml').write_text(
+    'version: 1\nconfig: debug\nparams: {tasks: [carla]}\nseed: null\n'
+    'carla_backend: server\n'
+  )
   logdir = str(tmp_path)
   with pytest.raises(
     errors.UsageError, match='begun with carla_backend server'

@@ -13,21 +13,21 @@ pytest.importorskip('carla')
 
 def test_runs_keep_the_scenarios_of_files(tmp_path):
   """As they were; another content is another task."""
-  from planet.scripts import preparation
+  from planet.scripts import resume
   from planet.training import utility
 
   path, logdir = tmp_path / 'mine.yaml', str(tmp_path)
   path.write_text('- {name: market, num_vehicles: 2}')
   given = {**OFFLINE, 'carla_size': 32, 'carla_scenario': str(path)}
   args = argparse.Namespace(config='debug', params=given)
-  config = preparation.define_config(logdir, args)
+  config = resume.define_config(logdir, args)
   utility.save_config(config, logdir)
   path.write_text('- {name: market, num_vehicles: 5}')
   with pytest.raises(errors.UsageError, match="carla_scenario: .*'num_vehicl"):
-    preparation.define_config(logdir, args)
+    resume.define_config(logdir, args)
   path.unlink()
   args.params = OFFLINE
-  config = preparation.define_config(logdir, args)
+  config = resume.define_config(logdir, args)
   (scenario,) = config.tasks[0].env_ctor.keywords['settings']['scenarios']
   assert scenario == {'name': 'market', 'num_vehicles': 2}
 

@@ -1,6 +1,5 @@
-"""What an update and an episode cost on this machine, found out by trying."""
+"""The graph of PlaNet on random data, for measuring updates and decisions."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from agents.tools.tf1 import tf
 from planet.control.mpc_agent import MPCAgent
 from planet.tools.attr_dict import AttrDict
-from planet.training import collection, precision
+from planet.training import collection
 from planet.training import objectives as objectives_lib
 from planet.training.define_networks import define_networks
 
@@ -30,49 +29,6 @@ class StandingEnv:
     return 1
 
 
-def measure(
-  config: AttrDict, shapes: Mapping[str, Sequence[int]]
-) -> tuple[float, float]:
-  """Execute an update and a decision on random data, in a graph of their own.
-
-  Args:
-    config: Configuration of the run.
-    shapes: Dict from the names of what is recorded to the shape of one step.
-
-  Returns:
-    Tuple of the seconds that an update takes, and those of a decision without
-    its environment.
-  """
-  with tf.Graph().as_default():
-    with tf.variable_scope('graph', use_resource=True):
-      graph = define_graph(config, draw_data(config.batch_shape, shapes))
-      fetches = (define_update(graph, config), define_decision(graph, config))
-    session = tf.ConfigProto(allow_soft_placement=True)
-    session.gpu_options.allow_growth = True
-    precision.enable(config.precision, session)
-    with tf.Session(config=session) as sess:
-      sess.run(
-        [tf.global_variables_initializer(), tf.local_variables_initializer()]
-      )
-      return _time(sess, fetches[0]), _time(sess, fetches[1])
-
-
-def describe(config: AttrDict, shapes: Mapping[str, Sequence[int]]) -> str:
-  """Return sentences on what an update and an episode cost here.
-
-  Args:
-    config: Configuration of the run.
-    shapes: See `measure`.
-  """
-  update, decision = measure(config, shapes)
-  text = f'Without a GPU, an update takes {_say(update)} here'
-  if config.train_collects:
-    length = max(x.task.max_length for x in config.train_collects.values())
-    text += f', and planning an episode of {length} decisions '
-    text += _say(length * decision)
-  return f'{text}. --config cpu is smaller and made for processors.'
-
-
 def draw_data(
   batch_shape: Sequence[int], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tf.Tensor]:
@@ -80,7 +36,7 @@ def draw_data(
 
   Args:
     batch_shape: Number of sequences and their length.
-    shapes: See `measure`.
+    shapes: Dict from the names of what is recorded to the shape of one step.
 
   Returns:
     Dict of tensors float32 [batch, time, ...], and `length` int32 [batch].
@@ -155,18 +111,3 @@ def define_decision(
   )
   mpc = MPCAgent(env, graph.step, False, False, agent)
   return mpc.perform(tf.range(1), env.observ)[0]
-
-
-def _say(seconds):
-  for size, unit in ((3600, 'hours'), (60, 'minutes')):
-    if seconds >= 1.5 * size:
-      return f'{seconds / size:.1f} {unit}'
-  return f'{seconds:.2g} seconds'
-
-
-def _time(sess, fetches):
-  """Execute once to warm up; return the seconds that it takes then."""
-  sess.run(fetches)
-  began = time.perf_counter()
-  sess.run(fetches)
-  return time.perf_counter() - began

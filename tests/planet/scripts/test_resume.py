@@ -3,7 +3,7 @@
 import pytest
 
 from agents.run import checkpoint, errors, files
-from planet.scripts import parameters, preparation
+from planet.scripts import parameters, resume
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
@@ -13,12 +13,15 @@ BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}
 @pytest.fixture(autouse=True)
 def stopped_run(monkeypatch):
   """The runs of these tests stopped at step 120."""
-  monkeypatch.setattr(checkpoint, 'newest_step', lambda logdir: 120)
+  monkeypatch.setattr(
+    checkpoint, 'find_variables', lambda logdir: f'{logdir}/model.ckpt-120'
+  )
 
 
 def begin(folder, **params):
   """Write the configuration of a run."""
-  source = {'config': 'debug', 'params': {**BEGUN, **params}, 'seed': 1}
+  params = {**BEGUN, **params}
+  source = {'version': 1, 'config': 'debug', 'params': params, 'seed': 1}
   files.write_yaml(str(folder / 'config.yaml'), source)
 
 
@@ -26,7 +29,7 @@ def go_on(folder, config='debug', seed=None, **params):
   """Continue the run with a command line; returns configuration and lines."""
   args = AttrDict(config=config, params=params, seed=seed)
   lines = []
-  result = preparation.define_config(str(folder), args, lines.append)
+  result = resume.define_config(str(folder), args, lines.append)
   utility.save_config(result, str(folder))
   return result, '\n'.join(lines)
 

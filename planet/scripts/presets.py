@@ -1,0 +1,121 @@
+"""Presets: the parameters that `--config` sets where `--params` does not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.run import errors
+
+PRESETS: dict[str, dict[str, Any]] = {
+  # The settings of the paper.
+  'default': {},
+  # Tiny networks and short phases, to see whether a change runs.
+  'debug': dict(
+    action_repeat=50,
+    num_seed_episodes=1,
+    train_steps=10,
+    test_steps=10,
+    max_steps=500,
+    train_collects=[dict(after=10, every=10)],
+    test_collects=[dict(after=10, every=10)],
+    model_size=10,
+    state_size=5,
+    num_layers=1,
+    num_units=10,
+    batch_shape=[5, 10],
+    loader_every=5,
+    loader_window=2,
+    planner_amount=5,
+    planner_topk=2,
+    planner_iterations=2,
+    checkpoint_every=100,
+  ),
+  # Fits on two cores; not the reference.
+  'cpu': dict(
+    tasks=['cartpole_balance'],
+    batch_shape=[16, 32],
+    model_size=128,
+    num_units=200,
+    num_layers=2,
+    num_seed_episodes=5,
+    loader_every=100,
+    train_steps=3840,
+    test_steps=16,
+    collect_every=1280,
+    checkpoint_every=160,
+    # Twice that of the paper: falls are slow, and an action lasts 8 steps.
+    planner_horizon=24,
+    planner_amount=300,
+    planner_topk=30,
+    planner_iterations=5,
+    max_steps=400000,
+  ),
+  # Learns to drive offline on two cores; not the reference.
+  'carla_cpu': dict(
+    tasks=['carla'],
+    carla_size=32,
+    carla_backend='offline',
+    carla_map='loop',
+    carla_vehicles=0,
+    carla_pedestrians=0,
+    carla_weather=0,
+    action_repeat=2,
+    # Slow enough to stay on the road for a while.
+    carla_random_throttle=[-0.1, 0.5],
+    # Leaving the road costs fifteen to thirty times what driving earns.
+    carla_reward_scale=0.2,
+    # A single image does not show the speed.
+    state_diagnostics=True,
+    gradient_heads=['image', 'reward', 'state'],
+    free_nats=1.0,
+    batch_shape=[12, 20],
+    model_size=128,
+    num_units=200,
+    num_layers=2,
+    num_seed_episodes=10,
+    loader_every=12,
+    train_steps=1440,
+    test_steps=12,
+    collect_every=180,
+    checkpoint_every=12,
+    train_action_noise=0.2,
+    planner_horizon=10,
+    planner_amount=150,
+    planner_topk=15,
+    planner_iterations=4,
+    # Sixteen epochs.
+    max_steps=23232,
+  ),
+}
+
+# Narrow networks by image size.
+_NETWORKS: dict[str, dict[int, str]] = {
+  'cpu': {64: 'conv_small'},
+  'carla_cpu': {32: 'conv_32_small', 64: 'conv_small'},
+}
+
+
+def choose(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+  """Return the values of a preset that fit the given parameters.
+
+  Args:
+    name: Name of the preset.
+    given: Parameters of the user, which win.
+
+  Raises:
+    UsageError: If there is no such preset.
+  """
+  if name not in PRESETS:
+    raise errors.UsageError(
+      f'Configuration {name!r} is unknown. {errors.suggest(name, PRESETS)}'
+    )
+  values = dict(PRESETS[name])
+  driving = 'carla' in given.get('tasks', values.get('tasks', ()))
+  if driving and name == 'debug':
+    # Episodes of driving have 100 steps instead of 1000.
+    values['action_repeat'] = 1
+  if name in _NETWORKS:
+    size = given.get('image_size')
+    if driving:
+      size = size or given.get('carla_size', values.get('carla_size', 128))
+    values['network'] = _NETWORKS[name].get(size or 64)
+  return values
