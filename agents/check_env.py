@@ -2,8 +2,8 @@
 
 Example:
 
-  python -m agents.check_env Pendulum-v1
-  python -m agents.check_env my_module:MyReach-v0 --for her
+  agents-check-env Pendulum-v1
+  agents-check-env my_module:MyReach-v0 --for her
 
 Plays one episode with random actions and prints what it finds. Exits with 1 if
 the environment fails for a system given by --for; without --for, if it fails
@@ -21,8 +21,8 @@ check_env = check.check
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='python -m agents.check_env',
+  parser = entry.Parser(
+    prog='agents-check-env',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
@@ -41,17 +41,16 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
 
 def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
-  results: list[bool] = []
+  return entry.run(lambda: _main(argv))
 
-  def work() -> None:
-    args = parse_args(argv)
-    systems = args.systems or list(check.SYSTEMS)
-    report = check.check(args.env, systems, args.seed)
-    print(*report.lines(), sep='\n')
-    suits = [not found for found in report.problems.values()]
-    results.append(all(suits) if args.systems else any(suits))
 
-  return entry.run(work) or int(not all(results))
+def _main(argv):
+  args = parse_args(argv)
+  systems = args.systems or list(check.SYSTEMS)
+  report = check.check(args.env, systems, args.seed)
+  print(*report.lines(), sep='\n')
+  works = [not found for found in report.problems.values()]
+  return int(not (all(works) if args.systems else any(works)))
 
 
 if __name__ == '__main__':

@@ -165,7 +165,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
 
     Raises:
       RuntimeError: If an episode is over and was not reset.
-      NotFinite: If an observation or reward is infinite or NaN.
+      BadNumber: If an observation or reward is infinite or NaN.
     """
     if (self._steps >= self._duration).any():
       raise RuntimeError('Must reset environment.')

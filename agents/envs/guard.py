@@ -18,7 +18,7 @@ _EXPLAINED = (
 )
 
 
-class NotFinite(errors.EnvError, ValueError):
+class BadNumber(errors.EnvError, ValueError):
   """An environment returns NaN or infinite numbers."""
 
 
@@ -30,7 +30,7 @@ def not_finite(value: Any) -> str:
 
 
 def check_finite(value: Any, what: str, env: Any) -> None:
-  """Raise `NotFinite` if some numbers are not.
+  """Raise `BadNumber` if some numbers are not.
 
   Args:
     value: Number or float array.
@@ -41,7 +41,7 @@ def check_finite(value: Any, what: str, env: Any) -> None:
   if kind:
     name = env if isinstance(env, str) else find_name(env)
     kind = kind[0].upper() + kind[1:]
-    raise NotFinite(f'{kind} {what} encountered in {name}.')
+    raise BadNumber(f'{kind} {what} encountered in {name}.')
 
 
 def find_name(env: Any) -> str:

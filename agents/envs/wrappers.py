@@ -620,7 +620,7 @@ class ConvertTo32Bit(Wrapper):
   float32 arrays without dimensions.
 
   Raises:
-    NotFinite: If an observation or a reward is infinite or NaN.
+    BadNumber: If an observation or a reward is infinite or NaN.
   """
 
   def step(self, action: Any) -> tuple:
