@@ -134,8 +134,8 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
   hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
   seeds = f'{len(runs)} seed' + 's' * (len(runs) > 1)
   return {
-    'result': f'[{entry.name}](results/{entry.name}/{FIGURE})',
-    'what': f'{entry.meaning}; {what}',
+    'result': f'[{entry.meaning}](results/{entry.name}/{FIGURE})',
+    'measure': what,
     'published, or original code today': '; '.join(published) or '-',
     'ours': f'{_show_ours(entry, runs)} ({seeds}): {_judge_bar(entry, runs)}',
     'cost on one core': f'{hours:.1f} h'
