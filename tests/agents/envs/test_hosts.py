@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import sys
 import time
 
 import numpy as np
@@ -211,7 +212,10 @@ def test_workers_are_free_of_tensorflow(tmp_path):
   assert processes.run_python(str(filename)).split() == ['True', 'False']
 
 
+linux = pytest.mark.skipif(sys.platform != 'linux', reason='asks the kernel')
+
 PARENT = """
+import ctypes
 import signal
 import sys
 import time
@@ -219,9 +223,14 @@ from agents.envs import wrappers
 from tests import scripted_envs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-envs = [wrappers.Async(scripted_envs.SlowEnv, 'process') for _ in range(2)]
+class StuckEnv(scripted_envs.SlowEnv):
+  def step(self, action):
+    # No other thread of the process gets to run meanwhile.
+    ctypes.PyDLL(None).sleep(60)
+kind = StuckEnv if sys.argv[1] == 'stuck' else scripted_envs.SlowEnv
+envs = [wrappers.Async(kind, 'process') for _ in range(2)]
 pids = [env.pid for env in envs]
-if sys.argv[1] == 'busy':
+if sys.argv[1] != 'idle':
   for env in envs:
     env.step([0], blocking=False)
 print(*pids, flush=True)
@@ -238,12 +247,15 @@ time.sleep(60)
     ('busy', 'SIGKILL'),
     ('busy', 'SIGTERM'),
     ('busy', 'SIGINT'),
+    pytest.param('stuck', 'SIGKILL', marks=linux),
+    pytest.param('stuck', 'SIGTERM', marks=linux),
   ],
 )
 def test_workers_end_with_their_parent(state, number):
   """However it ends, they are gone within five seconds.
 
-  Busy workers are within a step that takes a minute.
+  Busy workers are within a step that takes a minute; stuck ones, within C code
+  that lets no other thread run.
   """
   parent = processes.start_python('-c', PARENT, state)
   try:
