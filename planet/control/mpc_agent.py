@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorflow_probability import distributions as tfd
 
-from agents.tools import graph_errors, nested, scopes
+from agents.tools import nested, scopes
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 
@@ -33,10 +33,7 @@ class MPCAgent:
       `exploration`, None or AttrDict of `scale`, the standard deviation of
       the noise, and `schedule`, None or a function from step to a factor;
       `warm_start`, None or the horizon of a planner that takes the rest of
-      the previous plan as `initial_mean`;
-      `guidance`, None or AttrDict of the `horizon` of a planner that takes as
-      `initial_mean` what the method `guide` of the batch environment returns
-      for the agents, float32 [n, actions].
+      the previous plan as `initial_mean`.
   """
 
   def __init__(
@@ -48,13 +45,11 @@ class MPCAgent:
     config: AttrDict,
   ) -> None:
     del is_training, should_log
-    self._batch_env = batch_env
     self._step = step
     self._config = config
     self._cell = config.cell
-    count = len(batch_env)
+    count, *action_shape = batch_env.action.shape.as_list()
     state = self._cell.zero_state(count, tf.float32)
-    action_shape = batch_env.action.shape.as_list()[1:]
     with scopes.uncached_scope('agent_temporary'):
       self._state = {
         key: _local_variable(key, value.shape.as_list())
@@ -134,9 +129,6 @@ class MPCAgent:
       embedded.shape.as_list()[1:],
       self._prev_action.shape.as_list()[1:],
     )
-    if self._config.get('guidance'):
-      mean = self._define_guidance(agent_indices, embedded)
-      return self._config.planner(*args, initial_mean=mean), []
     if self._plan is None:
       return self._config.planner(*args), []
     plan = self._config.planner(
@@ -144,18 +136,6 @@ class MPCAgent:
     )
     rest = tf.concat([plan[:, 1:], tf.zeros_like(plan[:, :1])], 1)
     return plan, [tf.scatter_update(self._plan, agent_indices, rest)]
-
-  def _define_guidance(self, agent_indices, observed):
-    """Return first means [n, horizon, actions], known with the observation."""
-    with tf.control_dependencies([observed]):
-      action = tf.py_func(
-        graph_errors.remember(self._batch_env.guide),
-        [agent_indices],
-        tf.float32,
-        name='guide',
-      )
-    action.set_shape([None] + self._prev_action.shape.as_list()[1:])
-    return tf.tile(action[:, None], [1, self._config.guidance.horizon, 1])
 
   def _explore(self, action):
     exploration = self._config.exploration

@@ -13,7 +13,6 @@ from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
-from planet.control import batch_wrappers
 from planet.control.mpc_agent import MPCAgent
 from planet.envs.seeding import seeded_constructor
 from planet.tools.gif_summary import gif_summary as define_gif_summary
@@ -107,9 +106,6 @@ def collect_rollouts(
   batch_env = define_batch_env(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
-  guidance = agent_config.get('guidance')
-  if guidance:
-    batch_env = batch_wrappers.GuidedEnv(batch_env, guidance.rule)
   watched = WatchedEnv(batch_env, duration, name)
   batch_env = InGraphBatchEnv(watched, initial_done=False)
   agent = MPCAgent(batch_env, step, False, False, agent_config)
@@ -230,7 +226,7 @@ def define_batch_env(
   return batch_env.VectorEnv(constructors, workers[isolate_envs], isolate_envs)
 
 
-class WatchedEnv(batch_wrappers.BatchWrapper):
+class WatchedEnv:
   """Batch environment that tells the progress and heeds requests to stop.
 
   A failed step, as its info says by `step_error`, ends the episode at once.
@@ -245,11 +241,22 @@ class WatchedEnv(batch_wrappers.BatchWrapper):
   """
 
   def __init__(self, batch_env: Any, duration: int, name: str) -> None:
-    super().__init__(batch_env)
+    self._batch_env = batch_env
     self._duration = duration
     self._name = name
     self._steps = 0
     self.failed: np.ndarray = np.zeros(len(batch_env), bool)
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._batch_env, name)
+
+  def __len__(self) -> int:
+    return len(self._batch_env)
+
+  def __getitem__(self, index: int) -> Any:
+    return self._batch_env[index]
 
   def step(self, action: np.ndarray) -> tuple:
     stopping.check()

@@ -4,7 +4,6 @@ The functions named like presets take an unlocked configuration and a mapping
 of given parameters, like those of the original, and return the configuration.
 """
 
-import functools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,6 @@ from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
-from planet.envs.carla import plan_bias
 from planet.scripts import driving, parameters
 from planet.scripts import objectives as objectives_lib
 from planet.scripts import tasks as tasks_lib
@@ -314,12 +312,10 @@ def _check_planner(params):
       f'planner_amount, which is {params.planner_amount}; keep fewer '
       'candidates or draw more.'
     )
-  starts = ('planner_bias', 'planner_warm_start', 'planner_command_bias')
-  given = [x for x in starts if getattr(params, x)]
-  if len(given) > 1:
+  if params.planner_bias and params.planner_warm_start:
     raise errors.UsageError(
-      f'Parameters {given[0]} and {given[1]} both say where plans start; give '
-      'one of them.'
+      'Parameters planner_bias and planner_warm_start both say where plans '
+      'start; give one of them.'
     )
 
 
@@ -377,7 +373,6 @@ def _define_simulation(task, item, params):
     planner=planner,
     horizon=item.horizon,
     warm_start=params.planner_warm_start,
-    guidance=_define_guidance(item.horizon, params),
     objective=bind(_find_objective(item.objective), params=params),
     save_episode_dir=item.save_episode_dir,
     steps_after=item.after,
@@ -385,19 +380,6 @@ def _define_simulation(task, item, params):
     steps_until=item.until,
     exploration=exploration or None,
   )
-
-
-def _define_guidance(horizon, params):
-  """Where plans start that depend on commands of a route, or None."""
-  if not driving.uses_commands(params):
-    return None
-  given = params.planner_command_bias
-  rule = functools.partial(
-    plan_bias.choose,
-    biases=plan_bias.complete({} if given == 'fork' else given),
-    heading=params.planner_heading_bias,
-  )
-  return AttrDict(rule=rule, horizon=horizon)
 
 
 def _find_objective(name):

@@ -30,8 +30,6 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
   common = {
     key: getattr(params, name) for key, name in parameters.DRIVING.items()
   }
-  # Routes give the commands.
-  common['enable_planner'] = uses_commands(params)
   towns = _find_towns(params)
   settings = {name: {**common, **town} for name, town in towns.items()}
   for values in settings.values():
@@ -39,33 +37,6 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
     _check_channels(values, params)
   backend = params.carla_backend
   return {name: {**x, 'backend': backend} for name, x in settings.items()}
-
-
-def uses_commands(params: Any) -> bool:
-  """Tell whether plans begin by the commands of a route.
-
-  Args:
-    params: `Parameters`.
-
-  Raises:
-    UsageError: If other tasks than driving are trained, or only the heading
-      should count.
-  """
-  biases = params.planner_command_bias
-  if biases is None:
-    if params.planner_heading_bias:
-      raise errors.UsageError(
-        'Parameter planner_heading_bias is added to planner_command_bias; '
-        'give that, too, such as fork.'
-      )
-    return False
-  tasks = params.tasks
-  if tasks != ['carla']:
-    raise errors.UsageError(
-      f'Parameter planner_command_bias is for the carla task alone, not for '
-      f'{tasks}; omit it, or give planner_bias.'
-    )
-  return True
 
 
 def choose_expert(params: Any) -> str | None:

@@ -193,12 +193,6 @@ class _Own(schema.Settings):
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'initial action of every plan, one value per action dimension'
   )
-  planner_command_bias: Literal['fork'] | dict[str, Any] | None = _free(
-    None, 'carla: initial action by route command: fork, or a mapping'
-  )
-  planner_heading_bias: schema.Finite = _free(
-    0.0, 'carla: added steering per degree to the goal'
-  )
   # Driving; None leaves the choice to the scenario.
   max_length: Positive = _episodes(100, 'simulator steps per carla episode')
   carla_size: ImageSize = _episodes(

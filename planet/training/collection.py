@@ -127,7 +127,6 @@ def agent_config(
     postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,
-    guidance=params.guidance,
     seed=_first_seed(config, params, name),
   )
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ from agents.run import files
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
-from planet.control.batch_wrappers import GuidedEnv
 from planet.control.simulate import define_batch_env
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection
@@ -25,9 +25,7 @@ class PlaNet(TrainedAgent):
   The state of `predict` holds the latent state, the previous action and, with
   a warm start of the planner, the rest of the plan. An observation is the
   array that the model has learned from, or a dict that has it. Noise of
-  exploration is that of the episodes of the training. Where plans depend on
-  the commands of a route, these are of the environment that `make_env` has
-  made last.
+  exploration is that of the episodes of the training.
 
   Args:
     checkpoint: Path of the checkpoint.
@@ -48,7 +46,6 @@ class PlaNet(TrainedAgent):
   ) -> None:
     super().__init__()
     self._config = config
-    self._guided: GuidedEnv | None = None
     self._name = os.path.basename(checkpoint)
     self._simulation = config.test_collects[name].copy(_unlocked=True)
     self._simulation.save_episode_dir = None
@@ -73,8 +70,6 @@ class PlaNet(TrainedAgent):
       self._config.isolate_envs,
       self._seed,
     )
-    if self._simulation.guidance:
-      env = self._guided = GuidedEnv(env, self._simulation.guidance.rule)
     return PlayedEnv(env)
 
   def save(self, folder: str) -> None:
@@ -105,12 +100,6 @@ class PlaNet(TrainedAgent):
     with graph_errors.unwrapped():
       action, state = self._sess.run([self._action, self._memory_after], feed)
     return action[0], state
-
-  def _guide(self, indices):
-    """Return actions [1, actions]; by default those without measurements."""
-    if self._guided:
-      return self._guided.guide(indices)
-    return self._simulation.guidance.rule({})[None]
 
   def _define(self, name, shapes):
     """Define the graph of one decision; return the weights that it needs."""
@@ -145,7 +134,7 @@ class PlaNet(TrainedAgent):
       size = sum(shapes[key][0] for key in config.observation_keys)
       observ = tf.placeholder(tf.float32, [1, size])
     agent = control.MPCAgent(
-      _OneEnv(tf.zeros([1, *shapes['action']]), self._guide),
+      types.SimpleNamespace(action=tf.zeros([1, *shapes['action']])),
       tf.constant(0),
       False,
       False,
@@ -227,16 +216,6 @@ def _find_needed(weights, tensors):
   needed = tf.graph_util.extract_sub_graph(definition, names)
   found = {x.name for x in needed.node}
   return [x for x in weights if x.op.name in found]
-
-
-class _OneEnv:
-  """What `MPCAgent` has to know about one environment."""
-
-  def __init__(self, action, guide):
-    self.action, self.guide = action, guide
-
-  def __len__(self):
-    return 1
 
 
 class PlayedEnv:

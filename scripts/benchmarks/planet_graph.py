@@ -1,7 +1,7 @@
 """The graph of PlaNet on random data, for measuring updates and decisions."""
 
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,22 +11,6 @@ from planet.tools.attr_dict import AttrDict
 from planet.training import collection
 from planet.training import objectives as objectives_lib
 from planet.training.define_networks import define_networks
-
-
-class StandingEnv:
-  """What an agent asks of its environments, for one that stands still.
-
-  Args:
-    observ: Observation [1, ...].
-    action: Action [1, size].
-  """
-
-  def __init__(self, observ: tf.Tensor, action: tf.Tensor) -> None:
-    self.observ = observ
-    self.action = action
-
-  def __len__(self) -> int:
-    return 1
 
 
 def draw_data(
@@ -106,8 +90,7 @@ def define_decision(
   agent = collection.agent_config(config, simulation, graph, name)
   with agent.unlocked:
     agent.preprocess_fn = lambda x: x
-  env: Any = StandingEnv(
-    graph.data[config.observation][:1, 0], graph.data['action'][:1, 0]
-  )
+  env = types.SimpleNamespace(action=graph.data['action'][:1, 0])
   mpc = MPCAgent(env, graph.step, False, False, agent)
-  return mpc.perform(tf.range(1), env.observ)[0]
+  observ = graph.data[config.observation][:1, 0]
+  return mpc.perform(tf.range(1), observ)[0]

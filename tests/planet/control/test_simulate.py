@@ -159,47 +159,6 @@ def test_steps_happen_in_order():
   assert log == expected
 
 
-@pytest.mark.parametrize('isolate_envs', ['none', 'thread'])
-def test_plans_begin_at_what_environments_measure(isolate_envs):
-  """Of the newest observation, also after a reset and after a failed step."""
-
-  class Measuring(scripted_envs.CountingImageEnv):
-    failed = False
-
-    @property
-    def measurements(self):
-      return {'time': self._t}
-
-    def step(self, action):
-      transition = super().step(action)
-      if self._t < 2 or self.failed:
-        return (*transition[:3], self.measurements)
-      self.failed = True
-      return (*transition[:3], {'step_error': True})
-
-  def rule(measured):
-    time = measured.get('time', 9)
-    return np.array([time / 10, -time / 10], np.float32)
-
-  config = agent_config(guidance=AttrDict(rule=rule, horizon=3))
-  with config.unlocked:
-    config.planner = lambda *unused, initial_mean: initial_mean
-  tf.reset_default_graph()
-  _, _, action, _, close = collect_rollouts(
-    tf.constant(0), lambda: Measuring(4), 6, 2, config, isolate_envs
-  )
-  try:
-    with graphs.session() as sess:
-      sess.run(tf.local_variables_initializer())
-      action = sess.run(action)
-  finally:
-    close()
-  first = np.array([0, 1, 2, 3, 0, 1]) / 10
-  np.testing.assert_allclose(
-    action, np.tile(first[:, None] * [1, -1], (2, 1, 1))
-  )
-
-
 def test_summaries():
   """Mean return, histograms, strip and animation, below the scope."""
   summary, return_, close = simulate_fn(
