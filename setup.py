@@ -51,7 +51,7 @@ EXTRAS = {
   'visdom': ['visdom==0.2.4', 'tornado<6.6', 'setuptools>=70.1,<81'],
 }
 EXTRAS['test'] = (
-  ['ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
+  ['import-linter>=2.5', 'ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
   + ['pytest>=8', 'pytest-xdist>=3.6', 'ruff>=0.9']
   + EXTRAS['dmc']
   + EXTRAS['robotics']

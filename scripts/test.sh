@@ -10,5 +10,6 @@ ensure_browser
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
 "$VENV/bin/mypy"
+"$VENV/bin/lint-imports"
 # Two at a time; tests of a file share what they set up.
 exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile "$@"

@@ -37,7 +37,9 @@ def define(exclude: Iterable[str] = (), **kwargs: Any) -> 'Saver | None':
 class Saver(tf.train.Saver):
   """Saver without graphs, and without remains of what could not be saved."""
 
-  def save(self, sess: tf.Session, save_path: str, *args: Any, **kwargs: Any):
+  def save(
+    self, sess: tf.Session, save_path: str, *args: Any, **kwargs: Any
+  ) -> str:
     """Save variables, see `tf.train.Saver`; returns the path."""
     kwargs.setdefault('write_meta_graph', False)
     try:
