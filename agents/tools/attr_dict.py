@@ -3,7 +3,7 @@
 import contextlib
 import numbers
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from agents.run import errors, references
@@ -27,9 +27,6 @@ class AttrDict(dict):
     _unlocked: Whether attributes may be set.
     _strict: Whether missing keys raise an AttributeError that names the
       nearest known one.
-    _defaults: Values of keys that are not in the dictionary, seen by `d.x`
-      and `d['x']` but not by `get` and `in`.
-    _touched: Set that collects the names of all keys that were read.
     **kwargs: Passed on to `dict`.
   """
 
@@ -38,48 +35,27 @@ class AttrDict(dict):
     *args: Any,
     _unlocked: bool = False,
     _strict: bool = False,
-    _defaults: Mapping[Any, Any] | None = None,
-    _touched: set[Any] | None = None,
     **kwargs: Any,
   ):
     super().__init__(*args, **kwargs)
-    self._set_state(_unlocked, _strict, _defaults, _touched)
-
-  def _set_state(self, unlocked, strict, defaults, touched):
-    put = super().__setattr__
-    put('_unlocked', unlocked)
-    put('_strict', strict)
-    put('_defaults', dict(defaults or {}))
-    put('_touched', set() if touched is None else touched)
+    super().__setattr__('_unlocked', _unlocked)
+    super().__setattr__('_strict', _strict)
 
   def __reduce__(self):
-    state = (self._unlocked, self._strict, self._defaults, self._touched)
-    return _rebuild, (type(self), dict(self), state)
+    return _rebuild, (type(self), dict(self), self._unlocked, self._strict)
 
   def __getattr__(self, name):
     if name.startswith('__'):
       raise AttributeError(name)
-    if self._strict:
-      return self[name]
-    self._touched.add(name)
-    return self.get(name, self._defaults.get(name))
+    return self[name] if self._strict else self.get(name)
 
-  def __getitem__(self, key):
-    self._touched.add(key)
-    if key in self:
-      return super().__getitem__(key)
-    if key in self._defaults:
-      return self._defaults[key]
-    if self._strict:
-      known = [str(x) for x in {**self._defaults, **self}]
-      raise AttributeError(
-        f'Key {key!r} is unknown. {errors.suggest(str(key), known)}'
-      )
-    raise KeyError(key)
-
-  def get(self, key: Any, default: Any = None) -> Any:
-    self._touched.add(key)
-    return super().get(key, default)
+  def __missing__(self, key):
+    if not self._strict:
+      raise KeyError(key)
+    known = [str(x) for x in self]
+    raise AttributeError(
+      f'Key {key!r} is unknown. {errors.suggest(str(key), known)}'
+    )
 
   def __setattr__(self, name, value):
     self._check_write(name)
@@ -96,24 +72,6 @@ class AttrDict(dict):
   def __delitem__(self, key):
     self._check_item_write(key)
     super().__delitem__(key)
-
-  # As in typeshed's dict: unlike `|`, it always returns the same object.
-  def __ior__(self, other):  # type: ignore[misc]
-    for key in dict(other):
-      self._check_item_write(key)
-    return super().__ior__(other)
-
-  def pop(self, key: Any, *default: Any) -> Any:
-    self._check_item_write(key)
-    return super().pop(key, *default)
-
-  def popitem(self) -> tuple[Any, Any]:
-    self._check_item_write('popitem')
-    return super().popitem()
-
-  def clear(self) -> None:
-    self._check_item_write('clear')
-    super().clear()
 
   def _check_item_write(self, key):
     if self._strict:
@@ -136,29 +94,9 @@ class AttrDict(dict):
     super().update(values)
     return self
 
-  def setdefault(self, key: Any, default: Any = None) -> Any:
-    if key not in self:
-      self[key] = default
-    return self[key]
-
   def copy(self, _unlocked: bool = False) -> 'AttrDict':
     """Shallow copy of the same type and strictness, locked by default."""
-    return type(self)(
-      dict(self),
-      _unlocked=_unlocked,
-      _strict=self._strict,
-      _defaults=self._defaults,
-    )
-
-  @property
-  def touched(self) -> set[Any]:
-    """Set of the names of all keys that were asked for."""
-    return self._touched
-
-  @property
-  def untouched(self) -> list[Any]:
-    """Sorted list of the keys that nobody has read yet."""
-    return sorted(set(self) - self._touched)
+    return type(self)(dict(self), _unlocked=_unlocked, _strict=self._strict)
 
   @property
   @contextlib.contextmanager
@@ -187,7 +125,7 @@ class AttrDict(dict):
     return '\n'.join(f'{key}: {_format(self.get(key))}' for key in self)
 
   def __repr__(self):
-    items = (f'{key}={_format(dict.get(self, key))}' for key in self)
+    items = (f'{key}={_format(self.get(key))}' for key in self)
     return f'{type(self).__name__}({", ".join(items)})'
 
   def save(self, filename: str) -> None:
@@ -206,10 +144,8 @@ class AttrDict(dict):
     return cls(files.read_yaml(filename))
 
 
-def _rebuild(cls, values, state):
-  result = cls(values)
-  result._set_state(*state)
-  return result
+def _rebuild(cls, values, unlocked, strict):
+  return cls(values, _unlocked=unlocked, _strict=strict)
 
 
 def _format(value):
