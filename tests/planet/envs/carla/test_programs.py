@@ -27,15 +27,14 @@ def smoke(tmp_path, *args):
 
 def test_smoke_script(tmp_path, capsys):
   """Every check that needs no server passes, files are written."""
-  args = ['--episodes', '2', '--map', 'loop', '--dump']
+  args = ['--episodes', '2', '--map', 'loop']
   assert smoke(tmp_path, *args) == 0
   output = capsys.readouterr().out
-  assert 'FAIL' not in output and output.count('PASS') > 10
+  assert 'FAIL' not in output and output.count('PASS') > 8
   with open(tmp_path / 'measurements.csv') as file_:
     rows = list(csv.DictReader(file_))
   assert len(rows) == 60 and float(rows[-1]['forward_speed']) > 5
-  for name in ('episodes', 'map'):
-    assert imageio.imread(tmp_path / f'{name}.png').std() > 5
+  assert imageio.imread(tmp_path / 'episodes.png').std() > 5
 
 
 def test_smoke_script_can_fail(tmp_path, capsys):
@@ -48,7 +47,7 @@ def test_smoke_script_can_fail(tmp_path, capsys):
 @pytest.mark.parametrize(
   'args, message',
   [
-    (['--launch'], 'needs the variable CARLA_SERVER'),
+    (['--launch'], 'needs $CARLA_SERVER'),
     (['--kill-server'], 'need --launch'),
     (['--num-envs', '2'], 'need --launch'),
     (['--backend', 'offline', '--launch'], 'need --backend server'),
