@@ -1,5 +1,6 @@
 """What a run takes of the machine: processors, memory, graphics cards."""
 
+import itertools
 import os
 import subprocess
 import threading
@@ -13,7 +14,7 @@ _QUERY = 'utilization.gpu,memory.total,memory.used'
 _QUERY_SECONDS = 20.0
 
 
-class ResourceThread:
+class ResourceThread(threading.Thread):
   """Sample resources in the background and write their statistics.
 
   Names are `/cpu/per/<core>` and `/cpu/all/total` (percent), `/cpu/memory/`
@@ -26,77 +27,67 @@ class ResourceThread:
   that is not set.
 
   Args:
-    path: File of JSON lines, readable with `logs.read`; nothing is measured
-      if None.
+    path: File of JSON lines, readable with `logs.read`.
+    logger: `Logger` for warnings.
     cpu: Whether to sample processors and memory.
     gpu: Whether to sample graphics cards.
     period: Seconds between two samples.
     window: Number of samples that make a line.
-    logger: Where warnings go; the terminal by default.
     meta: Function that returns a dict of where the run is, such as
-      `lambda: monitor.meta`; seconds since the start by default.
+      `lambda: monitor.meta`.
   """
 
   def __init__(
     self,
-    path: str | None,
+    path: str,
+    logger: Any,
     cpu: bool = True,
     gpu: bool = True,
     period: float = 2.0,
     window: int = 10,
-    logger: Any = None,
-    meta: Callable[[], dict] | None = None,
+    meta: Callable[[], dict] = dict,
   ) -> None:
-    self._path = path
-    self._period = period
-    self._window = window
-    self._logger = logger or logs.Logger()
-    self._meta = meta
-    self._sources = []
+    super().__init__(daemon=True)
+    self._path, self._logger = path, logger
+    self._period, self._window, self._meta = period, window, meta
     self._stopped = threading.Event()
-    self._thread: threading.Thread | None = None
-    if path and cpu:
-      self._add_processors()
-    if path and gpu:
-      cards = visible_cards()
-      self._sources += [lambda: sample_cards(cards)] if cards else []
-
-  def start(self) -> None:
-    """Begin to sample, if there is anything to sample."""
-    if self._sources and self._thread is None:
-      self._thread = threading.Thread(target=self._loop, daemon=True)
-      self._thread.start()
-
-  def stop(self) -> None:
-    """Write what was sampled so far and end the thread."""
-    self._stopped.set()
-    if self._thread:
-      self._thread.join()
-      self._thread = None
-
-  def _add_processors(self):
+    self._sources: list[Callable[[], dict[str, float]]] = []
+    cards = visible_cards() if gpu else []
+    if cards:
+      self._sources.append(lambda: sample_cards(cards))
     try:
-      self._sources.append(_Processors())
+      self._sources += [define_processors()] if cpu else []
     except ImportError:
-      self._logger.warn(
+      logger.warn(
         'The use of processors and memory is not recorded: pip install '
         'psutil, or pass --no-monitor-cpu.'
       )
 
-  def _loop(self):
-    monitor = logs.Monitor(self._path)
-    count = 0
+  def stop(self) -> None:
+    """Write what was sampled so far and end the thread."""
+    self._stopped.set()
+    self.join()
+
+  def run(self) -> None:
+    """Sample until `stop` is called."""
+    monitor = logs.Monitor(self._path) if self._sources else None
     self._sample()  # Here psutil begins its first interval, in this thread.
-    while not self._stopped.wait(self._period):
-      for name, value in self._sample().items():
-        monitor(name, value)
-      count += 1
-      if count % self._window == 0:
-        self._pack(monitor)
-    self._pack(monitor)
+    for count in itertools.count(1):
+      stopped = self._stopped.wait(self._period)
+      if not self._sources or not monitor:
+        return
+      if not stopped:
+        for name, value in self._sample().items():
+          monitor(name, value)
+      if stopped or count % self._window == 0:
+        for key, value in self._meta().items():
+          monitor.set_meta(key, value)
+        monitor.pack()
+      if stopped:
+        return
 
   def _sample(self):
-    """Dict from name to number; a source that fails is left out from then."""
+    """Dict from name to number; a source that fails is dropped."""
     found = {}
     for source in list(self._sources):
       try:
@@ -107,31 +98,26 @@ class ResourceThread:
         self._logger.warn(f'Resources are no longer recorded: {error}')
     return found
 
-  def _pack(self, monitor):
-    for key, value in (self._meta() if self._meta else {}).items():
-      monitor.set_meta(key, value)
-    monitor.pack()
-
 
 def visible_cards() -> list[str]:
   """Return what CUDA_VISIBLE_DEVICES lists up to the first invalid one."""
-  cards = []
-  for name in os.environ.get('CUDA_VISIBLE_DEVICES', '').split(','):
-    name = name.strip()
-    if not name.isdigit() and not name.startswith(('GPU-', 'MIG-')):
-      break
-    cards.append(name)
-  return cards
+  names = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
+  return list(
+    itertools.takewhile(
+      lambda x: x.isdigit() or x.startswith(('GPU-', 'MIG-')),
+      (x.strip() for x in names),
+    )
+  )
 
 
 def sample_cards(cards: Sequence[str]) -> dict[str, float]:
-  """Load and memory of graphics cards, by nvidia-smi.
+  """Return load and memory of graphics cards, by nvidia-smi.
 
   Args:
     cards: List of indices or names, as strings.
 
   Returns:
-    Dict from name to number; what the driver does not tell is left out.
+    Dict from name to number, without what the driver does not know.
 
   Raises:
     OSError: If nvidia-smi cannot be started.
@@ -148,48 +134,43 @@ def sample_cards(cards: Sequence[str]) -> dict[str, float]:
     timeout=_QUERY_SECONDS,
   ).stdout
   rows = [line.split(',') for line in output.splitlines() if line.strip()]
-  loads, totals, used = ([_number(x) for x in column] for column in zip(*rows))
-  sample = {
-    '/gpu/load': None if None in loads else sum(loads) / len(loads),
-    '/gpu/memory/total': None if None in totals else sum(totals),
-    '/gpu/memory/used': None if None in used else sum(used),
-  }
-  return {name: value for name, value in sample.items() if value is not None}
+  sample = {}
+  names = ('/gpu/load', '/gpu/memory/total', '/gpu/memory/used')
+  for name, column in zip(names, zip(*rows)):
+    try:
+      sample[name] = sum(float(x) for x in column)
+    except ValueError:
+      continue  # Not a number: the driver does not know.
+  if '/gpu/load' in sample:
+    sample['/gpu/load'] /= len(rows)
+  return sample
 
 
-class _Processors:
-  """Load since the previous call, and memory."""
+def define_processors() -> Callable[[], dict[str, float]]:
+  """Return a function of the load since its last call, and of memory.
 
-  def __init__(self):
-    import psutil
+  Raises:
+    ImportError: If psutil is not installed.
+  """
+  import psutil
 
-    self._psutil = psutil
-    self._process = psutil.Process()
+  own = psutil.Process()
 
-  def __call__(self):
-    cores = self._psutil.cpu_percent(percpu=True)
-    memory = self._psutil.virtual_memory()
-    sample = {f'/cpu/per/{i}': load for i, load in enumerate(cores)}
-    sample['/cpu/all/total'] = sum(cores) / len(cores)
-    sample['/cpu/memory/total'] = memory.total / _MEGABYTE
-    sample['/cpu/memory/used'] = memory.used / _MEGABYTE
-    sample['/cpu/memory/mem'] = self._own_memory() / _MEGABYTE
-    return sample
-
-  def _own_memory(self):
-    """Bytes of this process and all below it, shared pages counted twice."""
-    total = 0
-    for process in [self._process, *self._process.children(recursive=True)]:
+  def sample():
+    cores = psutil.cpu_percent(percpu=True)
+    memory = psutil.virtual_memory()
+    used = 0
+    for process in [own, *own.children(recursive=True)]:
       try:
-        total += process.memory_info().rss
-      except self._psutil.Error:
+        used += process.memory_info().rss
+      except psutil.Error:
         pass  # It has ended meanwhile.
-    return total
+    return {
+      **{f'/cpu/per/{i}': load for i, load in enumerate(cores)},
+      '/cpu/all/total': sum(cores) / len(cores),
+      '/cpu/memory/total': memory.total / _MEGABYTE,
+      '/cpu/memory/used': memory.used / _MEGABYTE,
+      '/cpu/memory/mem': used / _MEGABYTE,
+    }
 
-
-def _number(text):
-  """Number, or None where the driver says that it does not know."""
-  try:
-    return float(text)
-  except ValueError:
-    return None
+  return sample

