@@ -4,15 +4,14 @@ import functools
 import os
 from collections.abc import Mapping
 from importlib import util
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from agents.envs import window
+from agents.envs import vector, window
 from agents.pipeline import (
   chunks,
   env_config,
-  env_pool,
   explorer,
   normalizers,
   worker,
@@ -37,8 +36,8 @@ class ExplorerSettings(schema.Settings):
   the step in which the last of that many episodes has ended, no matter whose;
   the others go on in the next chunk.
 
-  By default, a single environment that does not render with OpenGL runs in
-  the current process, and several of them in a process per core.
+  A single environment that does not render with OpenGL runs in this process by
+  default.
   """
 
   env: dict[str, Any] = setting({}, 'see `env_config.make`')
@@ -48,11 +47,11 @@ class ExplorerSettings(schema.Settings):
   quota: Flag = setting(True, 'split n_episodes evenly over the workers')
   final_action: Flag = setting(False, 'also act in the half-step')
   warm_start: Count = setting(0, 'frames with random actions')
-  deterministic: Flag | None = setting(
-    None, 'act without exploration; by default outside training'
+  deterministic: Flag = setting(
+    False, 'act without exploration; by default outside training'
   )
-  do_reset: Flag | None = setting(
-    None, 'start new episodes with each update; by default outside training'
+  do_reset: Flag = setting(
+    False, 'start new episodes with each update; by default outside training'
   )
   win_size: Whole | None = setting(
     None,
@@ -62,11 +61,11 @@ class ExplorerSettings(schema.Settings):
   seed: Whole | None = setting(
     0, 'seed of the first environment; the others count up'
   )
-  processes: Count | Literal['auto'] | None = setting(
-    'auto', 'worker processes; 0 to use this process, null for one per core'
+  processes: Count | None = setting(
+    None, 'worker processes; 0 for none, by default one per core'
   )
-  record: Flag | None = setting(
-    None, 'record each episode as a video; by default in `eval`'
+  record: Flag = setting(
+    False, 'record each episode as a video; by default in `eval`'
   )
   normalize_observations: Flag = setting(False, 'see `normalizers`')
   normalize_rewards: Flag = setting(False, 'see `normalizers`')
@@ -76,31 +75,19 @@ class ExplorerSettings(schema.Settings):
     None, 'further arguments for the environment'
   )
 
-  def episodes_per_worker(self) -> int:
-    """Return the share of each worker, 0 if there is none."""
-    return -(-(self.n_episodes or 0) // self.num_workers) if self.quota else 0
-
-  def find_window(self, mode: str) -> int:
-    """Return the number of episodes per line of the monitor in a mode."""
-    if self.win_size is not None:
-      return self.win_size
-    if mode == 'train':
-      return 10
-    return self.episodes_per_worker() * self.num_workers or -1
-
-  def in_mode(self, mode: str) -> 'ExplorerSettings':
-    """Return settings whose defaults are those of a mode.
-
-    Args:
-      mode: One of `train`, `test` and `eval`.
-    """
-    defaults = {
-      'deterministic': mode != 'train',
-      'do_reset': mode != 'train',
-      'record': mode == 'eval',
-    }
-    missing = {k: v for k, v in defaults.items() if getattr(self, k) is None}
-    return self.model_copy(update=missing)
+  @classmethod
+  def make(cls, mode: str, given: Mapping[str, Any]) -> 'ExplorerSettings':
+    """Return checked settings, with the defaults of a mode."""
+    checked = cls.check(given, f'Setting {{!r}} of the {mode} explorer')
+    if not (checked.get('n_steps') or checked.get('n_episodes')):
+      raise errors.UsageError(
+        f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
+        'number of steps or episodes per update.'
+      )
+    tests = mode != 'train'
+    defaults = {'deterministic': tests, 'do_reset': tests}
+    defaults['record'] = mode == 'eval'
+    return cls.model_construct(**{**defaults, **checked})
 
 
 @references.nameable
@@ -145,38 +132,34 @@ class GymExplorer(explorer.ExplorerBase):
     mode: str = 'train',
     **settings: Any,
   ) -> None:
-    called = f'Setting {{!r}} of the {mode} explorer'
-    self._settings = checked = ExplorerSettings.model_construct(
-      **ExplorerSettings.check(settings, called)
-    ).in_mode(mode)
-    if not (checked.n_steps or checked.n_episodes):
-      raise errors.UsageError(
-        f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
-        'number of steps or episodes per update.'
+    self._settings = made = ExplorerSettings.make(mode, settings)
+    self._num_workers = made.num_workers
+    self._n_steps, self._n_episodes = made.n_steps or 0, made.n_episodes or 0
+    # Share of the episodes of each worker, rounded up.
+    self._quota = 0
+    if made.quota:
+      self._quota = -(-self._n_episodes // made.num_workers)
+    window = made.win_size
+    if window is None:
+      share = self._quota * made.num_workers
+      window = 10 if mode == 'train' else share or -1
+    super().__init__(session, agents, mode, window)
+    self._observation_normalizer = self._reward_normalizer = None
+    if made.normalize_observations:
+      self._observation_normalizer = normalizers.ObservationNormalizer(
+        made.clip
       )
-    super().__init__(session, agents, mode, checked.find_window(mode))
-    self._num_workers = checked.num_workers
-    self._n_steps = checked.n_steps or 0
-    self._n_episodes = checked.n_episodes or 0
-    self._quota = checked.episodes_per_worker()
-    self._normalize_observations = self._normalize_rewards = None
-    if checked.normalize_observations:
-      self._normalize_observations = normalizers.ObservationNormalizer(
-        checked.clip
-      )
-    if checked.normalize_rewards:
-      self._normalize_rewards = normalizers.RewardNormalizer(
-        checked.gamma, checked.clip
+    if made.normalize_rewards:
+      self._reward_normalizer = normalizers.RewardNormalizer(
+        made.gamma, made.clip
       )
     self._observations: Any = None
     self._masks: Any = None
     self._hidden: Any = None
-    self._zeros, self._ones = _constant_masks(checked.num_workers)
+    self._zeros, self._ones = _constant_masks(made.num_workers)
     self._was_reset = False
     self._has_window = self._wants_window()
-    self._envs = env_pool.EnvPool(
-      self._define_workers(), self._count_processes()
-    )
+    self._envs = self._make_workers()
     self._check_agents()
 
   def update(self) -> dict[str, np.ndarray]:
@@ -193,7 +176,8 @@ class GymExplorer(explorer.ExplorerBase):
       with profiler('prestep'):
         actions = self._act(chunk, time)
       with profiler('envstep'):
-        results = self._envs.step(actions)
+        parts = self._envs.call('step', actions)
+        results = vector.join_transitions(parts)
       with profiler('poststep'):
         self._receive(chunk, time, finished, *results)
       time += 1
@@ -207,14 +191,14 @@ class GymExplorer(explorer.ExplorerBase):
   def reset(self) -> None:
     if self._was_reset:
       return
-    self._set_observations(self._envs.reset())
+    self._set_observations(vector.join(self._envs.call('reset')))
     self._masks = self._zeros
     self._hidden = {
       name: agent.reset_hidden_state(self._num_workers)
       for name, agent in self.agents.items()
     }
-    if self._normalize_rewards:
-      self._normalize_rewards.reset()
+    if self._reward_normalizer:
+      self._reward_normalizer.reset()
     self._was_reset = True
 
   def close(self) -> None:
@@ -222,16 +206,16 @@ class GymExplorer(explorer.ExplorerBase):
 
   def export_normalizers(self) -> dict[str, Any]:
     found = {
-      'observations': self._normalize_observations,
-      'rewards': self._normalize_rewards,
+      'observations': self._observation_normalizer,
+      'rewards': self._reward_normalizer,
     }
     return {k: v.state_dict() for k, v in found.items() if v}
 
   def import_normalizers(self, state: Mapping[str, Any]) -> None:
-    if self._normalize_observations and 'observations' in state:
-      self._normalize_observations.load_state_dict(state['observations'])
-    if self._normalize_rewards and 'rewards' in state:
-      self._normalize_rewards.load_state_dict(state['rewards'])
+    if self._observation_normalizer and 'observations' in state:
+      self._observation_normalizer.load_state_dict(state['observations'])
+    if self._reward_normalizer and 'rewards' in state:
+      self._reward_normalizer.load_state_dict(state['rewards'])
     # What was observed already is scaled by what was known before.
     self._was_reset = False
 
@@ -239,7 +223,7 @@ class GymExplorer(explorer.ExplorerBase):
     state = {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
-      'envs': self._envs.state_dicts(),
+      'envs': vector.join(self._envs.call('state_dicts')),
     }
     if self._masks is not None:
       state['now'] = {
@@ -264,7 +248,7 @@ class GymExplorer(explorer.ExplorerBase):
       )
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
-    begun = self._envs.load_state_dicts(state['envs'])
+    begun = vector.join(self._envs.call('load_state_dicts', state['envs']))
     if 'now' not in state:
       return
     now = state['now']
@@ -290,26 +274,13 @@ class GymExplorer(explorer.ExplorerBase):
       return False
     return True
 
-  def _count_processes(self):
-    """Number of processes, None for one per core."""
-    settings = self._settings
-    if settings.processes != 'auto':
-      return settings.processes
-    isolated = env_config.needs_process(
-      settings.env, bool(settings.record) or self._has_window
-    )
-    return 0 if settings.num_workers == 1 and not isolated else None
-
-  def _define_workers(self):
+  def _make_workers(self):
     settings, session = self._settings, self.session
     # As the runner seeds the ranks of MPI, each has episodes of its own.
     first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
-    csv_folder = session.folder('monitor')
+    csv_folder = session.folder(os.path.join('monitor', self.mode))
     video_folder = session.folder('videos') if settings.record else None
-    if csv_folder:
-      csv_folder = os.path.join(csv_folder, self.mode)
-      os.makedirs(csv_folder, exist_ok=True)
-    return [
+    constructors = [
       functools.partial(
         worker.Worker,
         settings.env,
@@ -321,9 +292,15 @@ class GymExplorer(explorer.ExplorerBase):
       )
       for rank in range(settings.num_workers)
     ]
+    processes = settings.processes
+    render = settings.record or self._has_window
+    isolated = env_config.needs_process(settings.env, render)
+    if processes is None and settings.num_workers == 1 and not isolated:
+      processes = 0
+    return vector.Vector(worker.WorkerGroup, constructors, processes)
 
   def _check_agents(self):
-    spaces = self._envs.description['action_space']
+    spaces = self._envs.get('description')[0]['action_space']
     if set(self.agents) == set(spaces):
       return
     if len(self.agents) != 1 or set(spaces) != {'agent'}:
@@ -389,7 +366,9 @@ class GymExplorer(explorer.ExplorerBase):
     self._masks = self._ones
     if dones.any():
       ends = np.zeros((2, self._num_workers, 1), np.float32)
-    for row, info in infos.items():
+    for row, info in enumerate(infos):
+      if not info:
+        continue
       for key, value in info.get('infos', {}).items():
         chunk.put_row(time, f'/infos/{key}', row, value)
       if dones[row]:
@@ -397,10 +376,10 @@ class GymExplorer(explorer.ExplorerBase):
         self._note_end(chunk, time, row, info, finished)
     if dones.any():
       self._masks = 1 - ends.sum(0)
-    if self._normalize_rewards:
+    if self._reward_normalizer:
       if self.mode == 'train':
-        self._normalize_rewards.update(rewards, dones)
-      rewards = self._normalize_rewards.transform(rewards)
+        self._reward_normalizer.update(rewards, dones)
+      rewards = self._reward_normalizer.transform(rewards)
     if self.mode == 'train':
       for agent in self.agents.values():
         agent.remember(self._observations, rewards)
@@ -412,8 +391,8 @@ class GymExplorer(explorer.ExplorerBase):
   def _note_end(self, chunk, time, row, info, finished):
     final = info['final']
     self._check_numbers({k: v[None] for k, v in final.items()}, row)
-    if self._normalize_observations:
-      final = self._normalize_observations.transform(final)
+    if self._observation_normalizer:
+      final = self._observation_normalizer.transform(final)
     for path, value in final.items():
       chunk.put_row(time, f'/final_observations/{path}', row, value)
     finished[row] += 1
@@ -432,23 +411,23 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _set_observations(self, observations):
     self._check_numbers(observations)
-    if self._normalize_observations:
+    if self._observation_normalizer:
       if self.mode == 'train':
-        self._normalize_observations.update(observations)
-      observations = self._normalize_observations.transform(observations)
+        self._observation_normalizer.update(observations)
+      observations = self._observation_normalizer.transform(observations)
     self._observations = observations
 
   def _restart(self, row, observation):
     """Begin a new episode in one row."""
     observation = {k: v[None] for k, v in observation.items()}
-    if self._normalize_observations:
-      observation = self._normalize_observations.transform(observation)
+    if self._observation_normalizer:
+      observation = self._observation_normalizer.transform(observation)
     for path, value in observation.items():
       self._observations[path][row] = value[0]
     self._masks[row] = 0
-    if self._normalize_rewards:
+    if self._reward_normalizer:
       # Workers are alike: either all of them go on, or none does.
-      self._normalize_rewards.reset()
+      self._reward_normalizer.reset()
 
 
 def _constant_masks(num_workers):

@@ -12,12 +12,28 @@ one standard deviation. Each --group is another experiment.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from agents.pipeline import charts, loader, logs
+from agents.pipeline import loader, logs
 from agents.run import entry, errors, plot
+
+_AXES = {
+  'epoch': 'Epoch',
+  'frame': 'Environment frames',
+  'episode': 'Episodes',
+  'clock': 'Time [s]',
+}
+# Names of monlog.json, with titles and units.
+_RESOURCES = {
+  '/cpu/all/total': ('Processors [%]', 1),
+  '/cpu/memory/mem': ('Memory of the run [GB]', 1024),
+  '/gpu/load': ('Graphics cards [%]', 1),
+  '/gpu/memory/used': ('Memory of cards [GB]', 1024),
+}
+_MOST_RUNS = 12
 
 
 def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
@@ -43,12 +59,10 @@ def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
     ) from None
   curves = {}
   for name, columns in table.items():
-    if not {keyx, 'sum', 'num'} <= set(columns):
-      continue
-    points = plot.make_points(columns[keyx], columns['sum'] / columns['num'])
-    if len(points[0]):
-      curves[name] = points
-  return curves
+    if {keyx, 'sum', 'num'} <= set(columns):
+      y = columns['sum'] / columns['num']
+      curves[name] = plot.make_points(columns[keyx], y)
+  return {name: points for name, points in curves.items() if len(points[0])}
 
 
 def describe(session: str) -> str:
@@ -59,9 +73,9 @@ def describe(session: str) -> str:
       agent['name'].rpartition('.')[2].removesuffix('Agent')
       for agent in stored.params['agents'].values()
     ]
+    task = stored.cpanel.get('model_name') or stored.cpanel.get('config')
   except (OSError, ValueError, TypeError, KeyError, AttributeError):
     return ''
-  task = stored.cpanel.get('model_name') or stored.cpanel.get('config')
   return ' '.join([*algorithms, str(task or '')]).strip()
 
 
@@ -74,9 +88,124 @@ def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
   """
   return [
     plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
-    for name, sessions in zip(charts.make_labels(groups), groups)
+    for name, sessions in zip(make_labels(groups), groups)
     for x in sessions
   ]
+
+
+def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
+  """Choose short names of groups of sessions.
+
+  Args:
+    groups: List of lists of paths.
+
+  Returns:
+    List of names: that of the session, or the common beginning of several.
+  """
+  labels = []
+  for group in groups:
+    names = [os.path.basename(os.path.normpath(x)) for x in group]
+    common = os.path.commonprefix(names).rstrip('_-. ')
+    labels.append(names[0] if len(names) == 1 else common or names[0])
+  if len(set(labels)) < len(labels):
+    labels = [f'{i + 1}: {label}' for i, label in enumerate(labels)]
+  return labels
+
+
+def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
+  """Draw where the time went, a bar per scope.
+
+  Args:
+    label: Name of the experiment.
+    tables: List of what `logs.read` returns for `prolog.json`.
+
+  Returns:
+    The figure.
+  """
+  rows = list_scopes(tables)
+  whole = sum(row['own'] for row in rows) or 1e-9
+  figure, axes = plot.make_figure((8.5, 1.3 + 0.32 * len(rows)))
+  for y, row in enumerate(rows):
+    seconds = row['own'] + row['inner']
+    axes.barh(y, 100 * seconds / whole, color='#b9d3e8')
+    axes.barh(y, 100 * row['own'] / whole, color='#2b6ca3')
+    each = 1e3 * seconds / max(row['occurs'], 1)
+    text = f'{seconds:.3g} s = {row["occurs"]:,.0f} x {each:.3g} ms'
+    axes.text(100 * seconds / whole + 1, y, text, va='center', fontsize=8)
+  names = [row['depth'] * '  ' + row['name'] for row in rows]
+  axes.set_yticks(range(len(rows)), names, fontsize=9)
+  axes.invert_yaxis()
+  axes.set_xlim(0, 145)
+  axes.set_xticks(range(0, 101, 20))
+  axes.set(title=label, xlabel='Percent; dark: not within a scope below')
+  axes.spines[['top', 'right']].set_visible(False)
+  return figure
+
+
+def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+  """List the tree of scopes in the order in which it is drawn.
+
+  Args:
+    tables: List of dicts from path to columns `occurs` and `seconds`; for the
+      root also `outside`, the seconds of scopes that it did not surround.
+
+  Returns:
+    List of dicts with `name` (relative to the scope that contains it),
+    `depth`, `occurs`, and the seconds `own` and `inner`, which are spent in
+    recorded scopes within it. The root contains what was outside of it too.
+  """
+  rows: dict[str, dict[str, Any]] = {}
+  for table in tables:
+    for path, columns in table.items():
+      row = rows.setdefault(path, {'occurs': 0, 'seconds': 0, 'inner': 0})
+      row['occurs'] += np.nansum(columns['occurs'])
+      row['seconds'] += np.nansum(columns['seconds'])
+      row['seconds'] += np.nansum(columns.get('outside', 0))
+  parents = {path: _find_parent(path, rows) for path in rows}
+  for path, parent in parents.items():
+    if parent is not None:
+      rows[parent]['inner'] += rows[path]['seconds']
+
+  def visit(parent, depth):
+    inside = [x for x in rows if parents[x] == parent]
+    for path in sorted(inside, key=lambda x: -rows[x]['seconds']):
+      start = 0 if parent is None else len(parent.rstrip('/')) + 1
+      row = {'name': path[start:], 'depth': depth, **rows[path]}
+      row['own'] = max(row.pop('seconds') - row['inner'], 0.0)
+      yield row
+      yield from visit(path, depth + 1)
+
+  return list(visit(None, 0))
+
+
+def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
+  """Draw the load of the machine over time, a line per run.
+
+  Args:
+    label: Name of the experiment.
+    tables: List of what `logs.read` returns for `monlog.json`.
+
+  Returns:
+    The figure.
+  """
+  names = [x for x in _RESOURCES if any(x in table for table in tables)]
+  size = (6.4, 0.8 + 1.8 * len(names))
+  figure, axes = plot.make_figure(size, max(1, len(names)))
+  axes = np.atleast_1d(axes)
+  for ax, name in zip(axes, names):
+    title, unit = _RESOURCES[name]
+    for columns in [x[name] for x in tables[:_MOST_RUNS] if name in x]:
+      mean = columns['sum'] / columns['num'] / unit
+      (line,) = ax.plot(columns['clock'], mean, linewidth=1.2)
+      low, high = columns['min'] / unit, columns['max'] / unit
+      color = line.get_color()
+      ax.fill_between(columns['clock'], low, high, color=color, alpha=0.2)
+    ax.set_ylabel(title, fontsize=9)
+    ax.set_ylim(0, 105 if title.endswith('[%]') else None)
+    ax.grid(alpha=0.3)
+  axes[0].set_title(label)
+  axes[-1].set_xlabel('Time [s]')
+  return figure
 
 
 def main(args: argparse.Namespace) -> None:
@@ -86,11 +215,30 @@ def main(args: argparse.Namespace) -> None:
     raise errors.UsageError('No session was given; name at least one folder.')
   groups = [[os.path.abspath(x) for x in group] for group in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
-  paths = _draw_curves(groups, output, args)
-  if not args.names:
-    for number, group in enumerate(groups):
-      suffix = f'_{number + 1}' if len(groups) > 1 else ''
-      paths += _draw_extras(group, output, suffix)
+  counts = args.keyx != 'clock'
+  xlabel = _AXES[args.keyx]
+  style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
+  runs = load_runs(groups, args.keyx)
+  known = {name for run in runs for name in run.curves}
+  if not known:
+    raise errors.UsageError(
+      f'Nothing was logged over {args.keyx!r} in {groups[0][0]!r}; wait for '
+      'the first epoch, or choose another --keyx.'
+    )
+  names = plot.choose_names(known, args.names)
+  paths = plot.draw_all(plot.group(runs), names, output, style)
+  for number, group in enumerate([] if args.names else groups):
+    label = make_labels([group])[0]
+    suffix = f'_{number + 1}.png' if len(groups) > 1 else '.png'
+    for name, source, draw in (
+      ('profile', 'prolog.json', draw_profile),
+      ('resources', 'monlog.json', draw_resources),
+    ):
+      files = [os.path.join(session, source) for session in group]
+      tables = [logs.read(x) for x in files if os.path.exists(x)]
+      if any(tables):
+        path = os.path.join(output, name + suffix)
+        paths.append(plot.save(draw(label, tables), path))
   for path in paths:
     print(f'Wrote {path}.')
 
@@ -104,7 +252,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   )
   add = parser.add_argument
   add(
-    'sessions', nargs='*', metavar='SESSION', help='sessions of one experiment'
+    'sessions',
+    nargs='*',
+    metavar='SESSION',
+    help='sessions of one experiment',
   )
   add(
     '--group',
@@ -120,10 +271,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     help='folder for figures (default: plots/ in the first session)',
   )
   add(
-    '--keyx',
-    choices=logs.META,
-    default='epoch',
-    help='x-axis (default epoch)',
+    '--keyx', choices=logs.META, default='epoch', help='x-axis (default epoch)'
   )
   add(
     '--names',
@@ -146,60 +294,13 @@ def run(argv: Sequence[str] | None = None) -> int:
   return entry.run(lambda: main(parse_args(argv)))
 
 
-def _draw_curves(groups, output, args):
-  xlabel, counts = charts.AXES.get(args.keyx, args.keyx), args.keyx != 'clock'
-  style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
-  runs = load_runs(groups, args.keyx)
-  known = {name for run in runs for name in run.curves}
-  if not known:
-    raise errors.UsageError(
-      f'Nothing was logged over {args.keyx!r} in {groups[0][0]!r}; wait for '
-      'the first epoch, or choose another --keyx.'
-    )
-  if args.keyx == 'clock':
-    last = max(x[-1] for run in runs for x, _ in run.curves.values())
-    scale, style.xlabel = charts.choose_unit(last)
-    for run in runs:
-      run.curves = {k: (x / scale, y) for k, (x, y) in run.curves.items()}
-  names = plot.choose_names(known, args.names)
-  return plot.draw_all(plot.group(runs), names, output, style)
-
-
-def _draw_extras(group, output, suffix):
-  """Profile and resources of the runs that have them."""
-  paths = []
-  label = charts.make_labels([group])[0]
-  profiles = _read_all(group, 'prolog.json')
-  if profiles:
-    figure = charts.draw_profile(label, _add_profiles(profiles))
-    path = os.path.join(output, f'profile{suffix}.png')
-    paths.append(plot.save(figure, path))
-  resources = _read_all(group, 'monlog.json')
-  if resources:
-    figure = charts.draw_resources(label, resources)
-    path = os.path.join(output, f'resources{suffix}.png')
-    paths.append(plot.save(figure, path))
-  return paths
-
-
-def _add_profiles(tables):
-  """Dict from path to dict of the sums over packs and runs."""
-  totals: dict[str, dict[str, float]] = {}
-  for table in tables:
-    for path, columns in table.items():
-      sums = totals.setdefault(path, {'occurs': 0, 'seconds': 0, 'outside': 0})
-      for key in set(sums) & set(columns):
-        sums[key] += float(np.nansum(columns[key]))
-  return totals
-
-
-def _read_all(group, name):
-  tables = []
-  for session in group:
-    path = os.path.join(session, name)
-    if os.path.exists(path):
-      tables.append(logs.read(path))
-  return [x for x in tables if x]
+def _find_parent(path, rows):
+  """Nearest scope around a path that is recorded itself, or None."""
+  while path not in ('', '/'):
+    path = path.rpartition('/')[0] or '/'
+    if path in rows:
+      return path
+  return None
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, probe, quiet, recorder, video
+from agents.envs import episode_log, probe, quiet, recorder, vector, video
 from agents.envs import window as window_lib
 from agents.pipeline import env_config
 from agents.run import random_state
@@ -158,6 +158,48 @@ class Worker:
     env = getattr(self._env, 'unwrapped', self._env)
     generator = getattr(env, 'np_random', None)
     return generator if hasattr(generator, 'bit_generator') else None
+
+
+class WorkerGroup(vector.Group):
+  """Workers in one process."""
+
+  @property
+  def description(self) -> dict:
+    """What the first environment looks like, see `probe.describe`."""
+    return self.envs[0].description
+
+  def reset(self) -> dict[str, np.ndarray]:
+    """Begin episodes; return a dict from path to array [workers, ...]."""
+    return vector.stack([x.reset() for x in self.envs])
+
+  def step(self, actions: dict[str, np.ndarray]) -> tuple:
+    """Step all workers.
+
+    Args:
+      actions: Dict from name of agent to array [workers, ...].
+
+    Returns:
+      Tuple of observations, a dict from path to array [workers, ...]; rewards
+      float32 [workers]; ends, bool [workers]; and a list of infos, see
+      `Worker.step`.
+    """
+    rewards = np.empty(len(self.envs), np.float32)
+    dones = np.zeros(len(self.envs), bool)
+    observations, infos = [], []
+    for row, worker in enumerate(self.envs):
+      own = {name: value[row] for name, value in actions.items()}
+      observation, rewards[row], dones[row], info = worker.step(own)
+      observations.append(observation)
+      infos.append(info)
+    return vector.stack(observations), rewards, dones, infos
+
+  def state_dicts(self) -> list[dict]:
+    """Return the states of the workers."""
+    return [x.state_dict() for x in self.envs]
+
+  def load_state_dicts(self, states: list[dict]) -> list:
+    """Restore states; list of what `Worker.load_state_dict` returns."""
+    return [x.load_state_dict(y) for x, y in zip(self.envs, states)]
 
 
 def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agents.pipeline import charts, logs, plot
+from agents.pipeline import logs, plot
 from agents.pipeline import profiler as profilers
 from agents.run import files
 from agents.run import plot as curves
@@ -88,8 +88,8 @@ def test_groups(tmp_path, capsys):
     'reward_test_episodic.png',
     'update_loss.png',
   ]
-  assert charts.make_labels([runs, other]) == ['a', 'b']
-  assert charts.make_labels([other, other]) == ['1: b', '2: b']
+  assert plot.make_labels([runs, other]) == ['a', 'b']
+  assert plot.make_labels([other, other]) == ['1: b', '2: b']
 
 
 def test_clock(tmp_path, capsys):
@@ -178,14 +178,19 @@ def test_lines(tmp_path):
 
 def test_scopes():
   """Time of a scope itself and within it; slow ones first."""
-  rows = charts.list_scopes(
-    {
-      '/': {'occurs': 2, 'seconds': 10, 'outside': 5},
-      '/train': {'occurs': 2, 'seconds': 3},
-      '/train/a/b': {'occurs': 9, 'seconds': 2},
-      '/update/x': {'occurs': 2, 'seconds': 6},
-      '/test': {'occurs': 1, 'seconds': 5},
-    }
+  rows = plot.list_scopes(
+    [
+      {
+        '/': {'occurs': 1, 'seconds': [3, 7], 'outside': 5},
+        '/train': {'occurs': 2, 'seconds': 3},
+        '/train/a/b': {'occurs': 9, 'seconds': 2},
+      },
+      {
+        '/': {'occurs': 1, 'seconds': 0},
+        '/update/x': {'occurs': 2, 'seconds': 6},
+        '/test': {'occurs': 1, 'seconds': 5},
+      },
+    ]
   )
   found = [(x['name'], x['depth'], x['own'], x['inner']) for x in rows]
   assert found == [
@@ -196,11 +201,3 @@ def test_scopes():
     ('a/b', 2, 2, 0),
   ]
   assert sum(x['own'] for x in rows) == 15
-
-
-def test_units():
-  assert charts.format_seconds(12e-6) == '12 us'
-  assert charts.format_seconds(0.25) == '250 ms'
-  assert charts.format_seconds(60) == '60 s'
-  assert charts.format_seconds(5400) == '90 min'
-  assert charts.choose_unit(7200) == (60, 'Time [min]')
