@@ -132,8 +132,7 @@ def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
     each = 1e3 * seconds / max(row['occurs'], 1)
     text = f'{seconds:.3g} s = {row["occurs"]:,.0f} x {each:.3g} ms'
     axes.text(100 * seconds / whole + 1, y, text, va='center', fontsize=8)
-  names = [row['depth'] * '  ' + row['name'] for row in rows]
-  axes.set_yticks(range(len(rows)), names, fontsize=9)
+  axes.set_yticks(range(len(rows)), [x['path'] for x in rows], fontsize=9)
   axes.invert_yaxis()
   axes.set_xlim(0, 145)
   axes.set_xticks(range(0, 101, 20))
@@ -150,9 +149,9 @@ def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
       root also `outside`, the seconds of scopes that it did not surround.
 
   Returns:
-    List of dicts with `name` (relative to the scope that contains it),
-    `depth`, `occurs`, and the seconds `own` and `inner`, which are spent in
-    recorded scopes within it. The root contains what was outside of it too.
+    List of dicts with `path`, `occurs`, and the seconds `own` and `inner`,
+    which are spent in recorded scopes within it. The root contains what was
+    outside of it too.
   """
   rows: dict[str, dict[str, Any]] = {}
   for table in tables:
@@ -166,16 +165,14 @@ def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if parent is not None:
       rows[parent]['inner'] += rows[path]['seconds']
 
-  def visit(parent, depth):
+  def visit(parent):
     inside = [x for x in rows if parents[x] == parent]
     for path in sorted(inside, key=lambda x: -rows[x]['seconds']):
-      start = 0 if parent is None else len(parent.rstrip('/')) + 1
-      row = {'name': path[start:], 'depth': depth, **rows[path]}
-      row['own'] = max(row.pop('seconds') - row['inner'], 0.0)
-      yield row
-      yield from visit(path, depth + 1)
+      own = max(rows[path]['seconds'] - rows[path]['inner'], 0.0)
+      yield {'path': path, 'own': own, **rows[path]}
+      yield from visit(path)
 
-  return list(visit(None, 0))
+  return list(visit(None))
 
 
 def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:

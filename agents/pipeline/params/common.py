@@ -48,7 +48,7 @@ def check_positive(cpanel: Mapping[str, Any], *keys: str) -> None:
     UsageError: If one is not.
   """
   for key in keys:
-    if cpanel[key] < 1:
+    if not cpanel[key] or cpanel[key] < 1:
       raise errors.UsageError(
         f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
       )
@@ -96,68 +96,3 @@ def define_sampler(*functions: str, **info: Any) -> dict[str, Any]:
   references = [{'reference': f'{_SAMPLERS}:{x}'} for x in functions]
   args = {'functions': references, **info}
   return {'name': f'{_SAMPLERS}.Compose', 'args': args}
-
-
-def define_ddpg_parts(
-  policy: Mapping[str, Any], batch_size: int
-) -> dict[str, Any]:
-  """Define the nodes `policy` and `sampler` of a `DDPGAgent`.
-
-  Args:
-    policy: Arguments of `DDPGPolicy`, but for the networks.
-    batch_size: Transitions per step of optimisation.
-  """
-  networks = {
-    'actor': {'reference': 'agents.pipeline.ddpg:actor_network'},
-    'critic': {'reference': 'agents.pipeline.ddpg:critic_network'},
-  }
-  return {
-    'policy': {
-      'name': 'agents.pipeline.ddpg.DDPGPolicy',
-      'args': {**networks, **policy},
-    },
-    'sampler': define_sampler(
-      'pick_memory', 'sample_replay', batch_size=batch_size
-    ),
-  }
-
-
-def define_ppo_parts(config: Mapping[str, Any]) -> dict[str, Any]:
-  """Define the nodes `policy` and `sampler` of a `PPOAgent`.
-
-  Args:
-    config: Configuration of `agents.configs` as plain data; `network` is the
-      network.
-  """
-  return {
-    'policy': {
-      'name': 'agents.ppo.policy.Policy',
-      'args': {'config': dict(config)},
-    },
-    'sampler': define_sampler(
-      'pick_memory', 'take_episodes', count=config.get('update_every')
-    ),
-  }
-
-
-def define_episode_memory(
-  agent: str, config: Mapping[str, Any]
-) -> dict[str, Any]:
-  """Define the memory that a `PPOAgent` learns from.
-
-  Args:
-    agent: Name of the agent.
-    config: Configuration of `agents.configs`.
-  """
-  prefix = f'/agents/{agent}'
-  keys = [
-    '/observations/agent',
-    f'{prefix}/actions',
-    f'{prefix}/artifacts/mean',
-    f'{prefix}/artifacts/logstd',
-    '/rewards',
-  ]
-  return {
-    'name': 'agents.pipeline.episodes.EpisodeMemory',
-    'args': {'keys': keys, 'max_length': config.get('max_length')},
-  }

@@ -72,58 +72,62 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     'runner': common.define_runner(cpanel),
     'tf': {'intra_op': cpanel['tf_threads'], 'inter_op': cpanel['tf_threads']},
     'env': env,
-    'memory': {'train': _define_memory(cpanel)},
+    'memory': {
+      'train': {
+        'name': 'agents.pipeline.memory.RingMemory',
+        'args': {
+          'chunk_sample_len': cpanel['n_steps'],
+          'buffer_chunk_len': cpanel['memory_size_in_chunks'],
+          'exclude_keys': ['/infos/*', '*/hidden_state'],
+        },
+      }
+    },
     'agents': {'agent': _define_agent(cpanel, env['config'])},
     'explorer': _define_explorers(cpanel, env),
   }
 
 
-def _define_memory(cpanel):
-  return {
-    'name': 'agents.pipeline.memory.RingMemory',
-    'args': {
-      'chunk_sample_len': cpanel['n_steps'],
-      'buffer_chunk_len': cpanel['memory_size_in_chunks'],
-      'exclude_keys': ['/infos/*', '*/hidden_state'],
-    },
-  }
-
-
 def _define_agent(cpanel, config):
-  policy = {
-    'gamma': cpanel['gamma'],
-    'actor_rate': cpanel['lr_actor'],
-    'critic_rate': cpanel['lr_critic'],
-    'polyak': cpanel['polyak_factor'],
-  }
+  key = cpanel['observation_key']
   return {
     'name': cpanel['agent_type'],
     'args': {
-      **common.find_spaces(config, cpanel['observation_key']),
-      'observation_key': cpanel['observation_key'],
+      **common.find_spaces(config, key),
+      'observation_key': key,
       'n_update': cpanel['n_update'],
       'noise': {x: cpanel[f'noise_{x}'] for x in ('mu', 'theta', 'sigma')},
     },
-    **common.define_ddpg_parts(policy, cpanel['batch_size']),
+    'policy': {
+      'name': 'agents.pipeline.ddpg.DDPGPolicy',
+      'args': {
+        'actor': {'reference': 'agents.pipeline.ddpg:actor_network'},
+        'critic': {'reference': 'agents.pipeline.ddpg:critic_network'},
+        'gamma': cpanel['gamma'],
+        'actor_rate': cpanel['lr_actor'],
+        'critic_rate': cpanel['lr_critic'],
+        'polyak': cpanel['polyak_factor'],
+      },
+    },
+    'sampler': common.define_sampler(
+      'pick_memory', 'sample_replay', batch_size=cpanel['batch_size']
+    ),
   }
 
 
 def _define_explorers(cpanel, env):
-  shared = {
-    'env': env,
-    'normalize_observations': cpanel['normalize_observations'],
-    'normalize_rewards': cpanel['normalize_rewards'],
-    'clip': cpanel['norm_clip'],
-    'gamma': cpanel['gamma'],
-  }
   workers, seed = cpanel['num_workers'], cpanel['seed']
   return common.define_explorers(
-    shared,
+    {
+      'env': env,
+      'normalize_observations': cpanel['normalize_observations'],
+      'normalize_rewards': cpanel['normalize_rewards'],
+      'clip': cpanel['norm_clip'],
+      'gamma': cpanel['gamma'],
+    },
     train={
       'num_workers': workers,
       'n_steps': cpanel['n_steps'],
       'warm_start': cpanel['warm_start'],
-      'win_size': 10,
       'seed': seed + 90,
     },
     test={
@@ -131,10 +135,5 @@ def _define_explorers(cpanel, env):
       'n_episodes': cpanel['test_win_size'],
       'seed': seed + 100,
     },
-    eval={
-      'num_workers': 1,
-      'n_episodes': 1,
-      'win_size': -1,
-      'seed': seed + 101,
-    },
+    eval={'n_episodes': 1, 'win_size': -1, 'seed': seed + 101},
   )

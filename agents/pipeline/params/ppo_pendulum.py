@@ -45,6 +45,14 @@ _NAMES = {
   'gamma': 'discount',
   'learning_rate': 'learning_rate',
 }
+# What the agent learns from.
+_KEYS = [
+  '/observations/agent',
+  '/agents/agent/actions',
+  '/agents/agent/artifacts/mean',
+  '/agents/agent/artifacts/logstd',
+  '/rewards',
+]
 
 
 def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,12 +88,23 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     # Most operations are tiny, as in `agents.train_ppo`.
     'tf': {'intra_op': 1, 'inter_op': 1},
     'env': env,
-    'memory': {'train': common.define_episode_memory('agent', plain)},
+    'memory': {
+      'train': {
+        'name': 'agents.pipeline.episodes.EpisodeMemory',
+        'args': {'keys': _KEYS, 'max_length': plain['max_length']},
+      }
+    },
     'agents': {
       'agent': {
         'name': 'agents.pipeline.ppo.PPOAgent',
         'args': common.find_spaces(env['config']),
-        **common.define_ppo_parts(plain),
+        'policy': {
+          'name': 'agents.ppo.policy.Policy',
+          'args': {'config': plain},
+        },
+        'sampler': common.define_sampler(
+          'pick_memory', 'take_episodes', count=plain['update_every']
+        ),
       }
     },
     'explorer': _define_explorers(cpanel, config, env),

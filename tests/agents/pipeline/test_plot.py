@@ -192,12 +192,12 @@ def test_scopes():
       },
     ]
   )
-  found = [(x['name'], x['depth'], x['own'], x['inner']) for x in rows]
+  found = [(x['path'], x['own'], x['inner']) for x in rows]
   assert found == [
-    ('/', 0, 1, 14),
-    ('update/x', 1, 6, 0),
-    ('test', 1, 5, 0),
-    ('train', 1, 1, 2),
-    ('a/b', 2, 2, 0),
+    ('/', 1, 14),
+    ('/update/x', 6, 0),
+    ('/test', 5, 0),
+    ('/train', 1, 2),
+    ('/train/a/b', 2, 0),
   ]
   assert sum(x['own'] for x in rows) == 15
