@@ -29,34 +29,27 @@ class Logger(logging.Logger):
 
   def __init__(self, path: str | None = None, level: int = 1):
     super().__init__(__name__, 10 * (level + 1))
-    handlers = [_Terminal(), *([messages.TextHandler(path)] if path else [])]
-    formatter = _Formatter()
-    for handler in handlers:
-      handler.setFormatter(formatter)
+    start = time.time()
+    for place in (None, path) if path else (None,):
+      handler = messages.TextHandler(place)
+      handler.setFormatter(_Formatter(handler, start))
       self.addHandler(handler)
 
 
 class _Formatter(logging.Formatter):
-  """Puts the seconds since this was created before a message."""
+  """Adds the seconds since the start, and colors on terminals."""
 
-  def __init__(self):
+  def __init__(self, handler, start):
     super().__init__()
-    self._start = time.time()
+    self._handler, self._start = handler, start
 
   def format(self, record):
-    level = LEVELS[record.levelno // 10 - 1]
+    number, stream = record.levelno // 10 - 1, self._handler.stream
     seconds = record.created - self._start
-    return f'[{seconds:.2f}s, {level}] {record.getMessage()}'
-
-
-class _Terminal(messages.TextHandler):
-  """Prints messages in the color of their level."""
-
-  def format(self, record):
-    text = super().format(record)
-    on_screen = self.stream is not None and self.stream.isatty()
-    color = on_screen and _COLORS[record.levelno // 10 - 1]
-    return f'{color}{text}\033[0m' if color else text
+    text = f'[{seconds:.2f}s, {LEVELS[number]}] {record.getMessage()}'
+    if stream is not None and stream.isatty() and _COLORS[number]:
+      text = f'{_COLORS[number]}{text}\033[0m'
+    return text
 
 
 class Monitor:
@@ -90,7 +83,7 @@ class Monitor:
     Setting `clock` replaces the watch.
     """
     clock = self._earlier + time.monotonic() - self._start
-    return {**self._meta, 'clock': self._meta.get('clock', clock)}
+    return {'clock': clock, **self._meta}
 
   def __call__(self, name: str, value: float, window: int = -1) -> None:
     """Add a value.
@@ -159,8 +152,8 @@ class Monitor:
   def table(self) -> str:
     """Return text with a line for each name of `last`, for people."""
     rows = [
-      (name, f'{x["sum"] / x["num"]:.5g}', f'{x["std"]:.3g}', f'{x["num"]}')
-      for name, x in sorted(self.last.items())
+      (k, f'{mean(x):.5g}', f'{x["std"]:.3g}', str(x['num']))
+      for k, x in sorted(self.last.items())
     ]
     return format_table(('Name', 'mean', 'std', 'num'), rows)
 
@@ -268,8 +261,7 @@ class Writer:
   ) -> None:
     """Write the mean of what a monitor has gathered; one of its listeners."""
     step = meta.get('frame', meta.get('epoch', 0))
-    mean = statistics['sum'] / statistics['num']
-    self.add_scalar(name.strip('/'), mean, step)
+    self.add_scalar(name.strip('/'), mean(statistics), step)
 
   def close(self) -> None:
     """Close all outputs, also if one of them fails."""
@@ -310,6 +302,11 @@ def read(path: str) -> dict[str, dict[str, np.ndarray]]:
   return columns
 
 
+def mean(statistics: Mapping[str, Any]) -> float:
+  """Return the mean of statistics of a `Monitor`."""
+  return statistics['sum'] / statistics['num']
+
+
 def append_json(path: str, row: Mapping[str, Any]) -> None:
   """Append an object as one line; NaN and infinity become null."""
   log.append_json(path, _plain(row))
@@ -317,13 +314,11 @@ def append_json(path: str, row: Mapping[str, Any]) -> None:
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
   """Return a table as text, its first column aligned left, others right."""
-  rows = [header, *rows]
-  widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+  widths = [max(map(len, column)) for column in zip(header, *rows)]
+  formats = ['<', *('>' for _ in header[1:])]
   return '\n'.join(
-    '  '.join(
-      f'{x:{"<" if i == 0 else ">"}{widths[i]}}' for i, x in enumerate(row)
-    ).rstrip()
-    for row in rows
+    '  '.join(f'{x:{f}{w}}' for x, f, w in zip(row, formats, widths)).rstrip()
+    for row in (header, *rows)
   )
 
 

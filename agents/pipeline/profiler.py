@@ -73,20 +73,11 @@ class Profiler:
 
   def table(self) -> str:
     """Return text with a line for each path since `pack`, for people."""
-    totals = self.totals()
-    whole = totals.get('/', (0, 0))[1]
     rows = [
-      (
-        path,
-        str(occurs),
-        f'{seconds:.3f}',
-        f'{seconds / occurs * 1e3:.3f}',
-        f'{seconds / whole:.1%}' if whole else '',
-      )
-      for path, (occurs, seconds) in totals.items()
+      (path, str(occurs), f'{seconds:.3f}', f'{seconds / occurs * 1e3:.3f}')
+      for path, (occurs, seconds) in self.totals().items()
     ]
-    header = ('Scope', 'times', 'seconds', 'ms each', 'of /')
-    return logs.format_table(header, rows)
+    return logs.format_table(('Scope', 'times', 'seconds', 'ms each'), rows)
 
   def _add(self, name):
     assert name, ('within', self._current.path)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from agents.pipeline import toolbox
+from agents.pipeline import logs, toolbox
 from agents.run import (
   errors,
   random_state,
@@ -198,7 +198,7 @@ class Runner:
     """Write the statistics of an epoch; note the best score."""
     statistics = self._pack().get(self._settings.score)
     if statistics:
-      score, best = _mean(statistics), self.state['best_score']
+      score, best = logs.mean(statistics), self.state['best_score']
       if best is None or score >= best:
         self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
 
@@ -342,13 +342,13 @@ class Runner:
     meta = self.session.monitor.meta
     words = [text.format(meta[k]) for k, text in _COUNTS.items() if k in meta]
     names = [x for x in statistics if 'reward' in x or 'success' in x]
-    words += [f'{_plain(x)} {_mean(statistics[x]):.4g}' for x in names]
+    words += [f'{_plain(x)} {logs.mean(statistics[x]):.4g}' for x in names]
     return ', '.join(words) + '.'
 
   def _status(self):
     """Values for the progress bar."""
     last = self.session.monitor.last.get(self._settings.score)
-    score = last and f'{_mean(last):.4g}'
+    score = last and f'{logs.mean(last):.4g}'
     steps = f'{self.state["i_frame"]:,}'
     return {'env steps': steps, _plain(self._settings.score): score}
 
@@ -389,7 +389,3 @@ def _plain(name):
   """Words for a name of the monitor, such as `test return`."""
   name = re.sub(r'/reward/(\w+)/episodic', r'\1 return', name)
   return re.sub(r'/success/(\w+)', r'\1 success rate', name).strip('/')
-
-
-def _mean(statistics):
-  return statistics['sum'] / statistics['num']
