@@ -32,7 +32,7 @@ class Loader:
   @property
   def checkpoints(self) -> dict[int, str]:
     """Dict from epoch to path of all complete checkpoints."""
-    return dict(checkpoints.list_checkpoints(self.path))
+    return checkpoints.list_checkpoints(self.path)
 
   def getVarlogLoader(self) -> dict[str, Any]:
     """Return arrays of the Monitor by name; see `logs.read`."""

@@ -1,5 +1,6 @@
 """The loop of a run: cycles of exploring, storing and learning; epochs."""
 
+import math
 import os
 import re
 import signal
@@ -86,6 +87,7 @@ class Runner:
     self._began = time.time()
     self._epochs_here = 0
     self._progress: progress_lib.Progress | None = None
+    self._finite: dict[str, Any] | None = None
     self._statistics: dict[str, dict] = {}
 
   def start(self, session: Any) -> None:
@@ -199,6 +201,8 @@ class Runner:
     statistics = self._pack().get(self._settings.score)
     if statistics:
       score, best = logs.mean(statistics), self.state['best_score']
+      if not math.isfinite(score):
+        raise self._not_finite('The score')
       if best is None or score >= best:
         self.state.update(best_score=score, best_epoch=self.state['i_epoch'])
 
@@ -209,6 +213,7 @@ class Runner:
       final: Whether this is the last one, which includes the memories unless
         the settings say something else.
     """
+    self._check_finite()
     when = self._settings.memory_save
     memories = None
     if when == 'every' or (when == 'final' and final):
@@ -282,6 +287,7 @@ class Runner:
     self.session.monitor.set_meta('epoch', state['i_epoch'])
     if settings.test_act and state['i_epoch'] % settings.test_int == 0:
       self.test()
+    self._check_finite()
     for agent in self.agents.values():
       agent.epoch_done()
     self.log()
@@ -293,6 +299,26 @@ class Runner:
     if due and state['i_epoch'] < settings.n_epochs:
       self.save()
     return True
+
+  def _check_finite(self):
+    """Refuse to go on, and to save, when variables are not finite."""
+    from agents.tools.tf1 import tf
+
+    if self._finite is None:
+      self._finite = {
+        x.op.name: tf.reduce_all(tf.is_finite(x))
+        for x in tf.global_variables()
+        if x.dtype.is_floating
+      }
+    for name, finite in self.session.tf_session().run(self._finite).items():
+      if not finite:
+        raise self._not_finite(f'Variable {name}')
+
+  def _not_finite(self, what):
+    return errors.NotFinite(
+      f'{what} is not finite in epoch {self.state["i_epoch"]}; '
+      f'{self.session.newest_checkpoint()}. Try smaller learning rates.'
+    )
 
   def _reached_limit(self):
     """Whether the time or the epochs of this process are used up."""

@@ -11,7 +11,6 @@ import dataclasses
 import json
 import logging
 import os
-import re
 import secrets
 import shlex
 import shutil
@@ -26,6 +25,8 @@ from annotated_types import Interval
 
 from agents.pipeline import checkpoints, logs, profiler, resources, toolbox
 from agents.run import (
+  checkpoint,
+  entry,
   errors,
   files,
   flags,
@@ -39,7 +40,6 @@ from agents.run import (
 from agents.run.schema import Count, Whole, setting
 
 _LOCK, _DONE = 'running.lock', 'done.lock'
-_PARTS = ('checkpoints', 'params.yaml', 'cpanel.json')
 _SAAM = '''"""Parameters, paths and logs of this session."""
 
 import os
@@ -56,6 +56,8 @@ from .saam import loader
 
 class SessionFinished(errors.UsageError):
   """The training to resume has done all its epochs."""
+
+  code = 3
 
   code = 3
 
@@ -228,21 +230,49 @@ class Session:
       runner_state: Plain data, the state of the runner.
       memories: Contents of the memories by name, or None.
     """
-    if self._checkpoints:
-      runner = {'params': self.params, 'state': runner_state}
-      self._checkpoints.save(
-        index, self.tf_session(), states, to_plain(runner), memories
-      )
+    if not self._checkpoints:
+      return
+    rank = self.comm.Get_rank()
+
+    def write(new):
+      if rank == 0:
+        runner = {'params': self.params, 'state': runner_state}
+        files.write_yaml(os.path.join(new, 'runner.yaml'), to_plain(runner))
+      if memories is not None:
+        checkpoint.write_tree(os.path.join(new, f'memory{rank}'), memories)
+
+    name, sess = f'checkpoint-{index}', self.tf_session()
+    path = self._checkpoints.save(name, states, sess, write)
+    if self.path and memories is not None:
+      checkpoints.remove_memories(self.path, path)
 
   def load_states(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Restore variables from the loaded checkpoint.
 
     Returns:
       Tuple of the states and the contents of memories, None if not stored.
+
+    Raises:
+      UsageError: If it is damaged, or of other parameters or numbers of ranks.
     """
-    session, checkpoint = self._loaded
-    stored = checkpoints.Checkpoints(session, self.comm)
-    return stored.load(checkpoint, self.tf_session())
+    session, path = self._loaded
+    stored = checkpoints.open_folder(session, self.comm)
+    states = stored.load(path, self.tf_session(), self.is_resumed)
+    memory = os.path.join(path, f'memory{self.comm.Get_rank()}')
+    if not os.path.exists(memory + '.json'):
+      return states, None
+    try:
+      return states, checkpoint.read_tree(memory)
+    except (OSError, ValueError) as error:
+      raise errors.UsageError(
+        f'Cannot read the memories in {path} ({error}); load an older '
+        'checkpoint with --load-checkpoint.'
+      ) from None
+
+  def newest_checkpoint(self) -> str:
+    """Return words for the newest checkpoint."""
+    found = checkpoints.list_checkpoints(self.path) if self.path else {}
+    return f'saved is epoch {max(found)}' if found else 'nothing is saved'
 
   def supersede(self, epoch: int) -> None:
     """Move checkpoints after an epoch aside, when training resumes there."""
@@ -286,13 +316,12 @@ class Session:
       if not self.is_loading:
         return *generate(self.args.params, self.args.cpanel), {}, None, []
       warnings: list[str] = []
-      session, epoch = find_session(self.args.load_checkpoint)
+      path = os.path.abspath(os.path.expanduser(self.args.load_checkpoint))
+      session = checkpoints.find_session(path)
       if self.is_resumed and not self.args.dry_run:
         self._open.callback(lock(session).close)
         checkpoints.recover(session)
-      found = checkpoints.find_checkpoint(
-        self.args.load_checkpoint, session, epoch, warnings.append
-      )
+      found = checkpoints.find_checkpoint(path, session, warnings.append)
       return *load(session, found), (session, found), warnings
 
     (
@@ -335,7 +364,7 @@ class Session:
 
     # All ranks use the folder of checkpoints, only the first one the rest.
     path = mpi.on_first_rank(self.comm, enter)
-    self._checkpoints = path and checkpoints.Checkpoints(path, self.comm)
+    self._checkpoints = path and checkpoints.open_folder(path, self.comm)
     self.path = path if self.comm.Get_rank() == 0 else None
 
   def _create(self, base):
@@ -432,11 +461,6 @@ class Session:
     return self.path and os.path.join(self.path, name)
 
 
-class _Parser(argparse.ArgumentParser):
-  def error(self, message):
-    raise errors.UsageError(f'{message}. See {self.prog} --help.')
-
-
 def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
   """Read the command line of a session.
 
@@ -452,7 +476,7 @@ def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
     SystemExit: After `--help`, with code 0.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  parser = _Parser(
+  parser = entry.Parser(
     prog='agents-session',
     description='Train, resume or play an agent. Each run has a session '
     'folder for its\nparameters, logs and checkpoints.',
@@ -571,36 +595,6 @@ def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
       if depth < len(parents):
         node = node[name]
     node[last] = value
-
-
-def find_session(path: str) -> tuple[str, int | None]:
-  """Return the session that the user means.
-
-  Args:
-    path: Folder of a session, or of one of its checkpoints.
-
-  Returns:
-    Tuple of the path of the session, and the epoch of the checkpoint, None if
-    none was named.
-
-  Raises:
-    UsageError: If there is none.
-  """
-  path = os.path.abspath(os.path.expanduser(path))
-  match = re.fullmatch(r'checkpoint-(\d+)', os.path.basename(path))
-  session = os.path.dirname(os.path.dirname(path)) if match else path
-  if not os.path.isdir(session):
-    raise errors.UsageError(
-      f'There is no folder {path}; give a session or one of its checkpoints '
-      'with --load-checkpoint.'
-    )
-  missing = [x for x in _PARTS if not folder.has(session, x)]
-  if missing:
-    raise errors.UsageError(
-      f'Folder {session} is no session: it has no {", ".join(missing)}. Give '
-      'a session or one of its checkpoints with --load-checkpoint.'
-    )
-  return session, int(match.group(1)) if match else None
 
 
 def lock(session: str) -> contextlib.ExitStack:

@@ -204,7 +204,7 @@ def test_resumed(tmp_path, settings):
     assert log_of(path, name) == log_of(tmp_path / 'whole' / 'run', name)
   for key in ('best_score', 'best_epoch', 'i_frame'):
     assert parts.state[key] == whole.state[key]
-  with np.load(path / 'checkpoints' / 'checkpoint-4' / 'states.npz') as one:
+  with np.load(path / 'checkpoints' / 'checkpoint-4' / 'rank0.npz') as one:
     assert len(one.files) > 20
 
 

@@ -1,9 +1,12 @@
 """Two ranks of MPI in one session: folder, errors and statistics."""
 
+import time
+
 import pytest
 
 from agents.pipeline.loader import Loader
 from tests.agents import test_mpi_training, training_runs
+from tests.agents.pipeline.test_session import load
 
 pytestmark = test_mpi_training.pytestmark
 
@@ -38,10 +41,40 @@ def session(tmp_path_factory):
   assert result.code == 0, result.output
   assert result.output.count('INFO] Session') == 1
   place = path / 'run' / 'checkpoints' / 'checkpoint-2'
-  assert (place / 'states.npz').exists() and (place / 'states-1.npz').exists()
+  assert (place / 'rank0.npz').exists() and (place / 'rank1.npz').exists()
   result = run(
     *('--load-checkpoint', str(path / 'run'), '--resume', '--trust', 'tests'),
     *('--repeal', '{"runner.n_epochs": 3}'),
   )
   assert result.code == 0, result.output
   return path / 'run'
+
+
+def test_another_number_of_ranks(session, capsys):
+  """The memories of the others would be lost."""
+  repeal = '{"runner.n_epochs": 4}'
+  assert load(session, '--resume', '--repeal', repeal) == 2
+  assert 'has 2 ranks, but there are 1 now' in capsys.readouterr().err
+  assert load(session, '--play', '--play-episodes', '1', '--dry-run') == 0
+
+
+@pytest.mark.parametrize(
+  'args, code, words',
+  [
+    (['--params', 'nonsense'], 2, "There is no module 'nonsense'"),
+    (['--params', 'tests.agents.pipeline.toy', '--pley'], 2, '--pley'),
+    (
+      ['--params', 'tests.agents.pipeline.toy', '--cpanel', '{fail_rank: 1}'],
+      1,
+      'The explorer of rank 1 has failed',
+    ),
+  ],
+)
+def test_errors_end_all_ranks(tmp_path, args, code, words):
+  """Within seconds, with one sentence, also if only one rank has it."""
+  began = time.time()
+  result = run(*args, '--session-path', str(tmp_path))
+  assert result.code == code, result.output
+  assert result.output.count(words) == 1, result.output
+  assert 'Traceback' not in result.output
+  assert time.time() - began < 60

@@ -21,14 +21,12 @@ from tests.agents.pipeline.test_session import load, start
 
 def read_checkpoint(path):
   """Variables, states and counters of the newest checkpoint."""
-  epoch, folder = checkpoints.list_checkpoints(str(path))[-1]
-  reader = tf.train.NewCheckpointReader(
-    os.path.join(folder, f'model.ckpt-{epoch}')
-  )
+  folder = list(checkpoints.list_checkpoints(str(path)).values())[-1]
+  reader = tf.train.NewCheckpointReader(os.path.join(folder, 'model.ckpt'))
   names = reader.get_variable_to_shape_map()
   variables = {name: reader.get_tensor(name) for name in names}
-  states = checkpoint.read_tree(os.path.join(folder, 'states'))
-  memory = os.path.join(folder, 'memory')
+  states = checkpoint.read_tree(os.path.join(folder, 'rank0'))
+  memory = os.path.join(folder, 'memory0')
   if os.path.exists(memory + '.json'):
     states['memory'] = checkpoint.read_tree(memory)
   runner = files.read_yaml(os.path.join(folder, 'runner.yaml'))
@@ -64,7 +62,7 @@ def test_resuming_changes_nothing(tmp_path):
 def test_contents_of_memories(tmp_path, policy, kept):
   assert start(tmp_path, memory_save=policy, number_epochs=3, max_iter=2) == 0
   path = tmp_path / 'all' / 'run'
-  found = [x.parent.name for x in path.glob('checkpoints/*/memory.npz')]
+  found = [x.parent.name for x in path.glob('checkpoints/*/memory0.npz')]
   assert found == [f'checkpoint-{x}' for x in kept]
   assert len(checkpoints.list_checkpoints(str(path))) == 3
   assert load(path, '--resume') == 0
@@ -85,6 +83,23 @@ def test_last_checkpoint_is_written_once(tmp_path, monkeypatch):
   monkeypatch.setattr(runner.Runner, 'save', note)
   assert start(tmp_path, number_epochs=3) == 0
   assert epochs == [(0, True), (1, False), (2, False), (3, True)]
+
+
+@pytest.mark.parametrize(
+  'panel, words',
+  [
+    ({'learning_rate': 1e39}, 'Variable mean/mean'),
+    ({'scale': 1e308}, 'The score'),
+  ],
+)
+def test_not_finite(tmp_path, capsys, panel, words):
+  """One sentence; what is not finite is never saved."""
+  assert start(tmp_path, number_epochs=3, **panel) == 1
+  (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
+  assert f'{words} is not finite in epoch 1; saved is epoch 0' in line
+  path = tmp_path / 'all' / 'run'
+  assert list(checkpoints.list_checkpoints(str(path))) == [0]
+  assert read_checkpoint(path)[2]['best_score'] is None
 
 
 def test_limits(tmp_path):
@@ -179,7 +194,7 @@ def test_interrupted_twice(tmp_path):
   began = time.time()
   assert process.wait(60) == 130
   assert time.time() - began < 10
-  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0]
+  assert list(checkpoints.list_checkpoints(str(path))) == [0]
   repeal = {'runner.n_epochs': 1, 'explorer.train.args.pause': 0.0}
   assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
 
@@ -202,7 +217,7 @@ def test_killed(tmp_path, count):
     process.kill()
     process.wait()
     process.stdout.close()
-    found = [x for x, _ in checkpoints.list_checkpoints(str(path))]
+    found = list(checkpoints.list_checkpoints(str(path)))
     assert found[-1] > last
     last = found[-1]
   args = ('--resume', '--repeal', json.dumps({'runner.n_epochs': last + 1}))

@@ -44,10 +44,10 @@ def test_fresh_session(tmp_path):
   assert sorted(os.listdir(path / 'checkpoints')) == [
     f'checkpoint-{x}' for x in range(3)
   ]
-  memories = path.glob('checkpoints/*/memory.npz')
+  memories = path.glob('checkpoints/*/memory0.npz')
   assert [x.parent.name for x in memories] == ['checkpoint-2']
   assert set(os.listdir(path / 'checkpoints' / 'checkpoint-2')) >= {
-    *('checkpoint', 'model.ckpt-2.index', 'states.json', 'states.npz'),
+    *('model.ckpt.index', 'rank0.json', 'rank0.npz'),
     *('runner.yaml', 'COMPLETE'),
   }
   params = files.read_yaml(str(path / 'params.yaml'))
@@ -201,15 +201,15 @@ def test_continuing_an_older_checkpoint(tmp_path):
   older = path / 'checkpoints' / 'checkpoint-1'
   repeal = ('--resume', '--repeal', '{"runner.max_iter": 1}')
   assert load(older, '--play', '--play-episodes', '1') == 0
-  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2, 3]
+  assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2, 3]
   assert load(older, *repeal) == 0
-  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2]
+  assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2]
   (aside,) = path.glob('superseded_*')
   assert sorted(os.listdir(aside)) == ['checkpoint-2', 'checkpoint-3']
   assert f'now in {aside}' in (path / 'report.log').read_text()
   assert load(aside / 'checkpoint-3', '--play', '--play-episodes', '1') == 0
   assert load(path, *repeal) == 0
-  assert [x for x, _ in checkpoints.list_checkpoints(str(path))] == [0, 1, 2, 3]
+  assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2, 3]
 
 
 def test_finished_session(tmp_path, capsys):
@@ -256,7 +256,7 @@ def test_wrong_checkpoints(tmp_path):
   path = tmp_path / 'all' / 'run'
   os.remove(path / 'checkpoints' / 'checkpoint-2' / 'COMPLETE')
   wrong = {
-    tmp_path / 'none': 'There is no folder',
+    tmp_path / 'none': 'is no session: it has no checkpoints',
     tmp_path / 'all': 'is no session: it has no checkpoints',
     path / 'checkpoints' / 'checkpoint-2': 'is not complete',
   }
@@ -274,8 +274,7 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   os.rename(place / 'checkpoint-2', place / '.checkpoint-2.old')
   (place / '.checkpoint-2.new').mkdir()
   before = sorted(os.listdir(place))
-  found = checkpoints.list_checkpoints(str(path))
-  assert [x for x, _ in found] == [0, 1, 2]
+  assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2]
   # Without the lock it may be a running process that has moved them.
   with session_lib.lock(path):
     for source in (path, place / 'checkpoint-2'):
@@ -286,7 +285,7 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   assert sorted(os.listdir(place)) == [f'checkpoint-{x}' for x in range(4)]
 
 
-@pytest.mark.parametrize('name', ['states.npz', 'model.ckpt-1.data', 'runner'])
+@pytest.mark.parametrize('name', ['rank0.npz', 'model.ckpt.data', 'runner'])
 def test_truncated_checkpoint(tmp_path, capsys, name):
   """The one before is continued, and a sentence says so."""
   assert start(tmp_path, max_iter=1) == 0
@@ -303,7 +302,7 @@ def test_truncated_checkpoint(tmp_path, capsys, name):
   # Nothing is lost but what was not whole.
   (aside,) = path.glob('superseded_*')
   assert os.listdir(aside) == ['checkpoint-1']
-  found = [x for x, _ in checkpoints.list_checkpoints(str(path))]
+  found = list(checkpoints.list_checkpoints(str(path)))
   assert found == [0, 1]
 
 
@@ -313,8 +312,8 @@ def test_flipped_bits(tmp_path, capsys):
   path = tmp_path / 'all' / 'run'
   newest = path / 'checkpoints' / 'checkpoint-1'
   for name in (
-    *('states.npz', 'states.json', 'memory.npz', 'runner.yaml'),
-    'model.ckpt-1.data-00000-of-00001',
+    *('rank0.npz', 'rank0.json', 'memory0.npz', 'runner.yaml'),
+    'model.ckpt.data-00000-of-00001',
   ):
     content = (newest / name).read_bytes()
     middle = len(content) // 2

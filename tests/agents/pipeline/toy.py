@@ -8,6 +8,7 @@ import numpy as np
 
 from agents.pipeline.agent import AgentBase
 from agents.pipeline.explorer import ExplorerBase
+from agents.run import errors
 from agents.tools.tf1 import tf
 
 cpanel = {
@@ -16,6 +17,8 @@ cpanel = {
   'seed': 0,
   'learning_rate': 0.1,
   'pause': 0.0,
+  'scale': 1.0,
+  'fail_rank': None,
   'max_time': None,
   'max_iter': None,
   'memory_save': 'final',
@@ -51,7 +54,7 @@ def gen_params(cpanel):
     'explorer': {
       mode: {
         'name': f'{here}.NumberExplorer',
-        'args': {'pause': cpanel['pause']},
+        'args': {x: cpanel[x] for x in ('pause', 'scale', 'fail_rank')},
       }
       for mode in ('train', 'test', 'eval')
     },
@@ -61,17 +64,23 @@ def gen_params(cpanel):
 class NumberExplorer(ExplorerBase):
   """Draws a random number per step."""
 
-  def __init__(self, session, agents, mode='train', pause=0.0):
+  def __init__(
+    self, session, agents, mode='train', pause=0.0, scale=1.0, fail_rank=None
+  ):
     super().__init__(session, agents, mode, win_size=-1)
-    self._pause = pause
+    self._pause, self._scale, self._fail_rank = pause, scale, fail_rank
     self.closed = False
 
   def update(self):
+    rank = self.session.comm.Get_rank()
+    if rank == self._fail_rank:
+      raise errors.EnvError(f'The explorer of rank {rank} has failed.')
     time.sleep(self._pause)
     observ = np.random.normal(3.0, 1.0, (1, 2))
     self._count_steps(1, 1)
     action = self.agents['mean'].action_generator({'agent': observ}, None, None)
-    self._report_episode(-float(np.abs(observ - action['actions']).mean()))
+    error = np.abs(observ - action['actions']).mean()
+    self._report_episode(-float(self._scale * error))
     return {'/observations/agent': observ}
 
   def close(self):
