@@ -46,7 +46,7 @@ _NAMES = {
   'learning_rate': 'learning_rate',
 }
 # What the agent learns from.
-_KEYS = [
+KEYS = [
   '/observations/agent',
   '/agents/agent/actions',
   '/agents/agent/artifacts/mean',
@@ -91,7 +91,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     'memory': {
       'train': {
         'name': 'agents.pipeline.episodes.EpisodeMemory',
-        'args': {'keys': _KEYS, 'max_length': plain['max_length']},
+        'args': {'keys': KEYS, 'max_length': plain['max_length']},
       }
     },
     'agents': {

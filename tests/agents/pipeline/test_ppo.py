@@ -9,7 +9,7 @@ import pytest
 
 from agents import configs, networks
 from agents.pipeline import episodes, ppo, samplers
-from agents.pipeline.params import common
+from agents.pipeline.params import ppo_pendulum
 from agents.ppo import policy as policy_lib
 from agents.run import errors
 from agents.tools import attr_dict
@@ -41,8 +41,10 @@ def box(*shape):
 def make_agent(config, session=None):
   """Agent with its memory, in a session with initialised variables."""
   session = session or sessions.SmallSession()
-  args = common.define_episode_memory('agent', config)['args']
-  memory = {'train': episodes.EpisodeMemory(session, **args)}
+  train = episodes.EpisodeMemory(
+    session, keys=ppo_pendulum.KEYS, max_length=config['max_length']
+  )
+  memory = {'train': train}
   with session.graph.as_default(), session.tf_session().as_default():
     tf.set_random_seed(0)
     agent = ppo.PPOAgent(
