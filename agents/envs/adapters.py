@@ -66,11 +66,9 @@ class GymnasiumEnv(Wrapper):
         f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
         'constructor must store the render_mode that it is given.'
       )
-    if self._rendered:
-      return self._env.render()
-    self._rendered = True
-    with quiet.quietly():
-      # Libraries that draw are imported now, and complain about each other.
+    # Libraries that draw are imported now, and complain about each other.
+    with contextlib.nullcontext() if self._rendered else quiet.quietly():
+      self._rendered = True
       return self._env.render()
 
 
@@ -369,20 +367,13 @@ def _gym_registry():
 
 
 def _explain_unknown(env_id, registry):
-  for words, extra in (
-    (('Bullet',), 'pybullet'),
-    (('Fetch', 'Hand', 'AntMaze'), 'robotics'),
-  ):
-    if any(word in env_id for word in words):
-      known = (
-        _gym_registry()
-        if extra == 'pybullet'
-        else [x for x in registry if x.startswith(words)]
+  known = [*registry, *_gym_registry()]
+  extras = {'Bullet': 'pybullet'}
+  extras.update(dict.fromkeys(('Fetch', 'Hand', 'AntMaze'), 'robotics'))
+  for word, extra in extras.items():
+    if word in env_id and not any(word in x for x in known):
+      return (
+        f'Environment {env_id!r} needs the extra {extra!r}: '
+        f'{errors.how_to_install(extra)}.'
       )
-      if not known:
-        return (
-          f'Environment {env_id!r} needs the extra {extra!r}: '
-          f'{errors.how_to_install(extra)}.'
-        )
-  hint = errors.suggest(env_id, list(registry) + list(_gym_registry()))
-  return f'Environment {env_id!r} is unknown. {hint}'
+  return f'Environment {env_id!r} is unknown. {errors.suggest(env_id, known)}'

@@ -9,70 +9,13 @@ from agents.envs.wrappers import Wrapper
 from agents.run import errors, files, log
 
 
-class EpisodeLog:
-  """Writes a row of return, length and seconds per episode.
-
-  A file that exists is continued: its seconds go on to count from the
-  `t_start` of its header, which is what readers of the format add to them.
-
-  Args:
-    path: Path of the file; None for no file.
-    name: Id of the environment, for the header.
-
-  Attributes:
-    episodes: Number of rows.
-
-  Raises:
-    UsageError: If the file exists and has no header.
-  """
-
-  def __init__(self, path: str | None, name: str):
-    self._path = path
-    self._began = time.time()
-    self.episodes = 0
-    if path and os.path.exists(path):
-      log.append(path, '')
-      lines = _read_lines(path)
-      self._began = _read_start(path, lines)
-      self.episodes = len(lines) - 2
-    elif path:
-      header = json.dumps({'t_start': self._began, 'env_id': name})
-      _write_lines(path, [f'# {header}\n', 'r,l,t\n'])
-
-  def write(self, return_: float, length: int) -> dict:
-    """Add an episode.
-
-    Args:
-      return_: Sum of its rewards.
-      length: Number of its steps.
-
-    Returns:
-      Dict of the return `r`, the length `l` and the seconds `t` since the
-      start of the file.
-    """
-    row = {
-      'r': round(return_, 6),
-      'l': length,
-      't': round(time.time() - self._began, 6),
-    }
-    if self._path:
-      log.append(self._path, '{r},{l},{t}\n'.format(**row))
-    self.episodes += 1
-    return row
-
-  def truncate(self, episodes: int) -> None:
-    """Forget all rows after the first `episodes`, if there are more."""
-    if episodes >= self.episodes:
-      return
-    self.episodes = episodes
-    if self._path:
-      _write_lines(self._path, _read_lines(self._path)[: 2 + episodes])
-
-
 class Monitor(Wrapper):
-  """Write a row per finished episode, and put it in the info of its last step.
+  """Write a row of return, length and seconds per finished episode.
 
-  A file that exists is continued. Episodes that are reset early leave no row.
+  The row is also `info['episode']` of the last step, as a dict of `r`, `l` and
+  `t`. Episodes that are reset early leave no row. A file that exists is
+  continued: its seconds go on to count from the `t_start` of its header, which
+  is what readers of the format add to them.
 
   Args:
     env: Environment.
@@ -82,7 +25,10 @@ class Monitor(Wrapper):
   Attributes:
     episode_return: Sum of the rewards of the current episode.
     episode_length: Number of its steps.
-    log: The `EpisodeLog`.
+    episodes: Number of rows.
+
+  Raises:
+    UsageError: If the file exists and has no header.
   """
 
   EXT = '.monitor.csv'
@@ -91,9 +37,18 @@ class Monitor(Wrapper):
     self, env: Any, filename: str | None = None, name: str | None = None
   ):
     super().__init__(env)
-    self.episode_return, self.episode_length = 0.0, 0
+    self.episode_return, self.episode_length, self.episodes = 0.0, 0, 0
     path = filename and filename.removesuffix(self.EXT) + self.EXT
-    self.log = EpisodeLog(path, name or env.spec.id)
+    self._path: Any = path
+    self._began = time.time()
+    if path and os.path.exists(path):
+      log.append(path, '')
+      lines = self._read()
+      self._began = _read_start(path, lines)
+      self.episodes = len(lines) - 2
+    elif path:
+      header = {'t_start': self._began, 'env_id': name or env.spec.id}
+      self._write([f'# {json.dumps(header)}\n', 'r,l,t\n'])
 
   def reset(self) -> Any:
     self.episode_return, self.episode_length = 0.0, 0
@@ -104,21 +59,40 @@ class Monitor(Wrapper):
     self.episode_return += float(reward)
     self.episode_length += 1
     if done:
-      row = self.log.write(self.episode_return, self.episode_length)
+      row = {
+        'r': round(self.episode_return, 6),
+        'l': self.episode_length,
+        't': round(time.time() - self._began, 6),
+      }
+      if self._path:
+        log.append(self._path, '{r},{l},{t}\n'.format(**row))
+      self.episodes += 1
       info = dict(info, episode=row)
     return obs, reward, done, info
 
+  def truncate(self, episodes: int) -> None:
+    """Forget all rows after the first `episodes`, if there are more."""
+    if episodes < self.episodes:
+      self.episodes = episodes
+      if self._path:
+        self._write(self._read()[: 2 + episodes])
+
   def get_state(self) -> dict:
     """Return the environment's state, and how many rows belong to it."""
-    return {'env': self._env.get_state(), 'episodes': self.log.episodes}
+    return {'env': self._env.get_state(), 'episodes': self.episodes}
 
   def set_state(self, state: dict) -> None:
     """Undo `get_state`; rows of episodes since then are removed."""
-    if 'episodes' not in state:  # Written before rows were counted.
-      self._env.set_state(state)
-      return
     self._env.set_state(state['env'])
-    self.log.truncate(state['episodes'])
+    self.truncate(state['episodes'])
+
+  def _read(self):
+    with open(self._path) as file_:
+      return file_.readlines()
+
+  def _write(self, lines):
+    with files.atomic_write(self._path) as file_:
+      file_.writelines(lines)
 
 
 def begin_anew(folder: str, rank: int) -> None:
@@ -132,21 +106,11 @@ def begin_anew(folder: str, rank: int) -> None:
       os.remove(os.path.join(folder, name))
 
 
-def _read_lines(path):
-  with open(path) as file_:
-    return file_.readlines()
-
-
-def _write_lines(path, lines):
-  with files.atomic_write(path) as file_:
-    file_.writelines(lines)
-
-
 def _read_start(path, lines):
   try:
     return float(json.loads(lines[0].removeprefix('# '))['t_start'])
   except (IndexError, ValueError, KeyError, TypeError):
     raise errors.UsageError(
-      f'File {path} begins with no header, so it is not a list of episodes; '
-      'move it away, or choose another folder.'
+      f'File {path} has no header of an episode log; move it away, or choose '
+      'another folder.'
     ) from None

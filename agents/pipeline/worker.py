@@ -90,7 +90,7 @@ class Worker:
     state: dict[str, Any] = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
-      'rows': self._env.log.episodes,
+      'rows': self._env.episodes,
     }
     generator = self._find_generator()
     if generator is not None:
@@ -113,7 +113,7 @@ class Worker:
     """
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
-    self._env.log.truncate(state['rows'])
+    self._env.truncate(state['rows'])
     generator = self._find_generator()
     if generator is not None and 'random' in state:
       generator.bit_generator.state = state['random']

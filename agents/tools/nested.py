@@ -91,67 +91,47 @@ def filter_(
 
 
 def _map(function, structures):
-  first = structures[0]
-  if _all_sequences(structures):
-    _check_lengths(structures)
-    return _rebuild(
-      first, [_map(function, x) for x in builtins.zip(*structures)]
-    )
-  if _all_dicts(structures):
-    _check_keys(structures)
-    return _rebuild(
-      first,
-      {key: _map(function, [x[key] for x in structures]) for key in first},
-    )
-  return function(*structures)
+  parts = _split(structures)
+  if parts is None:
+    return function(*structures)
+  return _rebuild(structures[0], {k: _map(function, x) for k, x in parts})
 
 
 def _filter(predicate, structures):
-  first = structures[0]
-  if _all_sequences(structures):
-    _check_lengths(structures)
-    values = [_filter(predicate, x) for x in builtins.zip(*structures)]
-    if all(x is _EMPTY for x in values):
+  parts = _split(structures)
+  if parts is None:
+    if not predicate(*structures):
       return _EMPTY
-    if _is_named(first):
-      return _rebuild(first, [None if x is _EMPTY else x for x in values])
-    return _rebuild(first, [x for x in values if x is not _EMPTY])
-  if _all_dicts(structures):
-    _check_keys(structures)
-    found = {
-      key: _filter(predicate, [x[key] for x in structures]) for key in first
-    }
-    kept = {k: v for k, v in found.items() if v is not _EMPTY}
-    return _rebuild(first, kept) if kept else _EMPTY
-  if not predicate(*structures):
-    return _EMPTY
-  return structures[0] if len(structures) == 1 else tuple(structures)
+    return structures[0] if len(structures) == 1 else tuple(structures)
+  found = {key: _filter(predicate, x) for key, x in parts}
+  kept = {key: x for key, x in found.items() if x is not _EMPTY}
+  if kept and _is_named(structures[0]):
+    kept = {key: kept.get(key) for key in found}
+  return _rebuild(structures[0], kept) if kept else _EMPTY
 
 
-def _rebuild(like, values):
+def _split(structures):
+  """Pairs of a key and the children of equal containers; None for leaves."""
+  if all(isinstance(x, (tuple, list)) for x in structures):
+    if len({len(x) for x in structures}) > 1:
+      raise ValueError('Cannot merge tuples or lists of different length.')
+    return list(enumerate(builtins.zip(*structures)))
+  if all(isinstance(x, dict) for x in structures):
+    if len({frozenset(x) for x in structures}) > 1:
+      raise ValueError('Cannot merge dicts with different keys.')
+    return [(key, [x[key] for x in structures]) for key in structures[0]]
+  return None
+
+
+def _rebuild(like, parts):
+  if isinstance(like, dict):
+    return type(like)(parts)
+  values = parts.values()
   return type(like)(*values) if _is_named(like) else type(like)(values)
 
 
 def _is_named(structure):
   return isinstance(structure, tuple) and hasattr(structure, '_fields')
-
-
-def _all_sequences(structures):
-  return all(isinstance(x, (tuple, list)) for x in structures)
-
-
-def _all_dicts(structures):
-  return all(isinstance(x, dict) for x in structures)
-
-
-def _check_lengths(structures):
-  if len({len(x) for x in structures}) > 1:
-    raise ValueError('Cannot merge tuples or lists of different length.')
-
-
-def _check_keys(structures):
-  if len({frozenset(x) for x in structures}) > 1:
-    raise ValueError('Cannot merge dicts with different keys.')
 
 
 # These public names hide builtins, also from the functions above.

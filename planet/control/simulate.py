@@ -217,13 +217,8 @@ def define_batch_env(
     else functools.partial(seeded_constructor, env_ctor, seed + index)
     for index in range(num_agents)
   ]
-  workers = {'none': 0, 'thread': num_agents, 'process': num_agents}
-  if isolate_envs not in workers:
-    raise NotImplementedError(
-      f"Unknown isolate_envs {isolate_envs!r}; use 'none', 'thread' or "
-      "'process'."
-    )
-  return batch_env.VectorEnv(constructors, workers[isolate_envs], isolate_envs)
+  workers = 0 if isolate_envs == 'none' else num_agents
+  return batch_env.VectorEnv(constructors, workers, isolate_envs)
 
 
 class WatchedEnv:

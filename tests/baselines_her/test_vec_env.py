@@ -204,7 +204,7 @@ def test_monitor_begins_anew(tmp_path):
 
 def test_damaged_monitor(tmp_path):
   (tmp_path / '0.0.monitor.csv').write_text('nonsense')
-  with pytest.raises(errors.UsageError, match='begins with no header'):
+  with pytest.raises(errors.UsageError, match='has no header'):
     monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
 
 

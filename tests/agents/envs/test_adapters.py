@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import adapters
+from agents.envs import adapters, spaces
 from agents.run.errors import UsageError
 from tests import processes
 
@@ -113,7 +113,7 @@ def test_several_environments_of_pybullet():
 KUKA = """
 import random, sys
 import numpy as np
-from agents.envs import adapters
+from agents.envs import adapters, spaces
 if sys.argv[1] == 'raw':
   import gym
   import pybullet_envs
@@ -140,3 +140,9 @@ def test_worlds_of_the_kuka():
     for x in ('raw', 'ours')
   ]
   assert raw == ours
+
+
+def test_first_of_discrete_actions_is_kept():
+  """Spaces of gym become those of gymnasium, counted from the same number."""
+  old = type('Discrete', (), {'n': 3, 'start': -1})()
+  assert spaces.convert(old) == gymnasium.spaces.Discrete(3, start=-1)
