@@ -127,7 +127,7 @@ class Vector:
         own = (ordered[first:last] - rows.start).tolist()
         promises.append(host.call(None, 'reset', own))
     parts = [promise() for promise in promises]
-    return None if parts[0] is None else join(parts)[np.argsort(order)]
+    return None if parts[0] is None else _part(join(parts), np.argsort(order))
 
   def close(self) -> None:
     """Close the environments and end their hosts."""
