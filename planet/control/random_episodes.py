@@ -13,27 +13,29 @@ def random_episodes(
   num_episodes: int,
   outdir: str | None = None,
   first_action: Sequence[float] | None = None,
+  action_repeat: int | None = None,
 ) -> list[dict[str, np.ndarray]]:
   """Play episodes of uniformly random actions.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
     num_episodes: Number of episodes.
-    outdir: Folder to write them to; None only returns them.
+    outdir: Folder to write them to; None to return them.
     first_action: Limits to which the first entry of actions is mapped from
       [-1, 1], or None.
+    action_repeat: Simulator steps per action, written with each episode.
 
   Returns:
-    List of episodes, each a dict of arrays [time, ...].
+    List of episodes, each a dict of arrays [time, ...]; empty with a folder.
 
   Raises:
     StopRequested: If the user asks to stop; whole episodes are kept on disk.
   """
-  env = env_ctor()
+  env = CollectGymDataset(env_ctor(), outdir, action_repeat)
+  episodes: list[dict[str, np.ndarray]] = []
+  count = 0
   try:
-    env = CollectGymDataset(env, outdir)
-    episodes: list[dict[str, np.ndarray]] = []
-    while len(episodes) < num_episodes:
+    while count < num_episodes:
       env.reset()
       done = False
       while not done:
@@ -45,7 +47,9 @@ def random_episodes(
         _, _, done, info = env.step(action)
       # Episodes with a failed step are played once more.
       if not info.get('step_error'):
-        episodes.append(info['episode'])
+        count += 1
+        if outdir is None:
+          episodes.append(info['episode'])
     return episodes
   finally:
     close = getattr(env, 'close', None)

@@ -10,6 +10,9 @@ import numpy as np
 from agents.envs.wrappers import Wrapper
 from agents.run import files
 
+# Entry of a file that is no sequence: simulator steps per action.
+ACTION_REPEAT = 'action_repeat'
+
 
 class CollectGymDataset(Wrapper):
   """Collect transitions and write each finished episode to an .npz file.
@@ -29,13 +32,17 @@ class CollectGymDataset(Wrapper):
       under the key `observ`. Its `step` and `reset` may take
       `blocking=False`.
     outdir: Folder to write to, created if needed; None writes nothing.
+    action_repeat: Simulator steps per action, to be written as well.
 
   Raises:
     RuntimeError: At the end of an episode with values that are not numbers.
   """
 
-  def __init__(self, env: Any, outdir: str | None) -> None:
+  def __init__(
+    self, env: Any, outdir: str | None, action_repeat: int | None = None
+  ) -> None:
     super().__init__(env)
+    self._action_repeat = action_repeat
     self._outdir = outdir and os.path.expanduser(outdir)
     self._episode: list[dict[str, Any]] = []
 
@@ -64,7 +71,7 @@ class CollectGymDataset(Wrapper):
       if info.get('step_error'):
         print('Dropped an episode, because a step of it failed.')
       elif self._outdir:
-        write_episode(episode, self._outdir)
+        write_episode(episode, self._outdir, self._action_repeat)
     return observ, reward, done, info
 
   def _process_reset(self, observ):
@@ -75,18 +82,23 @@ class CollectGymDataset(Wrapper):
     return observ
 
 
-def write_episode(episode: dict[str, Any], outdir: str) -> str:
+def write_episode(
+  episode: dict[str, Any], outdir: str, action_repeat: int | None = None
+) -> str:
   """Write an episode to a new file of a folder.
 
   Args:
     episode: Dict of arrays [time, ...].
     outdir: Folder, created if needed.
+    action_repeat: See `CollectGymDataset`.
 
   Returns:
     Path of the file.
   """
   timestamp = datetime.datetime.now().strftime('%Y%m%dT%H%M%S')
   filename = os.path.join(outdir, f'{timestamp}-{uuid.uuid4().hex}.npz')
+  if action_repeat:
+    episode = {**episode, ACTION_REPEAT: np.int64(action_repeat)}
   with files.atomic_write(filename, 'wb') as file_:
     np.savez_compressed(file_, **episode)
   return filename

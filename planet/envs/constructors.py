@@ -8,7 +8,10 @@ from planet.envs.collect_dataset import CollectGymDataset
 
 
 def recording_env(
-  env_ctor: Callable[[], Any], outdir: str | None, keys: Sequence[str]
+  env_ctor: Callable[[], Any],
+  outdir: str | None,
+  keys: Sequence[str],
+  action_repeat: int,
 ) -> Any:
   """Create an environment that keeps its episodes, for the encoder.
 
@@ -16,8 +19,9 @@ def recording_env(
     env_ctor: Function without arguments that returns an environment.
     outdir: Folder for the episodes, or None.
     keys: Observations to concatenate.
+    action_repeat: Simulator steps per action.
   """
-  env = CollectGymDataset(env_ctor(), outdir)
+  env = CollectGymDataset(env_ctor(), outdir, action_repeat)
   return wrappers.ConcatObservation(env, keys)
 
 

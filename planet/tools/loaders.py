@@ -6,6 +6,7 @@ like the original; its recorded sequences depend on the order of the draws.
 
 import collections
 import contextlib
+import errno
 import glob
 import logging
 import os
@@ -13,7 +14,9 @@ import random
 import sys
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +25,16 @@ from agents.tools import nested
 
 Episode = dict[str, np.ndarray]
 
+# What reading damaged bytes leads to; an OSError only if it blames the content.
+_DAMAGE = (
+  EOFError,
+  KeyError,
+  OSError,
+  RuntimeError,
+  ValueError,
+  zipfile.BadZipFile,
+  zlib.error,
+)
 # Seconds to wait for the first episode.
 _TIMEOUT = 30.0
 
@@ -171,7 +184,7 @@ def reload_loader(
     generator.shuffle(filenames)
     found = False
     for filename in filenames:
-      episode = _read(reader, filename)
+      episode = read_episode(reader, filename)
       if episode is not None:
         found = True
         yield episode
@@ -283,22 +296,19 @@ class _Memory:
 
   def scan(self):
     """Return the names of files that are new and can be read."""
-    return [
-      filename
-      for filename in list_episodes(self._directory)
-      if filename not in self._known and self._load(filename) is not None
-    ]
+    new = set(list_episodes(self._directory)) - self._known
+    return [x for x in sorted(new) if self._load(x) is not None]
 
   def read(self, filenames):
     """Yield episodes by their names, without those that are gone."""
     for filename in filenames:
-      if filename in self._kept:
-        self._kept.move_to_end(filename)
-        yield self._kept[filename]
-      else:
+      episode = self._kept.get(filename)
+      if episode is None:
         episode = self._load(filename)
-        if episode is not None:
-          yield episode
+      else:
+        self._kept.move_to_end(filename)
+      if episode is not None:
+        yield episode
 
   def forget_all_but(self, filenames):
     """Free the memory of episodes that will not be drawn any more."""
@@ -306,18 +316,13 @@ class _Memory:
       self._bytes -= _count_bytes(self._kept.pop(filename))
 
   def _load(self, filename):
-    episode = _read(self._reader, filename)
+    episode = read_episode(self._reader, filename)
     if episode is not None:
       self._known.add(filename)
       self._kept[filename] = episode
       self._bytes += _count_bytes(episode)
-      self._make_room()
-    return episode
-
-  def _make_room(self):
     while self._kept and self._bytes > self._max_bytes:
-      _, episode = self._kept.popitem(last=False)
-      self._bytes -= _count_bytes(episode)
+      self._bytes -= _count_bytes(self._kept.popitem(last=False)[1])
       if not self._full:
         self._full = True
         logging.getLogger(__name__).warning(
@@ -327,6 +332,7 @@ class _Memory:
           self._directory,
           self._max_bytes / 2**20,
         )
+    return episode
 
 
 def _count_bytes(episode):
@@ -336,14 +342,24 @@ def _count_bytes(episode):
   )
 
 
-def _read(reader, filename):
-  """Return an episode, or None after setting a damaged file aside."""
+def read_episode(reader: Callable[[str], Any], filename: str) -> Any:
+  """Return what a reader makes of a file; None if it is gone or damaged.
+
+  A damaged file is set aside. Errors of the system, such as a disk that does
+  not answer, are raised: the file may be fine.
+
+  Args:
+    reader: Function from the path to an episode, or to a part of it.
+    filename: Path of an .npz file.
+  """
   try:
     return reader(filename)
   except FileNotFoundError:
     return None
-  except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as e:
-    quarantine(filename, e)
+  except _DAMAGE as error:
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+      raise
+    quarantine(filename, error)
     return None
 
 

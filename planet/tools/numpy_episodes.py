@@ -1,11 +1,13 @@
 """Recorded episodes as datasets of chunks for training."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agents.tools import nested
+from agents.tools import graph_errors, nested
 from agents.tools.tf1 import tf
+from planet.envs.collect_dataset import ACTION_REPEAT
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
@@ -105,7 +107,8 @@ def episode_reader(
     of the rewards.
   """
   with np.load(filename) as archive:
-    episode = {key: _to_32_bits(archive[key]) for key in archive.files}
+    names = [x for x in archive.files if x != ACTION_REPEAT]
+    episode = {key: _to_32_bits(archive[key]) for key in names}
   if max_length:
     episode = {key: value[:max_length] for key, value in episode.items()}
   episode['return'] = np.cumsum(episode['reward'], dtype=np.float32)
@@ -127,9 +130,8 @@ def _to_32_bits(array):
 
 
 def _first_episode(reader, directory):
-  episode = None
   for filename in loaders.list_episodes(directory):
-    episode = loaders._read(reader, filename)
+    episode = loaders.read_episode(reader, filename)
     if episode is not None:
       return episode
   raise ValueError(
@@ -141,7 +143,10 @@ def _define_dataset(episodes, example, shape, num_chunks, preprocess_fn):
   """Define a dataset of batches of chunks of generated episodes."""
   dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
   shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
-  dataset = tf.data.Dataset.from_generator(episodes, dtypes, shapes)
+  read = graph_errors.remember(next)
+  dataset = tf.data.Dataset.from_generator(
+    lambda: iter(functools.partial(read, episodes()), None), dtypes, shapes
+  )
   dataset = dataset.flat_map(
     lambda x: tf.data.Dataset.from_tensor_slices(
       chunk_sequence(x, shape[1], True, num_chunks)

@@ -70,7 +70,11 @@ def _play_randomly(config, params, count, names):
     derive_seed(config.get('seed'), *names),
   )
   control.random_episodes(
-    env_ctor, count, params.save_episode_dir, params.get('first_action')
+    env_ctor,
+    count,
+    params.save_episode_dir,
+    params.get('first_action'),
+    params.task.action_repeat,
   )
 
 
@@ -144,6 +148,7 @@ def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
     params.task.env_ctor,
     params.save_episode_dir,
     tuple(config.observation_keys),
+    params.task.action_repeat,
   )
 
 

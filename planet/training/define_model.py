@@ -59,7 +59,11 @@ def define_model(
     score.set_shape((None,))
     printed = [
       utility.print_metrics(
-        metrics, trainer.global_step, config.print_metrics_every, name
+        metrics,
+        trainer.global_step,
+        config.print_metrics_every,
+        name,
+        config.batch_shape[0],
       )
       for name, metrics in (
         ('objectives', objectives_lib.as_dict(objectives)),

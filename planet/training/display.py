@@ -32,8 +32,9 @@ class Display(phases.Observer):
     stream: TextIO | None = None,
     mirrors: Iterable[Any] = (),
   ) -> None:
-    self._train = episode_folder.EpisodeLog(config.train_dir, config.tasks)
-    self._test = episode_folder.EpisodeLog(config.test_dir, config.tasks)
+    repeat = config.tasks[0].action_repeat
+    self._train = episode_folder.EpisodeLog(config.train_dir, repeat)
+    self._test = episode_folder.EpisodeLog(config.test_dir, repeat)
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)

@@ -1,4 +1,4 @@
-"""Recorded episodes on disk: what they hold, how many, how well they went."""
+"""Recorded episodes on disk: whether they fit, how many, their returns."""
 
 import logging
 import os
@@ -6,11 +6,11 @@ import threading
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from agents.run import errors
+from planet.envs.collect_dataset import ACTION_REPEAT
 from planet.tools import loaders
 
 _logger = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 def check(
   directory: str, shapes: Mapping[str, Sequence[int]], min_length: int = 1
 ) -> None:
-  """Make sure that a folder holds episodes of the right kind.
+  """Make sure that a folder has episodes of the right kind.
 
   Files that do not fit are set aside, unless none of them fits.
 
@@ -33,43 +33,35 @@ def check(
       one is too short.
   """
   expected = {key: tuple(value) for key, value in shapes.items()}
-  foreign, lengths = {}, {}
-  for filename in loaders.list_episodes(directory):
-    try:
-      found, length = _read_shapes(filename)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
-      loaders.quarantine(filename, error)
-      continue
-    if found == expected:
-      lengths[filename] = length
-    else:
-      foreign[filename] = found
+  names = loaders.list_episodes(directory)
+  found = {x: loaders.read_episode(_read_shapes, x) for x in names}
+  foreign = {x: y[0] for x, y in found.items() if y and y[0] != expected}
+  lengths = {y[1]: x for x, y in found.items() if y and y[0] == expected}
   if foreign and not lengths:
-    found = _describe(next(iter(foreign.values())))
     raise errors.UsageError(
-      f'Episodes in {directory} have {found}'
+      f'Episodes in {directory} have {_describe(next(iter(foreign.values())))}'
       f', but this task has {_describe(expected)}. Use another logdir, or '
       'the parameters that the episodes were recorded with.'
     )
-  shortest = min(lengths, key=lambda x: lengths[x], default=None)
-  if shortest and lengths[shortest] < min_length:
+  shortest = min(lengths, default=min_length)
+  if shortest < min_length:
     raise errors.UsageError(
-      f'Episode {shortest} has {lengths[shortest]} observations, but '
+      f'Episode {lengths[shortest]} has {shortest} observations, but '
       f'batch_shape and num_chunks need {min_length}; lower them, or move '
       'the file away.'
     )
-  for filename, found in foreign.items():
-    loaders.quarantine(filename, f'it has {_describe(found)}')
+  for filename, found_shapes in foreign.items():
+    loaders.quarantine(filename, f'it has {_describe(found_shapes)}')
 
 
 class EpisodeLog:
-  """Keeps count of the episodes in a folder, also of those to come.
+  """Counts the episodes in a folder, also those to come.
 
   Several threads may ask for updates.
 
   Args:
     directory: Folder of .npz files.
-    tasks: List of `planet.scripts.tasks.Task` that the episodes are of.
+    action_repeat: Simulator steps per action of episodes that do not say it.
 
   Attributes:
     returns: List of the sums of rewards, in the order of appearance.
@@ -77,9 +69,9 @@ class EpisodeLog:
     bytes: Size of all files.
   """
 
-  def __init__(self, directory: str, tasks: Sequence[Any]) -> None:
+  def __init__(self, directory: str, action_repeat: int = 1) -> None:
     self._directory = directory
-    self._tasks = tasks
+    self._action_repeat = action_repeat
     self._known: set[str] = set()
     self._last_look = 0.0
     self._lock = threading.Lock()
@@ -93,24 +85,20 @@ class EpisodeLog:
       if time.time() - self._last_look >= min_age:
         first = not self._last_look
         self._last_look = time.time()
-        self._look(first)
+        new = set(loaders.list_episodes(self._directory)) - self._known
+        for filename in sorted(new):
+          self._known.add(filename)
+          if not first:
+            log_recorded(filename)
+          loaders.read_episode(self._count, filename)
 
-  def _look(self, first):
-    for filename in loaders.list_episodes(self._directory):
-      if filename in self._known:
-        continue
-      self._known.add(filename)
-      if not first:
-        log_recorded(filename)
-      try:
-        with np.load(filename) as episode:
-          reward = episode['reward']
-        self.bytes += os.path.getsize(filename)
-      except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
-        continue
-      decisions = len(reward) - 1
-      self.steps += decisions * _find_repeat(decisions, self._tasks)
-      self.returns.append(float(reward.sum()))
+  def _count(self, filename):
+    with np.load(filename) as episode:
+      reward = episode['reward']
+      repeat = episode.get(ACTION_REPEAT, self._action_repeat)
+    self.bytes += os.path.getsize(filename)
+    self.steps += (len(reward) - 1) * int(repeat)
+    self.returns.append(float(reward.sum()))
 
 
 def log_recorded(filename: str) -> None:
@@ -119,16 +107,6 @@ def log_recorded(filename: str) -> None:
   _logger.debug(
     'Recorded episode %s to %s.', name[:-4], os.path.basename(folder)
   )
-
-
-def _find_repeat(decisions, tasks):
-  """Return the action repeat of the task that an episode is of.
-
-  Files do not name the task, but their length tells where repeats differ: it
-  is that of the task, or less if the episode ended early.
-  """
-  fitting = [x for x in tasks if x.max_length >= decisions] or tasks
-  return min(fitting, key=lambda x: x.max_length).action_repeat
 
 
 def _read_shapes(filename):
@@ -145,8 +123,9 @@ def _read_shapes(filename):
           else np.lib.format.read_array_header_2_0
         )
         shape, _, _ = read(file_)
-      shapes[name.removesuffix('.npy')] = tuple(shape[1:])
-      lengths.extend(shape[:1])
+      if name != f'{ACTION_REPEAT}.npy':
+        shapes[name.removesuffix('.npy')] = tuple(shape[1:])
+        lengths.extend(shape[:1])
   return shapes, min(lengths, default=0)
 
 

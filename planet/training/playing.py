@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.evaluation import TrainedAgent
-from agents.run import files
+from agents.run import files, saver
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -58,7 +58,7 @@ class PlaNet(TrainedAgent):
       self._sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-      self._saver = tf.train.Saver(weights, save_relative_paths=True)
+      self._saver = saver.Saver(weights, save_relative_paths=True)
       self._saver.restore(self._sess, checkpoint)
       graph.finalize()
     logging.getLogger(__name__).info('The model is ready.')
@@ -77,7 +77,7 @@ class PlaNet(TrainedAgent):
     source = dict(self._config.source)
     files.write_yaml(os.path.join(folder, 'config.yaml'), source)
     path = os.path.join(folder, self._name)
-    self._saver.save(self._sess, path, write_meta_graph=False)
+    self._saver.save(self._sess, path)
 
   def close(self) -> None:
     self._sess.close()

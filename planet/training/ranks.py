@@ -210,7 +210,7 @@ class Ranks:
     place = self.place
     text = f'{self.size} processes train together, {place.size} of them on '
     text += f'this machine; threads of each: {self._count_threads()}.'
-    cores = os.cpu_count() or 1
+    cores = min(os.cpu_count() or 1, limits.cpu_quota())
     if place.cores * place.size < cores - 0.5:
       text += (
         f' They may use {place.cores * place.size:.3g} of {cores} cores; if '

@@ -235,17 +235,17 @@ class Run:
         stopping.StopRequested,
         errors.UsageError,
         errors.WorkerDeath,
+        OSError,
       ):
         # The run is not over; it can be resumed by the owner, or by whoever
-        # repeats the command.
+        # repeats the command. Errors of the system pass.
         raise
       except Exception as error:
         self._check_conflict()
-        is_env_error = isinstance(error, errors.EnvError)
-        if is_env_error and not self._has_begun():
+        if isinstance(error, errors.EnvError) and not self._has_begun():
           raise
-        # Programs print what environments did wrong.
-        if not is_env_error:
+        # Programs print sentences themselves.
+        if not isinstance(error, errors.Failure):
           text = traceback.format_exc()
           _logger.warning('Run %s failed:\n%s', self.logdir, text)
         folder.mark(self.logdir, 'DONE')

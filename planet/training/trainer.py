@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agents.run import checkpoint, stopping
+from agents.run import checkpoint, errors, saver, stopping
 from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
@@ -60,6 +60,7 @@ class Trainer(phases.PhaseMachine):
     self.reset = tf.placeholder(tf.bool, (), name='reset')
     self._loaders: list[tuple] = []
     self._savers: list[tuple] = []
+    self._finite: list[tf.Tensor] = []
 
   def add_saver(
     self,
@@ -81,21 +82,18 @@ class Trainer(phases.PhaseMachine):
       checkpoint: Name of the checkpoint to restore; the newest by default.
     """
     variables = filter_variables(include, exclude)
-    saver = tf.train.Saver(
+    keeper = saver.Saver(
       variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
     )
     logdir = logdir and os.path.expanduser(logdir)
+    checkpoint = checkpoint or self._config.get('checkpoint_to_load')
     if load:
-      self._loaders.append(
-        (
-          saver,
-          variables,
-          logdir,
-          checkpoint or self._config.get('checkpoint_to_load'),
-        )
-      )
+      self._loaders.append((keeper, variables, logdir, checkpoint))
     if save:
-      self._savers.append((saver, logdir))
+      self._savers.append((keeper, logdir))
+      # Weights and slots; means of scores may be unknown.
+      checked = [x for x in variables if x.dtype.is_floating and x.shape.ndims]
+      self._finite += [tf.reduce_all(tf.math.is_finite(x)) for x in checked]
 
   def add_phase(
     self,
@@ -228,19 +226,28 @@ class Trainer(phases.PhaseMachine):
 
   def _store_checkpoint(self, sess, global_step):
     path = None
-    for saver, logdir in self._savers:
-      logdir = logdir or self._logdir
-      if logdir:
-        filename = os.path.join(logdir, 'model.ckpt')
-        with sess.graph.as_default():
-          path = saver.save(sess, filename, global_step)
+    for keeper, folder in self._find_savers(sess, global_step):
+      filename = os.path.join(folder, 'model.ckpt')
+      with sess.graph.as_default():
+        path = keeper.save(sess, filename, global_step)
     return path
 
   def _store_best(self, sess, global_step, score):
-    for saver, logdir in self._savers:
-      folder = logdir or self._logdir
-      if folder:
-        checkpoint.keep_best(sess, saver, folder, global_step, score)
+    for keeper, folder in self._find_savers(sess, global_step):
+      checkpoint.keep_best(sess, keeper, folder, global_step, score)
+
+  def _find_savers(self, sess, global_step):
+    """Return savers and their folders, if there is something worth saving."""
+    pairs = [(keeper, x or self._logdir) for keeper, x in self._savers]
+    savers = [(keeper, x) for keeper, x in pairs if x]
+    if savers and not all(sess.run(self._finite)):
+      last = checkpoint.list_variables(savers[0][1])[-1:]
+      raise errors.NotFinite(
+        f'The weights are not finite any more at step {global_step}; '
+        f'{f"the last checkpoint is {last[0]}" if last else "none was saved"}. '
+        'Lower main_learning_rate, or begin a new run.'
+      )
+    return savers
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""
@@ -275,25 +282,19 @@ class Trainer(phases.PhaseMachine):
       sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-    for saver, variables, logdir, name in self._loaders:
+    for keeper, variables, logdir, name in self._loaders:
       logdir = logdir or self._logdir
-      if not logdir:
-        continue
-      path = checkpoint.find_variables(logdir, name)
+      path = logdir and name and os.path.join(logdir, name)
+      if logdir and not name:
+        path = checkpoint.find_variables(logdir)
       if path:
         _logger.info('Restore %s.', path)
-        _choose_restorer(sess, saver, variables, path).restore(sess, path)
-        self._remember_checkpoints(saver, logdir)
+        _choose_restorer(sess, keeper, variables, path).restore(sess, path)
+        keeper.continue_in(logdir)
     with sess.graph.as_default():
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return int(sess.run(self.global_step))
-
-  def _remember_checkpoints(self, saver, logdir):
-    """Let the saver delete old checkpoints of an earlier process, too."""
-    state = tf.train.get_checkpoint_state(logdir)
-    if state:
-      saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
 
   def _create_session(self):
     config = self.ranks.session_options()
@@ -301,7 +302,7 @@ class Trainer(phases.PhaseMachine):
     return tf.Session(config=config)
 
 
-def _choose_restorer(sess, saver, variables, path):
+def _choose_restorer(sess, keeper, variables, path):
   """Return a saver of what a checkpoint has, if it lacks only bookkeeping.
 
   Running means and the slots of optimisers come and go with losses and
@@ -312,7 +313,7 @@ def _choose_restorer(sess, saver, variables, path):
     stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
     missing = {x for x in variables if x.op.name not in stored}
     if not missing or missing & set(tf.trainable_variables()):
-      return saver
+      return keeper
     names = sorted(x.op.name for x in missing)
     _logger.info('New since this checkpoint: %s.', ', '.join(names))
-    return tf.train.Saver([x for x in variables if x not in missing])
+    return saver.Saver([x for x in variables if x not in missing])

@@ -180,6 +180,7 @@ def print_metrics(
   step: tf.Tensor,
   every: int,
   name: str = 'metrics',
+  batch_size: int = 1,
 ) -> tf.Operation:
   """Write the means of metrics to the log now and then.
 
@@ -188,6 +189,7 @@ def print_metrics(
     step: Integer tensor.
     every: Steps between two lines.
     name: First word of the line.
+    batch_size: Steps between two executions.
 
   Returns:
     Operation.
@@ -211,7 +213,8 @@ def print_metrics(
           stateful=True,
         )
 
-      due = tf.equal(tf.math.floormod(tf.cast(step, tf.int64), every), 0)
+      since = tf.math.floormod(tf.cast(step, tf.int64), every)
+      due = tf.less(since, batch_size)
       return tf.cond(due, lambda: tf.group(show()), tf.no_op)
 
 

@@ -116,7 +116,7 @@ def test_promises(tmp_path):
 
 
 def test_random_episodes(tmp_path):
-  """Uniform actions; episodes are returned, and written if asked to."""
+  """Uniform actions; episodes are returned, or written."""
   make = functools.partial(
     scripted_envs.ScriptedEnv, 50, [0.25] * 50, [-1, 0], [1, 4]
   )
@@ -128,8 +128,13 @@ def test_random_episodes(tmp_path):
   for episode in episodes:
     assert (episode['action'][0] == 0).all()
     assert episode['reward'].tolist() == [0] + [0.25] * 50
-  returned = random_episodes(make, 1, str(tmp_path))
-  np.testing.assert_equal(read_all(tmp_path), returned)
+  # Those on disk need no memory.
+  assert random_episodes(make, 1, str(tmp_path), action_repeat=3) == []
+  (episode,) = read_all(tmp_path)
+  assert episode.pop('action_repeat') == 3
+  assert {x: y.shape for x, y in episode.items()} == {
+    x: y.shape for x, y in episodes[0].items()
+  }
 
 
 def test_random_episodes_close_the_environment(monkeypatch):

@@ -1,5 +1,6 @@
 """Endless streams of episodes, against `planet/loaders.json`."""
 
+import errno
 import itertools
 import os
 import random
@@ -134,8 +135,42 @@ def test_file_that_disappears(tmp_path):
   def reader(filename):
     raise FileNotFoundError(filename)
 
-  assert loaders._read(reader, str(tmp_path / 'a.npz')) is None
+  assert loaders.read_episode(reader, str(tmp_path / 'a.npz')) is None
   assert os.listdir(tmp_path) == ['a.npz']
+
+
+@pytest.mark.parametrize(
+  'name', ['EIO', 'ESTALE', 'EACCES', 'EMFILE', 'ENOMEM']
+)
+def test_errors_of_the_system_are_not_damage(name, tmp_path):
+  """The episode stays as it is, and the error is raised."""
+  write(tmp_path / 'a.npz')
+
+  def reader(filename):
+    raise OSError(getattr(errno, name), os.strerror(getattr(errno, name)))
+
+  with pytest.raises(OSError):
+    loaders.read_episode(reader, str(tmp_path / 'a.npz'))
+  assert os.listdir(tmp_path) == ['a.npz']
+
+
+def test_flipped_bits(tmp_path):
+  """Whatever they lead to, the file is read or set aside."""
+  path = str(tmp_path / 'a.npz')
+  write(tmp_path / 'good.npz')
+  with np.load(tmp_path / 'good.npz') as archive:
+    np.savez_compressed(tmp_path / 'good.npz', **dict(archive))
+  content = (tmp_path / 'good.npz').read_bytes()
+  damaged = 0
+  for place in range(len(content)):
+    for bit in (0, 3, 7):
+      flipped = bytearray(content)
+      flipped[place] ^= 1 << bit
+      (tmp_path / 'a.npz').write_bytes(flipped)
+      if loaders.read_episode(read_arrays, path) is None:
+        damaged += 1
+        os.remove(path + '.damaged')
+  assert damaged > len(content)
 
 
 @pytest.mark.parametrize(

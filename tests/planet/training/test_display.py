@@ -5,12 +5,11 @@ import threading
 import time
 
 import numpy as np
-import pytest
 
 from agents.run import log
 from agents.tools import phases
 from agents.tools.tf1 import tf
-from planet.scripts import parameters, tasks
+from planet.envs import collect_dataset
 from planet.tools import AttrDict
 from planet.training import display, episode_folder
 
@@ -21,31 +20,14 @@ def write(folder, decisions, reward=1.0):
   np.savez(folder / name, reward=np.full(decisions + 1, reward))
 
 
-def define_tasks(*names, **params):
-  params = dict(params, tasks=list(names), carla_backend='offline')
-  return tasks.define_all(parameters.build('default', params))
-
-
-@pytest.mark.parametrize(
-  'names, params, decisions, expected',
-  [
-    (['carla'], {}, [100, 100], 200),
-    (['carla'], {'action_repeat': 2}, [50], 100),
-    (['dummy'], {'action_repeat': 50}, [20], 1000),
-    (['gym_Pendulum-v1'], {'action_repeat': 3}, [333], 999),
-    (['cheetah_run', 'walker_walk'], {}, [250, 500, 500], 3000),
-    (['cartpole_balance', 'gym_cheetah'], {}, [125, 1000, 700], 2700),
-  ],
-)
-def test_environment_steps(tmp_path, names, params, decisions, expected):
-  """Decisions times the action repeat of the task that they belong to."""
-  for count in decisions:
-    write(tmp_path, count)
-  episodes = episode_folder.EpisodeLog(
-    str(tmp_path), define_tasks(*names, **params)
-  )
+def test_environment_steps(tmp_path):
+  """Episodes say how many simulator steps an action lasts."""
+  for action_repeat in (4, 2, None):
+    episode = {'reward': np.ones(11)}
+    collect_dataset.write_episode(episode, str(tmp_path), action_repeat)
+  episodes = episode_folder.EpisodeLog(str(tmp_path), 8)
   episodes.update()
-  assert episodes.steps == expected
+  assert episodes.steps == 10 * (4 + 2 + 8)
 
 
 def test_updates_wait_for_each_other(tmp_path, monkeypatch):
@@ -59,7 +41,7 @@ def test_updates_wait_for_each_other(tmp_path, monkeypatch):
     return load(filename)
 
   monkeypatch.setattr(episode_folder.np, 'load', slow_load)
-  episodes = episode_folder.EpisodeLog(str(tmp_path), define_tasks('dummy'))
+  episodes = episode_folder.EpisodeLog(str(tmp_path))
   thread = threading.Thread(target=episodes.update)
   thread.start()
   assert reading.wait(5)
@@ -75,7 +57,7 @@ def test_line_of_an_epoch(tmp_path):
     train_dir=str(tmp_path / 'train_episodes'),
     test_dir=str(tmp_path / 'test_episodes'),
     max_steps=1000,
-    tasks=define_tasks('carla'),
+    tasks=[AttrDict(action_repeat=1)],
   )
   stream = io.StringIO()
   shown = display.Display(str(tmp_path), config, stream)

@@ -294,7 +294,8 @@ def collect(comm, config):
 
 
 def random_config(folder, amount):
-  task = AttrDict(env_ctor=bind(dummy_env.make, 50, 20, image_size=32))
+  make = bind(dummy_env.make, 50, 20, image_size=32)
+  task = AttrDict(env_ctor=make, action_repeat=50)
   item = AttrDict(task=task, save_episode_dir=str(folder), num_episodes=amount)
   return AttrDict(
     random_collects=AttrDict(train=item), isolate_envs='none', seed=3

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from agents.run import checkpoint, errors
 from agents.tools import phases, streaming_mean
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
@@ -233,5 +234,28 @@ def test_bookkeeping_that_the_checkpoint_does_not_have(tmp_path):
   for means, max_step in ((2, 30), (1, 45)):
     define_growing(tmp_path, means).run(max_step)
     assert (tmp_path / f'model.ckpt-{max_step}.index').exists()
-  with pytest.raises(tf.errors.NotFoundError, match='weight_0'):
+  with pytest.raises(errors.UsageError, match='weight_0'):
     define_growing(tmp_path, 1, 1).run(60)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
+  """Neither a new checkpoint nor a better best one; the last stays."""
+  trainer = Trainer(str(tmp_path), AttrDict(checkpoint_at_end=True))
+  trainer.best_phase = 'train'
+  weight = tf.get_variable('weight', initializer=tf.ones([2]))
+  grow = tf.assign(
+    weight, tf.where([trainer.global_step < 10] * 2, weight, [value] * 2)
+  )
+  with tf.control_dependencies([grow]):
+    score = tf.cast(trainer.global_step, tf.float32)
+  trainer.add_phase('train', 5, score, '', 5, 5, checkpoint_every=5)
+  trainer.add_saver()
+  with pytest.raises(errors.NotFinite, match='at step 15; .*/model.ckpt-10'):
+    trainer.run(30)
+  names = {
+    x.partition('.index')[0] for x in os.listdir(tmp_path) if 'index' in x
+  }
+  assert names == {'model.ckpt-5', 'model.ckpt-10'}
+  assert checkpoint.read_best_score(str(tmp_path)) == 5
+  assert not glob.glob(str(tmp_path / '*.meta'))

@@ -19,3 +19,16 @@ def test_printed_steps_are_exact(tmp_path):
     'losses: step/loss = [16777217 1.5]',
     'losses: step/loss = [1099511627779 1.5]',
   ]
+
+
+def test_lines_of_batches_that_do_not_divide_the_interval(tmp_path):
+  """One as soon as each interval is over."""
+  step = tf.placeholder(tf.int64, ())
+  line = utility.print_metrics({}, step, 100, 'losses', 48)
+  messages.set_up_logging()
+  path = tmp_path / 'log.txt'
+  with graphs.session() as sess, messages.write_messages(str(path)):
+    for value in range(0, 300, 48):
+      sess.run(line, {step: value})
+  found = [x.split('[')[1] for x in path.read_text().splitlines()]
+  assert found == ['0 ]', '144 ]', '240 ]']
