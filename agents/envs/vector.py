@@ -21,8 +21,8 @@ class Vector:
   """Environments in groups, each in a host of its own or all of them here.
 
   Args:
-    group: Function from a list of constructors to a group, such as a subclass
-      of `Group`; picklable by cloudpickle.
+    group: Function from a list of constructors to a `Group`, picklable by
+      cloudpickle.
     constructors: Functions that build the environments, picklable by
       cloudpickle.
     num_workers: Number of hosts, no more than there are environments; 0 for
@@ -46,9 +46,8 @@ class Vector:
     try:
       for rows in self._rows:
         build = functools.partial(group, constructors[rows])
-        self._hosts.append(
-          hosts.EnvHost(build, strategy) if count else _InlineHost(build())
-        )
+        host = hosts.EnvHost(build, strategy) if count else build()
+        self._hosts.append(host)
     except BaseException:
       self.close()
       raise
@@ -62,15 +61,16 @@ class Vector:
     number = sum(index >= rows.stop for rows in self._rows)
     row = index - self._rows[number].start
     host = self._hosts[number]
-    return (
-      host[row] if isinstance(host, _InlineHost) else hosts.RemoteEnv(host, row)
-    )
+    return host[row] if isinstance(host, Group) else hosts.RemoteEnv(host, row)
 
   def get(self, name: str) -> list[Any]:
     """Return an attribute of each group; close all groups if that fails."""
-    with self.closed_on_error():
+    try:
       promises = [host.access(None, name) for host in self._hosts]
       return [promise() for promise in promises]
+    except BaseException:
+      self.close()
+      raise
 
   def common_spaces(self) -> tuple[Any, Any]:
     """Return the observation and the action space of all environments.
@@ -78,11 +78,12 @@ class Vector:
     Raises:
       ValueError: If they differ; the groups are closed.
     """
-    observ_spaces, action_spaces = zip(*join(self.get('spaces')))
-    with self.closed_on_error():
-      _check_equal('observation', observ_spaces)
-      _check_equal('action', action_spaces)
-    return observ_spaces[0], action_spaces[0]
+    pairs = join(self.get('spaces'))
+    for kind, spaces in zip(('observation', 'action'), zip(*pairs)):
+      if not all(space == spaces[0] for space in spaces):
+        self.close()
+        raise ValueError(f'All environments must use the same {kind} space.')
+    return pairs[0]
 
   def send(
     self, name: str, *args: Any, **kwargs: Any
@@ -135,15 +136,6 @@ class Vector:
     for host in self._hosts:
       host.close()
 
-  @contextlib.contextmanager
-  def closed_on_error(self) -> Any:
-    """Close the groups if something fails within."""
-    try:
-      yield
-    except BaseException:
-      self.close()
-      raise
-
 
 class Group:
   """Environments that share a host.
@@ -183,23 +175,16 @@ class Group:
       with contextlib.suppress(Exception):
         getattr(env, 'close', lambda: None)()
 
-
-class _InlineHost:
-  """Group in this process, with the interface of a host."""
-
-  def __init__(self, group):
-    self._group = group
-    self.close = group.close
-
-  def __getitem__(self, row):
-    return self._group[row]
-
-  def access(self, unused_index, name):
-    value = getattr(self._group, name)
+  def access(self, unused_index: Any, name: str) -> Callable[[], Any]:
+    """Return an attribute of the group, as `EnvHost` does."""
+    value = getattr(self, name)
     return lambda: value
 
-  def call(self, unused_index, name, *args, **kwargs):
-    value = getattr(self._group, name)(*args, **kwargs)
+  def call(
+    self, unused_index: Any, name: str, *args: Any, **kwargs: Any
+  ) -> Callable[[], Any]:
+    """Call a method of the group, as `EnvHost` does."""
+    value = getattr(self, name)(*args, **kwargs)
     return lambda: value
 
 
@@ -252,8 +237,3 @@ def _part(value, rows):
   if isinstance(value, dict):
     return {key: _part(x, rows) for key, x in value.items()}
   return value[rows]
-
-
-def _check_equal(name, spaces):
-  if not all(space == spaces[0] for space in spaces):
-    raise ValueError(f'All environments must use the same {name} space.')
