@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from agents.envs import adapters, hosts, spaces, wrappers
+from agents.envs import adapters, spaces, wrappers
 from agents.envs.batch_env import BatchEnv
 from agents.envs.continuous import ScaledVectorEnv
 from tests import processes, scripted_envs
@@ -126,24 +126,6 @@ def test_discrete_actions(start, workers):
     assert all(np.asarray(x).dtype.kind == 'i' for x in taken)
 
 
-@both
-def test_different_spaces_are_refused(start, workers):
-  makers = [scripted_envs.VectorEnv, scripted_envs.EchoEnv]
-  with pytest.raises(ValueError, match='same observation space'):
-    start(makers, None, workers)
-
-
-@both
-def test_errors_of_environments(start, workers):
-  """The traceback comes along from a process."""
-  make = functools.partial(scripted_envs.VectorEnv, crash_at=1)
-  env = start([make] * 2, None, workers)
-  env.reset()
-  kind = hosts.WorkerError if workers else RuntimeError
-  with pytest.raises(kind, match='boom in step'):
-    env.step(np.zeros((2, 1), np.float32))
-
-
 def worker_pids(env):
   return [host._process.pid for host in env._vector._hosts]
 
@@ -170,24 +152,3 @@ def test_death_of_a_worker(start, number):
   env.close()
   assert not processes.wait_for_end(pids)
   assert not os.path.exists(f'/dev/shm/{block}')
-
-
-def test_no_orphans():
-  """Workers end with a parent that is killed."""
-  code = (
-    'import time\n'
-    'from agents.envs.continuous import ScaledVectorEnv\n'
-    'from tests import scripted_envs\n'
-    'env = ScaledVectorEnv([scripted_envs.VectorEnv] * 2, None, 2)\n'
-    'env.reset()\n'
-    'print(*[x._process.pid for x in env._vector._hosts], flush=True)\n'
-    'time.sleep(60)'
-  )
-  process = processes.start_python('-c', code)
-  try:
-    pids = [int(x) for x in process.stdout.readline().split()]
-    assert len(pids) == 2 and all(processes.is_running(x) for x in pids)
-  finally:
-    process.kill()
-    process.communicate()
-  assert not processes.wait_for_end(pids, 10)
