@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import vector
+from agents.envs import guard, vector
 from agents.envs.wrappers import Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs, logger, monitor
@@ -167,12 +167,7 @@ class _Group(vector.Group):
   def get_images(self):
     images = [env.render(mode='rgb_array') for env in self.envs]
     for image in images:
-      if np.ndim(image) != 3:
-        what = 'None' if image is None else f'shape {np.shape(image)}'
-        raise errors.UsageError(
-          f'render of environment {self.specs[0].id} returns {what}; it must '
-          'return an image [height, width, 3]. Correct it, or omit videos.'
-        )
+      guard.check_image(image, self.specs[0].id)
     return images
 
   def get_states(self):

@@ -217,7 +217,7 @@ def _play(env, env_id, seed, images, report):
     )
     kept += [(observation, reward, info)][: _REWARDS - len(kept)]
     if length == _RENDER_STEP and images:
-      _check_render(env, report)
+      _check_render(env, env_id, report)
   report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
   report.facts['speed'] = f'{length / seconds:.0f} steps per second'
   if not done:
@@ -231,26 +231,20 @@ def _play(env, env_id, seed, images, report):
     found[:0] = [problem] if problem else []
 
 
-def _check_render(env, report):
-  problem = ''
+def _check_render(env, env_id, report):
   try:
-    image = env.render('rgb_array')
-    if np.ndim(image) != 3 or np.shape(image)[-1] != 3:
-      what = image if image is None else f'shape {np.shape(image)}'
-      problem = f'returns {what}'
-    elif np.asarray(image).dtype != np.uint8:
-      problem = f'returns dtype {np.asarray(image).dtype}'
-    report.facts['images'] = f'uint8 {list(np.shape(image))}'
-  except Exception as error:  # Whatever the user's code may raise.
-    problem = f'raises {error!r}'
-  if problem:
-    report.facts.pop('images', None)
-    report.add(
-      'planet',
-      f'render {problem}; with render_mode rgb_array it must return a uint8 '
-      'image [height, width, 3]. To train without images, use --params '
-      '"{observations: vector}".',
-    )
+    with guard.explained(env_id, 'when it renders'):
+      image = env.render('rgb_array')
+    guard.check_image(image, env_id)
+    kind = f'{np.asarray(image).dtype} {list(np.shape(image))}'
+    report.facts['images'] = kind
+    if not (kind.startswith('uint8') and kind.endswith(', 3]')):
+      raise errors.EnvError(
+        f'render returns {kind}; it must return uint8 [height, width, 3].'
+      )
+  except errors.EnvError as error:
+    message = 'To train without images, use --params "{observations: vector}".'
+    report.add('planet', f'{error} {message}')
 
 
 def _check_goals(env, kept, length, report):

@@ -44,6 +44,21 @@ def check_finite(value: Any, what: str, env: Any) -> None:
     raise BadNumber(f'{kind} {what} encountered in {name}.')
 
 
+def check_image(image: Any, name: Any) -> None:
+  """Raise `EnvError` if what an environment renders is not an image.
+
+  Args:
+    image: What its `render` returns.
+    name: What the user calls the environment.
+  """
+  if np.ndim(image) != 3:
+    what = image if image is None else f'shape {np.shape(image)}'
+    raise errors.EnvError(
+      f'render of environment {name} returns {what}; with render_mode '
+      'rgb_array it must return a uint8 image [height, width, 3].'
+    )
+
+
 def find_name(env: Any) -> str:
   """Return the id of an environment, or its class if it has none."""
   spec = getattr(env, 'spec', None)

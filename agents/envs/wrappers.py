@@ -613,7 +613,7 @@ class RangeNormalize(_ChangeObservation):
     return super().step(self._ranges.action(action), *args, **kwargs)
 
 
-class ConvertTo32Bit(Wrapper):
+class ConvertTo32Bit(_ChangeObservation):
   """Convert observations and rewards to 32 bits and refuse infinities.
 
   Observations become float32 or int32, other dtypes stay; rewards become
@@ -624,17 +624,13 @@ class ConvertTo32Bit(Wrapper):
   """
 
   def step(self, action: Any) -> tuple:
-    observ, reward, done, info = self._env.step(action)
-    observ = self._convert(observ)
+    observ, reward, done, info = super().step(action)
     guard.check_finite(reward, 'reward', self._env)
     return observ, np.array(reward, np.float32), done, info
 
-  def reset(self) -> Any:
-    return self._convert(self._env.reset())
-
-  def _convert(self, observ):
+  def _change(self, observ):
     if isinstance(observ, dict):
-      return {key: self._convert(value) for key, value in observ.items()}
+      return {key: self._change(value) for key, value in observ.items()}
     observ = np.asarray(observ)
     if observ.dtype.kind == 'f':
       guard.check_finite(observ, 'observation', self._env)
@@ -771,12 +767,8 @@ class Guard(Wrapper):
     """Return what the environment shows, which has to be an image."""
     with guard.explained(self._name, 'when it renders'):
       image = self._env.render(mode, *args, **kwargs)
-    if mode == 'rgb_array' and np.ndim(image) != 3:
-      what = image if image is None else f'shape {np.shape(image)}'
-      raise errors.EnvError(
-        f'render of environment {self._name} returns {what}; with render_mode '
-        'rgb_array it must return a uint8 image [height, width, 3].'
-      )
+    if mode == 'rgb_array':
+      guard.check_image(image, self._name)
     return image
 
   def _check_shape(self, observ, when):
