@@ -82,11 +82,20 @@ class AgentBase:
     Raises:
       UsageError: If the action space is missing, or not bounded.
     """
-    return {
-      'actions': _sample(self.action_space, num_workers, self.name),
-      'hidden_state': self.reset_hidden_state(num_workers),
-      'artifacts': {},
-    }
+    space = self.action_space
+    if not space:
+      raise errors.UsageError(
+        f'Agent {self.name!r} cannot act at random without the argument '
+        'action_space; set warm_start to 0.'
+      )
+    if space['typ'] == 'Discrete':
+      actions = np.random.randint(space['dim'], size=num_workers)
+    else:
+      low, high = find_limits(space, f'random actions of agent {self.name!r}')
+      shape = (num_workers, *space['dim'])
+      actions = np.random.uniform(low, high, shape).astype(np.float32)
+    hidden = self.reset_hidden_state(num_workers)
+    return {'actions': actions, 'hidden_state': hidden, 'artifacts': {}}
 
   def reset_hidden_state(self, num_workers: int) -> np.ndarray:
     """Return the states of workers that begin, [workers, hidden size]."""
@@ -97,8 +106,8 @@ class AgentBase:
   ) -> None:
     """Count a step; explorers call it after each step of the training.
 
-    What the agent learns from comes by the memory. This is for statistics
-    that the next action depends on already.
+    The agent learns from the memory; override this only for running statistics
+    that the next action needs.
 
     Args:
       observations: Dict from path to array [workers, ...] that was acted on.
@@ -169,28 +178,25 @@ def find_shape(
   Raises:
     UsageError: If the space is something else.
   """
-  if not space or space['typ'] != 'Box':
-    raise errors.UsageError(
-      f'The {what} are {space}, but they have to be boxes of real numbers; '
-      'choose an environment with continuous ones.'
-    )
-  if vector and len(space['dim']) != 1:
-    raise errors.UsageError(
-      f'The {what} are shaped {space["dim"]}, but they have to be vectors; '
-      'choose another environment.'
-    )
-  return list(space['dim'])
+  if (
+    space and space['typ'] == 'Box' and not (vector and len(space['dim']) != 1)
+  ):
+    return list(space['dim'])
+  kind = 'vectors' if space and space['typ'] == 'Box' else 'boxes'
+  raise errors.UsageError(
+    f'The {what} are {space}, but they have to be {kind} of real numbers; '
+    'choose an environment with continuous ones.'
+  )
 
 
 def find_limits(
-  space: Mapping[str, Any], what: str, hint: str
+  space: Mapping[str, Any], what: str
 ) -> tuple[np.ndarray, np.ndarray]:
   """Return the lowest and highest values of a box, float32.
 
   Args:
     space: Plain description of a box.
     what: Words for the space, for messages.
-    hint: What the user may do about a box without limits.
 
   Raises:
     UsageError: If a limit is not finite.
@@ -198,21 +204,7 @@ def find_limits(
   low, high = (np.asarray(x, np.float32) for x in space['lim'])
   if not (np.isfinite(low).all() and np.isfinite(high).all()):
     raise errors.UsageError(
-      f'The {what} go from {low} to {high}, but need finite limits; {hint}.'
+      f'The {what} go from {low} to {high}, but need finite limits; choose '
+      'another environment, or set warm_start to 0 if only that needs them.'
     )
   return low, high
-
-
-def _sample(space, count, name):
-  if not space:
-    raise errors.UsageError(
-      f'Agent {name!r} cannot act at random without an action space; give it '
-      'the argument action_space, or set warm_start to 0.'
-    )
-  if space['typ'] == 'Discrete':
-    return np.random.randint(space['dim'], size=count)
-  low, high = find_limits(
-    space, f'random actions of agent {name!r}', 'set warm_start to 0'
-  )
-  shape = (count,) + tuple(space['dim'])
-  return np.random.uniform(low, high, shape).astype(np.float32)

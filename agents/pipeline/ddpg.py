@@ -57,7 +57,9 @@ class DDPGAgent(agent.AgentBase):
     agent.check_processes(session.comm, name, 'raise num_workers')
     observed = f'observations of agent {name!r}'
     (size,) = agent.find_shape(observation_space, observed)
-    self._low, self._high = _find_limits(name, action_space)
+    what = f'actions of agent {name!r}'
+    agent.find_shape(action_space, what)
+    self._low, self._high = agent.find_limits(action_space or {}, what)
     self._key = observation_key
     self._n_update = n_update
     self._noise = Noise(len(self._low), **(noise or {}))
@@ -271,7 +273,7 @@ class DDPGPolicy:
 
     Args:
       prefix: Beginning of the names of their scopes.
-      sources: Networks with variables, which these begin as.
+      sources: Networks whose initial values these copy.
     """
     return {
       key: tf.make_template(
@@ -338,10 +340,3 @@ def _copy_getter(network, prefix):
 def _pair(network, target):
   """Variables of a network with those of its target."""
   return zip(network.variables, target.variables, strict=True)
-
-
-def _find_limits(name, space):
-  """Lowest and highest actions [size]."""
-  what = f'actions of agent {name!r}'
-  agent.find_shape(space, what)
-  return agent.find_limits(space, what, 'choose another environment')

@@ -114,16 +114,15 @@ def sample_replay(
   truncated = batch['/truncations'][:, 0] > 0
   ended = truncated | (batch['/terminals'][:, 0] > 0)
   for key in [x for x in buffer if x.startswith('/observations/')]:
-    successor = buffer[key][rows, following]
-    final = batch.pop(f'/final{key.replace("/", "_", 1)}', None)
-    if final is not None:
-      successor[ended] = final[ended]
+    batch[f'{key}_2'] = successor = buffer[key][rows, following]
+    name = key.replace('/', '/final_', 1)
+    if name in batch:
+      successor[ended] = batch.pop(name)[ended]
     elif truncated.any():
       raise errors.UsageError(
-        f'The memory has no /final{key.replace("/", "_", 1)}, which is needed '
-        'for episodes that are cut short; take it out of exclude_keys.'
+        f'The memory has no {name}, which is needed for episodes that are cut '
+        'short; take it out of exclude_keys.'
       )
-    batch[f'{key}_2'] = successor
   return batch
 
 
@@ -152,44 +151,22 @@ def compute_advantages(
     half-step.
   """
   prefix = f'/agents/{info["agent"]}/artifacts'
-  values = chunk[f'{prefix}/values']
-  returns = discount(
-    chunk['/rewards'], chunk['/masks'], values, info['gamma'], info['tau']
-  )
-  advantages = returns - values[:, :-1]
-  advantages -= advantages.mean()
-  advantages /= advantages.std() + 1e-5
-  pad = ((0, 0), (0, 1), (0, 0))
-  found = {'returns': returns, 'advantages': advantages}
-  padded = {
-    f'{prefix}/{key}': np.pad(value, pad, constant_values=np.nan)
-    for key, value in found.items()
-  }
-  return {**chunk, **padded}
-
-
-def discount(
-  rewards: np.ndarray,
-  masks: np.ndarray,
-  values: np.ndarray,
-  gamma: float,
-  tau: float | None,
-) -> np.ndarray:
-  """Compute returns [workers, T, 1]; see `compute_advantages`."""
+  values, rewards = chunk[f'{prefix}/values'], chunk['/rewards']
+  gamma, tau = info['gamma'], info['tau']
+  baseline, carry = values, np.zeros_like(values[:, -1])
   if tau is None:
-    tau, baseline = 1.0, np.zeros_like(values)
-    carry = values[:, -1]
-  else:
-    baseline = values
-    carry = np.zeros_like(values[:, -1])
-  returns = np.zeros_like(values[:, :-1])
-  for time in reversed(range(returns.shape[1])):
-    factor = gamma * masks[:, time + 1]
+    baseline, carry, tau = np.zeros_like(values), values[:, -1], 1.0
+  returns = np.full_like(values, np.nan)
+  for time in reversed(range(values.shape[1] - 1)):
+    factor = gamma * chunk['/masks'][:, time + 1]
     delta = rewards[:, time] + factor * baseline[:, time + 1]
-    delta -= baseline[:, time]
-    carry = delta + tau * factor * carry
+    carry = delta - baseline[:, time] + tau * factor * carry
     returns[:, time] = carry + baseline[:, time]
-  return returns
+  advantages = returns - values
+  advantages -= advantages[:, :-1].mean()
+  advantages /= advantages[:, :-1].std() + 1e-5
+  found = {'returns': returns, 'advantages': advantages}
+  return {**chunk, **{f'{prefix}/{k}': v for k, v in found.items()}}
 
 
 def _draw(memory, buffer, count):
