@@ -1,5 +1,6 @@
 """Explorer of environments of gymnasium and its relatives."""
 
+import copy
 import functools
 import os
 from collections.abc import Mapping
@@ -144,15 +145,12 @@ class GymExplorer(explorer.ExplorerBase):
       share = self._quota * made.num_workers
       window = 10 if mode == 'train' else share or -1
     super().__init__(session, agents, mode, window)
-    self._observation_normalizer = self._reward_normalizer = None
-    if made.normalize_observations:
-      self._observation_normalizer = normalizers.ObservationNormalizer(
-        made.clip
-      )
-    if made.normalize_rewards:
-      self._reward_normalizer = normalizers.RewardNormalizer(
-        made.gamma, made.clip
-      )
+    self._observation_normalizer = made.normalize_observations and (
+      normalizers.ObservationNormalizer(made.clip)
+    )
+    self._reward_normalizer = made.normalize_rewards and (
+      normalizers.RewardNormalizer(made.gamma, made.clip)
+    )
     self._observations: Any = None
     self._masks: Any = None
     self._hidden: Any = None
@@ -205,17 +203,11 @@ class GymExplorer(explorer.ExplorerBase):
     self._envs.close()
 
   def export_normalizers(self) -> dict[str, Any]:
-    found = {
-      'observations': self._observation_normalizer,
-      'rewards': self._reward_normalizer,
-    }
-    return {k: v.state_dict() for k, v in found.items() if v}
+    return {k: v.state_dict() for k, v in self._normalizers().items()}
 
   def import_normalizers(self, state: Mapping[str, Any]) -> None:
-    if self._observation_normalizer and 'observations' in state:
-      self._observation_normalizer.load_state_dict(state['observations'])
-    if self._reward_normalizer and 'rewards' in state:
-      self._reward_normalizer.load_state_dict(state['rewards'])
+    for name, normalizer in self._normalizers().items():
+      normalizer.load_state_dict(state[name])
     # What was observed already is scaled by what was known before.
     self._was_reset = False
 
@@ -251,23 +243,25 @@ class GymExplorer(explorer.ExplorerBase):
     begun = vector.join(self._envs.call('load_state_dicts', state['envs']))
     if 'now' not in state:
       return
-    now = state['now']
-    self._observations = {
-      k: np.array(v) for k, v in now['observations'].items()
-    }
-    self._masks = np.array(now['masks'], np.float32)
-    self._hidden = {k: np.array(v) for k, v in now['hidden'].items()}
-    self._was_reset = bool(now['was_reset'])
+    now = copy.deepcopy(state['now'])
+    self._observations, self._masks = now['observations'], now['masks']
+    self._hidden, self._was_reset = now['hidden'], now['was_reset']
     for row, observation in enumerate(begun):
       if observation is not None:
         self._restart(row, observation)
 
+  def _normalizers(self):
+    found = {
+      'observations': self._observation_normalizer,
+      'rewards': self._reward_normalizer,
+    }
+    return {k: v for k, v in found.items() if v}
+
   def _wants_window(self):
     """Whether what is played can be shown in a window, and is to be."""
     session = self.session
-    if not session.is_playing or session.comm.Get_rank() > 0:
-      return False
-    if not window.has_display():
+    first = session.comm.Get_rank() == 0
+    if not (session.is_playing and first and window.has_display()):
       return False
     if not util.find_spec('pygame'):
       session.logger.info('For a window: pip install pygame.')
@@ -301,9 +295,8 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _check_agents(self):
     spaces = self._envs.get('description')[0]['action_space']
-    if set(self.agents) == set(spaces):
-      return
-    if len(self.agents) != 1 or set(spaces) != {'agent'}:
+    one = len(self.agents) == 1 and set(spaces) == {'agent'}
+    if not one and set(self.agents) != set(spaces):
       self.close()
       raise errors.UsageError(
         f'The environment takes actions of {", ".join(sorted(spaces))}, but '
@@ -390,7 +383,6 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _note_end(self, chunk, time, row, info, finished):
     final = info['final']
-    self._check_numbers({k: v[None] for k, v in final.items()}, row)
     if self._observation_normalizer:
       final = self._observation_normalizer.transform(final)
     for path, value in final.items():
@@ -400,17 +392,7 @@ class GymExplorer(explorer.ExplorerBase):
     if not self._quota or self.mode == 'train' or finished[row] <= self._quota:
       self._report_episode(float(info['infos']['episode/r']))
 
-  def _check_numbers(self, observations, first_row=0):
-    for path, value in observations.items():
-      if value.dtype.kind == 'f' and np.isnan(value).any():
-        row = first_row + int(np.argwhere(np.isnan(value))[0, 0])
-        raise ValueError(
-          f'Worker {row} of the {self.mode} explorer observed NaN in '
-          f'/observations/{path} after step {self.steps}.'
-        )
-
   def _set_observations(self, observations):
-    self._check_numbers(observations)
     if self._observation_normalizer:
       if self.mode == 'train':
         self._observation_normalizer.update(observations)

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, probe, quiet, recorder, vector, video
+from agents.envs import (
+  episode_log,
+  guard,
+  probe,
+  quiet,
+  recorder,
+  vector,
+  video,
+)
 from agents.envs import window as window_lib
 from agents.pipeline import env_config
 from agents.run import random_state
@@ -44,16 +52,17 @@ class Worker:
     if seed is not None and hasattr(created, 'seed'):
       created.seed(seed)
       self._own_randomness = hasattr(created, 'exchanged')
-    name = env.get('name') or env.get('constructor')
+    self._name = name = str(env.get('name') or env.get('constructor'))
     self._env = episode_log.Monitor(created, csv_path, name)
     self._video_folder = video_folder
     fps = recorder.find_fps(created)
-    self._window = window_lib.Window(str(name), fps) if window else None
+    self._window = window_lib.Window(name, fps) if window else None
     self._recorder = recorder.Recorder(self._render, fps, video.SIZE)
 
   def reset(self) -> dict[str, np.ndarray]:
     """Begin an episode; return a dict from path to observation."""
-    observation = flatten(self._env.reset())
+    with guard.explained(self._name, 'when it is reset'):
+      observation = self._check(self._env.reset())
     if self._video_folder:
       self._begin_video(self._video_folder)
     else:
@@ -74,10 +83,14 @@ class Worker:
       keys `truncated`, a bool, and `final`, the last observation.
     """
     action = actions if self._has_agents else next(iter(actions.values()))
-    observation, reward, done, info = self._env.step(action)
+    try:
+      observation, reward, done, info = self._env.step(action)
+    except Exception as error:  # Whatever the user's code may raise.
+      when = f'in step {self._env.episode_length + 1}'
+      raise guard.translate(error, self._name, when) from None
     self._watch()
     infos: dict[str, Any] = {'infos': numbers(info)} if info else {}
-    observation = flatten(observation)
+    observation = self._check(observation)
     if not done:
       return observation, float(reward), False, infos
     infos['truncated'] = bool(info.get('truncated'))
@@ -132,6 +145,14 @@ class Worker:
     getattr(self._env, 'close', lambda: None)()
     if self._window:
       self._window.close()
+
+  def _check(self, observation):
+    """Dict from path to array, which has to be finite."""
+    flat = flatten(observation)
+    for path, value in flat.items():
+      if value.dtype.kind == 'f':
+        guard.check_finite(value, f'observation {path}', self._name)
+    return flat
 
   def _render(self):
     """Image of what happens now, shown if there is a window."""

@@ -202,11 +202,17 @@ def test_two_agents(session):
 
 
 @pytest.mark.parametrize('count', [0, 1])
-def test_nan_is_an_error(session, count):
-  """The message names worker, key and step."""
-  explorer = make(session, kwargs={'nan_at': 2}, num_workers=2, processes=count)
-  message = 'Worker 0 of the train explorer .* /observations/agent after step 2'
-  with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(
+  'kwargs, message',
+  [
+    ({'nan_at': 2}, 'NaN observation agent .*CountEnv'),
+    ({'fail_at': 2}, r"CountEnv fails in step 2 with KeyError\('broken'\)"),
+  ],
+)
+def test_bad_environments(session, count, kwargs, message):
+  """One sentence names the environment and what it does."""
+  explorer = make(session, kwargs=kwargs, num_workers=2, processes=count)
+  with pytest.raises(errors.EnvError, match=message):
     explorer.update()
   explorer.close()
 

@@ -14,6 +14,7 @@ class CountEnv:
     length: Number of steps per episode.
     truncated: Whether the end is a limit of time.
     nan_at: Step whose observation is NaN.
+    fail_at: Step that raises an error.
     restorable: Whether the state can be read and set.
     info: Name of an info that is only told every other step.
   """
@@ -21,13 +22,19 @@ class CountEnv:
   metadata = {'render_fps': 20}
 
   def __init__(
-    self, length=3, truncated=False, nan_at=None, restorable=False, info=None
+    self,
+    length=3,
+    truncated=False,
+    nan_at=None,
+    restorable=False,
+    info=None,
+    fail_at=None,
   ):
     self.observation_space = spaces.box([-99] * 3, [99] * 3)
     self.action_space = spaces.box([-1], [1])
     self.np_random = np.random.default_rng(0)
     self._length, self._truncated = length, truncated
-    self._nan_at, self._info = nan_at, info
+    self._nan_at, self._fail_at, self._info = nan_at, fail_at, info
     self._state = [0, -1, 0.0]
     if restorable:
       self.get_env_state = lambda: [float(x) for x in self._state]
@@ -44,6 +51,8 @@ class CountEnv:
     self._state[0] += 1
     self._state[2] = float(action[0])
     time = self._state[0]
+    if time == self._fail_at:
+      raise KeyError('broken')
     done = time >= self._length
     info = {'truncated': True} if done and self._truncated else {}
     if self._info and time % 2:
