@@ -25,7 +25,6 @@ from agents.run.schema import (
   Fraction,
   Positive,
   Whole,
-  setting,
 )
 
 
@@ -37,44 +36,47 @@ class ExplorerSettings(schema.Settings):
   the step in which the last of that many episodes has ended, no matter whose;
   the others go on in the next chunk.
 
-  A single environment that does not render with OpenGL runs in this process by
-  default.
+  Attributes:
+    env: See `env_config.make`.
+    num_workers: Number of environments.
+    n_steps: Steps per update.
+    n_episodes: Episodes per update.
+    quota: Split `n_episodes` evenly over the workers.
+    final_action: Also act in the half-step.
+    warm_start: Frames with random actions.
+    deterministic: Act without exploration; by default outside training.
+    do_reset: Start new episodes with each update; by default outside training.
+    win_size: Episodes per logged value, -1 for one value per epoch; by default
+      10 in training, otherwise all episodes of an update.
+    seed: Seed of the first environment; the others count up.
+    processes: Worker processes; by default one per core, or 0, which stands
+      for this one, for a single environment that does not render with OpenGL.
+    record: Record each episode as a video; by default in `eval`.
+    normalize_observations: See `normalizers`.
+    normalize_rewards: See `normalizers`.
+    clip: Largest normalised magnitude.
+    gamma: Discount for normalising rewards.
+    extra_env_kwargs: Further arguments for the environment.
   """
 
-  env: dict[str, Any] = setting({}, 'see `env_config.make`')
-  num_workers: Positive = setting(1, 'number of environments')
-  n_steps: Count | None = setting(None, 'steps per update')
-  n_episodes: Count | None = setting(None, 'episodes per update')
-  quota: Flag = setting(True, 'split n_episodes evenly over the workers')
-  final_action: Flag = setting(False, 'also act in the half-step')
-  warm_start: Count = setting(0, 'frames with random actions')
-  deterministic: Flag = setting(
-    False, 'act without exploration; by default outside training'
-  )
-  do_reset: Flag = setting(
-    False, 'start new episodes with each update; by default outside training'
-  )
-  win_size: Whole | None = setting(
-    None,
-    'episodes per logged value, -1 for one value per epoch; by default '
-    '10 in training, otherwise all episodes of an update',
-  )
-  seed: Whole | None = setting(
-    0, 'seed of the first environment; the others count up'
-  )
-  processes: Count | None = setting(
-    None, 'worker processes; 0 for none, by default one per core'
-  )
-  record: Flag = setting(
-    False, 'record each episode as a video; by default in `eval`'
-  )
-  normalize_observations: Flag = setting(False, 'see `normalizers`')
-  normalize_rewards: Flag = setting(False, 'see `normalizers`')
-  clip: Amount = setting(10.0, 'largest normalised magnitude')
-  gamma: Fraction = setting(0.99, 'discount for normalising rewards')
-  extra_env_kwargs: dict[str, Any] | None = setting(
-    None, 'further arguments for the environment'
-  )
+  env: dict[str, Any] = {}
+  num_workers: Positive = 1
+  n_steps: Count | None = None
+  n_episodes: Count | None = None
+  quota: Flag = True
+  final_action: Flag = False
+  warm_start: Count = 0
+  deterministic: Flag = False
+  do_reset: Flag = False
+  win_size: Whole | None = None
+  seed: Whole | None = 0
+  processes: Count | None = None
+  record: Flag = False
+  normalize_observations: Flag = False
+  normalize_rewards: Flag = False
+  clip: Amount = 10.0
+  gamma: Fraction = 0.99
+  extra_env_kwargs: dict[str, Any] | None = None
 
   @classmethod
   def make(cls, mode: str, given: Mapping[str, Any]) -> 'ExplorerSettings':

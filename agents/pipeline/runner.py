@@ -17,7 +17,7 @@ from agents.run import (
   stopping,
 )
 from agents.run import progress as progress_lib
-from agents.run.schema import Amount, Count, Name, Positive, setting
+from agents.run.schema import Amount, Count, Flag, Name, Positive
 
 _COUNTS = {
   'epoch': 'epoch {:,}',
@@ -32,25 +32,34 @@ class RunnerSettings(schema.Settings):
 
   A runner of yours whose node has more settings derives a class from this
   one, and names it as its attribute `declared`.
+
+  Attributes:
+    name: Class of the runner.
+    n_cycles: Cycles per epoch.
+    n_epochs: Epochs to train.
+    max_time: Hours until this process stops.
+    max_iter: Epochs until this process stops.
+    randargs: `seed` of all random numbers.
+    test_act: Whether to test.
+    test_int: Epochs between tests.
+    save_int: Epochs between checkpoints.
+    memory_save: Which checkpoints include the memories.
+    score: Statistic that selects the best epoch.
   """
 
   called: ClassVar[str] = 'Setting {!r} of the runner'
 
-  name: Name = setting('agents.pipeline.runner.Runner', 'class of the runner')
-  n_cycles: Positive = setting(1, 'cycles per epoch')
-  n_epochs: Positive = setting(1, 'epochs to train')
-  max_time: Amount | None = setting(None, 'hours until this process stops')
-  max_iter: Count | None = setting(None, 'epochs until this process stops')
-  randargs: dict[str, Any] = setting({}, '`seed` of all random numbers')
-  test_act: schema.Flag = setting(True, 'whether to test')
-  test_int: Positive = setting(1, 'epochs between tests')
-  save_int: Positive = setting(1, 'epochs between checkpoints')
-  memory_save: Literal['never', 'final', 'every'] = setting(
-    'final', 'which checkpoints include the memories'
-  )
-  score: Name = setting(
-    '/reward/test/episodic', 'statistic that selects the best epoch'
-  )
+  name: Name = 'agents.pipeline.runner.Runner'
+  n_cycles: Positive = 1
+  n_epochs: Positive = 1
+  max_time: Amount | None = None
+  max_iter: Count | None = None
+  randargs: dict[str, Any] = {}
+  test_act: Flag = True
+  test_int: Positive = 1
+  save_int: Positive = 1
+  memory_save: Literal['never', 'final', 'every'] = 'final'
+  score: Name = '/reward/test/episodic'
 
 
 @references.nameable
@@ -373,10 +382,13 @@ class Runner:
 
   def _status(self):
     """Values for the progress bar."""
-    last = self.session.monitor.last.get(self._settings.score)
-    score = last and f'{logs.mean(last):.4g}'
+    score = self._settings.score
+    last = self.session.monitor.last.get(score)
     steps = f'{self.state["i_frame"]:,}'
-    return {'env steps': steps, _plain(self._settings.score): score}
+    return {
+      'env steps': steps,
+      _plain(score): last and f'{logs.mean(last):.4g}',
+    }
 
   def _report(self, done):
     """Tell what came out and where it is."""

@@ -75,11 +75,6 @@ class VisdomMirror:
   def __init__(
     self, port: int, session_name: str, log_path: str | None, logger: Any
   ) -> None:
-    if not 0 < port < 65536:
-      raise errors.UsageError(
-        f'Port {port} does not exist; choose one from 1 to 65535 with '
-        '--visdom-port.'
-      )
     self.address = f'http://localhost:{port}'
     self._port, self._logger = port, logger
     self._server: subprocess.Popen | None = None

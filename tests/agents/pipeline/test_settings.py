@@ -40,6 +40,7 @@ def test_what_goes_together(argv):
     ([*TOY, '--cpanel', '[1]'], 'give a mapping such as'),
     ([*TOY, '--play-episodes', '-1'], 'at least 0'),
     ([*TOY, '--log-level', '7'], '--log-level'),
+    ([*TOY, '--visdom-port', '99999'], 'from 1 to 65535'),
     ([*TOY, '--pley'], '--pley'),
   ],
 )
