@@ -12,9 +12,7 @@ _FIRST_CAPACITY = 65
 class Chunk:
   """Arrays [workers, T + 1, ...] that are written in place.
 
-  What is not written is NaN, or zero for types without NaN. Where values of
-  single workers leave such zeros, a bool array `<key>/valid` [workers, T + 1]
-  tells them from values.
+  What is not written is NaN, or zero for types without NaN.
 
   Args:
     workers: Number of workers.
@@ -25,7 +23,6 @@ class Chunk:
     self._workers = workers
     self._capacity = steps + 1 if steps else _FIRST_CAPACITY
     self._arrays: dict[str, np.ndarray] = {}
-    self._valid: dict[str, np.ndarray] = {}
 
   def put(self, time: int, key: str, values: np.ndarray) -> None:
     """Set the values [workers, ...] of a time index."""
@@ -46,8 +43,6 @@ class Chunk:
       self._grow(time)
     if key not in self._arrays:
       self._allocate(key, value.shape, value.dtype)
-      if value.dtype.kind != 'f':
-        self._valid[key] = np.zeros((self._workers, self._capacity), bool)
     array = self._arrays[key]
     if array.shape[2:] != value.shape:
       raise errors.UsageError(
@@ -55,30 +50,23 @@ class Chunk:
         'environments have to keep the shapes of their infos.'
       )
     array[worker, time] = value
-    if key in self._valid:
-      self._valid[key][worker, time] = True
 
   def finish(self, steps: int) -> dict[str, np.ndarray]:
     """Return the arrays, after some steps and the half-step."""
-    for key, valid in self._valid.items():
-      if not valid[:, :steps].all():
-        self._arrays[f'{key}/valid'] = valid
     return {k: v[:, : steps + 1] for k, v in self._arrays.items()}
 
   def _allocate(self, key, shape, dtype):
-    self._arrays[key] = _unknown((self._workers, self._capacity) + shape, dtype)
+    self._arrays[key] = _fill((self._workers, self._capacity) + shape, dtype)
 
   def _grow(self, time):
     more = max(self._capacity, time + 1 - self._capacity)
-    for arrays in (self._arrays, self._valid):
-      for key, array in arrays.items():
-        shape = (self._workers, more) + array.shape[2:]
-        tail = _unknown(shape, array.dtype)
-        arrays[key] = np.concatenate([array, tail], 1)
+    for key, array in self._arrays.items():
+      tail = _fill((self._workers, more) + array.shape[2:], array.dtype)
+      self._arrays[key] = np.concatenate([array, tail], 1)
     self._capacity += more
 
 
-def _unknown(shape, dtype):
+def _fill(shape, dtype):
   if dtype.kind != 'f':
     return np.zeros(shape, dtype)
   # `np.full` takes several times as long for the arrays of a single step.

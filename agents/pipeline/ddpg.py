@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import agent, samplers
+from agents.pipeline import agent
 from agents.run import references
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
@@ -29,7 +29,7 @@ class DDPGAgent(agent.AgentBase):
     policy: Function that makes a `DDPGPolicy`, or anything with its methods,
       of the session of TensorFlow, the size of observations, and the lowest
       and highest actions.
-    sampler: By default `samplers.sample_replay` of 64 transitions.
+    sampler: Returns transitions, see `samplers.sample_replay`.
 
   Raises:
     UsageError: If the spaces are not of the right kind, or there are several
@@ -50,10 +50,7 @@ class DDPGAgent(agent.AgentBase):
     policy: Callable[..., Any] | None = None,
     sampler: agent.Sampler | None = None,
   ) -> None:
-    default = samplers.Compose(
-      [samplers.pick_memory, samplers.sample_replay], batch_size=64
-    )
-    super().__init__(session, memory, name, action_space, sampler or default)
+    super().__init__(session, memory, name, action_space, sampler)
     agent.check_processes(session.comm, name, 'raise num_workers')
     observed = f'observations of agent {name!r}'
     (size,) = agent.find_shape(observation_space, observed)

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -148,14 +148,6 @@ class Monitor:
         if values['window'] < 0:
           merged.setdefault(name, _Sums(-1)).merge(values)
     self._sums.update(merged)
-
-  def table(self) -> str:
-    """Return text with a line for each name of `last`, for people."""
-    rows = [
-      (k, f'{mean(x):.5g}', f'{x["std"]:.3g}', str(x['num']))
-      for k, x in sorted(self.last.items())
-    ]
-    return format_table(('Name', 'mean', 'std', 'num'), rows)
 
   def state_dict(self) -> dict[str, Any]:
     """Return plain data from which another monitor goes on."""
@@ -310,16 +302,6 @@ def mean(statistics: Mapping[str, Any]) -> float:
 def append_json(path: str, row: Mapping[str, Any]) -> None:
   """Append an object as one line; NaN and infinity become null."""
   log.append_json(path, _plain(row))
-
-
-def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-  """Return a table as text, its first column aligned left, others right."""
-  widths = [max(map(len, column)) for column in zip(header, *rows)]
-  formats = ['<', *('>' for _ in header[1:])]
-  return '\n'.join(
-    '  '.join(f'{x:{f}{w}}' for x, f, w in zip(row, formats, widths)).rstrip()
-    for row in (header, *rows)
-  )
 
 
 def _read_rows(path):

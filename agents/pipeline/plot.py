@@ -207,7 +207,7 @@ def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
 
 def main(args: argparse.Namespace) -> None:
   """Write the figures and print their paths."""
-  groups = [x for x in [args.sessions, *args.group] if x]
+  groups = [x for x in [args.sessions, *(args.group or [])] if x]
   if not groups:
     raise errors.UsageError('No session was given; name at least one folder.')
   groups = [[os.path.abspath(x) for x in group] for group in groups]
@@ -247,42 +247,16 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  add = parser.add_argument
-  add(
-    'sessions',
-    nargs='*',
-    metavar='SESSION',
-    help='sessions of one experiment',
+  add, another = (
+    parser.add_argument,
+    'sessions of another experiment; repeatable',
   )
-  add(
-    '--group',
-    nargs='+',
-    metavar='SESSION',
-    action='append',
-    default=[],
-    help='sessions of another experiment; can be repeated',
-  )
-  add(
-    '--output',
-    metavar='FOLDER',
-    help='folder for figures (default: plots/ in the first session)',
-  )
-  add(
-    '--keyx', choices=logs.META, default='epoch', help='x-axis (default epoch)'
-  )
-  add(
-    '--names',
-    nargs='+',
-    metavar='GLOB',
-    help='variables to plot (default: all)',
-  )
-  add(
-    '--window',
-    type=int,
-    default=1,
-    metavar='N',
-    help='points to average over (default 1)',
-  )
+  add('sessions', nargs='*', metavar='SESSION', help='of one experiment')
+  add('--group', nargs='+', metavar='SESSION', action='append', help=another)
+  add('--output', metavar='FOLDER', help='for figures (default: plots/)')
+  add('--keyx', choices=logs.META, default='epoch', help='x-axis')
+  add('--names', nargs='+', metavar='GLOB', help='variables (default: all)')
+  add('--window', type=int, default=1, metavar='N', help='points to average')
   return parser.parse_args(argv)
 
 

@@ -51,8 +51,6 @@ class PPOAgent(agent.AgentBase):
     agent.check_processes(session.comm, name, 'use agents.train_ppo')
     observ_shape = agent.find_shape(observation_space, 'observations', False)
     action_shape = agent.find_shape(action_space, 'actions')
-    self._pending: tuple[np.ndarray, np.ndarray] | None = None
-    self._nothing = np.zeros([0, *observ_shape]), np.zeros(0)
     # Callables spare the preparations of each `Session.run`.
     self._make = session.tf_session().make_callable
     self._define_graph(policy, observ_shape, action_shape)
@@ -75,10 +73,9 @@ class PPOAgent(agent.AgentBase):
     Returns:
       Dict; the artifacts are `mean` and `logstd`, float32 [workers, size].
     """
-    pending, self._pending = self._pending or self._nothing, None
     with self.session.profiler('graph'):
       action, mean, logstd, state = self._act(
-        *pending, not deterministic, observations['agent'], hidden_state * masks
+        not deterministic, observations['agent'], hidden_state * masks
       )
     return {
       'actions': action,
@@ -89,14 +86,8 @@ class PPOAgent(agent.AgentBase):
   def remember(
     self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
   ) -> None:
-    """Count a step, together with the next action; see `AgentBase`."""
-    self._flush()
-    self._pending = observations['agent'], rewards
-
-  def step(self) -> dict[str, float]:
-    """Improve the policy by the episodes that have ended, if these suffice."""
-    self._flush()
-    return super().step()
+    with self.session.profiler('graph'):
+      self._remember(observations['agent'], rewards)
 
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Improve the policy by episodes [episodes, time, ...]."""
@@ -116,18 +107,6 @@ class PPOAgent(agent.AgentBase):
     for key, value in self.step().items():
       self.session.monitor(f'/update/{self.name}/{key}', value)
 
-  def state_dict(self) -> dict[str, Any]:
-    """Have the variables complete, which hold everything."""
-    self._flush()
-    return {}
-
-  def _flush(self):
-    """Count the step that no action has followed yet."""
-    if self._pending:
-      with self.session.profiler('graph'):
-        self._remember(*self._pending)
-      self._pending = None
-
   def _define_graph(self, policy, observ_shape, action_shape):
     """Build the policy and the functions that execute parts of it."""
     with tf.device('/cpu:0'):
@@ -140,26 +119,17 @@ class PPOAgent(agent.AgentBase):
         self._define_update([observ_shape, *[action_shape] * 3, []])
 
   def _define_steps(self, sampling, observ_shape):
-    """Acting, which counts the step before in the same run of the graph."""
-    shape = [None, *observ_shape]
-    observ = tf.placeholder(tf.float32, shape, 'observ')
+    observ = tf.placeholder(tf.float32, [None, *observ_shape], 'observ')
+    reward = tf.placeholder(tf.float32, [None], 'reward')
     state = tf.placeholder(tf.float32, [None, self.hidden_size], 'state')
-    last = (
-      tf.placeholder(tf.float32, shape, 'last_observ'),
-      tf.placeholder(tf.float32, [None], 'last_reward'),
-    )
-    counted = tf.cond(
-      tf.size(last[1]) > 0, lambda: self.policy.remember(*last), str
-    )
-    with tf.control_dependencies([counted]):
-      if self.policy.state_size is None:
-        decision = self.policy.act(observ)._replace(state=tf.identity(state))
-      else:
-        decision = self.policy.act(observ, state)
-    feeds = [*last, sampling, observ, state]
+    if self.policy.state_size is None:
+      decision = self.policy.act(observ)._replace(state=tf.identity(state))
+    else:
+      decision = self.policy.act(observ, state)
     outputs = [decision.action, *decision.policy.parameters, decision.state]
-    self._act: Any = self._make(outputs, feeds)
-    self._remember = self._make(counted.op, list(last))
+    self._act = self._make(outputs, [sampling, observ, state])
+    remembered = self.policy.remember(observ, reward)
+    self._remember = self._make(remembered.op, [observ, reward])
 
   def _define_update(self, shapes):
     config = self.policy.config

@@ -71,14 +71,6 @@ class Profiler:
       scope.occurs, scope.seconds = 0, 0.0
     return data
 
-  def table(self) -> str:
-    """Return text with a line for each path since `pack`, for people."""
-    rows = [
-      (path, str(occurs), f'{seconds:.3f}', f'{seconds / occurs * 1e3:.3f}')
-      for path, (occurs, seconds) in self.totals().items()
-    ]
-    return logs.format_table(('Scope', 'times', 'seconds', 'ms each'), rows)
-
   def _add(self, name):
     assert name, ('within', self._current.path)
     scope: Any

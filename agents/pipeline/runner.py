@@ -346,11 +346,10 @@ class Runner:
     from agents.tools.tf1 import tf
 
     sess = self.session.tf_session()
-    missing = set(sess.run(tf.report_uninitialized_variables()).tolist())
+    missing = set(sess.run(tf.report_uninitialized_variables()))
     variables = tf.global_variables() + tf.local_variables()
-    sess.run(
-      [x.initializer for x in variables if x.op.name.encode() in missing]
-    )
+    new = [x for x in variables if x.op.name.encode() in missing]
+    sess.run(tf.variables_initializer(new))
 
   def _pack(self):
     """Write what was gathered, of all ranks together.
@@ -362,9 +361,7 @@ class Runner:
     if comm.Get_size() > 1:
       monitor.merge(comm.allgather(monitor.state_dict()))
     monitor.pack()
-    profiler = self.session.profiler
-    self.session.logger.debug(f'\n{monitor.table()}\n{profiler.table()}')
-    profiler.pack(monitor.meta)
+    self.session.profiler.pack(monitor.meta)
     statistics, self._statistics = self._statistics, {}
     self.session.logger.info(self._describe_epoch(statistics))
     return statistics

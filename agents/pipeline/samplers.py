@@ -49,12 +49,7 @@ def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
     memories: Dict from mode to memory.
     info: Facts.
   """
-  mode = info.get('mode', 'train')
-  if mode not in memories:
-    raise errors.UsageError(
-      f'There is no memory {mode!r}. {errors.suggest(mode, memories)}'
-    )
-  return memories[mode]
+  return memories[info.get('mode', 'train')]
 
 
 @references.nameable

@@ -549,9 +549,8 @@ def update_cpanel(
       )
     else:
       raise errors.UsageError(
-        f'Key {key!r} of --cpanel is unknown. '
-        f'{errors.suggest(str(key), cpanel)} '
-        f'To add it all the same, call it {f"+{key}"!r}.'
+        f'Key {key!r} of --cpanel is unknown; {f"+{key}"!r} would add it. '
+        f'{errors.suggest(str(key), cpanel)}'
       )
   return result
 
@@ -568,18 +567,15 @@ def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
   """
   for path, value in given.items():
     node: Any = params
-    *parents, last = names = str(path).split('.')
-    for depth, name in enumerate(names):
+    for name in str(path).split('.'):
       known = node if isinstance(node, dict) else {}
       if name not in known:
-        place = '.'.join(names[:depth]) or 'the tree'
         raise errors.UsageError(
-          f'Path {path!r} of --repeal is unknown: {place} has no {name!r}. '
+          f'Path {path!r} of --repeal is unknown at {name!r}. '
           f'{errors.suggest(name, known)}'
         )
-      if depth < len(parents):
-        node = node[name]
-    node[last] = value
+      parent, node = node, node[name]
+    parent[name] = value
 
 
 def lock(session: str) -> contextlib.ExitStack:

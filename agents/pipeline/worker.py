@@ -234,6 +234,6 @@ def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
 
 
 def numbers(info: dict) -> dict[str, np.ndarray]:
-  """Return a flat dict of the numbers and arrays of an info dictionary."""
+  """Return a flat dict of the numbers and arrays of an info, as floats."""
   flat = flatten(info)
-  return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf'}
+  return {k: v.astype(float) for k, v in flat.items() if v.dtype.kind in 'biuf'}

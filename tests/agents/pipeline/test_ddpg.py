@@ -33,7 +33,11 @@ def session(tmp_path):
 
 def make_agent(session, ring=None, **args):
   """Agent whose variables are initialised."""
-  args = {'action_space': ACTIONS, 'observation_space': OBSERVATIONS, **args}
+  sampler = samplers.Compose(
+    [samplers.pick_memory, samplers.sample_replay], batch_size=64
+  )
+  spaces = {'action_space': ACTIONS, 'observation_space': OBSERVATIONS}
+  args = {'sampler': sampler, **spaces, **args}
   agent = ddpg.DDPGAgent(session, {'train': ring}, **args)
   session.tf_session().run(tf.global_variables_initializer())
   return agent

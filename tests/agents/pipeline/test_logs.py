@@ -197,16 +197,6 @@ class Terminal:
     return True
 
 
-def test_table():
-  monitor = logs.Monitor()
-  feed(monitor, '/reward/train/episodic')
-  monitor.pack()
-  header, line = monitor.table().splitlines()
-  assert header.split() == ['Name', 'mean', 'std', 'num']
-  assert line.split() == ['/reward/train/episodic', '3.75', '3.1', '4']
-  assert len(header) == len(line)
-
-
 def test_merging_monitors():
   """Statistics of two ranks are those of all their values together."""
   values = np.random.RandomState(0).normal(5, 2, 7)

@@ -284,39 +284,6 @@ def test_waits_for_enough_episodes():
     assert length['num'] == 1 and length['sum'] == np.mean([2, 3, 3, 5])
 
 
-def test_runs_the_graph_once_per_step():
-  """Statistics of a step are counted with the next action."""
-  session, calls = sessions.SmallSession(), []
-  make_callable = session.tf_session().make_callable
-
-  def make(*args):
-    function = make_callable(*args)
-    return lambda *feeds: (calls.append(1), function(*feeds))[1]
-
-  session.tf_session().make_callable = make
-  with make_agent(make_config(), session) as agent:
-    explorer = Explorer(agent, Stream())
-    chunk = explorer.explore(4)
-    steps = chunk['/rewards'].shape[1] - 1
-    assert len(calls) == steps
-    agent.memory['train'].store(chunk)
-    agent.update()
-    # The last step, and the update.
-    assert len(calls) == steps + 2
-
-
-def test_counts_the_last_step_before_a_checkpoint():
-  with make_agent(make_config()) as agent:
-    Explorer(agent, Stream()).explore(4)
-    sess = tf.get_default_session()
-    count = find_variables()['normalize_observ/count']
-    before = sess.run(count)
-    agent.state_dict()
-    assert sess.run(count) == before + WORKERS
-    agent.state_dict()
-    assert sess.run(count) == before + WORKERS
-
-
 @pytest.mark.parametrize('key', ['network', 'max_length'])
 def test_configuration_has_to_be_complete(key):
   with pytest.raises(errors.UsageError, match=key):

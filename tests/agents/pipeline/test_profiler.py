@@ -127,13 +127,3 @@ def test_scopes_are_cheap():
 
   times = [measure() for _ in range(9)]
   assert min(times) < 2e-6, statistics.median(times)
-
-
-def test_table():
-  profiler = module.Profiler()
-  with profiler(''), profiler('train'):
-    time.sleep(0.01)
-  lines = profiler.table().splitlines()
-  assert lines[0].split()[0] == 'Scope'
-  assert lines[1].split()[:2] == ['/', '1']
-  assert lines[2].split()[0] == '/train'

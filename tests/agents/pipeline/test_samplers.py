@@ -61,8 +61,6 @@ def test_compose_chains_and_stops():
 def test_memory_is_picked_by_mode(session):
   ring, _ = fill(session)
   assert samplers.pick_memory({'train': ring}, {}) is ring
-  with pytest.raises(errors.UsageError, match='Did you mean train'):
-    samplers.pick_memory({'train': ring}, {'mode': 'trian'})
   last = samplers.get_last_chunk(ring, {})
   assert last['/rewards'].shape == (2, 3, 1)
   empty = memory.RingMemory(session)

@@ -26,7 +26,7 @@ def test_only_numbers_are_told():
   }
   found = worker.numbers(info)
   assert set(found) == {'flag', 'deep/array', 'deep/list'}
-  assert found['deep/array'].dtype == np.float32
+  assert found['deep/array'].dtype == float
 
 
 @pytest.mark.parametrize('restorable', [True, False])
