@@ -13,8 +13,8 @@ from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
-from planet.scripts import driving, parameters
 from planet.scripts import objectives as objectives_lib
+from planet.scripts import parameters
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
@@ -102,7 +102,6 @@ def build(preset: str, params: Any, logdir: str) -> AttrDict:
   config = AttrDict(dict(params), _unlocked=True)
   config.debug = preset == 'debug'
   config.seed = config.first_step = config.checkpoint_to_load = None
-  config.collect_in_turn = False
   _add_data(config, params)
   _add_tasks(config, params)
   _add_model(config, params)
@@ -297,7 +296,7 @@ def _add_episodes(config, params, logdir):
         save_episode_dir=folder,
         num_episodes=params.num_seed_episodes,
         first_action=[low, high] if task.is_driving else None,
-        expert=driving.choose_expert(params),
+        expert=params.carla_expert,
       )
     config[f'{phase}_collects'] = _define_collects(
       config.tasks, params, phase, folder, noise

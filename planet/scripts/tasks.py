@@ -259,19 +259,17 @@ def _define_carla(params):
 
 def _choose_world(task, config, logdir):
   settings = driving.choose_backend(
+    task.env_ctor.keywords['settings'],
     # All towns are of the world that is chosen for the first one.
-    {**task.env_ctor.keywords['settings'], 'backend': config.carla_backend},
+    config.carla_backend,
     logdir,
     config.source.get('carla_backend'),
     config.carla_allow_backend_change,
   )
-  totals = []
-  for collects in (config.train_collects, config.test_collects):
-    sizes = [x.num_agents for x in collects.values() if x.task.is_driving]
-    driving.check_servers(settings, max(sizes, default=1))
-    totals.append(sum(sizes))
+  collects = [*config.train_collects.values(), *config.test_collects.values()]
+  sizes = [x.num_agents for x in collects if x.task.is_driving]
+  driving.check_servers(settings, sum(sizes))
   with config.unlocked:
     config.carla_backend = config.source.carla_backend = settings['backend']
-    config.collect_in_turn = max(totals) > driving.count_servers(settings)
   env_ctor = functools.partial(task.env_ctor, settings=settings)
   return task._replace(env_ctor=env_ctor)

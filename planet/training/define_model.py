@@ -105,20 +105,19 @@ def _define_collection(graph, config, cleanups):
           params.steps_until,
         ),
       )
-      with tf.control_dependencies(summaries if config.collect_in_turn else []):
-        summary, _ = tf.cond(
-          due,
-          lambda name=name, params=params: utility.simulate_episodes(
-            config,
-            params,
-            graph,
-            cleanups,
-            expensive_summaries=False,
-            gif_summary=False,
-            name=name,
-          ),
-          lambda: (tf.constant(''), tf.constant(0.0)),
-          name=f'should_collect_{name}',
-        )
+      summary, _ = tf.cond(
+        due,
+        lambda name=name, params=params: utility.simulate_episodes(
+          config,
+          params,
+          graph,
+          cleanups,
+          expensive_summaries=False,
+          gif_summary=False,
+          name=name,
+        ),
+        lambda: (tf.constant(''), tf.constant(0.0)),
+        name=f'should_collect_{name}',
+      )
       summaries.append(summary)
   return summaries

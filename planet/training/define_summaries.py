@@ -90,21 +90,20 @@ def _define_simulation(graph, config, cleanups):
   testing = tf.equal(graph.trainer.phase, 'test')
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
-      with tf.control_dependencies(summaries if config.collect_in_turn else []):
-        summary, score = tf.cond(
-          testing,
-          lambda name=name, params=params: utility.simulate_episodes(
-            config,
-            params,
-            graph,
-            cleanups,
-            expensive_summaries=False,
-            gif_summary=True,
-            name=name,
-          ),
-          lambda: (tf.constant(''), tf.constant(0.0)),
-          name=f'should_simulate_{params.task.name}',
-        )
+      summary, score = tf.cond(
+        testing,
+        lambda name=name, params=params: utility.simulate_episodes(
+          config,
+          params,
+          graph,
+          cleanups,
+          expensive_summaries=False,
+          gif_summary=True,
+          name=name,
+        ),
+        lambda: (tf.constant(''), tf.constant(0.0)),
+        name=f'should_simulate_{params.task.name}',
+      )
       summaries.append(summary)
       parts.append(params.get('part', 1.0))
       scores.append(score * parts[-1])

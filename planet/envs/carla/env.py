@@ -1,6 +1,5 @@
 """Driving environment: episodes, measurements and rewards over a backend."""
 
-import dataclasses
 import logging
 import math
 from typing import Any
@@ -233,7 +232,7 @@ class CarlaEnv:
       for kind in ('vehicles', 'pedestrians')
       if config[kind] is not None
     }
-    return dataclasses.replace(scenario, **traffic)
+    return scenario.model_copy(update=traffic)
 
   def _renew_goal(self, frame):
     """Drive on to another goal, if episodes do not end at goals."""

@@ -1,6 +1,5 @@
 """Settings of the environment: names, defaults and checks."""
 
-import copy
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -8,6 +7,7 @@ from annotated_types import Ge, Interval, MinLen
 
 from agents.run import errors, schema
 from agents.run.schema import (
+  Amount,
   Count,
   Flag,
   Name,
@@ -22,6 +22,7 @@ from planet.envs.carla import scenarios as scenarios_lib
 from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]
+Seconds = Annotated[Number, Ge(0.1)]
 
 
 class EnvConfig(schema.Settings):
@@ -42,21 +43,13 @@ class EnvConfig(schema.Settings):
   tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
     8000, 'first port to try for the traffic manager'
   )
-  timeout: Annotated[Number, Ge(0.1)] = setting(
-    10.0, 'timeout of server calls in seconds'
-  )
-  map_timeout: Annotated[Number, Ge(0.1)] = setting(
-    60.0, 'timeout for loading a map in seconds'
-  )
+  timeout: Seconds = setting(10.0, 'timeout of server calls in seconds')
+  map_timeout: Seconds = setting(60.0, 'timeout for loading a map in seconds')
   # Together they are as long as a server may need to start again.
   retries: Positive = setting(30, 'attempts to start an episode')
-  retry_pause: Annotated[Number, Ge(0)] = setting(
-    2.0, 'seconds between attempts'
-  )
+  retry_pause: Amount = setting(2.0, 'seconds between attempts')
   server_binary: Path | None = setting(None, 'server program to start')
-  server_flags: list[Name] = setting(
-    [], 'additional flags of the server program'
-  )
+  server_flags: list[Name] = setting([], 'flags of the server program')
   adapter: Count | None = setting(None, 'GPU index of the server')
   server_log: Path | None = setting(None, 'file for the output of the server')
   allow_version_mismatch: Flag = setting(
@@ -64,26 +57,16 @@ class EnvConfig(schema.Settings):
   )
   ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'blueprint of the car')
   server_map: Name | None = setting(None, 'town; default: by scenario')
-  load_map: Flag = setting(
-    True, 'let the server load the town if it shows another'
-  )
+  load_map: Flag = setting(True, 'let the server load another town')
   map: Path | None = setting(None, 'offline map; default: by scenario')
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
     0.1, 'simulated seconds per step'
   )
-  seed: Count | None = setting(
-    None, 'seed of the environments; default: --seed'
-  )
+  seed: Count | None = setting(None, 'environment seed; default: --seed')
   # Episodes; None leaves the choice to the scenario.
-  scenarios: Any = setting(
-    'TOWN2_ONE_CURVE_0', 'scenario: traffic, weather and routes'
-  )
-  vehicles: Count | None = setting(
-    None, 'number of other vehicles; default: by scenario'
-  )
-  pedestrians: Count | None = setting(
-    None, 'number of pedestrians; default: by scenario'
-  )
+  scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
+  vehicles: Count | None = setting(None, 'vehicles; default: by scenario')
+  pedestrians: Count | None = setting(None, 'default: by scenario')
   weather: Name | Whole | None = setting(
     None, 'weather by name or number; default: by scenario'
   )
@@ -91,9 +74,7 @@ class EnvConfig(schema.Settings):
   reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
     'custom3', 'reward function'
   )
-  reward_scale: Annotated[Number, Ge(0)] = setting(
-    1.0, 'factor applied to rewards'
-  )
+  reward_scale: Amount = setting(1.0, 'factor applied to rewards')
   termination: Literal['fork', 'rllib', 'time'] = setting(
     'fork', 'rule that ends episodes: fork, rllib or time'
   )
@@ -114,9 +95,7 @@ class EnvConfig(schema.Settings):
   camera: tuple[Number, Number, Number] = setting(
     (2.0, 0.0, 1.4), 'camera position: metres ahead, to the right, and up'
   )
-  offline_direct_render: Flag = setting(
-    True, 'offline: render at image size instead of resizing'
-  )
+  offline_direct_render: Flag = setting(True, 'offline: do not resize images')
   state: Literal['full', 'zero'] = setting(
     'full', 'state observation: full, or zero as in the fork'
   )
@@ -128,9 +107,7 @@ class EnvConfig(schema.Settings):
   )
   # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
   log_images: Flag = setting(False, 'write every image to a file')
-  convert_images_to_video: Flag = setting(
-    False, 'turn the images of an episode into a video'
-  )
+  convert_images_to_video: Flag = setting(False, 'write a video instead')
   log_measurements: Flag = setting(False, 'write measurements as JSON lines')
   log_folder: Path | None = setting(
     None, 'folder for images and measurements; default: LOGDIR/carla_log'
@@ -152,7 +129,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
   Raises:
     UsageError: If a key is unknown, or a value is not allowed.
   """
-  checked = EnvConfig.check(copy.deepcopy(dict(given)))
+  checked = EnvConfig.check(given)
   config = {**EnvConfig.defaults(), **checked}
   for width in ('x', 'y'):
     small, large = config[f'{width}_res'], config[f'render_{width}_res']

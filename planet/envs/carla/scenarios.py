@@ -1,7 +1,5 @@
 """Scenarios: town, traffic, weather and route of an episode."""
 
-import dataclasses
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
@@ -9,7 +7,6 @@ from annotated_types import MinLen
 
 from agents.run import errors, files, schema
 from agents.run.schema import Count, Finite, Name, Positive, Words, setting
-from planet.envs.carla import places
 
 WEATHERS = (
   'Default',
@@ -33,9 +30,19 @@ _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')
 
 
-@dataclasses.dataclass(frozen=True)
-class Scenario:
+_AS_LIST = pydantic.BeforeValidator(
+  lambda x: x if isinstance(x, (list, tuple)) else [x]
+)
+_Pose = Annotated[
+  tuple[Finite, Finite, Finite, Finite],
+  Words('x, y and z in metres, and the heading in degrees'),
+]
+
+
+class Scenario(schema.Settings):
   """What an episode consists of; the defaults are those of own scenarios.
+
+  Places that are not given are drawn for each episode.
 
   Attributes:
     name: Name of the scenario.
@@ -49,55 +56,28 @@ class Scenario:
     end_pos_id: Index of the spawn point to drive to.
     start_pose: Where to begin instead: x, y and z in metres, degrees.
     end_pose: Where to drive to instead; its heading does not matter.
-
-  Places that are not given are drawn for each episode.
   """
-
-  name: str = 'own'
-  city: str = 'Town02'
-  num_vehicles: int = 0
-  num_pedestrians: int = 0
-  max_steps: int = 2000
-  weather_distribution: tuple[int, ...] = (0,)
-  kinds: tuple[str, ...] = _ALL
-  start_pos_id: int | None = None
-  end_pos_id: int | None = None
-  start_pose: places.Pose | None = None
-  end_pose: places.Pose | None = None
-
-
-_AS_LIST = pydantic.BeforeValidator(
-  lambda x: x if isinstance(x, (list, tuple)) else [x]
-)
-_Pose = Annotated[
-  tuple[Finite, Finite, Finite, Finite],
-  Words('x, y and z in metres, and the heading in degrees'),
-]
-
-
-class _Keys(schema.Settings):
-  """Declaration of the attributes of a `Scenario` that users may give."""
 
   called: ClassVar[str] = 'Key {!r} of a scenario'
 
-  name: Name = setting(None)
-  city: Annotated[Name, Words('the name of a town')] = setting(None)
-  num_vehicles: Count = setting(None)
-  num_pedestrians: Count = setting(None)
-  max_steps: Positive = setting(None)
+  name: Name = setting('own')
+  city: Annotated[Name, Words('the name of a town')] = setting('Town02')
+  num_vehicles: Count = setting(0)
+  num_pedestrians: Count = setting(0)
+  max_steps: Positive = setting(2000)
   weather_distribution: Annotated[
-    list[Any], MinLen(1), Words('one or more weathers'), _AS_LIST
-  ] = setting(None)
+    tuple[Any, ...], MinLen(1), Words('one or more weathers'), _AS_LIST
+  ] = setting((0,))
   kinds: Annotated[
     tuple[Literal[_ALL], ...],  # type: ignore[valid-type]
     MinLen(1),
     Words(f'one or more of {", ".join(_ALL)}'),
     _AS_LIST,
-  ] = setting(None)
-  start_pos_id: Count = setting(None)
-  end_pos_id: Count = setting(None)
-  start_pose: _Pose = setting(None)
-  end_pose: _Pose = setting(None)
+  ] = setting(_ALL)
+  start_pos_id: Count | None = setting(None)
+  end_pos_id: Count | None = setting(None)
+  start_pose: _Pose | None = setting(None)
+  end_pose: _Pose | None = setting(None)
 
 
 def _scenario(town, vehicles, pedestrians, steps, weather, *kinds):
@@ -133,7 +113,7 @@ _TABLE = {
   'TOWN2_CARS': _scenario(2, 300, 0, 2000, [0], *_ALL),
 }
 SCENARIOS: dict[str, tuple[Scenario, ...]] = {
-  name: (Scenario(name, **values),) for name, values in _TABLE.items()
+  name: (Scenario(name=name, **values),) for name, values in _TABLE.items()
 }
 for _town in (1, 2):
   SCENARIOS[f'TOWN{_town}_ALL'] = tuple(
@@ -199,11 +179,6 @@ def _find(given):
   return SCENARIOS[given]
 
 
-def _names_places(scenario):
-  names = ('start_pos_id', 'end_pos_id', 'start_pose', 'end_pose')
-  return any(getattr(scenario, x) is not None for x in names)
-
-
 def _is_file(given):
   return isinstance(given, str) and given.endswith(('.yaml', '.yml'))
 
@@ -231,44 +206,6 @@ def _read(filename):
         f'{filename}, scenario {number}: {error}'
       ) from None
   return found
-
-
-def share_out(
-  scenarios: Sequence[Scenario], towns: Sequence[str]
-) -> list[tuple[Scenario, ...]]:
-  """Tell which scenarios are driven in which of several towns.
-
-  A town has those whose `city` it is. One that has none takes all that name no
-  places.
-
-  Args:
-    scenarios: Scenarios of all towns.
-    towns: Names of towns.
-
-  Returns:
-    List of tuples of one or more scenarios, one per town.
-
-  Raises:
-    UsageError: If a town has no scenario, or a scenario no town.
-  """
-  anywhere = tuple(x for x in scenarios if not _names_places(x))
-  shares = []
-  for town in towns:
-    own = tuple(x for x in scenarios if x.city == town)
-    shares.append(own or anywhere)
-    if not shares[-1]:
-      raise errors.UsageError(
-        f'No scenario is in {town}, and all name places elsewhere; give one '
-        f'with city: {town}, or leave the town out.'
-      )
-  for scenario in scenarios:
-    if not any(scenario in share for share in shares):
-      raise errors.UsageError(
-        f'Scenario {scenario.name} is in {scenario.city}, which is not among '
-        f'{", ".join(towns)}; give that in carla_map, too, or leave the '
-        'scenario out.'
-      )
-  return shares
 
 
 def find_town(scenarios: tuple[Scenario, ...]) -> str:
@@ -306,7 +243,7 @@ def find_weather(name: str | int) -> int:
 def _define(given):
   """Scenario from a mapping of the user."""
   given = {key: value for key, value in given.items() if value is not None}
-  values = _Keys.check(given)
+  values = Scenario.check(given)
   if 'weather_distribution' in values:
     weathers = values['weather_distribution']
     values['weather_distribution'] = tuple(find_weather(x) for x in weathers)
@@ -316,4 +253,4 @@ def _define(given):
       raise errors.UsageError(
         f'A scenario has {keys[0]} and {keys[1]}; give one of them.'
       )
-  return Scenario(**values)
+  return Scenario.model_construct(**values)

@@ -13,16 +13,14 @@ from planet.training.define_summaries import _define_simulation
 DEFINE = {'train': _define_collection, 'test': _define_simulation}
 
 
-@pytest.mark.parametrize('in_turn', [True, False])
 @pytest.mark.parametrize('phase', ['train', 'test'])
-def test_simulations_play_in_turn(monkeypatch, phase, in_turn):
-  """One after another if they share a simulator, else at the same time."""
+def test_simulations_play_at_the_same_time(monkeypatch, phase):
   meeting, log = threading.Barrier(2), []
 
   def play(name):
     log.append(name)
     try:
-      meeting.wait(1 if in_turn else 20)
+      meeting.wait(20)
     except threading.BrokenBarrierError:
       pass
     log.append(name)
@@ -39,7 +37,6 @@ def test_simulations_play_in_turn(monkeypatch, phase, in_turn):
   collects = {'a': simulation, 'b': simulation, 'c': simulation}
   config = AttrDict(
     batch_shape=[1, 5],
-    collect_in_turn=in_turn,
     train_collects={x: collects[x] for x in 'ab'},
     test_collects={x: collects[x] for x in 'ab'},
   )
@@ -48,4 +45,4 @@ def test_simulations_play_in_turn(monkeypatch, phase, in_turn):
   threads = tf.ConfigProto(inter_op_parallelism_threads=2)
   with tf.Session(config=threads) as sess:
     sess.run(outputs)
-  assert log == ['a', 'a', 'b', 'b'] if in_turn else log[:2] != ['a', 'a']
+  assert log[:2] != ['a', 'a']

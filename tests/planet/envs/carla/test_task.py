@@ -160,24 +160,6 @@ def test_own_scenarios_reach_the_environment():
   _, _, _, info = env.step(np.float32([0, 0]))
   assert info['current_scenario'] == 'mine' and info['num_vehicles'] == 1
   assert info['start_coord'] == (0.0, 31.75)
-  config = define(carla_size=32, carla_scenario=['TOWN2_ALL', 'LANE_KEEP'])
-  assert config.tasks[0].env_ctor.keywords['settings']['scenarios'] == [
-    'TOWN2_ALL',
-    'LANE_KEEP',
-  ]
-
-
-def test_batches_need_as_many_servers(monkeypatch):
-  """Those in lists, or those that we may start."""
-  monkeypatch.delenv('CARLA_SERVER', raising=False)
-  params = {'carla_backend': 'server', 'train_collects': [{'batch_size': 2}]}
-  with pytest.raises(errors.UsageError, match='2 environments.*carla_servers'):
-    define(**params)
-  define(**params, carla_servers=['a:2000', 'b:2000'])
-  with pytest.raises(errors.UsageError, match="address 'a'.*host:port"):
-    define(**params, carla_servers=['a', 'b:2000'])
-  monkeypatch.setenv('CARLA_SERVER', '/bin/true')
-  define(**params)
 
 
 # Constructor of which nothing is in this file, which imports TensorFlow.
@@ -319,7 +301,8 @@ def test_worlds_do_not_mix(tmp_path):
     errors.UsageError, match='begun with carla_backend server'
   ):
     define(logdir=logdir)
-  assert define(logdir=logdir, carla_backend='auto').carla_backend == 'server'
+  auto = {'carla_backend': 'auto', 'carla_servers': ['a:1', 'b:1']}
+  assert define(logdir=logdir, **auto).carla_backend == 'server'
   config = define(logdir=logdir, carla_allow_backend_change=True)
   assert config.carla_backend == 'offline'
 
@@ -329,7 +312,7 @@ def test_towns_offline():
   for name in ('Town02', '/Game/Maps/Town02_Opt', None):
     params = {'carla_map': name} if name else {}
     config = define(**params, carla_size=32)
-    assert config.tasks[0].env_ctor.keywords['settings']['map'] is None
+    assert config.tasks[0].env_ctor.keywords['settings']['map'] == 'grid'
 
 
 def test_maps_are_installed():

@@ -29,7 +29,7 @@ def test_runs_keep_the_scenarios_of_files(tmp_path):
   args.params = OFFLINE
   config = resume.define_config(logdir, args)
   (scenario,) = config.tasks[0].env_ctor.keywords['settings']['scenarios']
-  assert scenario == {'name': 'market', 'num_vehicles': 2}
+  assert (scenario.name, scenario.num_vehicles) == ('market', 2)
 
 
 def find_settings(config):
@@ -38,44 +38,31 @@ def find_settings(config):
 
 def test_one_town_for_all_scenarios():
   """That of the scenarios, or the one that is given."""
-  towns = {'carla_backend': 'server', 'carla_size': 32}
-  config = define(**towns, carla_scenario={'city': 'Town05'})
+  servers = {'carla_backend': 'server', 'carla_servers': ['a:1', 'b:1']}
+  config = define(**servers, carla_scenario={'city': 'Town05'})
   assert find_settings(config)['carla']['server_map'] == 'Town05'
   mixed = ['TOWN1_STRAIGHT', 'TOWN2_STRAIGHT']
-  config = define(**towns, carla_scenario=mixed, carla_map='Town02')
+  config = define(**servers, carla_scenario=mixed, carla_map='Town02')
   (settings,) = find_settings(config).values()
-  assert settings['server_map'] == 'Town02' and settings['scenarios'] == mixed
+  assert settings['server_map'] == 'Town02'
+  assert [x.name for x in settings['scenarios']] == mixed
+  with pytest.raises(errors.UsageError, match='in Town01 and Town02'):
+    define(**servers, carla_scenario=mixed)
 
 
 def test_several_towns():
-  """One task each, with the scenarios of its town."""
-  config = define(
-    carla_size=32,
-    carla_backend='server',
-    carla_scenario=['TOWN1_STRAIGHT', 'TOWN2_STRAIGHT', 'TOWN1_NAVIGATION'],
-  )
-  settings = find_settings(config)
-  assert list(settings) == ['carla_Town01', 'carla_Town02']
-  found = {
-    x['server_map']: [scenario['name'] for scenario in x['scenarios']]
-    for x in settings.values()
-  }
-  assert found == {
-    'Town01': ['TOWN1_STRAIGHT', 'TOWN1_NAVIGATION'],
-    'Town02': ['TOWN2_STRAIGHT'],
-  }
-  assert list(config.train_collects) == [
-    'train_main_carla_Town01',
-    'train_main_carla_Town02',
-  ]
-  throttle = [x.first_action for x in config.random_collects.values()]
-  assert throttle == [[-1, 1]] * 4
-  # Scenarios that name no places are for any town.
+  """One task each, with all scenarios."""
   config = define(carla_size=32, carla_map=['/Game/Maps/Town03_Opt', 'a.xodr'])
   settings = find_settings(config)
   assert list(settings) == ['carla_Town03', 'carla_a']
-  assert [x['map'] for x in settings.values()] == [None, 'a.xodr']
+  assert [x['map'] for x in settings.values()] == ['grid', 'a.xodr']
   assert len({str(x['scenarios']) for x in settings.values()}) == 1
+  assert list(config.train_collects) == [
+    'train_main_carla_Town03',
+    'train_main_carla_a',
+  ]
+  throttle = [x.first_action for x in config.random_collects.values()]
+  assert throttle == [[-1, 1]] * 4
   config = define(carla_size=32, carla_map=['Town02'])
   assert list(find_settings(config)) == ['carla']
 
@@ -107,20 +94,6 @@ def test_environments_of_several_towns():
     ({'carla_map': ['loop', 'loop']}, 'give each town once'),
     ({'carla_map': ['Town02', 'Town02_Opt']}, 'give each town once'),
     ({'carla_map': []}, 'one or more values'),
-    (
-      {
-        'carla_map': ['Town02', 'Town03'],
-        'carla_scenario': ['TOWN1_STRAIGHT', {'city': 'Town03'}, 'LANE_KEEP'],
-      },
-      'TOWN1_STRAIGHT is in Town01.*not among Town02, Town03.*carla_map',
-    ),
-    (
-      {
-        'carla_map': ['Town02', 'Town03'],
-        'carla_scenario': {'start_pose': [0, 0, 0, 0]},
-      },
-      'No scenario is in Town03.*city: Town03',
-    ),
   ],
 )
 def test_towns_that_do_not_fit(params, message):
@@ -128,20 +101,26 @@ def test_towns_that_do_not_fit(params, message):
     define(**params)
 
 
-def test_towns_take_turns_on_few_servers(monkeypatch):
-  """Else their episodes are played at the same time."""
+def test_each_environment_needs_a_server(monkeypatch):
+  """Two per town; too few are refused before the run begins."""
   monkeypatch.delenv('CARLA_SERVER', raising=False)
+  with pytest.raises(errors.UsageError, match='2 env.*rpc-port=2010.*_SERVER'):
+    define(carla_backend='server')
   towns = {'carla_map': ['Town01', 'Town02'], 'carla_backend': 'server'}
-  assert define(**towns).collect_in_turn
-  assert not define(**towns, carla_servers=['a:1', 'b:1']).collect_in_turn
-  assert define(
-    **towns,
-    carla_servers=['a:1', 'b:1'],
-    train_collects=[{}, {'name': 'other'}],
-  ).collect_in_turn
+  servers = ['a:1', 'a:2', 'b:1', 'b:2']
+  define(**towns, carla_servers=servers)
+  with pytest.raises(errors.UsageError, match='4 environments.*a:1, a:2, b:1'):
+    define(**towns, carla_servers=servers[:3])
+  with pytest.raises(errors.UsageError, match='3 environments'):
+    define(
+      carla_backend='server',
+      carla_servers=servers[:2],
+      train_collects=[{'batch_size': 2}],
+    )
+  with pytest.raises(errors.UsageError, match="address 'a'.*host:port"):
+    define(carla_backend='server', carla_servers=['a', 'b:2000'])
   monkeypatch.setenv('CARLA_SERVER', '/bin/true')
-  assert not define(**towns).collect_in_turn
-  assert not define(carla_map=['loop', 'grid']).collect_in_turn
+  define(**towns)
 
 
 def test_logs_belong_to_the_run(monkeypatch):
