@@ -427,7 +427,7 @@ class Session:
   def _begin_logs(self):
     args = self.args
     if args.tensorboard:
-      address = _start_tensorboard(self._file('tensorboard'))
+      address = start_tensorboard(self._file('tensorboard'))
       self.logger.info(f'TensorBoard at {address}.')
     if args.repeal:
       _write_json(self._file('repeal.json'), args.repeal)
@@ -688,7 +688,7 @@ def _check_packages(args):
     )
 
 
-def _start_tensorboard(path):
+def start_tensorboard(path: str) -> str:
   """Start a server in a thread that ends with this process; return its address.
 
   It takes the usual port, or one of the next if that is taken.

@@ -5,8 +5,8 @@ from tests import processes
 # Ends as after a second Ctrl-C, with no time to close anything.
 PROGRAM = """
 import os, sys, urllib.request
-from agents.pipeline import tensorboard
-addresses = [tensorboard.start(sys.argv[1]) for _ in range(2)]
+from agents.pipeline import session
+addresses = [session.start_tensorboard(sys.argv[1]) for _ in range(2)]
 for address in addresses:
   page = urllib.request.urlopen(address, timeout=20).read()
   print('TensorBoard' in page.decode(), flush=True)
