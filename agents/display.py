@@ -178,5 +178,6 @@ class ScoreTable:
 
 
 def _step_of(row):
-  """Return the global step of a row, infinity for a broken one."""
-  return int(row['global_step']) if row['wall_time'] else math.inf
+  """Return the global step of a row, infinity for one that was cut off."""
+  complete = row.get('wall_time', True) and row.get('global_step')
+  return int(row['global_step']) if complete else math.inf

@@ -150,7 +150,7 @@ def forget_epochs(folder: str | None, first: int) -> None:
 
   def keep(row: Mapping[str, Any]) -> bool:
     epoch = row.get('epoch', row.get('step'))
-    return epoch is None or float(epoch) < first
+    return epoch in (None, '') or float(epoch) < first
 
   if folder is None or mpi.world().Get_rank() > 0:
     return

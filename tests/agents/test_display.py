@@ -128,3 +128,12 @@ def test_nothing_is_kept_without_a_folder(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   assert 'Return 4.00' in run_phases(None)
   assert not list(tmp_path.iterdir())
+
+
+def test_scores_without_wall_times(tmp_path):
+  """Files of other programs are continued, too."""
+  path = tmp_path / 'scores.csv'
+  path.write_text('phase,global_step,mean_score\neval,10,1\neval,30,2\n,,\n')
+  display.ScoreTable(str(path), 20).append('eval', 25, 3.0, None, None)
+  lines = [x.split(',')[:3] for x in path.read_text().splitlines()[1:]]
+  assert lines == [['eval', '10', '1'], ['eval', '25', '3.0']]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.run import folder as run_folder
-from baselines_her import config, demonstrations, envs, settings
+from baselines_her import config, demonstrations, envs, reports, settings
 from baselines_her import run as run_lib
 
 
@@ -117,3 +117,10 @@ def test_older_runs_go_on(tmp_path):
   del params['learn']
   path.write_text(json.dumps(params))
   prepare(tmp_path)
+
+
+def test_rows_without_an_epoch_stay(tmp_path):
+  """Only those of epochs that are repeated go."""
+  (tmp_path / 'progress.csv').write_text('epoch,x\n0,a\n1,b\n,c\n')
+  reports.forget_epochs(str(tmp_path), 1)
+  assert (tmp_path / 'progress.csv').read_text() == 'epoch,x\n0,a\n,c\n'
