@@ -152,25 +152,26 @@ class RingMemory(MemoryBase):
     chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
     self._check(chunk)
     self._make_room()
-    begin = (self._end - self._overrun + 1) % self.capacity
-    count = self._steps + self._overrun
+    first = self._end - self._overrun + 1
+    index = np.arange(first, first + self._steps + self._overrun)
+    index %= self.capacity
     self._length = max(self._length, self._overrun) + self._steps
     self._length = min(self._length, self.capacity)
     self._end = (self._end + self._steps) % self.capacity
     for key, value in chunk.items():
       if key not in self._arrays:
         self._allocate(key, value)
-      self._write(self._arrays[key], begin, count, value)
+      self._arrays[key][:, index] = value
     for key in self._arrays.keys() - chunk.keys():
       array = self._arrays[key]
-      self._write(array, begin, count, fill_value(array.dtype))
+      array[:, index] = fill_value(array.dtype)
     if not self._reported:
       self._reported = True
       self._report()
 
   def state_dict(self) -> dict[str, np.ndarray]:
     """Return arrays [workers, length, ...] by key, oldest entry first."""
-    return {k: np.array(v) for k, v in self._read(0, self._length).items()}
+    return self._read(0, self._length)
 
   def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
     """Replace the contents; the oldest entry gets the index 0."""
@@ -230,21 +231,10 @@ class RingMemory(MemoryBase):
     view.flags.writeable = False
     self._views[key] = view
 
-  def _write(self, array, begin, count, value):
-    if begin + count <= self.capacity:
-      array[:, begin : begin + count] = value
-      return
-    head = self.capacity - begin
-    array[:, begin:] = value[:, :head] if value.ndim else value
-    array[:, : count - head] = value[:, head:] if value.ndim else value
-
   def _read(self, first, last):
-    """Entries by their order, as views where that is possible."""
-    begin, count = self.get_index(first), last - first
-    if begin + count <= self.capacity:
-      return {k: v[:, begin : begin + count] for k, v in self._views.items()}
+    """Copies of entries by their order."""
     index = self.get_index(np.arange(first, last))
-    return {key: value[:, index] for key, value in self._views.items()}
+    return {key: value[:, index] for key, value in self._arrays.items()}
 
   def _report(self):
     sizes = {k: v.nbytes / 2**20 for k, v in self._arrays.items()}

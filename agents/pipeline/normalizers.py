@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+_EPSILON = 1e-8  # Added to variances.
+
 
 class Moments:
   """Mean and variance of a stream of arrays.
@@ -20,6 +22,11 @@ class Moments:
     self.mean = np.zeros(shape)
     self.variance = np.ones(shape)
 
+  @property
+  def scale(self) -> np.ndarray:
+    """Standard deviation, which is never zero."""
+    return np.sqrt(self.variance + _EPSILON)
+
   def update(self, batch: np.ndarray) -> None:
     """Add the elements of an array [batch, ...]."""
     size = len(batch)
@@ -34,12 +41,12 @@ class Moments:
     self.count = total
 
   def state_dict(self) -> dict[str, Any]:
-    return {'count': self.count, 'mean': self.mean, 'variance': self.variance}
+    """Return the moments, for a checkpoint."""
+    return dict(vars(self))
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    self.count = int(state['count'])
-    self.mean = np.array(state['mean'], np.float64)
-    self.variance = np.array(state['variance'], np.float64)
+    """Restore what `state_dict` has returned."""
+    vars(self).update(state)
 
 
 class ObservationNormalizer:
@@ -47,41 +54,39 @@ class ObservationNormalizer:
 
   Args:
     clip: Largest magnitude of the result.
-    epsilon: Added to the variance.
   """
 
-  def __init__(self, clip: float = 10.0, epsilon: float = 1e-8) -> None:
+  def __init__(self, clip: float = 10.0) -> None:
     self._clip = clip
-    self._epsilon = epsilon
     self._moments: dict[str, Moments] = {}
 
   def update(self, observations: Mapping[str, np.ndarray]) -> None:
     """Add a dict from path to array [workers, ...]."""
     for path, value in observations.items():
-      if path not in self._moments:
-        self._moments[path] = Moments(value.shape[1:])
-      self._moments[path].update(value)
+      self._moments.setdefault(path, Moments(value.shape[1:])).update(value)
 
   def transform(
     self, observations: Mapping[str, np.ndarray]
   ) -> dict[str, np.ndarray]:
     """Normalise a dict from path to array [..., shape of the path]."""
-    return {path: self._apply(path, x) for path, x in observations.items()}
+    result = dict(observations)
+    for path, value in observations.items():
+      if path in self._moments:
+        moments = self._moments[path]
+        value = (value - moments.mean) / moments.scale
+      value = np.clip(value, -self._clip, self._clip)
+      result[path] = value.astype(np.float32)
+    return result
 
   def state_dict(self) -> dict[str, Any]:
+    """Return the moments, for a checkpoint."""
     return {path: x.state_dict() for path, x in self._moments.items()}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Restore what `state_dict` has returned."""
     self._moments = {path: Moments() for path in state}
     for path, moments in self._moments.items():
       moments.load_state_dict(state[path])
-
-  def _apply(self, path, value):
-    if path not in self._moments:
-      return np.clip(value, -self._clip, self._clip).astype(np.float32)
-    moments = self._moments[path]
-    value = (value - moments.mean) / np.sqrt(moments.variance + self._epsilon)
-    return np.clip(value, -self._clip, self._clip).astype(np.float32)
 
 
 class RewardNormalizer:
@@ -90,42 +95,33 @@ class RewardNormalizer:
   Args:
     gamma: Discount factor.
     clip: Largest magnitude of the result.
-    epsilon: Added to the variance.
   """
 
-  def __init__(
-    self, gamma: float = 0.99, clip: float = 10.0, epsilon: float = 1e-8
-  ) -> None:
-    self._gamma = gamma
-    self._clip = clip
-    self._epsilon = epsilon
+  def __init__(self, gamma: float = 0.99, clip: float = 10.0) -> None:
+    self._gamma, self._clip = gamma, clip
     self._moments = Moments()
-    self._returns: np.ndarray | None = None
+    self._returns: Any = 0.0
 
   def update(self, rewards: np.ndarray, dones: np.ndarray) -> None:
     """Add the rewards [workers] of a step, and whether it ended episodes."""
-    if self._returns is None or len(self._returns) != len(rewards):
-      self._returns = np.zeros(len(rewards))
-    self._returns = self._gamma * self._returns + rewards
+    self._returns = self._gamma * self._returns + rewards.astype(float)
     self._moments.update(self._returns)
     self._returns[np.asarray(dones, bool)] = 0
 
   def reset(self) -> None:
     """Begin new episodes in all workers."""
-    self._returns = None
+    self._returns = 0.0
 
   def transform(self, rewards: np.ndarray) -> np.ndarray:
     """Normalise an array of rewards."""
-    rewards = rewards / np.sqrt(self._moments.variance + self._epsilon)
+    rewards = rewards / self._moments.scale
     return np.clip(rewards, -self._clip, self._clip).astype(np.float32)
 
   def state_dict(self) -> dict[str, Any]:
-    state = self._moments.state_dict()
-    if self._returns is not None:
-      state['returns'] = self._returns
-    return state
+    """Return moments and unfinished returns, for a checkpoint."""
+    return {'moments': self._moments.state_dict(), 'returns': self._returns}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    self._moments.load_state_dict(state)
-    returns = state.get('returns')
-    self._returns = None if returns is None else np.array(returns)
+    """Restore what `state_dict` has returned."""
+    self._moments.load_state_dict(state['moments'])
+    self._returns = np.array(state['returns'])
