@@ -305,7 +305,19 @@ def parse_mapping(text: str, flag: str, example: str) -> dict[str, Any]:
     raise errors.UsageError(
       f'Flag --{flag} is {values!r}; give a mapping such as {example!r}.'
     )
+  _check_colons(values, flag)
   return values
+
+
+def _check_colons(values, flag):
+  """Refuse `{name:3}`, which YAML reads as a name without a value."""
+  for key, value in values.items():
+    if isinstance(value, dict):
+      _check_colons(value, flag)
+    elif value is None and ':' in str(key):
+      raise errors.UsageError(
+        f'Flag --{flag} has {key!r}; write a space after the colon.'
+      )
 
 
 def describe(kind: Any, place: tuple[int | str, ...] = ()) -> str:

@@ -116,6 +116,7 @@ def _define_agent(cpanel, config):
 
 def _define_explorers(cpanel, env):
   workers, seed = cpanel['num_workers'], cpanel['seed']
+  seeds = [None if seed is None else seed + x for x in (90, 100, 101)]
   return common.define_explorers(
     {
       'env': env,
@@ -128,12 +129,12 @@ def _define_explorers(cpanel, env):
       'num_workers': workers,
       'n_steps': cpanel['n_steps'],
       'warm_start': cpanel['warm_start'],
-      'seed': seed + 90,
+      'seed': seeds[0],
     },
     test={
       'num_workers': workers,
       'n_episodes': cpanel['test_win_size'],
-      'seed': seed + 100,
+      'seed': seeds[1],
     },
-    eval={'n_episodes': 1, 'win_size': -1, 'seed': seed + 101},
+    eval={'n_episodes': 1, 'win_size': -1, 'seed': seeds[2]},
   )

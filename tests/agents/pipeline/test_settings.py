@@ -38,6 +38,7 @@ def test_what_goes_together(argv):
     ([*TOY, '--load-checkpoint', 'x', '--resume'], '--repeal'),
     ([*TOY, '--cpanel', '{'], 'is not valid YAML'),
     ([*TOY, '--cpanel', '[1]'], 'give a mapping such as'),
+    ([*TOY, '--cpanel', '{a: {seed:3}}'], "'seed:3'; write a space"),
     ([*TOY, '--play-episodes', '-1'], 'at least 0'),
     ([*TOY, '--log-level', '7'], '--log-level'),
     ([*TOY, '--visdom-port', '99999'], 'from 1 to 65535'),
