@@ -99,6 +99,9 @@ class Vector:
     Returns:
       Function that waits for the list of results, one per group.
     """
+    if isinstance(self._hosts[0], Group):  # It has all of the environments.
+      results = [getattr(self._hosts[0], name)(*args, **kwargs)]
+      return lambda: results
     promises = [
       host.call(None, name, *[_part(x, rows) for x in args], **kwargs)
       for host, rows in zip(self._hosts, self._rows)
@@ -224,6 +227,8 @@ def join(parts: Sequence[Any]) -> Any:
 
 def join_transitions(parts: Sequence[tuple]) -> tuple:
   """Join tuples, such as of observations, rewards, done flags and infos."""
+  if len(parts) == 1:
+    return parts[0]
   return tuple(join(x) for x in zip(*parts))
 
 
