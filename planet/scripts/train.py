@@ -130,15 +130,14 @@ def _work(config, logdir, ranks, observers):
   )
   with contextlib.closing(scores):
     for score in scores:
-      left = True
       try:
         yield score
-        left = False
-      finally:
+      except GeneratorExit:
         # Who leaves the first rank early takes the others along.
-        left = ranks.agree(left)
-      if left:
-        return
+        with contextlib.suppress(stopping.StopRequested):
+          ranks.sync(True)
+        raise
+      ranks.sync()
 
 
 def main(args: Any) -> None:

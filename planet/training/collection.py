@@ -49,7 +49,7 @@ def collect_initial_episodes(
       play = functools.partial(
         _play_randomly, config, params, count, (name, reused + first)
       )
-      ranks.together(play)
+      ranks.run(play)
       found = loaders.list_episodes(folder)
       for filename in sorted({*found} - {*known[folder]}):
         episode_folder.log_recorded(filename)

@@ -72,13 +72,9 @@ def define_model(
     ]
     with tf.control_dependencies(printed):
       score = tf.identity(score)
-    if not ranks.is_first:
-      optimizer_summaries = []
     summary = tf.summary.merge(
       optimizer_summaries + collect_summaries + [summary]
     )
-    parts = [x.get('part', 1.0) for x in config.test_collects.values()]
-    summary, score = ranks.meet(summary, score, sum(parts))
     return score, summary, cleanups
   except BaseException:
     for cleanup in cleanups:

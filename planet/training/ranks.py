@@ -1,7 +1,5 @@
 """Processes of MPI that train one model together, each on its share."""
 
-import contextlib
-import dataclasses
 import hashlib
 import logging
 import os
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import errors, limits, mpi, mpi_ops, stopping
-from agents.tools import devices, graph_errors
+from agents.tools import devices
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
@@ -23,28 +21,12 @@ _logger = logging.getLogger(__name__)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01
 
 
-class AgreedStop(stopping.StopRequested):
-  """All ranks leave an execution of the graph, as one of them had to."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Message:
-  """What each rank tells all others after an execution of the graph."""
-
-  interrupted: bool
-  stop: bool
-  summary: bytes = b''
-  score: Sequence[float] = ()
-  weight: float = 0.0
-
-
 class Ranks:
   """Processes of MPI that run the same graph; without MPI, only this one.
 
-  Every rank has to call the same methods in the same order. Of the operations
-  in the graph, those of gradients come first, then those of losses, and
-  `meet` comes last; episodes are played between the last two, so that a rank
-  that is asked to stop while it plays still meets the others.
+  Every rank has to call the same methods in the same order. Within the graph,
+  gradients and losses are averaged before episodes are played, so that a rank
+  that is asked to stop while it plays has nothing left to exchange there.
 
   Args:
     comm: Communicator, see `agents.run.mpi.world`; None for one process.
@@ -54,6 +36,7 @@ class Ranks:
     rank: Number of this process.
     size: Number of processes.
     is_first: Whether this process writes checkpoints, events and metrics.
+    host: Share that this process has of its machine.
   """
 
   def __init__(self, comm: Any = None) -> None:
@@ -61,16 +44,12 @@ class Ranks:
     self.rank: int = self.comm.Get_rank()
     self.size: int = self.comm.Get_size()
     self.is_first = self.rank == 0
-    self.place = mpi.find_share(self.comm)
+    self.host = mpi.find_share(self.comm)
     self._stop = False
 
   def should_stop(self) -> bool:
     """Whether a rank was asked to stop, the same on all ranks."""
     return stopping.requested() if self.size == 1 else self._stop
-
-  def agree(self, value: bool) -> bool:
-    """Return on all ranks whether it holds on one of them."""
-    return self.comm.allreduce(int(value)) > 0
 
   def share(self, amount: int, turn: int = 0) -> tuple[int, int]:
     """Split a number of things over the ranks as evenly as possible.
@@ -95,61 +74,53 @@ class Ranks:
     sums = mpi_ops.allreduce_all(list(tensors), self.comm)
     return [x / self.size for x in sums]
 
-  def meet(
-    self, summary: tf.Tensor, score: tf.Tensor, weight: float
-  ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Let all ranks know how an execution went, and whether to stop.
+  def sync(self, interrupted: bool = False) -> None:
+    """Wait for all ranks, and exchange whether one was asked to stop.
 
     Args:
-      summary: Serialised summary.
-      score: Mean return of what this rank has played, float32 [0 or 1].
-      weight: Part that this rank has in the score of all.
+      interrupted: Whether this rank cannot go on.
 
-    Returns:
-      Tuple of the summary, to which the first rank adds what only others have
-      seen, and the score of all ranks, float32 [0 or 1].
+    Raises:
+      StopRequested: On all ranks, if one of them cannot go on.
     """
-    if self.size == 1:
-      return summary, score
+    flags = [(interrupted, stopping.requested())]
+    if self.size > 1:
+      # Sleep while others play episodes, instead of taking their cores.
+      request, pause = self.comm.Ibarrier(), _SHORTEST_PAUSE
+      while not request.Test():
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+      flags = self.comm.allgather(flags[0])
+    self._stop = any(stop for _, stop in flags)
+    if any(left for left, _ in flags):
+      raise stopping.StopRequested('A rank was asked to stop.')
 
-    @graph_errors.remember
-    def exchange(summary, score):
-      messages = self._exchange(False, summary, score.tolist(), weight)
-      if self.is_first:
-        summary = _merge_summaries([x.summary for x in messages])
-      return summary, _average_scores(messages)
-
-    shape = score.shape
-    summary, score = tf.py_func(
-      exchange, [summary, score], (tf.string, tf.float32), name='meet'
-    )
-    summary.set_shape(())
-    score.set_shape(shape)
-    return summary, score
-
-  def together(self, function: Callable[[], Any]) -> None:
+  def run(self, function: Callable[[], Any]) -> Any:
     """Call a function on each rank; all leave if one was asked to stop.
 
     Raises:
       StopRequested: On all ranks, if the function raises it on one of them.
     """
+    result, interrupted = None, False
     try:
-      function()
-    except stopping.StopRequested as error:
-      self.leave(error)
-      raise
-    if self.size > 1:
-      self._exchange(False)
+      result = function()
+    except stopping.StopRequested:
+      interrupted = True
+    self.sync(interrupted)
+    return result
 
-  def leave(self, error: stopping.StopRequested) -> None:
-    """Take the others along when this rank is asked to stop at its work.
+  def average_score(self, score: float, weight: float) -> float:
+    """Return the mean of the scores of all ranks.
 
     Args:
-      error: What `meet` or something before it has raised.
+      score: Mean return of what this rank has played.
+      weight: Part that this rank has in the episodes of all.
     """
-    if self.size > 1 and not isinstance(error, AgreedStop):
-      with contextlib.suppress(AgreedStop):
-        self._exchange(True)
+    if self.size == 1:
+      return score
+    pairs = [x for x in self.comm.allgather((score, weight)) if x[1]]
+    total = sum(weight for _, weight in pairs)
+    return sum(x * weight for x, weight in pairs) / total if pairs else score
 
   def broadcast(self, sess: tf.Session) -> None:
     """Give all variables the values that they have on the first rank.
@@ -199,7 +170,7 @@ class Ranks:
       options.intra_op_parallelism_threads = self._count_threads()
     count = len(devices.list_usable())
     if count > 1:
-      number = self.place.rank % count
+      number = self.host.rank % count
       options.gpu_options.visible_device_list = str(number)
     return options
 
@@ -207,36 +178,19 @@ class Ranks:
     """Return one sentence on the ranks, or nothing for one process."""
     if self.size == 1:
       return ''
-    place = self.place
-    text = f'{self.size} processes train together, {place.size} of them on '
+    host = self.host
+    text = f'{self.size} processes train together, {host.size} of them on '
     text += f'this machine; threads of each: {self._count_threads()}.'
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
-    if place.cores * place.size < cores - 0.5:
+    if host.cores * host.size < cores - 0.5:
       text += (
-        f' They may use {place.cores * place.size:.3g} of {cores} cores; if '
+        f' They may use {host.cores * host.size:.3g} of {cores} cores; if '
         'that is too few, give mpirun --bind-to none.'
       )
     return text
 
   def _count_threads(self):
-    return max(1, round(self.place.cores))
-
-  def _exchange(self, *args):
-    """Tell all ranks a `_Message`, and hear theirs."""
-    own = _Message(args[0], stopping.requested(), *args[1:])
-    self._wait_for_others()
-    messages = self.comm.allgather(own)
-    self._stop = any(x.stop for x in messages)
-    if any(x.interrupted for x in messages):
-      raise AgreedStop('A rank was asked to stop.')
-    return messages
-
-  def _wait_for_others(self):
-    """Sleep while others play episodes, instead of taking their cores."""
-    request, pause = self.comm.Ibarrier(), _SHORTEST_PAUSE
-    while not request.Test():
-      time.sleep(pause)
-      pause = min(2 * pause, _LONGEST_PAUSE)
+    return max(1, round(self.host.cores))
 
 
 def check_batch(batch_size: int, size: int) -> None:
@@ -267,7 +221,7 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
   loader = config.data_loader
   if getattr(loader, 'keywords', {}).get('max_bytes', 0) is None:
     # Ranks of a machine share its memory, each with two loaders.
-    size = limits.allowed_memory() // (4 * ranks.place.size)
+    size = limits.allowed_memory() // (4 * ranks.host.size)
     loader = bind(loader, max_bytes=size)
   return AttrDict(
     config,
@@ -311,26 +265,3 @@ def _own_collects(collects, ranks, each):
       )
   own.lock()
   return own
-
-
-def _merge_summaries(texts):
-  """Add to the first summary what only others have."""
-  if not any(texts[1:]):
-    return texts[0]
-  merged = tf.Summary.FromString(texts[0])
-  tags = {x.tag for x in merged.value}
-  for text in texts[1:]:
-    for value in tf.Summary.FromString(text).value:
-      if value.tag not in tags:
-        tags.add(value.tag)
-        merged.value.add().CopyFrom(value)
-  return merged.SerializeToString()
-
-
-def _average_scores(messages):
-  """Mean of the scores, by their weights; empty if ranks have none."""
-  heard = [(x.score, x.weight) for x in messages if x.weight]
-  if not heard:
-    return np.asarray(messages[0].score, np.float32)
-  scores, weights = zip(*heard)
-  return np.average(scores, 0, weights).astype(np.float32)

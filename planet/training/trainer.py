@@ -34,6 +34,7 @@ class Trainer(phases.PhaseMachine):
 
   Attributes:
     ranks: The processes.
+    score_weight: Part that this process has in the score of all.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
@@ -50,6 +51,7 @@ class Trainer(phases.PhaseMachine):
     self.ranks = ranks or Ranks()
     super().__init__(logdir if self.ranks.is_first else None)
     self._has_logdir = bool(logdir)
+    self.score_weight = 1.0
     self.should_stop = self.ranks.should_stop
     self._config = config if config is not None else {}
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
@@ -197,13 +199,14 @@ class Trainer(phases.PhaseMachine):
       self._report: report,
       self.reset: reset,
     }
-    try:
+
+    def execute():
       with graph_errors.unwrapped():
-        summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
-    except stopping.StopRequested as error:
-      self.ranks.leave(error)
-      raise
+        return sess.run(phase.op, {**phase.feed, **feed})
+
+    summary, score, global_step = self.ranks.run(execute)
     if report:
+      score = self.ranks.average_score(float(score), self.score_weight)
       self.ranks.check_same(sess)
       text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
       _logger.debug('Score %s.', text)

@@ -97,6 +97,8 @@ def train(
   trainer = Trainer(logdir, config, ranks)
   trainer.checkpoint_secs = config.get('checkpoint_secs')
   trainer.best_phase = 'test'
+  parts = [x.get('part', 1.0) for x in config.test_collects.values()]
+  trainer.score_weight = sum(parts)
   for observer in observers:
     trainer.add_observer(observer)
   cleanups = []
