@@ -8,31 +8,35 @@ import argparse
 import contextlib
 import os
 import tempfile
+import types
 from typing import Any
 
 from scripts.benchmarks import common
 
-_ACTIONS = 6
-
 
 def run_step(variant: str, args: Any) -> dict[str, Any]:
   """Measure updates of the whole model on constant data."""
-  from scripts.benchmarks import planet_graph
-
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
-    config = _define_config(logdir, args)
-    graph = _define_graph(config, args.batch, args.length)
-    return _measure(planet_graph.define_update(graph, config), args.units)
+  with _formulation(variant):
+    config, graph = _define_graph(args, args.batch, args.length)
+    return _measure(_define_update(config, graph), args.units)
 
 
 def run_plan(variant: str, args: Any) -> dict[str, Any]:
   """Measure plans of one environment."""
-  from scripts.benchmarks import planet_graph
+  from agents.tools.tf1 import tf
+  from planet.control.mpc_agent import MPCAgent
+  from planet.training import collection
 
-  with _formulation(variant), tempfile.TemporaryDirectory() as logdir:
-    config = _define_config(logdir, args)
-    graph = _define_graph(config, 1, 1)
-    return _measure(planet_graph.define_decision(graph, config), args.units * 5)
+  with _formulation(variant):
+    config, graph = _define_graph(args, 1, 1)
+    ((name, simulation),) = config.train_collects.items()
+    agent = collection.agent_config(config, simulation, graph, name)
+    with agent.unlocked:
+      agent.preprocess_fn = lambda x: x
+    env = types.SimpleNamespace(action=graph.data['action'][:1, 0])
+    mpc = MPCAgent(env, graph.step, False, False, agent)
+    action = mpc.perform(tf.range(1), graph.data['image'][:1, 0])[0]
+    return _measure(action, args.units * 5)
 
 
 def run_ranks(variant: str, args: Any) -> dict[str, Any]:
@@ -40,22 +44,12 @@ def run_ranks(variant: str, args: Any) -> dict[str, Any]:
   if variant == 'baseline':
     return run_step('ours', args)
   from agents.run import mpi
-  from agents.tools.tf1 import tf
-  from planet.training import objectives as objectives_lib
   from planet.training.ranks import Ranks
 
   mpi.abort_on_errors()
   ranks = Ranks(mpi.world())
-  with tempfile.TemporaryDirectory() as logdir:
-    config = _define_config(logdir, args)
-    graph = _define_graph(config, args.batch // ranks.size, args.length)
-  objectives = objectives_lib.compute_objectives(
-    graph.posterior, graph.prior, graph.data, graph, config
-  )
-  summaries, norms = objectives_lib.apply_optimizers(
-    objectives, graph.trainer, config, ranks.average
-  )
-  update = tf.group(*summaries, *norms.values())
+  config, graph = _define_graph(args, args.batch // ranks.size, args.length)
+  update = _define_update(config, graph, ranks.average)
   return _measure(update, args.units, ranks.session_options(), ranks.broadcast)
 
 
@@ -84,9 +78,14 @@ def _formulation(variant):
     yield
 
 
-def _define_config(logdir, args):
+def _define_graph(args, batch, length):
+  """Networks on random data that does not change, in a training phase."""
+  import numpy as np
+
+  from agents.tools.tf1 import tf
   from planet.scripts import resume
   from planet.tools.attr_dict import AttrDict
+  from planet.training.define_networks import define_networks
 
   params = AttrDict(
     tasks=['cheetah_run'],
@@ -97,17 +96,40 @@ def _define_config(logdir, args):
     planner_iterations=args.iterations,
   )
   settings = argparse.Namespace(config='default', params=params, seed=0)
-  return resume.define_config(os.path.join(logdir, '00001'), settings)
-
-
-def _define_graph(config, batch, length):
-  """Networks on data that does not change, in a training phase."""
-  from scripts.benchmarks import planet_graph
-
-  shapes = {'image': (64, 64, 3), 'action': (_ACTIONS,), 'reward': ()}
-  return planet_graph.define_graph(
-    config, planet_graph.draw_data((batch, length), shapes)
+  with tempfile.TemporaryDirectory() as logdir:
+    config = resume.define_config(os.path.join(logdir, '00001'), settings)
+  random = np.random.RandomState(0)
+  data = {'length': tf.fill([batch], length)}
+  for name, shape in (('image', (64, 64, 3)), ('action', (6,)), ('reward', ())):
+    value = random.uniform(-0.5, 0.5, (batch, length, *shape))
+    # Constants would be folded while the graph is optimised.
+    variable = tf.get_local_variable(
+      f'data_{name}', initializer=value.astype(np.float32)
+    )
+    data[name] = tf.identity(variable)
+  graph = define_networks(data, config)
+  trainer = AttrDict(
+    step=tf.constant(1),
+    global_step=tf.constant(1),
+    log=tf.constant(False),
+    phase=tf.constant('train'),
   )
+  with graph.unlocked:
+    graph.update(trainer=trainer, step=trainer.step)
+  return config, graph
+
+
+def _define_update(config, graph, *average):
+  from agents.tools.tf1 import tf
+  from planet.training import objectives as objectives_lib
+
+  objectives = objectives_lib.compute_objectives(
+    graph.posterior, graph.prior, graph.data, graph, config
+  )
+  summaries, norms = objectives_lib.apply_optimizers(
+    objectives, graph.trainer, config, *average
+  )
+  return tf.group(*summaries, *norms.values())
 
 
 def _measure(fetches, units, options=None, prepare=lambda sess: None):

@@ -62,7 +62,7 @@ class CarlaEnv:
   ):
     self._config = env_config.complete(config or {})
     self._scenarios = self._config['scenarios']
-    self._log = episode_log.make(self._config)
+    self._log = episode_log.EpisodeLog(self._config)
     self.backend = backend or choice.make(self._config['backend'])
     self.seconds_to_close: float = (
       self.backend.seconds_to_close + self._log.seconds_to_close
@@ -239,8 +239,10 @@ class CarlaEnv:
     if self._config['termination'] != 'rllib':
       route = self._trips.draw_goal(frame.location, None, self._random)
       self.route = self._goal = route or self.route
-      distances = _distances(self.surroundings, self.backend, frame, route)
-      self._measurements.update(distances)
+      # The next reward compares with the distance to the new goal.
+      new = self._measure(frame, self._measurements)
+      for name in ('distance_to_goal', 'distance_to_goal_euclidean'):
+        self._measurements[name] = new[name]
 
   def _measure(self, frame, last):
     self.location = frame.location
@@ -318,16 +320,3 @@ class CarlaEnv:
     )
     state = [self._measurements[key] for key in keys]
     return {'state': np.array(state, np.float32)}
-
-
-def _distances(surroundings, backend, frame, route):
-  """Distances to a new goal, so that the next reward compares with them."""
-  if route is None:
-    return {}
-  lane, arc = backend.lanes.locate(surroundings.nearest(frame.location))
-  if lane is None:
-    return {}
-  return {
-    'distance_to_goal': route.distance(lane, arc),
-    'distance_to_goal_euclidean': math.dist(frame.location[:2], route.goal),
-  }

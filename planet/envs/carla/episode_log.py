@@ -30,28 +30,28 @@ class EpisodeLog:
   step, which is there at once.
 
   Args:
-    folder: Folder for the logs of all environments.
-    fps: Images per second of the videos.
-    images: Whether to write images.
-    videos: Whether images become videos.
-    measurements: Whether to write measurements.
+    config: Dict as of `env_config.complete`.
 
   Attributes:
     seconds_to_close: Time that the last `finish` may take.
+
+  Raises:
+    UsageError: If nothing can be written to its folder.
   """
 
-  def __init__(
-    self,
-    folder: str,
-    fps: float,
-    images: bool = False,
-    videos: bool = False,
-    measurements: bool = False,
-  ):
+  def __init__(self, config: dict[str, Any]):
+    folder = config['log_folder'] or os.environ.get(FOLDER_VARIABLE, _FOLDER)
     self._parent = os.path.expanduser(folder)
-    self._fps = fps
-    self._images, self._videos = images, images and videos
-    self._measurements = measurements
+    self._fps = 1 / config['dt']
+    self._images = config['log_images']
+    self._videos = self._images and config['convert_images_to_video']
+    self._measurements = config['log_measurements']
+    if config['convert_images_to_video'] and not self._images:
+      logging.getLogger(__name__).warning(
+        'Setting convert_images_to_video has no effect without log_images.'
+      )
+    if self._images or self._measurements:
+      files.check_creatable(self._parent)
     self.seconds_to_close: float = _SECONDS_FOR_VIDEO if self._videos else 0.0
     self._folder: str | None = None
     self._lines: TextIO | None = None
@@ -99,31 +99,6 @@ class EpisodeLog:
       prefix = time.strftime('%Y%m%d_%H%M%S_')
       self._folder = tempfile.mkdtemp(prefix=prefix, dir=self._parent)
     return os.path.join(self._folder, f'episode_{self._episode:05}{ending}')
-
-
-def make(config: dict[str, Any]) -> EpisodeLog:
-  """Create the log that a configuration asks for, which may write nothing.
-
-  Args:
-    config: Dict as of `env_config.complete`.
-
-  Raises:
-    UsageError: If nothing can be written to its folder.
-  """
-  if config['convert_images_to_video'] and not config['log_images']:
-    logging.getLogger(__name__).warning(
-      'Setting convert_images_to_video has no effect without log_images.'
-    )
-  folder = config['log_folder'] or os.environ.get(FOLDER_VARIABLE, _FOLDER)
-  if config['log_images'] or config['log_measurements']:
-    files.check_creatable(os.path.expanduser(folder))
-  return EpisodeLog(
-    folder,
-    1 / config['dt'],
-    config['log_images'],
-    config['convert_images_to_video'],
-    config['log_measurements'],
-  )
 
 
 def _to_json(value):

@@ -9,22 +9,10 @@ from agents.run import errors, files, schema
 from agents.run.schema import Count, Finite, Name, Positive, Words, setting
 
 WEATHERS = (
-  'Default',
-  'ClearNoon',
-  'CloudyNoon',
-  'WetNoon',
-  'WetCloudyNoon',
-  'MidRainyNoon',
-  'HardRainNoon',
-  'SoftRainNoon',
-  'ClearSunset',
-  'CloudySunset',
-  'WetSunset',
-  'WetCloudySunset',
-  'MidRainSunset',
-  'HardRainSunset',
-  'SoftRainSunset',
-)
+  'Default ClearNoon CloudyNoon WetNoon WetCloudyNoon MidRainyNoon '
+  'HardRainNoon SoftRainNoon ClearSunset CloudySunset WetSunset '
+  'WetCloudySunset MidRainSunset HardRainSunset SoftRainSunset'
+).split()
 _TRAIN = (1, 3, 4, 6, 8, 14)
 _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')

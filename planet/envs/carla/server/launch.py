@@ -1,5 +1,6 @@
 """Start a CARLA server, and end what was started."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -8,7 +9,6 @@ import time
 from collections.abc import Sequence
 
 from agents.run import errors
-from planet.envs.carla import roads
 from planet.envs.carla.server import connect, guard
 
 _TIMEOUT = 90.0
@@ -100,7 +100,8 @@ class Server:
           f'The CARLA server {binary} ended with exit code {code}; its output '
           f'in {self._log} ends with: {self.tail() or "nothing"}'
         )
-      if connect.find_obstacle('127.0.0.1', port) is None and _responds(port):
+      with contextlib.suppress(errors.UsageError):
+        connect.connect('127.0.0.1', port, _ATTEMPT, allow_mismatch=True)
         return
       time.sleep(0.5)
     raise errors.UsageError(
@@ -114,13 +115,3 @@ def _temporary_log():
   handle, path = tempfile.mkstemp('.log', 'carla_server_')
   os.close(handle)
   return path
-
-
-def _responds(port):
-  client = roads.import_carla().Client('127.0.0.1', port)
-  client.set_timeout(_ATTEMPT)
-  try:
-    client.get_server_version()
-  except RuntimeError:
-    return False
-  return True

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from planet.envs.carla import backend, episode_log
+from planet.envs.carla import backend, env_config, episode_log
 from planet.envs.carla.env import CarlaEnv
 from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
 
@@ -109,7 +109,8 @@ def test_failed_steps_are_logged(tmp_path):
 
 
 def test_numbers_that_json_lacks(tmp_path):
-  log = episode_log.EpisodeLog(tmp_path, 10, measurements=True)
+  settings = {'log_measurements': True, 'log_folder': str(tmp_path)}
+  log = episode_log.EpisodeLog(env_config.complete(settings))
   log.add_measurements({'a': float('nan'), 'b': (1.5, float('inf')), 'c': None})
   log.finish()
   (line,) = read_lines(next(tmp_path.glob('*/*')))
