@@ -9,6 +9,7 @@ import contextlib
 import os
 import tempfile
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from scripts.benchmarks import common
@@ -18,7 +19,7 @@ def run_step(variant: str, args: Any) -> dict[str, Any]:
   """Measure updates of the whole model on constant data."""
   with _formulation(variant):
     config, graph = _define_graph(args, args.batch, args.length)
-    return _measure(_define_update(config, graph), args.units)
+    return _measure(define_update(config, graph), args.units)
 
 
 def run_plan(variant: str, args: Any) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def run_ranks(variant: str, args: Any) -> dict[str, Any]:
   mpi.abort_on_errors()
   ranks = Ranks(mpi.world())
   config, graph = _define_graph(args, args.batch // ranks.size, args.length)
-  update = _define_update(config, graph, ranks.average)
+  update = define_update(config, graph, ranks.average)
   return _measure(update, args.units, ranks.session_options(), ranks.broadcast)
 
 
@@ -80,12 +81,8 @@ def _formulation(variant):
 
 def _define_graph(args, batch, length):
   """Networks on random data that does not change, in a training phase."""
-  import numpy as np
-
-  from agents.tools.tf1 import tf
   from planet.scripts import resume
   from planet.tools.attr_dict import AttrDict
-  from planet.training.define_networks import define_networks
 
   params = AttrDict(
     tasks=['cheetah_run'],
@@ -98,16 +95,43 @@ def _define_graph(args, batch, length):
   settings = argparse.Namespace(config='default', params=params, seed=0)
   with tempfile.TemporaryDirectory() as logdir:
     config = resume.define_config(os.path.join(logdir, '00001'), settings)
+  shapes = {'image': (64, 64, 3), 'action': (6,), 'reward': ()}
+  return config, define_networks(config, draw_data((batch, length), shapes))
+
+
+def draw_data(batch_shape: Sequence[int], shapes: dict[str, Any]) -> dict:
+  """Return random data that does not change from one execution to the next.
+
+  Args:
+    batch_shape: Number of sequences and their length.
+    shapes: Dict from the names of what is recorded to the shape of one step.
+
+  Returns:
+    Dict of tensors float32 [batch, time, ...], and `length` int32 [batch].
+  """
+  import numpy as np
+
+  from agents.tools.tf1 import tf
+
   random = np.random.RandomState(0)
-  data = {'length': tf.fill([batch], length)}
-  for name, shape in (('image', (64, 64, 3)), ('action', (6,)), ('reward', ())):
-    value = random.uniform(-0.5, 0.5, (batch, length, *shape))
+  data = {'length': tf.fill(batch_shape[:1], batch_shape[1])}
+  for name, shape in shapes.items():
+    value = random.uniform(-0.5, 0.5, (*batch_shape, *shape))
     # Constants would be folded while the graph is optimised.
     variable = tf.get_local_variable(
       f'data_{name}', initializer=value.astype(np.float32)
     )
     data[name] = tf.identity(variable)
-  graph = define_networks(data, config)
+  return data
+
+
+def define_networks(config: Any, data: dict[str, Any]) -> Any:
+  """Define the networks, in the first step of a training phase."""
+  from agents.tools.tf1 import tf
+  from planet.tools.attr_dict import AttrDict
+  from planet.training import define_networks as networks
+
+  graph = networks.define_networks(data, config)
   trainer = AttrDict(
     step=tf.constant(1),
     global_step=tf.constant(1),
@@ -116,10 +140,11 @@ def _define_graph(args, batch, length):
   )
   with graph.unlocked:
     graph.update(trainer=trainer, step=trainer.step)
-  return config, graph
+  return graph
 
 
-def _define_update(config, graph, *average):
+def define_update(config: Any, graph: Any, *average: Any) -> Any:
+  """Define an update of the whole model."""
   from agents.tools.tf1 import tf
   from planet.training import objectives as objectives_lib
 

@@ -9,7 +9,7 @@ from planet.scripts import configs
 from planet.tools import AttrDict
 from planet.training import objectives as objectives_lib
 from planet.training import precision
-from scripts.benchmarks import planet_graph
+from scripts.benchmarks import planet as benchmark
 from tests.planet.scripts import training_runs
 
 pytestmark = pytest.mark.gpu
@@ -26,13 +26,12 @@ def losses(logdir, device, bits='float32'):
   )
   config = configs.debug(AttrDict(), params)
   with tf.device(device), tf.variable_scope('graph', use_resource=True):
-    graph = planet_graph.define_graph(
-      config, planet_graph.draw_data(config.batch_shape, SHAPES)
-    )
+    data = benchmark.draw_data(config.batch_shape, SHAPES)
+    graph = benchmark.define_networks(config, data)
     objectives = objectives_lib.compute_objectives(
       graph.posterior, graph.prior, graph.data, graph, config
     )
-    update = planet_graph.define_update(graph, config)
+    update = benchmark.define_update(config, graph)
   session = tf.ConfigProto(allow_soft_placement=True)
   session.gpu_options.allow_growth = True
   precision.enable(bits, session)
