@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors
-
 _FIRST_CAPACITY = 65
 
 
@@ -33,23 +31,13 @@ class Chunk:
     self._arrays[key][:, time] = values
 
   def put_row(self, time: int, key: str, worker: int, value: Any) -> None:
-    """Set the value of a single worker.
-
-    Raises:
-      UsageError: If its shape differs from that of earlier values.
-    """
+    """Set the value of a single worker."""
     value = np.asarray(value)
     if time >= self._capacity:
       self._grow(time)
     if key not in self._arrays:
       self._allocate(key, value.shape, value.dtype)
-    array = self._arrays[key]
-    if array.shape[2:] != value.shape:
-      raise errors.UsageError(
-        f'The shape of {key} changes from {array.shape[2:]} to {value.shape}; '
-        'environments have to keep the shapes of their infos.'
-      )
-    array[worker, time] = value
+    self._arrays[key][worker, time] = value
 
   def finish(self, steps: int) -> dict[str, np.ndarray]:
     """Return the arrays, after some steps and the half-step."""

@@ -63,7 +63,7 @@ class EpisodeMemory(memory.MemoryBase):
         [workers, T + 1, 1].
 
     Raises:
-      UsageError: If an episode is too long, or the number of workers changes.
+      UsageError: If an episode is too long.
     """
     masks = chunk['/masks'][..., 0]
     workers, steps = masks.shape[0], masks.shape[1] - 1
@@ -131,11 +131,6 @@ class EpisodeMemory(memory.MemoryBase):
       for key in self._keys:
         shape = (workers, self._max_length) + chunk[key].shape[2:]
         self._rows[key] = np.zeros(shape, chunk[key].dtype)
-    if len(self._lengths) != workers:
-      raise errors.UsageError(
-        f'There are unfinished episodes of {len(self._lengths)} workers, but a '
-        f'chunk of {workers}; continue with as many workers as before.'
-      )
     return self._lengths
 
   def _append(self, chunk, worker, begin, end):

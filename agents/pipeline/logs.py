@@ -91,33 +91,16 @@ class Monitor:
     Args:
       name: Name such as `/reward/train/episodic`.
       value: Number.
-      window: Number of values that are packed as soon as there are so many;
-        -1 to wait for `pack`.
-
-    Raises:
-      ValueError: If the window changes while values are gathered.
+      window: Number of values that are packed as soon as there are so many,
+        the same in all calls; -1 to wait for `pack`.
     """
-    value = float(value)
-    if name not in self._sums:
-      self._sums[name] = _Sums(window)
-    sums = self._sums[name]
-    if sums.window != window:
-      raise ValueError(
-        f'{name!r} is gathered with window {sums.window}, which cannot become '
-        f'{window} before it is packed; use one window per name.'
-      )
-    sums.add(value)
+    sums = self._sums.setdefault(name, _Sums(window))
+    sums.add(float(value))
     if 0 <= window <= sums.num:
       self._write([name])
 
   def set_meta(self, key: str, value: Any) -> None:
-    """Tell where the run is; `key` is one of `META`.
-
-    Raises:
-      ValueError: If the key is not known.
-    """
-    if key not in META:
-      raise ValueError(f'Unknown meta key {key!r}. {errors.suggest(key, META)}')
+    """Note where the run is; `key` is one of `META`."""
     self._meta[key] = _plain(value)
 
   def discard_key(self, name: str) -> None:

@@ -84,8 +84,6 @@ def test_mistakes():
   memory = make_memory()
   with pytest.raises(errors.UsageError, match='at most 4.*max_length'):
     memory.store(make_chunk([1, 2, 3, 4, 5], masks=[[0, 1, 1, 1, 1, 0]]))
-  with pytest.raises(errors.UsageError, match='as many workers'):
-    memory.store(make_chunk([1], [2], masks=[[0, 1], [0, 1]]))
 
 
 class SeedEnv(toy_envs.CountEnv):

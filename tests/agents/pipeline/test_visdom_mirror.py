@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 
@@ -215,44 +214,6 @@ def test_not_installed(package, tmp_path, monkeypatch):
     words = 'Run the program visdom once'
   with pytest.raises(errors.UsageError, match=words):
     visdom_mirror.VisdomMirror(8097, 'a', None, LOGGER)
-
-
-def test_fetching_pages(tmp_path, monkeypatch, capsys):
-  """Every file goes to its place, from what npm has packed."""
-  static, programs = tmp_path / 'static', tmp_path / 'bin'
-  programs.mkdir()
-  monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(static))
-  monkeypatch.setenv('PATH', f'{programs}{os.pathsep}{os.environ["PATH"]}')
-  npm = programs / 'npm'
-  npm.write_text('#!/bin/sh\necho no network\nexit 1\n')
-  npm.chmod(0o755)
-  assert visdom_assets.run([]) == 2
-  assert 'no network' in capsys.readouterr().err
-  for number, (spec, member, _) in enumerate(visdom_assets.ASSETS):
-    archive = tmp_path / f'{spec.replace("@", "-")}.tar'
-    content = tmp_path / 'content'
-    content.write_text(f'{number}')
-    with tarfile.open(archive, 'a') as tar:
-      tar.add(content, f'package/{member}')
-  npm.write_text(
-    f'#!/bin/sh\nfor x in {tmp_path}/*.tar; do cp $x `basename $x .tar`.tgz; '
-    'done\n'
-  )
-  assert len(visdom_assets.find_missing()) == len(visdom_assets.ASSETS)
-  assert visdom_assets.run([]) == 0
-  assert visdom_assets.find_missing() == []
-  for number, (*_, target) in enumerate(visdom_assets.ASSETS):
-    assert (static / target).read_text() == f'{number}'
-  # Nothing is fetched twice.
-  npm.write_text('#!/bin/sh\nexit 1\n')
-  assert visdom_assets.run([]) == 0
-
-
-def test_no_npm(tmp_path, monkeypatch, capsys):
-  monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(tmp_path))
-  monkeypatch.setenv('PATH', str(tmp_path))
-  assert visdom_assets.run([]) == 2
-  assert 'install Node.js' in capsys.readouterr().err
 
 
 def test_importing_is_light():
