@@ -234,8 +234,13 @@ def main(args: argparse.Namespace) -> None:
       files = [os.path.join(session, source) for session in group]
       tables = [logs.read(x) for x in files if os.path.exists(x)]
       if any(tables):
-        path = os.path.join(output, name + suffix)
-        paths.append(plot.save(draw(label, tables), path))
+        try:
+          figure = draw(label, tables)
+        except KeyError as error:
+          raise errors.UsageError(
+            f'{source} of {label} is damaged: it has no {error}; move it away.'
+          ) from None
+        paths.append(plot.save(figure, os.path.join(output, name + suffix)))
   for path in paths:
     print(f'Wrote {path}.')
 

@@ -115,6 +115,9 @@ def test_bad_input(tmp_path, capsys):
   damaged = make_session(tmp_path, 'b')
   with open(os.path.join(damaged, 'varlog.json'), 'a') as file_:
     file_.write('{"data": 3}\n')
+  without = make_session(tmp_path, 'c')
+  with open(os.path.join(without, 'prolog.json'), 'w') as file_:
+    file_.write('{"meta": {}, "data": {"/": {"occurs": 1}}}\n')
   empty = str(tmp_path)
   open(os.path.join(empty, 'file'), 'w').close()
   for args, words in {
@@ -122,6 +125,7 @@ def test_bad_input(tmp_path, capsys):
     (empty,): 'Cannot read varlog.json',
     (session, '--group', empty): 'Cannot read varlog.json',
     (damaged,): 'varlog.json is damaged',
+    (without,): 'prolog.json of c is damaged',
     (session, '--keyx', 'frame'): "Nothing was logged over 'frame'",
     (session, '--window', '0'): '--window 0 is too small',
     (session, '--names', '/update/los'): 'Did you mean /update/loss',
