@@ -60,8 +60,6 @@ class DDPGAgent(agent.AgentBase):
     self._key = observation_key
     self._n_update = n_update
     self._noise = Noise(len(self._low), **(noise or {}))
-    self._sums: dict[str, list[float]] = {}
-    self._updates = 0
     with tf.variable_scope(name):
       make = policy or DDPGPolicy
       self.policy = make(session.tf_session(), size, self._low, self._high)
@@ -97,22 +95,12 @@ class DDPGAgent(agent.AgentBase):
     for _ in range(self._n_update):
       for key, value in self.step().items():
         self.session.monitor(f'/update/{key}', value)
-        self._sums.setdefault(key, []).append(value)
-    self._updates += self._n_update
-
-  def epoch_done(self) -> None:
-    for key, values in self._sums.items():
-      tag = f'loss/{key.removeprefix("loss_")}'
-      self.session.writer.add_scalar(tag, float(np.mean(values)), self._updates)
-    self._sums = {}
 
   def state_dict(self) -> dict[str, Any]:
-    return {'noise': self._noise.value, 'updates': self._updates}
+    return {'noise': self._noise.value}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    value = state['noise']
-    self._noise.value = None if value is None else np.array(value)
-    self._updates = int(state['updates'])
+    self._noise.value = state['noise']
 
 
 class Noise:

@@ -252,15 +252,12 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
-  add, another = (
-    parser.add_argument,
-    'sessions of another experiment; repeatable',
-  )
-  add('sessions', nargs='*', metavar='SESSION', help='of one experiment')
-  add('--group', nargs='+', metavar='SESSION', action='append', help=another)
-  add('--output', metavar='FOLDER', help='for figures (default: plots/)')
-  add('--keyx', choices=logs.META, default='epoch', help='x-axis')
-  add('--names', nargs='+', metavar='GLOB', help='variables (default: all)')
+  add, more = parser.add_argument, 'runs of another experiment; repeatable'
+  add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
+  add('--group', nargs='+', metavar='SESSION', action='append', help=more)
+  add('--output', metavar='FOLDER', help='folder for figures (plots/)')
+  add('--keyx', choices=logs.META, default='epoch', help='x-axis (epoch)')
+  add('--names', nargs='+', metavar='GLOB', help='variables to plot (all)')
   add('--window', type=int, default=1, metavar='N', help='points to average')
   return parser.parse_args(argv)
 

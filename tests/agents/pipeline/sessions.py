@@ -23,15 +23,10 @@ class SmallSession:
     self.logger = logs.Logger(self._file('report.log'), level=0)
     self.monitor = logs.Monitor(self._file('varlog.json'))
     self.profiler = profiler.Profiler(self._file('prolog.json'))
-    self.scalars = []
-    self.writer = logs.Writer(mirrors=[self])
+    self.writer = logs.Writer()
     self.packs = []
     self.monitor.listeners.append(lambda *args: self.packs.append(args))
     self._graph = self._tf_session = None
-
-  def add_scalar(self, *scalar):
-    """Note what the writer gets."""
-    self.scalars.append(scalar)
 
   def folder(self, name):
     """Path of a sub-folder, None without a folder."""
