@@ -225,4 +225,4 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     if observ.dtype.kind == 'f':
       self._check_finite('observation', observ, indices)
     # The caller may keep what it gets while the buffers are used again.
-    return wrappers.to_32_bit(self._ranges.observ(observ))
+    return wrappers.to_32_bit(self._ranges.observ(observ), copy=True)

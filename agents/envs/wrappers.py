@@ -637,10 +637,10 @@ class ConvertTo32Bit(_ChangeObservation):
     return to_32_bit(observ)
 
 
-def to_32_bit(array: np.ndarray) -> np.ndarray:
-  """Return a copy with 32 bits instead of 64; other dtypes stay."""
+def to_32_bit(array: np.ndarray, copy: bool = False) -> np.ndarray:
+  """Return an array with 32 bits instead of 64; other dtypes stay."""
   dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
-  return array.astype(dtype or array.dtype)
+  return array.astype(dtype or array.dtype, copy=copy)
 
 
 class CacheSpaces(Wrapper):
