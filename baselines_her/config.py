@@ -1,6 +1,5 @@
-"""Settings: defaults, what follows from the environment, and the agent."""
+"""The task of a training; functions of the original's `config` module."""
 
-import copy
 import json
 import math
 import os
@@ -10,184 +9,57 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents import utility
 from agents.envs import probe
-from agents.run import errors, files, references
+from agents.run import errors, files
 from agents.run import folder as run_folder
-from baselines_her import declarations, envs, logger
+from baselines_her import envs, her_sampler, logger, settings
 
 if TYPE_CHECKING:
   from baselines_her.ddpg import DDPG
-  from baselines_her.her_sampler import HindsightSampler
-  from baselines_her.replay_buffer import ReplayBuffer
 
-# Settings for all environments.
-DEFAULT_PARAMS: dict[str, Any] = declarations.Settings.defaults()
-
-# Settings for single environments, by their names without version.
-DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {
-  'FetchReach': {'n_cycles': 10},
-}
+DEFAULT_PARAMS = settings.DEFAULT_PARAMS
+DEFAULT_ENV_PARAMS = settings.DEFAULT_ENV_PARAMS
 
 _PARAMS_FILE = 'params.json'
-
-# Arguments of `her.learn` that a run keeps, as are all that are not named
-# here, such as `gamma`.
-_KEPT_ARGUMENTS = {
-  'seed': None,
-  'clip_return': True,
-  'demo_file': None,
-  'load_path': None,
-}
-# What changes nothing but what is written.
-_MAY_CHANGE = ('policy_save_interval',)
+_VERSION = 1
+# Settings that change nothing but what is written.
+_MAY_CHANGE = {'policy_save_interval'}
 
 # One more environment per maker, to ask for sizes and rewards.
 _cached: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def define_params(
-  env_name: str,
-  replay_strategy: str,
-  override_params: dict[str, Any] | None,
-) -> dict[str, Any]:
-  """Define the settings of a run, before those that the environment decides.
+class Task:
+  """What an agent has to know of its environment.
 
   Args:
     env_name: Id of the environment as the user gave it.
-    replay_strategy: See `baselines_her.her_sampler`.
-    override_params: Dict of settings that differ from the defaults, or None.
 
-  Returns:
-    New dict.
-  """
-  params = copy.deepcopy(DEFAULT_PARAMS)
-  params['env_name'] = env_name
-  params['replay_strategy'] = replay_strategy
-  params.update(DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {}))
-  params.update(override_params or {})
-  return params
-
-
-def run_settings(
-  env_name: str,
-  replay_strategy: str = DEFAULT_PARAMS['replay_strategy'],
-  override_params: dict[str, Any] | None = None,
-  **arguments: Any,
-) -> dict[str, Any]:
-  """Return all that a run keeps when it is continued.
-
-  Args:
-    env_name: Id of the environment as the user gave it.
-    replay_strategy: See `baselines_her.her_sampler`.
-    override_params: Dict of settings that differ from the defaults, or None.
-    **arguments: Further arguments of `her.learn`; those that may change are
-      ignored.
-
-  Returns:
-    Dict of plain data: settings of `define_params`, and below `learn` the
-    arguments.
-  """
-  params = define_params(env_name, replay_strategy, override_params)
-  arguments = {**_KEPT_ARGUMENTS, **arguments}
-  arguments['clip_return'] = bool(arguments['clip_return'])
-  for name in ('demo_file', 'load_path'):
-    if arguments[name] is not None:
-      path = os.path.expanduser(arguments[name])
-      arguments[name] = os.path.abspath(path)
-  # Users of the library may pass on objects, which cannot be compared.
-  params['learn'] = {
-    name: value
-    for name, value in arguments.items()
-    if name not in _MAY_CHANGE and isinstance(value, (bool, int, float, str))
-  }
-  return params
-
-
-def write_params(params: dict, folder: str) -> None:
-  """Store the settings of a run in its `params.json`.
-
-  Args:
-    params: Dict of `run_settings`.
-    folder: Folder of the log.
-  """
-  with files.atomic_write(os.path.join(folder, _PARAMS_FILE)) as file_:
-    json.dump(params, file_)
-
-
-def check_params(params: dict, folder: str) -> None:
-  """Make sure that a run that is continued has the settings it began with.
-
-  Args:
-    params: Dict of `run_settings`.
-    folder: Folder of the log.
+  Attributes:
+    name: The id.
+    time_limit: Steps per episode.
+    dims: Dict of `find_dims`.
+    reward_fun: Function of `ag_2`, `g` and `info` to rewards.
 
   Raises:
-    UsageError: Naming the settings that differ.
+    UsageError: If the environment does not exist or fit.
+    EnvError: If a step shows a mistake of the environment.
   """
-  if not run_folder.has(folder, _PARAMS_FILE):
-    return
-  with open(os.path.join(folder, _PARAMS_FILE)) as file_:
-    before = json.load(file_)
-  now = json.loads(json.dumps(params))
-  arguments = now.pop('learn')
-  # Older runs did not store them.
-  arguments = before.pop('learn', arguments), arguments
-  utility.check_same(
-    folder,
-    {**utility.compare(before, now), **utility.compare(*arguments)},
-    'Continue it with its own settings, or choose another --log_path.',
-  )
 
+  def __init__(self, env_name: str):
+    env = envs.make(env_name)
+    self.name = env_name
+    self.time_limit = env._max_episode_steps
+    self.dims = find_dims(env)
+    self.reward_fun = find_reward(env)
 
-def cached_make_env(make_env: Callable[[], Any]) -> Any:
-  """Make an environment once; it is never seeded, never trained in."""
-  if make_env not in _cached:
-    _cached[make_env] = make_env()
-  return _cached[make_env]
-
-
-def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
-  """Add `make_env`, `T`, `gamma` and `ddpg_params` to the settings.
-
-  Settings of the agent move to `ddpg_params` and to a name with underscore,
-  so that only what is passed here has an effect on them.
-
-  Args:
-    kwargs: Dict with all settings of `DEFAULT_PARAMS` and `env_name`; `lr`
-      stands for both learning rates. A `make_env` that is in it is kept.
-
-  Returns:
-    The same dict.
-  """
-  env_name = kwargs['env_name']
-
-  def make_env(subrank: int | None = None) -> Any:
-    return envs.make(env_name)
-
-  make_env = kwargs.setdefault('make_env', make_env)
-  kwargs['T'] = cached_make_env(make_env)._max_episode_steps
-  if isinstance(kwargs['max_u'], list):
-    kwargs['max_u'] = np.array(kwargs['max_u'])
-  kwargs['gamma'] = 1.0 - 1.0 / kwargs['T']
-  if 'lr' in kwargs:
-    kwargs['pi_lr'] = kwargs['Q_lr'] = kwargs.pop('lr')
-  ddpg_params = {}
-  for name in declarations.Agent.names():
-    ddpg_params[name] = kwargs['_' + name] = kwargs.pop(name)
-  kwargs['ddpg_params'] = ddpg_params
-  return kwargs
-
-
-def log_params(params: dict[str, Any]) -> None:
-  """Log one line per setting."""
-  for key in sorted(params):
-    logger.info(f'{key}: {params[key]}')
-
-
-def configure_dims(params: dict[str, Any]) -> dict[str, int]:
-  """Return `find_dims` of the environment that the settings make."""
-  return find_dims(cached_make_env(params['make_env']))
+  def make_sampler(
+    self, values: settings.Settings
+  ) -> her_sampler.HindsightSampler:
+    """Return a sampler of transitions with the rewards of the task."""
+    return her_sampler.make_sample_her_transitions(
+      values.replay_strategy, values.replay_k, self.reward_fun
+    )
 
 
 def find_dims(env: Any) -> dict[str, int]:
@@ -208,22 +80,8 @@ def find_dims(env: Any) -> dict[str, int]:
   return dims
 
 
-def configure_her(params: dict[str, Any]) -> 'HindsightSampler':
-  """Return a sampler of hindsight transitions with the task's rewards."""
-  from baselines_her import her_sampler
-
-  for name in ('replay_strategy', 'replay_k'):
-    params['_' + name] = params.pop(name)
-  return her_sampler.make_sample_her_transitions(
-    params['_replay_strategy'],
-    params['_replay_k'],
-    find_reward(params['make_env']),
-  )
-
-
-def find_reward(make_env: Callable[[], Any]) -> Callable[..., np.ndarray]:
+def find_reward(env: Any) -> Callable[..., np.ndarray]:
   """Return the function of a task from `ag_2`, `g` and `info` to rewards."""
-  env = cached_make_env(make_env)
 
   def reward_fun(
     ag_2: np.ndarray, g: np.ndarray, info: dict[str, np.ndarray]
@@ -233,32 +91,123 @@ def find_reward(make_env: Callable[[], Any]) -> Callable[..., np.ndarray]:
   return reward_fun
 
 
-@references.nameable
+def run_params(
+  env_name: str, seed: int | None, values: settings.Settings
+) -> dict[str, Any]:
+  """Return all that a run keeps when it is continued, as plain data."""
+  params: dict[str, Any] = {'version': _VERSION, 'env_name': env_name}
+  params.update(dict(values), seed=seed)
+  for name in ('demo_file', 'load_path'):
+    if params[name] is not None:
+      params[name] = os.path.abspath(os.path.expanduser(params[name]))
+  return params
+
+
+def write_params(params: dict[str, Any], folder: str) -> None:
+  """Store the settings of a run in its `params.json`."""
+  with files.atomic_write(os.path.join(folder, _PARAMS_FILE)) as file_:
+    json.dump(params, file_)
+
+
+def read_params(folder: str) -> dict[str, Any]:
+  """Return the settings of a run from its `params.json`.
+
+  Raises:
+    UsageError: If they cannot be read.
+  """
+  path = os.path.join(folder, _PARAMS_FILE)
+  try:
+    with open(path) as file_:
+      params = json.load(file_)
+    # The original's runs, which can be plotted, have none.
+    if params.get('version', _VERSION) != _VERSION:
+      raise ValueError(f'version {params["version"]} instead of {_VERSION}')
+    params['env_name'], params['replay_strategy']
+  except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    raise errors.UsageError(
+      f'Cannot read the settings {path}: {error!r}. Choose another folder.'
+    ) from None
+  return params
+
+
+def check_params(params: dict[str, Any], folder: str) -> None:
+  """Make sure that a run that is continued has the settings it began with.
+
+  Args:
+    params: Dict of `run_params`.
+    folder: Folder of the run.
+
+  Raises:
+    UsageError: Naming the settings that differ.
+  """
+  now, before = json.loads(json.dumps(params)), read_params(folder)
+  names = {*before, *now} - _MAY_CHANGE
+  run_folder.check_same(
+    folder,
+    run_folder.compare(before, now, names),
+    'Continue it with its own settings, or choose another --log_path.',
+  )
+
+
+def cached_make_env(make_env: Callable[[], Any]) -> Any:
+  """Make an environment once; it is never seeded, never trained in."""
+  if make_env not in _cached:
+    _cached[make_env] = make_env()
+  return _cached[make_env]
+
+
+def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
+  """Add `make_env`, `T`, `gamma` and `ddpg_params` to the settings.
+
+  Args:
+    kwargs: Dict with all settings of `DEFAULT_PARAMS` and `env_name`; `lr`
+      stands for both learning rates. A `make_env` that is in it is kept.
+
+  Returns:
+    The same dict; settings of the agent are in `ddpg_params`, and under names
+    with underscore.
+  """
+  env_name = kwargs['env_name']
+
+  def make_env(subrank: int | None = None) -> Any:
+    return envs.make(env_name)
+
+  make_env = kwargs.setdefault('make_env', make_env)
+  kwargs['T'] = cached_make_env(make_env)._max_episode_steps
+  kwargs['gamma'] = 1.0 - 1.0 / kwargs['T']
+  if 'lr' in kwargs:
+    kwargs['pi_lr'] = kwargs['Q_lr'] = kwargs.pop('lr')
+  kwargs['ddpg_params'] = {x: kwargs.pop(x) for x in settings.Agent.names()}
+  kwargs.update({f'_{k}': v for k, v in kwargs['ddpg_params'].items()})
+  return kwargs
+
+
+def log_params(params: dict[str, Any]) -> None:
+  """Log one line per setting."""
+  for key in sorted(params):
+    logger.info(f'{key}: {params[key]}')
+
+
+def configure_dims(params: dict[str, Any]) -> dict[str, int]:
+  """Return `find_dims` of the environment that the settings make."""
+  return find_dims(cached_make_env(params['make_env']))
+
+
+def configure_her(params: dict[str, Any]) -> her_sampler.HindsightSampler:
+  """Return a sampler of hindsight transitions with the task's rewards."""
+  for name in ('replay_strategy', 'replay_k'):
+    params['_' + name] = params.pop(name)
+  return her_sampler.make_sample_her_transitions(
+    params['_replay_strategy'],
+    params['_replay_k'],
+    find_reward(cached_make_env(params['make_env'])),
+  )
+
+
 def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
   """Return the difference of two goals of the same shape."""
   assert a.shape == b.shape, (a.shape, b.shape)
   return a - b
-
-
-def return_limit(gamma: float, clip_return: bool) -> float:
-  """Return the largest magnitude of returns when rewards are between -1 and 0.
-
-  Args:
-    gamma: Discount factor.
-    clip_return: Whether values are limited at all.
-
-  Raises:
-    UsageError: If there is no discounting, so that nothing limits returns.
-  """
-  if not clip_return:
-    return np.inf
-  if gamma == 1:
-    # The original divides by zero. Only the user can decide not to clip.
-    raise errors.UsageError(
-      'Setting --gamma is 1, for which returns have no limit to clip them at; '
-      'add --clip_return=0 or give less than 1.'
-    )
-  return 1.0 / (1.0 - gamma)
 
 
 def configure_ddpg(
@@ -267,7 +216,6 @@ def configure_ddpg(
   reuse: bool = False,
   use_mpi: bool = True,
   clip_return: bool = True,
-  buffer: 'ReplayBuffer | None' = None,
 ) -> 'DDPG':
   """Create an agent from the sizes and the prepared settings.
 
@@ -275,29 +223,19 @@ def configure_ddpg(
     dims: Dict of `configure_dims`.
     params: Dict of `prepare_params`.
     reuse: Whether the variables exist already.
-    use_mpi: Stored with the policy, as in the original; has no effect.
+    use_mpi: Has no effect.
     clip_return: Whether values are limited to what discounting allows.
-    buffer: Replay to use instead of a new one, also its way to sample.
-
-  Raises:
-    UsageError: If values are to be limited without discounting.
   """
   from baselines_her import ddpg
 
-  sample_transitions = (
-    configure_her(params) if buffer is None else buffer.sample_transitions
-  )
-  names = *declarations.Imitation.names(), 'T', 'rollout_batch_size', 'gamma'
+  sample_transitions = configure_her(params)
+  known = {x: params[x] for x in settings.Settings.names() if x in params}
   return ddpg.DDPG(
-    **params['ddpg_params'],
-    **{name: params[name] for name in names},
+    **{**known, **params['ddpg_params'], 'clip_return': clip_return},
+    input_dims=dims,
     reuse=reuse,
     use_mpi=use_mpi,
-    input_dims=dict(dims),
-    clip_pos_returns=True,
-    clip_return=return_limit(params['gamma'], clip_return),
     subtract_goals=simple_goal_subtract,
     sample_transitions=sample_transitions,
     info={'env_name': params['env_name']},
-    buffer=buffer,
   )

@@ -101,7 +101,7 @@ def main(args: argparse.Namespace) -> None:
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
+  parser = entry.Parser(
     prog='her-record',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -2,13 +2,15 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import (
+  config,
   demonstrations,
   mpi,
   replay_buffer,
@@ -16,59 +18,79 @@ from baselines_her import (
   training_graph,
   util,
 )
-from baselines_her.declarations import AgentSettings
 from baselines_her.normalizer import Normalizer
-
-# What a saved policy holds as the original's does, although it follows from
-# the settings.
-_SIZES = ('dimo', 'dimg', 'dimu')
+from baselines_her.settings import Settings
 
 
 class DDPG:
   """Agent with actor, critic, target networks, normalizers and replay.
 
+  The original's call is understood, too: all settings as keyword arguments,
+  the sizes as `input_dims`.
+
   Args:
+    settings: Complete `Settings`, see `Settings.complete`.
+    dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     sample_transitions: Function that samples from episodes; see
-      `baselines_her.her_sampler`.
+      `baselines_her.her_sampler`. None for agents that only act.
+    buffer: Replay to use instead of a new one, also its way to sample.
+    subtract_goals: Function of two goals to their difference.
     reuse: Whether the variables of the scope exist already.
-    buffer: Replay to use instead of a new one.
-    **kwargs: Fields of `declarations.AgentSettings`. Others, such as `info`,
-      are stored with a saved policy. As in the original, all become
-      attributes.
+    info: Dict that is stored with a saved policy, such as `env_name`.
+    **kwargs: Settings, and further attributes as the original has them.
 
   Attributes:
-    settings: The `AgentSettings`.
+    settings: The `Settings`, which are attributes of the agent as well.
     sess: Session of the networks.
     main, target: Networks that learn, and target networks.
     o_stats, g_stats: Normalizers.
     buffer: Replay of this rank.
     demo_buffer: Replay of the demonstrations, None without `bc_loss`.
+
+  Raises:
+    UsageError: If a setting has a value that is not allowed.
   """
+
+  T: int
+  gamma: float
+  max_u: float | np.ndarray
+  info: dict[str, Any]
 
   @util.store_args
   def __init__(
     self,
+    settings: Settings | None = None,
+    dims: dict[str, int] | None = None,
     *,
-    sample_transitions: Callable[..., util.Episode] | None,
-    reuse: bool = False,
+    sample_transitions: replay_buffer.Sampler | None = None,
     buffer: replay_buffer.ReplayBuffer | None = None,
+    subtract_goals: Callable[..., np.ndarray] = config.simple_goal_subtract,
+    reuse: bool = False,
+    info: dict[str, Any] | None = None,
     **kwargs: Any,
   ):
-    self.settings = AgentSettings.make(kwargs)
-    self.clip_return = self.settings.clip_return
-    self._saved = {**kwargs, 'reuse': reuse}
-    self.stage_shapes = self.settings.stage_shapes
-    self.dimo, self.dimg, self.dimu = (
-      self.settings.input_dims[key] for key in 'ogu'
-    )
+    if settings is None:
+      dims = kwargs['input_dims']
+      names = Settings.names()
+      settings = Settings.read({k: v for k, v in kwargs.items() if k in names})
+    assert dims and settings.T and settings.gamma is not None
+    vars(self).update(dict(settings), max_u=settings.action_limit)
+    self.clip_return = settings.return_limit
+    self.settings, self.input_dims = settings, dict(dims)
+    self.dimo, self.dimg, self.dimu = (dims[key] for key in 'ogu')
+    self.stage_shapes = _define_stage_shapes(dims)
+    self._subtract_goals = subtract_goals
     self._frozen: dict[bool, Callable[..., list] | None] = {}
     self._updates = 0
     taken = bool(self._scope_variables(tf.get_default_graph()))
     with tf_util.own_graph(taken and not reuse):
       self.sess = tf_util.get_session()
-      with tf.variable_scope(self.settings.scope, reuse=reuse or None):
+      with tf.variable_scope(settings.scope, reuse=reuse or None):
         self._create_network()
-    self._create_buffers(sample_transitions, buffer)
+    self.buffer = buffer or self._create_buffer(sample_transitions)
+    self.demo_buffer = (
+      self._create_buffer(sample_transitions) if settings.bc_loss else None
+    )
 
   def get_actions(
     self,
@@ -103,7 +125,7 @@ class DDPG:
     else:
       net = 'target' if use_target_net else 'main'
       values = self._act[net, compute_Q](o, g)
-    u, max_u = values[0], self.settings.max_u
+    u, max_u = values[0], self.max_u
     # Random numbers are drawn in this order even if they have no effect, so
     # that the results do not depend on the settings.
     u += noise_eps * max_u * np.random.randn(*u.shape)
@@ -159,7 +181,7 @@ class DDPG:
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
     settings = self.settings
     for episode in demonstrations.load(
-      demo_file, settings.num_demo, settings.T, settings.input_dims
+      demo_file, settings.num_demo, self.T, self.input_dims
     ):
       self.demo_buffer.store_episode(episode)
       if update_stats:
@@ -179,7 +201,7 @@ class DDPG:
     if update_stats:
       self.update_stats(episode_batch)
 
-  def update_stats(self, episode_batch: util.Episode) -> None:
+  def update_stats(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Let the normalizers learn from hindsight transitions of episodes."""
     episodes = {
       **episode_batch,
@@ -263,6 +285,23 @@ class DDPG:
     self.Q_adam.check_synced()
     self.pi_adam.check_synced()
 
+  def check_finite(self, checkpoint: str | None = None) -> None:
+    """Make sure that weights and statistics are numbers, before they are saved.
+
+    Args:
+      checkpoint: Path of the last whole checkpoint, for the error.
+
+    Raises:
+      NotFinite: If they are not.
+    """
+    if self._finite()[0]:
+      return
+    raise errors.NotFinite(
+      f'The weights are not finite after {self.Q_adam.t} updates. Lower the '
+      'learning rates (--lr) or rewards, and begin anew. Last whole '
+      f'checkpoint: {checkpoint or "none"}.'
+    )
+
   def clear_buffer(self) -> None:
     """Forget all episodes."""
     self.buffer.clear_buffer()
@@ -284,17 +323,32 @@ class DDPG:
 
   def __getstate__(self) -> dict[str, Any]:
     """Return settings and weights; neither replay nor optimiser."""
-    sizes = {x: getattr(self, x) for x in _SIZES}
-    weights = self.sess.run(self._scope_variables(self.sess.graph))
-    return {**self._saved, **sizes, 'tf': weights}
+    return {
+      'settings': dict(self.settings),
+      'dims': self.input_dims,
+      'subtract_goals': self._subtract_goals,
+      'info': self.info,
+      'tf': self.sess.run(self._scope_variables(self.sess.graph)),
+    }
 
   def __setstate__(self, state: dict[str, Any]) -> None:
-    """Build the agent again; it can act, but has nothing to learn from."""
-    state = {k: v for k, v in state.items() if k not in _SIZES}
-    weights = state.pop('tf')
-    self.__init__(sample_transitions=None, **state)  # type: ignore[misc]
+    """Build the agent again; it can act, but has nothing to learn from.
+
+    Raises:
+      UsageError: If a setting has a value that is not allowed.
+      ValueError: If the weights do not fit.
+    """
+    weights = state['tf']
+    self.__init__(  # type: ignore[misc]
+      Settings.read(state['settings']),
+      state['dims'],
+      subtract_goals=state.get('subtract_goals', config.simple_goal_subtract),
+      info=state['info'],
+    )
     variables = self._scope_variables(self.sess.graph)
-    assert len(variables) == len(weights), (len(variables), len(weights))
+    shapes = [tuple(x.shape) for x in variables]
+    if shapes != [np.shape(x) for x in weights]:
+      raise ValueError(f'the weights are not shaped {shapes}')
     for variable, value in zip(variables, weights):
       variable.load(value, self.sess)
 
@@ -310,14 +364,18 @@ class DDPG:
       dimo=self.dimo,
       dimg=self.dimg,
       dimu=self.dimu,
-      max_u=settings.max_u,
+      max_u=self.max_u,
       o_stats=self.o_stats,
       g_stats=self.g_stats,
-      hidden=settings.hidden,
-      layers=settings.layers,
-      **settings.network_args,
+      **{
+        'hidden': settings.hidden,
+        'layers': settings.layers,
+        **settings.network_args,
+      },
     )
-    graph = training_graph.TrainingGraph(settings, create_networks, self.sess)
+    graph = training_graph.TrainingGraph(
+      settings, self.stage_shapes, create_networks, self.sess
+    )
     self._graph = graph
     self.main, self.target = graph.main, graph.target
     self.Q_adam, self.pi_adam = graph.Q_adam, graph.pi_adam
@@ -326,36 +384,26 @@ class DDPG:
     self.Q_grad_tf, self.pi_grad_tf = graph.flat_gradients()
     variables = self._scope_variables(self.sess.graph)
     self.sess.run([x.initializer for x in variables])
+    finite = [tf.reduce_all(tf.is_finite(x)) for x in variables]
+    self._finite = tf_util.make_function([tf.reduce_all(finite)], [], self.sess)
     self.Q_adam.sync()
     self.pi_adam.sync()
     self._init_target_net()
     self._act = graph.define_acting()
 
-  def _create_buffers(
-    self,
-    sample_transitions: Callable[..., util.Episode] | None,
-    buffer: replay_buffer.ReplayBuffer | None,
-  ) -> None:
-    settings = self.settings
-
-    def create() -> replay_buffer.ReplayBuffer:
-      return replay_buffer.create(
-        settings.input_dims,
-        settings.T,
-        settings.buffer_size,
-        settings.rollout_batch_size,
-        sample_transitions,
-      )
-
-    self.buffer = create() if buffer is None else buffer
-    self.demo_buffer = create() if settings.bc_loss else None
+  def _create_buffer(
+    self, sample_transitions: replay_buffer.Sampler | None
+  ) -> replay_buffer.ReplayBuffer:
+    return replay_buffer.create(
+      self.settings, self.input_dims, sample_transitions
+    )
 
   def _preprocess_og(
     self, o: np.ndarray, ag: np.ndarray, g: np.ndarray
   ) -> tuple[np.ndarray, np.ndarray]:
     settings = self.settings
     if settings.relative_goals:
-      g = settings.subtract_goals(
+      g = self._subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
     return util.clip(o, settings.clip_obs), util.clip(g, settings.clip_obs)
@@ -374,3 +422,13 @@ class DDPG:
     return graph.get_collection(
       tf.GraphKeys.GLOBAL_VARIABLES, scope=self.settings.scope + '/'
     )
+
+
+def _define_stage_shapes(
+  dims: dict[str, int],
+) -> dict[str, tuple[int | None, ...]]:
+  """Return the shapes of a batch of transitions, in the original's order."""
+  shapes: dict[str, tuple[int | None, ...]] = {
+    key: (None, dims[key]) for key in sorted(dims) if key[:5] != 'info_'
+  }
+  return {**shapes, 'o_2': shapes['o'], 'g_2': shapes['g'], 'r': (None,)}

@@ -1,16 +1,16 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import errors, mpi, stopping
+from agents.run import checkpoint, errors, mpi, stopping
 from agents.run.silence import Record
-from baselines_her import logger, preparation, reports
+from baselines_her import config, logger, reports, settings
 from baselines_her import mpi as her_mpi
 from baselines_her.checkpoints import Checkpoints
+from baselines_her.policies import PolicySaver
 from baselines_her.rollout import RolloutWorker
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ def learn(
   total_timesteps: float,
   seed: int | None = None,
   eval_env: Any = None,
-  replay_strategy: str = 'future',
-  policy_save_interval: int = 5,
-  clip_return: bool = True,
-  demo_file: str | None = None,
   override_params: dict[str, Any] | None = None,
-  load_path: str | None = None,
   save_path: str | None = None,
   checkpoint_dir: str | None = None,
   mirrors: Iterable[Any] = (),
@@ -43,51 +38,111 @@ def learn(
     total_timesteps: Number of steps in all environments of this rank.
     seed: Seed of everything but the environments.
     eval_env: Environments for evaluation; `env` by default.
-    replay_strategy: As for all others, see `declarations.Arguments`.
-    save_path: Folder for pickled policies; see `PolicySaver`.
+    override_params: Settings by name, see `settings.Settings`.
+    save_path: Folder for policies; see `PolicySaver`.
     checkpoint_dir: Folder of checkpoints, to continue from if there is one.
     mirrors: See `agents.run.log.MetricsWriter`.
-    **kwargs: Further settings, such as `gamma`. As in the original, those of
-      `declarations.Agent` have an effect in `override_params` only.
+    **kwargs: Further settings, such as `replay_strategy` and `gamma`. As in the
+      original, those of `settings.Agent` have no effect here.
 
   Raises:
-    UsageError: If a run that is continued had other settings.
+    UsageError: If a setting is not allowed, or a run that is continued had
+      other settings.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
+  for name in set(kwargs) & set(settings.Agent.names()):
+    logger.warn(f'Setting {name} has no effect; put it in override_params.')
+    del kwargs[name]
+  task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
+  values = settings.Settings.make(
+    task.name, {**(override_params or {}), **kwargs}
+  )
+  params, folder = config.run_params(task.name, seed, values), logger.get_dir()
+  if checkpoint_dir and checkpoint.list_folders(checkpoint_dir):
+    config.check_params(params, folder or checkpoint_dir)
+  elif folder and mpi.world().Get_rank() == 0:
+    config.write_params(params, folder)
   return train(
-    **preparation.prepare(
-      env=env,
-      total_timesteps=total_timesteps,
-      seed=seed,
-      eval_env=eval_env,
-      policy_save_interval=policy_save_interval,
-      save_path=save_path,
-      checkpoint_dir=checkpoint_dir,
-      replay_strategy=replay_strategy,
-      clip_return=clip_return,
-      demo_file=demo_file,
-      override_params=override_params,
-      load_path=load_path,
-      **kwargs,
+    **prepare(
+      values,
+      task,
+      env,
+      total_timesteps,
+      seed,
+      eval_env,
+      save_path,
     ),
+    checkpoint_dir=checkpoint_dir,
     mirrors=mirrors,
   )
 
 
-def learn_epochs(
-  *, mirrors: Iterable[Any] = (), **arguments: Any
-) -> Iterator[Record]:
-  """Do what `learn` does, with a record after each epoch.
+def prepare(
+  values: settings.Settings,
+  task: config.Task,
+  env: Any,
+  total_timesteps: float,
+  seed: int | None = None,
+  eval_env: Any = None,
+  save_path: str | None = None,
+) -> dict[str, Any]:
+  """Seed everything but the environments; create agent and workers.
 
   Args:
-    mirrors: See `learn`.
-    **arguments: Those of `learn`, `network` aside.
+    values: Settings of the training.
+    task: The task of the environments.
+    env: See `learn`; also the other arguments.
 
-  Yields:
-    See `train_epochs`.
+  Returns:
+    Dict of arguments of `train`.
   """
-  prepared = preparation.prepare(**arguments)
-  yield from train_epochs(**prepared, mirrors=mirrors)
+  from baselines_her import ddpg, tf_util
+
+  offset = 1000000 * mpi.world().Get_rank()
+  tf_util.set_global_seeds(None if seed is None else seed + offset)
+  values = values.complete(task.time_limit, env.num_envs)
+  config.log_params({'env_name': task.name, **dict(values)})
+  _warn_about_single_worker(mpi.world())
+  policy = ddpg.DDPG(
+    values,
+    task.dims,
+    sample_transitions=task.make_sampler(values),
+    info={'env_name': task.name},
+  )
+  if values.load_path is not None:
+    tf_util.load_variables(values.load_path, sess=policy.sess)
+  shared = {
+    name: getattr(values, name)
+    for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
+  }
+  steps = values.n_cycles * policy.T * env.num_envs
+  epochs = int(total_timesteps) // steps
+  if not epochs:
+    logger.warn(
+      f'Nothing to train: an epoch has {steps} steps, but there are only '
+      f'{int(total_timesteps)}.'
+    )
+  return {
+    'policy': policy,
+    'rollout_worker': RolloutWorker(env, policy, task.dims, logger, **shared),
+    'evaluator': RolloutWorker(
+      eval_env or env,
+      policy,
+      task.dims,
+      logger,
+      exploit=True,
+      use_target_net=values.test_with_polyak,
+      compute_Q=True,
+      **shared,
+    ),
+    'n_epochs': epochs,
+    'n_test_rollouts': values.n_test_rollouts,
+    'n_cycles': values.n_cycles,
+    'n_batches': values.n_batches,
+    'policy_save_interval': values.policy_save_interval,
+    'save_path': save_path,
+    'demo_file': values.demo_file,
+  }
 
 
 def train(*, policy: 'DDPG', **arguments: Any) -> 'DDPG':
@@ -148,24 +203,45 @@ def train_epochs(
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   logger.info('Training...')
-  _load_demonstrations(policy, demo_file)
+  if policy.demo_buffer is not None:
+    if demo_file is None:
+      raise errors.UsageError(
+        'Setting bc_loss needs demonstrations; give their file as demo_file.'
+      )
+    policy.init_demo_buffer(demo_file)
+  state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
-  state = _restore(checkpoints, checkpoint_dir)
-  saver = PolicySaver(save_path, policy_save_interval, evaluator.save_policy)
-  report = reports.Report(
+  state.update(checkpoints.restore())
+  if checkpoint_dir:
+    reports.forget_epochs(logger.get_dir(), state['epoch'])
+  saver = PolicySaver(policy, save_path, policy_save_interval)
+  with reports.Report(
     rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
-  )
-  with report:
+  ) as report:
     if state['epoch'] >= n_epochs > 0:
-      _tell_finished(state['epoch'], n_cycles, rollout_worker)
+      report.explain_end()
     while state['epoch'] < n_epochs:
-      _train_epoch(
-        policy, rollout_worker, n_cycles, n_batches, state, report, checkpoints
-      )
-      _evaluate(evaluator, n_test_rollouts, report)
-      means = _log_epoch(
-        state['epoch'], policy, rollout_worker, evaluator, report
-      )
+      report.begin_epoch()
+      if state['cycle'] == 0:
+        rollout_worker.clear_history()
+      while state['cycle'] < n_cycles:
+        policy.store_episode(rollout_worker.generate_rollouts())
+        policy.train_many(n_batches)
+        policy.update_target_net()
+        state['cycle'] += 1
+        report.end_cycle()
+        policy.check_finite(checkpoints.newest)
+        _stop_if_requested(state, checkpoints)
+
+      # Episodes without exploration, which are not stored.
+      report.begin_evaluation()
+      evaluator.clear_history()
+      for _ in range(n_test_rollouts):
+        evaluator.generate_rollouts()
+
+      logs = evaluator.logs('test') + rollout_worker.logs('train')
+      means = {k: float(mpi_average(x)) for k, x in logs + policy.logs()}
+      report.end_epoch(means)
       rate = means['test/success_rate']
       best = saver.save(state['epoch'], rate, state['best_success_rate'])
       check_seeds(mpi.world())
@@ -179,7 +255,7 @@ def train_epochs(
           'success_rate': rate,
           'train_success_rate': means['train/success_rate'],
         }
-      _stop_if_requested(mpi.world(), state, checkpoints)
+      _stop_if_requested(state, checkpoints)
   policy.check_synced()
 
 
@@ -198,135 +274,9 @@ def mpi_average(value: Any) -> np.ndarray:
   return np.asarray(her_mpi.mpi_moments(flat)[0])
 
 
-class PolicySaver:
-  """Writes pickled policies, from the first rank only.
-
-  Args:
-    folder: Folder, created if needed; None to write nothing.
-    interval: Epochs between two policies that are kept; 0 for none.
-    save_policy: Function that writes the policy to a path.
-    tell: Function of a line for the user.
-  """
-
-  def __init__(
-    self,
-    folder: str | None,
-    interval: int,
-    save_policy: Callable[[str], None],
-    tell: Callable[[str], None] = logger.info,
-  ):
-    is_root = mpi.world().Get_rank() == 0
-    self._folder = os.path.expanduser(folder) if folder and is_root else None
-    self._interval = interval
-    self._save_policy = save_policy
-    self._tell = tell
-
-  def save(self, epoch: int, success_rate: float, best: float) -> float:
-    """Write what is due after an epoch; return the best success rate."""
-    # Ties count as better, since the later policy has learned more.
-    better = success_rate >= best
-    if self._folder and better:
-      path = os.path.join(self._folder, 'policy_best.pkl')
-      self._tell(
-        f'New best success rate: {success_rate}. Saving policy to {path} ...'
-      )
-      self._save_policy(path)
-      self._save_policy(os.path.join(self._folder, 'policy_latest.pkl'))
-    due = self._interval > 0 and epoch % self._interval == 0
-    if self._folder and due:
-      path = os.path.join(self._folder, f'policy_{epoch}.pkl')
-      self._tell(f'Saving periodic policy to {path} ...')
-      self._save_policy(path)
-    return success_rate if better else best
-
-
-def _train_epoch(
-  policy: 'DDPG',
-  worker: RolloutWorker,
-  n_cycles: int,
-  n_batches: int,
-  state: dict[str, Any],
-  report: reports.Report,
-  checkpoints: Checkpoints,
-) -> None:
-  """Do all cycles of an epoch that are left."""
-  if state['cycle'] == 0:
-    worker.clear_history()
-  report.training(state['epoch'], state['cycle'])
-  while state['cycle'] < n_cycles:
-    policy.store_episode(worker.generate_rollouts())
-    policy.train_many(n_batches)
-    policy.update_target_net()
-    state['cycle'] += 1
-    report.cycle_done()
-    _stop_if_requested(mpi.world(), state, checkpoints)
-
-
-def _evaluate(
-  evaluator: RolloutWorker, n_test_rollouts: int, report: reports.Report
-) -> None:
-  """Play episodes without exploration, which are not stored."""
-  report.evaluating()
-  evaluator.clear_history()
-  for _ in range(n_test_rollouts):
-    evaluator.generate_rollouts()
-
-
-def _log_epoch(
-  epoch: int,
-  policy: 'DDPG',
-  rollout_worker: RolloutWorker,
-  evaluator: RolloutWorker,
-  report: reports.Report,
-) -> dict[str, float]:
-  """Write the row of an epoch and return it, means over all ranks."""
-  logs = evaluator.logs('test') + rollout_worker.logs('train') + policy.logs()
-  means = {key: float(mpi_average(value)) for key, value in logs}
-  for key, value in {'epoch': epoch, **means}.items():
-    logger.record_tabular(key, value)
-  report.epoch_done(mpi.world())
-  return means
-
-
-def _load_demonstrations(policy: 'DDPG', demo_file: str | None) -> None:
-  if policy.settings.bc_loss == 0:
-    return
-  if demo_file is None:
-    raise errors.UsageError(
-      'Setting bc_loss needs demonstrations; give their file as demo_file.'
-    )
-  policy.init_demo_buffer(demo_file)
-
-
-def _restore(
-  checkpoints: Checkpoints, checkpoint_dir: str | None
-) -> dict[str, Any]:
-  """Return the counters of a training that begins or is continued."""
-  state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
-  state.update(checkpoints.restore())
-  if checkpoint_dir:
-    reports.forget_epochs(logger.get_dir(), state['epoch'])
-  return state
-
-
-def _tell_finished(epochs: int, n_cycles: int, worker: RolloutWorker) -> None:
-  """Say that a run is finished, and how to go on."""
-  steps = (epochs + 1) * n_cycles * worker.T * worker.rollout_batch_size
-  logger.info(
-    f'There is nothing to do: the run in {logger.get_dir()} has finished its '
-    f'{epochs} epochs. To train it for longer, raise --num_timesteps to '
-    f'{steps} or more.'
-  )
-
-
-def _stop_if_requested(
-  comm: Any, state: dict[str, Any], checkpoints: Checkpoints
-) -> None:
+def _stop_if_requested(state: dict[str, Any], checkpoints: Checkpoints) -> None:
   """Save and stop if the user asked any of the ranks to."""
-  requested = stopping.requested()
-  if comm.Get_size() > 1:
-    requested = any(comm.allgather(requested))
-  if requested:
+  if any(mpi.world().allgather(stopping.requested())):
     checkpoints.save(state, forced=True)
     raise stopping.StopRequested('The user asked to stop.')
 
@@ -338,3 +288,19 @@ def check_seeds(comm: Any) -> None:
   comm.Bcast(root, root=0)
   if comm.Get_rank() != 0:
     assert local[0] != root[0], 'two ranks draw the same random numbers'
+
+
+def _warn_about_single_worker(comm: Any) -> None:
+  if comm.Get_size() > 1:
+    return
+  for line in (
+    '',
+    '*** Warning ***',
+    'You are running HER with a single MPI worker. The published results were '
+    'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
+    'openai/baselines), which makes a difference beyond speed: gradients and '
+    'statistics come from more episodes. Use mpirun -n N.',
+    '****************',
+    '',
+  ):
+    logger.warn(line)

@@ -14,9 +14,9 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agents.run import flags
 from agents.run.silence import Record, silence
-from baselines_her import logger, run, settings
-from baselines_her.declarations import Flags
+from baselines_her import run, settings
 
 
 def train(
@@ -50,27 +50,21 @@ def train(
   Raises:
     UsageError: If the parameters are wrong or do not fit the stored run.
   """
-  args = types.SimpleNamespace(**{x: Flags.default(x) for x in Flags.names()})
+  args = types.SimpleNamespace(**settings.Flags.defaults())
   args.env, args.log_path, args.num_timesteps = env, logdir, num_timesteps
   args.seed, args.num_env = seed, num_env
-  records = _train(args, dict(params or {}))
+  flags.check(settings.Flags, args)
+  values = settings.Settings.make(env, settings.merge(params or {}))
+  records = _train(args, values)
   yield from records if verbose else silence(records)
 
 
-def _train(args, params):
-  from agents.tools.tf1 import tf
-  from baselines_her import her, tf_util
+def _train(args, values):
+  from baselines_her import her
 
-  settings.check_flags(args)
-  kwargs = run.prepare(args, params)
-  with contextlib.ExitStack() as stack:
-    stack.enter_context(run.hold(args.log_path))
-    stack.enter_context(logger.scoped_configure(args.log_path))
-    stack.enter_context(tf.Graph().as_default())
-    stack.enter_context(tf_util.single_threaded_session())
-    arguments = stack.enter_context(run.learning(args, kwargs))
-    folder = logger.get_dir()
-    records = her.learn_epochs(**arguments)
+  training = run.Training(args, values)
+  with training.start() as arguments:
+    records = her.train_epochs(**arguments)
     with contextlib.closing(records):  # type: ignore[type-var]
       for record in records:
-        yield {'logdir': folder, **record}
+        yield {'logdir': training.folder, **record}

@@ -28,7 +28,6 @@ class Logger:
     dir: Folder of the files, or None.
     output_formats: List of the outputs of `baselines_her.log_formats`. Those
       that are handlers of `logging` get the messages.
-    comm: Communicator to average values over when they are dumped, or None.
 
   Attributes:
     DEFAULT: Logger for the terminal; None before it is needed.
@@ -43,11 +42,9 @@ class Logger:
     self,
     dir: str | None,
     output_formats: Sequence[log_formats.Output],
-    comm: Any = None,
   ):
     self.dir = dir
     self.output_formats = output_formats
-    self.comm = comm
     self.values: dict[str, Any] = defaultdict(float)
     self.counts: dict[str, int] = defaultdict(int)
     self.level = INFO
@@ -72,8 +69,6 @@ class Logger:
     if self.level == DISABLED:
       return None
     values = dict(self.values)
-    if self.comm and self.comm.Get_size() > 1:
-      values = self._average(values)
     for output in self.output_formats:
       if values:
         output.writekvs(values)
@@ -91,23 +86,6 @@ class Logger:
     for output in self.output_formats:
       output.close()
 
-  def _average(self, values):
-    """Means over the ranks that have a value, weighted by their counts."""
-    rows = self.comm.gather(
-      {k: (v, self.counts.get(k, 1)) for k, v in values.items()}
-    )
-    if self.comm.Get_rank() != 0:
-      return {}
-    total: dict[str, float] = defaultdict(float)
-    weight: dict[str, float] = defaultdict(float)
-    for row in rows:
-      for key, (value, count) in row.items():
-        if hasattr(value, '__float__'):
-          total[key] += float(value) * count
-          weight[key] += count
-    means = {key: total[key] / weight[key] for key in total}
-    return {key: means.get(key, value) for key, value in values.items()}
-
 
 def get_current() -> Logger:
   """Return the logger in use; before `configure`, one for the terminal."""
@@ -121,7 +99,6 @@ def get_current() -> Logger:
 def configure(
   dir: str | None = None,
   format_strs: Sequence[str] | None = None,
-  comm: Any = None,
   log_suffix: str = '',
 ) -> None:
   """Log to a folder from now on.
@@ -131,16 +108,12 @@ def configure(
     format_strs: List of `stdout`, `log`, `csv`, `json` and `tensorboard`;
       by default OPENAI_LOG_FORMAT of the first rank, OPENAI_LOG_FORMAT_MPI of
       others, separated by commas.
-    comm: Communicator to average values over.
     log_suffix: Appended to the names of files.
 
   Raises:
     UsageError: If the folder cannot be written or a format is not known.
   """
-  rank = mpi.world().Get_rank()
-  dir = os.path.expanduser(
-    dir or os.getenv('OPENAI_LOGDIR') or _temporary_folder()
-  )
+  rank, dir = mpi.world().Get_rank(), _choose(dir)
   if rank > 0:
     log_suffix += f'-rank{rank:03d}'
   if format_strs is None:
@@ -159,9 +132,14 @@ def configure(
       f'Cannot write logs to {dir!r}: {error.strerror}. Choose another folder '
       'with --log_path.'
     ) from None
-  Logger.CURRENT = Logger(dir, outputs, comm)
+  Logger.CURRENT = Logger(dir, outputs)
   if outputs:
     log(f'Logging to {dir}')
+
+
+def choose_dir(dir: str | None = None) -> str:
+  """Return the folder that `configure` would log to, the same for all ranks."""
+  return mpi.world().bcast(_choose(dir))
 
 
 def reset() -> None:
@@ -173,13 +151,11 @@ def reset() -> None:
 
 @contextlib.contextmanager
 def scoped_configure(
-  dir: str | None = None,
-  format_strs: Sequence[str] | None = None,
-  comm: Any = None,
+  dir: str | None = None, format_strs: Sequence[str] | None = None
 ) -> Iterator[None]:
   """Log to a folder for the duration of a block."""
   previous = Logger.CURRENT
-  configure(dir, format_strs, comm)
+  configure(dir, format_strs)
   try:
     yield
   finally:
@@ -267,6 +243,7 @@ read_json = log_formats.read_json
 read_tb = log_formats.read_tb
 
 
-def _temporary_folder():
+def _choose(dir):
   now = datetime.datetime.now().strftime('openai-%Y-%m-%d-%H-%M-%S-%f')
-  return os.path.join(tempfile.gettempdir(), now)
+  temporary = os.path.join(tempfile.gettempdir(), now)
+  return os.path.expanduser(dir or os.getenv('OPENAI_LOGDIR') or temporary)

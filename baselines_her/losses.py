@@ -8,7 +8,7 @@ import dataclasses
 
 from agents.tools.tf1 import tf
 from baselines_her.actor_critic import ActorCritic
-from baselines_her.declarations import AgentSettings
+from baselines_her.settings import Settings
 
 # Tensors [batch, size] by their names, the rewards `r` [batch, 1].
 Batch = dict[str, tf.Tensor]
@@ -30,7 +30,7 @@ class Losses:
 
 
 def define_losses(
-  batch: Batch, main: ActorCritic, target: ActorCritic, settings: AgentSettings
+  batch: Batch, main: ActorCritic, target: ActorCritic, settings: Settings
 ) -> Losses:
   """Define all losses of a batch.
 
@@ -49,7 +49,7 @@ def define_losses(
 
 
 def target_values(
-  batch: Batch, target: ActorCritic, settings: AgentSettings
+  batch: Batch, target: ActorCritic, settings: Settings
 ) -> tf.Tensor:
   """Define what the critic should say, y = r + gamma Q'(s', pi'(s')).
 
@@ -61,11 +61,11 @@ def target_values(
   """
   highest = 0.0 if settings.clip_pos_returns else float('inf')
   values = batch['r'] + settings.gamma * target.Q_pi_tf
-  return tf.clip_by_value(values, -settings.clip_return, highest)
+  return tf.clip_by_value(values, -settings.return_limit, highest)
 
 
 def critic_loss(
-  batch: Batch, main: ActorCritic, target: ActorCritic, settings: AgentSettings
+  batch: Batch, main: ActorCritic, target: ActorCritic, settings: Settings
 ) -> tf.Tensor:
   """Define the mean of (y - Q(s, a))^2, where y has no gradient."""
   wanted = tf.stop_gradient(target_values(batch, target, settings))
@@ -73,7 +73,7 @@ def critic_loss(
 
 
 def actor_loss(
-  main: ActorCritic, cloning: tf.Tensor | None, settings: AgentSettings
+  main: ActorCritic, cloning: tf.Tensor | None, settings: Settings
 ) -> tf.Tensor:
   """Define the mean of -Q(s, pi(s)) with a penalty on large actions.
 
@@ -82,7 +82,7 @@ def actor_loss(
     cloning: Loss of the imitation, if any.
     settings: Settings of the agent.
   """
-  penalty = tf.reduce_mean(tf.square(main.pi_tf / settings.max_u))
+  penalty = tf.reduce_mean(tf.square(main.pi_tf / settings.action_limit))
   loss = -tf.reduce_mean(main.Q_pi_tf) + settings.action_l2 * penalty
   if cloning is None:
     return loss
@@ -90,7 +90,7 @@ def actor_loss(
 
 
 def cloning_loss(
-  batch: Batch, main: ActorCritic, settings: AgentSettings
+  batch: Batch, main: ActorCritic, settings: Settings
 ) -> tf.Tensor:
   """Define the sum of (pi(s) - a)^2 over the demonstrated transitions.
 

@@ -1,6 +1,5 @@
 """Observations and goals on a common scale, from statistics of all ranks."""
 
-import threading
 from collections.abc import Iterable
 
 import numpy as np
@@ -38,23 +37,20 @@ class Normalizer:
     self.default_clip_range = default_clip_range
     self.sess = sess or tf_util.get_session()
     self.comm = mpi.world()
-    self.lock = threading.Lock()
     self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
     self._define_variables()
 
   def update(self, v: np.ndarray) -> None:
     """Gather values [..., size]."""
     v = np.asarray(v).reshape(-1, self.size)
-    with self.lock:
-      self._local['sum'] += v.sum(axis=0)
-      self._local['sumsq'] += np.square(v).sum(axis=0)
-      self._local['count'] += len(v)
+    self._local['sum'] += v.sum(axis=0)
+    self._local['sumsq'] += np.square(v).sum(axis=0)
+    self._local['count'] += len(v)
 
   def recompute_stats(self) -> None:
     """Add what all ranks have gathered, averaged over them."""
-    with self.lock:
-      gathered = self._local
-      self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
+    gathered = self._local
+    self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
     feed = {self._inputs[k]: self._average(v) for k, v in gathered.items()}
     # Two runs, as one would leave open what is read first.
     self.sess.run(self._add_op, feed)

@@ -11,7 +11,6 @@ display. Pickled policies can run arbitrary code; use only files you trust.
 import argparse
 import itertools
 import os
-import pickle
 import sys
 from typing import Any
 
@@ -19,12 +18,10 @@ import numpy as np
 
 from agents.envs import video
 from agents.envs import window as window_lib
-from agents.run import checkpoint, entry, errors, plain_data, stopping
+from agents.run import entry, errors, references, stopping
 from baselines_her import envs, logger, vec_env, video_recorder
 
 _EPISODES_IN_FILE = 5
-# Name of files of `save_plain`, without ending.
-_PLAIN = 'policy'
 
 
 def show(
@@ -73,6 +70,7 @@ def make_viewed_env(
   window: bool,
   filename: str,
   time_limit: int | None = None,
+  monitor_folder: str | None = None,
 ) -> Any:
   """Make an environment in a process of its own, shown or recorded.
 
@@ -80,8 +78,10 @@ def make_viewed_env(
     env_id: Id of the environment.
     seed: Seed of the environment, or None.
     window: Whether to open a window instead of recording a video.
-    filename: Path of the video.
+    filename: Path of the video; one that ends with a slash is the folder of
+      several videos.
     time_limit: Number of steps of an episode; by default that of the id.
+    monitor_folder: See `vec_env.make_vec_env`.
   """
   env = vec_env.make_vec_env(
     env_id,
@@ -89,55 +89,15 @@ def make_viewed_env(
     1,
     seed,
     render='human' if window else 'rgb_array',
+    folder=monitor_folder,
     time_limit=time_limit,
   )
   if window:
     return env
-  folder, name = os.path.split(os.path.abspath(os.path.expanduser(filename)))
+  folder, name = os.path.split(os.path.expanduser(filename))
   return video_recorder.VecVideoRecorder(
-    env, folder, lambda step: True, np.inf, name
+    env, folder, lambda step: True, np.inf, name or None
   )
-
-
-def save_plain(policy: Any, folder: str) -> None:
-  """Write a policy as plain data and arrays, which no file can abuse.
-
-  Args:
-    policy: Agent to store.
-    folder: Folder of `policy.json` and `policy.npz`, created if needed.
-  """
-  os.makedirs(folder, exist_ok=True)
-  state = policy.__getstate__()
-  weights = [np.asarray(x) for x in state.pop('tf')]
-  tree = {'settings': plain_data.to_plain(state), 'weights': weights}
-  checkpoint.write_tree(os.path.join(folder, _PLAIN), tree)
-
-
-def load_policy(path: str) -> Any:
-  """Load a policy from a file, or the best one of the folder of a run.
-
-  Unpickling can run any program, so only open policies that you trust; those
-  of `save_plain` are not pickled.
-
-  Raises:
-    UsageError: If there is none or it cannot be read.
-  """
-  path = os.path.expanduser(path)
-  if os.path.exists(os.path.join(path, f'{_PLAIN}.json')):
-    return _load_plain(os.path.join(path, _PLAIN))
-  for part in ('policies', 'policy_best.pkl'):
-    if os.path.isdir(path):
-      path = os.path.join(path, part)
-  try:
-    with open(path, 'rb') as file_:
-      policy = pickle.load(file_)
-    policy.get_actions, policy.info['env_name']
-  except Exception as error:  # Whatever damaged bytes may lead to.
-    raise errors.UsageError(
-      f'Cannot load a policy from {path!r}: {error!r}. Give a file such as '
-      'policies/policy_best.pkl that training has written.'
-    ) from None
-  return policy
 
 
 def default_video(policy_file: str) -> str:
@@ -160,30 +120,27 @@ def main(args: argparse.Namespace) -> None:
     UsageError: If the policy cannot be read.
   """
   from agents.tools.tf1 import tf
-  from baselines_her import config, rollout, tf_util
+  from baselines_her import policies, rollout, tf_util
 
   tf_util.set_global_seeds(args.seed)
   with tf.Graph().as_default():
     with tf_util.single_threaded_session().as_default():
-      policy = load_policy(args.policy_file)
+      policy = policies.load(args.policy_file, references.parse(args.trust))
       env_id = policy.info['env_name']
       if envs.resolve(env_id) != env_id:
         print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
       window = bool(args.render) and window_lib.has_display()
+      filename = args.video or default_video(args.policy_file)
       if args.render:
-        filename = args.video or default_video(args.policy_file)
         env = make_viewed_env(env_id, args.seed, window, filename, policy.T)
       else:
         env = vec_env.make_vec_env(
           env_id, 'robotics', 1, args.seed, time_limit=policy.T
         )
-      params = {
-        'make_env': lambda: envs.make(env_id),
-      }
       worker = rollout.RolloutWorker(
         env,
         policy,
-        config.configure_dims(params),
+        policy.input_dims,
         logger,
         policy.T,
         exploit=True,
@@ -201,7 +158,7 @@ def main(args: argparse.Namespace) -> None:
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
+  parser = entry.Parser(
     prog='her-play',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -215,6 +172,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   )
   text = 'file of the video (default play.mp4 in the folder of the run)'
   add('--video', default=None, help=text)
+  add('--trust', action='append', default=[], help=references.HELP)
   args = parser.parse_args(argv)
   if args.n_test_rollouts < 1:
     raise errors.UsageError(
@@ -230,32 +188,10 @@ def run(argv: list[str] | None = None) -> int:
 
   def work() -> None:
     args = parse_args(argv)
-    if not os.path.exists(os.path.expanduser(args.policy_file)):
-      raise errors.UsageError(
-        f'There is no policy {args.policy_file!r}; training writes them to '
-        '<log_path>/policies.'
-      )
     with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
       main(args)
 
   return entry.run(work)
-
-
-def _load_plain(prefix: str) -> Any:
-  """Undo `save_plain`."""
-  from baselines_her import ddpg
-
-  try:
-    tree = checkpoint.read_tree(prefix)
-    settings = plain_data.from_plain(tree['settings'])
-    policy = ddpg.DDPG.__new__(ddpg.DDPG)
-    policy.__setstate__({**settings, 'tf': tree['weights']})
-  except (OSError, ValueError, KeyError, AssertionError) as error:
-    raise errors.UsageError(
-      f'Cannot load a policy from {prefix}.json: {error!r}. Give a folder that '
-      'save of a trained agent has written.'
-    ) from None
-  return policy
 
 
 def _finish(env: Any, silent: bool) -> None:

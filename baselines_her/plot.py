@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import entry, errors, log, plot
-from baselines_her import log_formats
+from baselines_her import config, log_formats
 
 _KEY = 'test/success_rate'
 _AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
@@ -113,7 +113,7 @@ def main(args: argparse.Namespace) -> None:
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
+  parser = entry.Parser(
     prog='her-plot',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -139,7 +139,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _load_run(folder, axis, smoothed):
   """Return the results of one run, None before its first epoch."""
-  params = log_formats.read_json(os.path.join(folder, 'params.json'))[0]
+  params = config.read_params(folder)
   rows: dict[Any, Any] = {}
   for row in log_formats.read_csv(os.path.join(folder, 'progress.csv')):
     if row.get(_KEY) is not None and row.get('epoch') is not None:

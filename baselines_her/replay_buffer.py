@@ -1,11 +1,11 @@
 """Memory of whole episodes, from which transitions are sampled."""
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
 Sampler = Callable[[Episode, int], Episode]
@@ -17,27 +17,26 @@ def dims_to_shapes(input_dims: dict[str, int]) -> dict[str, tuple[int, ...]]:
 
 
 def create(
+  settings: Settings,
   input_dims: dict[str, int],
-  T: int,
-  size_in_transitions: int,
-  num_envs: int,
   sample_transitions: Sampler | None,
 ) -> 'ReplayBuffer':
   """Create a buffer for the episodes of an agent.
 
   Args:
+    settings: Complete settings. The capacity is cut to a multiple of the
+      number of environments.
     input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
-    T: Time limit of the episodes.
-    size_in_transitions: Capacity in steps, cut to a multiple of `num_envs`.
-    num_envs: Number of environments of this rank.
     sample_transitions: See `ReplayBuffer`.
   """
+  T, num_envs = settings.T, settings.rollout_batch_size
+  assert T, 'incomplete settings'
   shapes: dict[str, tuple[int, ...]] = {
     key: (T if key == 'o' else T - 1, *shape)
     for key, shape in dims_to_shapes(input_dims).items()
   }
   shapes['ag'] = (T, input_dims['g'])
-  size = size_in_transitions // num_envs * num_envs
+  size = settings.buffer_size // num_envs * num_envs
   return ReplayBuffer(shapes, size, T, sample_transitions)
 
 
@@ -77,13 +76,11 @@ class ReplayBuffer:
     }
     self.current_size = 0
     self.n_transitions_stored = 0
-    self.lock = threading.Lock()
 
   @property
   def full(self) -> bool:
     """Whether further episodes replace old ones."""
-    with self.lock:
-      return self.current_size == self.size
+    return self.current_size == self.size
 
   def sample(self, batch_size: int) -> Episode:
     """Draw transitions from the episodes held.
@@ -96,9 +93,8 @@ class ReplayBuffer:
       `o_2` and `ag_2`, and the rewards `r`.
     """
     assert self.sample_transitions, 'the buffer has no way to sample'
-    with self.lock:
-      assert self.current_size > 0, 'the buffer is empty'
-      held = {k: v[: self.current_size] for k, v in self.buffers.items()}
+    assert self.current_size > 0, 'the buffer is empty'
+    held = {k: v[: self.current_size] for k, v in self.buffers.items()}
     held['o_2'] = held['o'][:, 1:]
     held['ag_2'] = held['ag'][:, 1:]
     transitions = self.sample_transitions(held, batch_size)
@@ -116,45 +112,38 @@ class ReplayBuffer:
     lengths = {len(x) for x in episode_batch.values()}
     assert len(lengths) == 1, f'different numbers of episodes: {lengths}'
     count = lengths.pop()
-    with self.lock:
-      places = self._get_storage_idx(count)
-      for key, values in self.buffers.items():
-        values[places] = episode_batch[key]
-      self.n_transitions_stored += count * self.T
+    places = self._get_storage_idx(count)
+    for key, values in self.buffers.items():
+      values[places] = episode_batch[key]
+    self.n_transitions_stored += count * self.T
 
   def get_current_episode_size(self) -> int:
     """Return the number of episodes held."""
-    with self.lock:
-      return self.current_size
+    return self.current_size
 
   def get_current_size(self) -> int:
     """Return the number of episodes held times the time limit."""
-    with self.lock:
-      return self.current_size * self.T
+    return self.current_size * self.T
 
   def get_transitions_stored(self) -> int:
     """Return the number of steps ever stored, T per episode."""
-    with self.lock:
-      return self.n_transitions_stored
+    return self.n_transitions_stored
 
   def clear_buffer(self) -> None:
     """Forget all episodes."""
-    with self.lock:
-      self.current_size = 0
+    self.current_size = 0
 
   def state_dict(self) -> dict[str, Any]:
     """Return the filled part and the counters, for checkpoints."""
-    with self.lock:
-      held = {k: v[: self.current_size] for k, v in self.buffers.items()}
-      return {**held, 'n_transitions_stored': self.n_transitions_stored}
+    held = {k: v[: self.current_size] for k, v in self.buffers.items()}
+    return {**held, 'n_transitions_stored': self.n_transitions_stored}
 
-  def load_state_dict(self, state: dict[str, Any]) -> None:
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Undo `state_dict` for a buffer of the same shapes."""
-    with self.lock:
-      self.current_size = len(state['u'])
-      for key, values in self.buffers.items():
-        values[: self.current_size] = state[key]
-      self.n_transitions_stored = int(state['n_transitions_stored'])
+    self.current_size = len(state['u'])
+    for key, values in self.buffers.items():
+      values[: self.current_size] = state[key]
+    self.n_transitions_stored = int(state['n_transitions_stored'])
 
   def _get_storage_idx(self, inc: int) -> np.ndarray:
     """Choose places of new episodes: free ones first, then random ones.

@@ -68,8 +68,9 @@ class Report:
     if self._metrics:
       self._metrics.close()
 
-  def training(self, epoch: int, cycle: int) -> None:
+  def begin_epoch(self) -> None:
     """Show that an epoch begins or is continued."""
+    epoch, cycle = self._state['epoch'], self._state['cycle']
     self._began, self._new_updates = time.time(), 0
     progress.set_activity('')
     if self._progress:
@@ -80,44 +81,45 @@ class Report:
         self.updates,
       )
 
-  def cycle_done(self) -> None:
+  def end_cycle(self) -> None:
     """Show that a cycle of rollouts and updates is done."""
     self._new_updates += self._n_batches
     if self._progress:
       self._progress.update(self._n_batches, self.updates)
 
-  def evaluating(self) -> None:
+  def begin_evaluation(self) -> None:
     """Show that the updates of the epoch are done and evaluation begins."""
     self._seconds = time.time() - self._began
     progress.set_activity('evaluating')
 
-  def epoch_done(self, comm: Any) -> None:
-    """Write the row of an epoch, whose values the logger has.
-
-    Args:
-      comm: Communicator; only its first rank writes.
-    """
-    if comm.Get_rank() != 0:
-      logger.getkvs().clear()
+  def end_epoch(self, means: Mapping[str, float]) -> None:
+    """Write the row of an epoch, means over all ranks."""
+    if not self._is_root:
       return
-    values = dict(logger.getkvs())
-    self._success = float(values.get('test/success_rate', 'nan'))
-    logger.dump_tabular()
+    self._success = means['test/success_rate']
+    logger.logkvs({'epoch': self._state['epoch'], **means})
+    logger.dumpkvs()
     rate = self._new_updates / max(1e-9, self._seconds)
     logger.info(
       f'{self.env_steps} environment steps over all ranks ({self._size}), '
       f'{rate:.3g} updates per second including rollouts.'
     )
     if self._metrics:
-      scalars = {k: float(v) for k, v in values.items()}
+      scalars = {'epoch': self._state['epoch'], **means}
       scalars.update(world_size=self._size, updates_per_second=rate)
       self._metrics.write(
-        'epoch',
-        self._state['epoch'],
-        self.updates,
-        scalars,
-        self.env_steps,
+        'epoch', self._state['epoch'], self.updates, scalars, self.env_steps
       )
+
+  def explain_end(self) -> None:
+    """Say that a run is finished, and how to go on."""
+    epochs, worker = self._state['epoch'], self._worker
+    steps = self._n_cycles * worker.T * worker.rollout_batch_size
+    logger.info(
+      f'There is nothing to do: the run in {logger.get_dir()} has finished its '
+      f'{epochs} epochs. To train it for longer, raise --num_timesteps to '
+      f'{(epochs + 1) * steps} or more.'
+    )
 
   @property
   def env_steps(self) -> int:

@@ -1,14 +1,13 @@
 """Episodes of several environments with one policy."""
 
-import pickle
 from collections import deque
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from agents.run import errors, files
-from baselines_her import util
+from agents.run import errors
+from baselines_her import policies, util
 
 # How often an episode with NaN is played again before the training ends.
 _MOST_REPETITIONS = 10
@@ -120,8 +119,8 @@ class RolloutWorker:
     return _mean(self.Q_history)
 
   def save_policy(self, path: str) -> None:
-    """Pickle the policy, completely or not at all."""
-    save_policy(self.policy, path)
+    """Write the policy, see `policies.save`."""
+    policies.save(self.policy, path)
 
   def logs(self, prefix: str = 'worker') -> list[tuple[str, float]]:
     """Return names and values of the statistics."""
@@ -245,12 +244,6 @@ class RolloutWorker:
     else:
       u = result
     return u.reshape(1, -1) if u.ndim == 1 else u
-
-
-def save_policy(policy: Any, path: str) -> None:
-  """Pickle a policy, completely or not at all."""
-  with files.atomic_write(path, 'wb') as file_:
-    pickle.dump(policy, file_)
 
 
 def _check_numbers(

@@ -13,14 +13,22 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from agents import utility
-from agents.run import entry, errors, flags, mpi, stopping, wandb_mirror
+from agents.run import (
+  checkpoint,
+  entry,
+  errors,
+  files,
+  flags,
+  messages,
+  mpi,
+  stopping,
+  wandb_mirror,
+)
+from agents.run import folder as run_folder
 from baselines_her import (
-  checkpoints,
-  cmd_util,
   config,
   demonstrations,
   envs,
@@ -31,10 +39,176 @@ from baselines_her import (
   vec_env,
 )
 
-common_arg_parser = cmd_util.common_arg_parser
-hold = checkpoints.hold
+common_arg_parser = settings.common_arg_parser
 parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
+
+
+class Training:
+  """A training that can begin: everything is checked, nothing is written.
+
+  Args:
+    args: Flags of `parse_args`.
+    values: Settings.
+
+  Attributes:
+    folder: Folder of the run, the same for all ranks.
+    task: `config.Task`.
+
+  Raises:
+    UsageError: If something is wrong.
+  """
+
+  def __init__(self, args: types.SimpleNamespace, values: settings.Settings):
+    self.args = args
+    self.settings = values
+    wandb_mirror.check(args.wandb)
+    self.folder = logger.choose_dir(args.log_path)
+    self.task = config.Task(args.env)
+    self._params = config.run_params(args.env, args.seed, values)
+    if values.demo_file:
+      # Reads all of them, and compares the first.
+      limit = values.T or self.task.time_limit
+      demos = values.demo_file, values.num_demo, limit, self.task.dims
+      next(demonstrations.load(*demos), None)
+    self._checkpoints = os.path.join(self.folder, 'checkpoints')
+    self._continues = bool(self._find_newest())
+    self._check_folder()
+    self._check_paths()
+
+  @contextlib.contextmanager
+  def start(self) -> Iterator[dict[str, Any]]:
+    """Lock the folder, log to it, and build environments and agent.
+
+    Yields:
+      Dict of arguments of `her.train`, in whose graph and session this is.
+
+    Raises:
+      UsageError: If another process works on the run.
+    """
+    rank = mpi.world().Get_rank()
+    with contextlib.ExitStack() as stack:
+      if rank == 0:
+        missing = files.first_missing(self.folder)
+        stack.enter_context(run_folder.Run.open(self.folder))
+        stack.enter_context(
+          run_folder.removed_if_refused(
+            self.folder, missing, lambda: bool(self._find_newest())
+          )
+        )
+      from agents.tools.tf1 import tf
+      from baselines_her import her, tf_util
+
+      stack.enter_context(
+        logger.scoped_configure(self.folder, [] if rank else None)
+      )
+      self._warn()
+      if not self._continues:
+        monitor.begin_anew(self.folder, rank)
+        if rank == 0:
+          config.write_params(self._params, self.folder)
+      stack.enter_context(tf.Graph().as_default())
+      # More threads would make the order of sums, and thus numbers, random.
+      stack.enter_context(tf_util.single_threaded_session().as_default())
+      env = self._build_env()
+      stack.callback(env.close)
+      try:
+        yield {
+          **her.prepare(
+            self.settings,
+            self.task,
+            env,
+            self.args.num_timesteps,
+            self.args.seed,
+            save_path=self.args.policy_dir
+            or os.path.join(self.folder, 'policies'),
+          ),
+          'checkpoint_dir': self._checkpoints,
+          'mirrors': wandb_mirror.make_mirrors(
+            None if rank else self.args.wandb, self.folder, self._params
+          ),
+        }
+      except stopping.StopRequested:
+        logger.info(
+          f'Saved in {self.folder}; continue with --log_path={self.folder} and '
+          'the same settings.'
+        )
+        raise
+
+  def _find_newest(self):
+    return checkpoint.choose_newest(
+      checkpoint.list_folders(self._checkpoints).values()
+    )
+
+  def _check_folder(self):
+    args = self.args
+    if args.resume and not self._continues:
+      raise errors.UsageError(
+        f'There is no run to continue in --log_path={args.log_path}; omit '
+        '--resume to start one.'
+      )
+    if args.resume is False and self._continues:
+      raise errors.UsageError(
+        f'There is a run in {args.log_path} already; choose another '
+        '--log_path, or omit --noresume to continue it.'
+      )
+    if self._continues:
+      config.check_params(self._params, self.folder)
+
+  def _check_paths(self):
+    args = self.args
+    if self.settings.load_path is not None:
+      path = os.path.expanduser(self.settings.load_path)
+      if not os.access(path, os.R_OK):
+        raise errors.UsageError(
+          f'Cannot read {path!r} of --load_path; give a file that was written '
+          'by --save_path.'
+        )
+    if args.save_video_interval:
+      try:
+        import imageio_ffmpeg  # noqa: F401
+      except ImportError:
+        raise errors.UsageError(
+          'Videos need the extra viz: pip install "reference-agents[viz]".'
+        ) from None
+    folders = [self.folder, args.policy_dir]
+    if args.save_path:
+      if os.path.isdir(os.path.expanduser(args.save_path)):
+        raise errors.UsageError(
+          f'Flag --save_path is the folder {args.save_path!r}; give a file '
+          'within it.'
+        )
+      folders.append(os.path.dirname(os.path.abspath(args.save_path)))
+    for folder in filter(None, folders):
+      files.check_creatable(os.path.expanduser(folder))
+
+  def _warn(self):
+    args = self.args
+    logger.info(f'Training {args.alg} on robotics:{args.env}.')
+    for name in settings.IGNORED:
+      if getattr(args, name) is not None:
+        logger.warn(f'Flag --{name} has no effect.')
+    if envs.resolve(self.task.name) != self.task.name:
+      logger.warn(
+        f'{self.task.name} is not runnable any more, using '
+        f'{envs.resolve(self.task.name)}.'
+      )
+
+  def _build_env(self):
+    env = build_env(self.args, self.settings.T)
+    if not self.args.save_video_interval:
+      return env
+    from baselines_her import video_recorder
+
+    videos = os.path.join(self.folder, 'videos')
+    logger.info(f'Videos go to {videos}.')
+    interval = self.args.save_video_interval
+    return video_recorder.VecVideoRecorder(
+      env,
+      videos,
+      lambda step: step % interval == 0,
+      self.args.save_video_length,
+    )
 
 
 def main(argv: list[str]) -> Any:
@@ -52,137 +226,12 @@ def main(argv: list[str]) -> Any:
     StopRequested: If the user asks to stop.
   """
   args, unknown = parse_args(argv)
-  return work(args, prepare(args, parse_cmdline_kwargs(unknown)))
+  return train(args, settings.from_words(args.env, unknown))
 
 
-def work(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
-  """Do what `main` does once the arguments are known to be right.
-
-  Args:
-    args: Flags of `parse_args`.
-    kwargs: Further arguments of `learn`.
-
-  Returns:
-    The trained agent.
-  """
-  with hold(args.log_path):
-    return _train_and_play(args, kwargs)
-
-
-def prepare(
-  args: types.SimpleNamespace, extra: dict[str, Any]
-) -> dict[str, Any]:
-  """Check everything that can be checked before the work begins.
-
-  Args:
-    args: Flags of `parse_args`.
-    extra: Dict of `parse_cmdline_kwargs`.
-
-  Returns:
-    Dict of further arguments of `learn`.
-
-  Raises:
-    UsageError: If something is wrong.
-  """
-  settings.check_flags(args)
-  size = mpi.world().Get_size()
-  kwargs = settings.split_settings(extra)
-  limit = [None, kwargs['T']] if 'T' in kwargs else []
-  env = envs.make(args.env, *limit)
-  try:
-    # Looks at a step, too.
-    dims = config.find_dims(env)
-  finally:
-    env.close()
-  if kwargs.get('demo_file'):
-    number = kwargs.get('override_params', {}).get('num_demo', 100)
-    steps = env._max_episode_steps
-    # Reads all of them, and compares the first.
-    next(demonstrations.load(kwargs['demo_file'], number, steps, dims), None)
-  folder = args.log_path and checkpoints.find_folder(args.log_path)
-  exists = bool(folder and checkpoints.list_checkpoints(folder))
-  if args.resume and not exists:
-    raise errors.UsageError(
-      f'There is no run to continue in --log_path={args.log_path}; leave '
-      '--resume away to start one.'
-    )
-  if args.resume is False and exists:
-    raise errors.UsageError(
-      f'There is a run in {args.log_path} already; choose another --log_path, '
-      'or leave --noresume away to continue it.'
-    )
-  if exists:
-    checkpoints.check(folder, size)
-    config.check_params(
-      config.run_settings(args.env, seed=args.seed, **kwargs),
-      os.path.expanduser(args.log_path),
-    )
-  settings.check_paths(args, kwargs)
-  return kwargs
-
-
-def train(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
-  """Build the environments and train in them.
-
-  Args:
-    args: Flags of `parse_args`.
-    kwargs: Further arguments of `learn`.
-
-  Returns:
-    The trained agent.
-  """
-  learn = get_learn_function(args.alg)
-  env_type, _ = get_env_type(args)
-  kwargs = {**get_learn_function_defaults(args.alg, env_type), **kwargs}
-  with learning(args, kwargs) as arguments:
-    return learn(
-      network=args.network or get_default_network(env_type), **arguments
-    )
-
-
-@contextlib.contextmanager
-def learning(
-  args: types.SimpleNamespace, kwargs: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
-  """Build the environments of a training, which are closed at the end.
-
-  Args:
-    args: Flags of `parse_args`.
-    kwargs: Further arguments of `learn`.
-
-  Yields:
-    Dict of all arguments of `learn`, `network` aside.
-  """
-  env_type, env_id = get_env_type(args)
-  print_root(f'env_type: {env_type}')
-  folder = logger.get_dir()
-  assert folder, 'configure the logger before training'
-  if not checkpoints.list_checkpoints(checkpoints.find_folder(folder)):
-    monitor.begin_anew(folder, mpi.world().Get_rank())
-  env: Any = build_env(args, kwargs.get('T'))
-  try:
-    if args.save_video_interval:
-      env = _record(env, args, folder)
-    print_root(
-      f'Training {args.alg} on {env_type}:{env_id} with arguments \n{kwargs}'
-    )
-    yield {
-      'env': env,
-      'seed': args.seed,
-      'total_timesteps': int(args.num_timesteps),
-      'save_path': args.policy_dir or os.path.join(folder, 'policies'),
-      'checkpoint_dir': checkpoints.find_folder(folder),
-      'mirrors': _make_mirrors(args, folder, kwargs),
-      **kwargs,
-    }
-  except stopping.StopRequested:
-    logger.info(
-      f'Saved in {folder}; continue with --log_path={folder} and the same '
-      'settings.'
-    )
-    raise
-  finally:
-    env.close()
+def train(args: types.SimpleNamespace, values: settings.Settings) -> Any:
+  """Do what `main` does, once the command line is parsed."""
+  return _train(Training(args, values))
 
 
 def build_env(
@@ -200,56 +249,15 @@ def build_env(
   from baselines_her import tf_util
 
   tf_util.get_session(tf_util.single_threaded_config())
-  env_type, env_id = get_env_type(args)
   return vec_env.make_vec_env(
-    env_id,
-    env_type,
+    args.env,
+    'robotics',
     args.num_env or 1,
     args.seed,
     args.reward_scale,
     render='rgb_array' if args.save_video_interval else None,
     time_limit=time_limit,
   )
-
-
-def get_env_type(args: types.SimpleNamespace) -> tuple[str, str]:
-  """Return type and id of the environment of the flags of `parse_args`."""
-  return args.env_type or 'robotics', args.env
-
-
-def get_learn_function(alg: str) -> Callable:
-  """Return the function that trains with an algorithm.
-
-  Raises:
-    UsageError: If there is no such algorithm.
-  """
-  settings.check_algorithm(alg)
-  from baselines_her import her
-
-  return her.learn
-
-
-def get_learn_function_defaults(alg: str, env_type: str) -> dict[str, Any]:
-  """Return what `learn` gets unless the user says otherwise.
-
-  Nothing for HER: its defaults are in `config` and depend on the environment,
-  not on its type.
-  """
-  return {}
-
-
-def get_default_network(env_type: str) -> str:
-  """Return the name of a network, which the original passes to `learn`.
-
-  It is always `mlp`, as types of environments with images are not here.
-  """
-  return 'mlp'
-
-
-def print_root(text: str) -> None:
-  """Print a line in the first rank only."""
-  if mpi.world().Get_rank() == 0:
-    print(text, flush=True)
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -265,9 +273,7 @@ def run(argv: list[str] | None = None) -> int:
 
   def start() -> int:
     args, unknown = parse_args(argv)
-    settings.check_flags(args)
-    extra = parse_cmdline_kwargs(unknown)
-    settings.split_settings(extra)
+    values = settings.from_words(args.env, unknown)
     try:
       if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
         return 0
@@ -277,73 +283,34 @@ def run(argv: list[str] | None = None) -> int:
     with stopping.handle_signals(
       'Stopping after this cycle; press Ctrl-C again to exit at once.'
     ):
-      kwargs = prepare(args, extra)
-      flags.run_app(lambda rest: work(args, kwargs), argv)
+      training = Training(args, values)
+      flags.run_app(lambda rest: _train(training), argv)
     return 0
 
   return entry.run(start)
 
 
-def _train_and_play(args: types.SimpleNamespace, kwargs: dict[str, Any]) -> Any:
-  _configure_logger(args)
-  if envs.resolve(args.env) != args.env:
-    logger.warn(
-      f'{args.env} is not runnable any more, using {envs.resolve(args.env)}.'
-    )
+def _train(training: Training) -> Any:
+  args = training.args
+  is_root = mpi.world().Get_rank() == 0
+  messages.set_up_logging()
+  with training.start() as arguments:
+    from baselines_her import her, play
 
-  from agents.tools.tf1 import tf
-  from baselines_her import play, tf_util
-
-  utility.set_up_logging()
-  with tf.Graph().as_default():
-    # More threads would make the order of sums, and thus numbers, random.
-    with tf_util.single_threaded_session().as_default():
-      model = train(args, kwargs)
-      if args.save_path and mpi.world().Get_rank() == 0:
-        model.save(os.path.expanduser(args.save_path))
-      if args.play and mpi.world().Get_rank() == 0:
-        logger.log('Running trained model')
-        play.show(
-          model,
-          args.env,
-          args.play_episodes,
-          args.seed,
-          os.path.join(logger.get_dir() or '', 'play.mp4'),
-          kwargs.get('T'),
-        )
+    model = her.train(**arguments)
+    if args.save_path and is_root:
+      model.save(os.path.expanduser(args.save_path))
+    if args.play and is_root:
+      logger.log('Running trained model')
+      play.show(
+        model,
+        args.env,
+        args.play_episodes,
+        args.seed,
+        os.path.join(training.folder, 'play.mp4'),
+        training.settings.T,
+      )
   return model
-
-
-def _configure_logger(args: types.SimpleNamespace) -> None:
-  """Log to one folder; only the first rank writes."""
-  comm = mpi.world()
-  if comm.Get_rank() == 0:
-    logger.configure(args.log_path)
-    comm.bcast(logger.get_dir())
-  else:
-    logger.configure(comm.bcast(None), format_strs=[])
-
-
-def _record(env: Any, args: types.SimpleNamespace, folder: str) -> Any:
-  from baselines_her import video_recorder
-
-  videos = os.path.join(folder, 'videos')
-  print_root(f'Videos go to {videos}.')
-  return video_recorder.VecVideoRecorder(
-    env,
-    videos,
-    lambda step: step % args.save_video_interval == 0,
-    args.save_video_length,
-  )
-
-
-def _make_mirrors(
-  args: types.SimpleNamespace, folder: str, kwargs: dict[str, Any]
-) -> list[wandb_mirror.WandbMirror]:
-  if mpi.world().Get_rank() > 0:
-    return []
-  settings = {'env': args.env, 'seed': args.seed, **kwargs}
-  return wandb_mirror.make_mirrors(args.wandb, folder, settings)
 
 
 if __name__ == '__main__':

@@ -1,24 +1,279 @@
-"""The command line of training: flags, settings, and early refusals.
+"""All flags and settings of HER; free of TensorFlow.
 
-Free of TensorFlow, so that mistakes are reported at once.
+A setting is declared here, validated by `Settings.make`, and read as an
+attribute from then on.
 """
 
+import argparse
 import contextlib
-import os
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
-from agents.run import errors, files, flags, schema, wandb_mirror
-from baselines_her import config, envs
-from baselines_her.declarations import Arguments, CommandLine, Flags
+import numpy as np
+import pydantic
+from annotated_types import Ge, Gt
 
-# What the command line calls in another way, or sets together with others.
-_HIDDEN = ('rollout_batch_size', 'override_params')
+from agents.run import errors, flags, schema, wandb_mirror
+from agents.run.schema import (
+  WHOLE,
+  Amount,
+  Count,
+  Finite,
+  Fraction,
+  Name,
+  Number,
+  Positive,
+  Whole,
+  Words,
+  setting,
+)
+from baselines_her import envs
+from baselines_her.her_sampler import STRATEGIES
 
-# Arguments that are no settings of the agent, beside `gamma` and `T`.
-_ARGUMENTS_ONLY = tuple(x for x in Arguments.names() if x not in ('gamma', 'T'))
+
+def _to_bool(value: Any) -> Any:
+  """Take numbers as switches, as the original does."""
+  is_number = isinstance(value, (bool, int, float))
+  return bool(value) if is_number and value in (0, 1) else value
+
+
+Flag = Annotated[
+  bool,
+  pydantic.Strict(),
+  pydantic.BeforeValidator(_to_bool),
+  Words('True or False'),
+]
+Switch = Annotated[
+  Literal[0, 1],
+  WHOLE,
+  pydantic.BeforeValidator(lambda x: int(x) if isinstance(x, bool) else x),
+  Words('0 or 1'),
+]
+Rate = Annotated[Number, Gt(0)]
+Limits = Annotated[
+  Number | list[Number],
+  pydantic.BeforeValidator(
+    lambda x: x.tolist() if isinstance(x, np.ndarray) else x
+  ),
+  Words('a number or a list of numbers'),
+]
+File = Annotated[str, pydantic.BeforeValidator(str)]
+
+# Flags of Baselines that are accepted and do nothing.
+IGNORED = ('env_type', 'network', 'gamestate')
+_IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
+# Settings that follow from others, which `--help` leaves out.
+_DERIVED = ('rollout_batch_size', 'clip_pos_returns', 'network_args')
+
+
+class Flags(schema.Settings):
+  """Flags of `her-train`."""
+
+  called: ClassVar[str] = 'Flag --{}'
+
+  alg: Literal['her'] = setting('her', 'algorithm; for PPO use ppo-train')
+  env: str = setting('FetchReach-v1', 'environment id')
+  env_type: str | None = setting(None, _IGNORED_MEANING)
+  seed: Count | None = setting(None, 'random seed')
+  num_timesteps: Annotated[Finite, Ge(0)] = setting(
+    1e6, 'environment steps per rank'
+  )
+  network: str | None = setting(None, _IGNORED_MEANING)
+  gamestate: str | None = setting(None, _IGNORED_MEANING)
+  num_env: Positive | None = setting(None, 'environments per rank (default 1)')
+  reward_scale: Number = setting(1.0, 'factor applied to logged rewards')
+  save_path: str | None = setting(
+    None, 'file to save all variables to after training'
+  )
+  save_video_interval: Count = setting(
+    0, 'steps between videos; 0 records none'
+  )
+  save_video_length: Positive = setting(200, 'length of each video in steps')
+  log_path: str | None = setting(
+    None, 'folder of the run, also --logdir (default a temporary folder)'
+  )
+  play: bool = setting(False, 'play the trained agent after training')
+  play_episodes: Count | None = setting(
+    None,
+    'episodes to play; 0 plays until stopped (default 0 in a window, 5 in a '
+    'video)',
+  )
+  policy_dir: str | None = setting(
+    None, 'folder of saved policies (default <log_path>/policies)'
+  )
+  resume: bool | None = setting(
+    None,
+    'true requires a run in log_path, false requires that there is none '
+    '(default: continue the run if there is one)',
+  )
+  num_cpu: Positive = setting(1, 'ranks to start with mpirun')
+  wandb: str | None = setting(None, wandb_mirror.MEANING)
+
+
+class Agent(schema.Settings):
+  """Settings that `learn` takes within `override_params` only."""
+
+  called: ClassVar[str] = 'Setting --{}'
+
+  max_u: Limits = setting(1.0, 'limit of actions')
+  layers: Count = setting(3, 'number of hidden layers')
+  hidden: Positive = setting(256, 'units per hidden layer')
+  network_class: Name = setting(
+    'baselines_her.actor_critic:ActorCritic', 'class of actor and critic'
+  )
+  Q_lr: Rate = setting(0.001, 'learning rate of the critic')
+  pi_lr: Rate = setting(0.001, 'learning rate of the actor')
+  buffer_size: Positive = setting(
+    int(1e6), 'capacity of the replay in transitions'
+  )
+  polyak: Fraction = setting(
+    0.95, 'share of old weights kept by a target update'
+  )
+  action_l2: Number = setting(1.0, 'penalty on the mean squared action')
+  clip_obs: Number = setting(
+    200.0, 'limit of observations before normalization'
+  )
+  scope: str = setting('ddpg', 'variable scope')
+  relative_goals: Flag = setting(
+    False, 'express goals relative to achieved goals'
+  )
+  batch_size: Positive = setting(256, 'transitions per update')
+  norm_eps: Number = setting(0.01, 'lower bound of the standard deviation')
+  norm_clip: Number = setting(5, 'limit of normalized inputs')
+
+
+class Params(Agent):
+  """Settings in `DEFAULT_PARAMS`, as the original has them."""
+
+  bc_loss: Switch = setting(0, '1 imitates demonstrations')
+  q_filter: Switch = setting(
+    0, '1 imitates only where the critic prefers the demonstration'
+  )
+  num_demo: Positive = setting(100, 'number of demonstrations')
+  demo_batch_size: Whole = setting(128, 'demonstrated transitions per batch')
+  prm_loss_weight: Number = setting(
+    0.001, 'weight of the actor loss when imitating'
+  )
+  aux_loss_weight: Number = setting(0.0078, 'weight of the imitation loss')
+  n_cycles: Positive = setting(50, 'cycles per epoch')
+  rollout_batch_size: Positive = setting(2)
+  n_batches: Positive = setting(40, 'updates per cycle')
+  n_test_rollouts: Positive = setting(10, 'test rollouts per epoch')
+  test_with_polyak: Flag = setting(False, 'evaluate the target networks')
+  random_eps: Fraction = setting(0.3, 'probability of a random action')
+  noise_eps: Amount = setting(0.2, 'standard deviation of action noise')
+  replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
+    'future', 'future for hindsight, none for plain replay'
+  )
+  replay_k: Amount = setting(4, 'hindsight goals per original goal')
+
+
+class Settings(Params):
+  """All settings of a training.
+
+  `make` validates them; `complete` adds what the environment decides.
+  """
+
+  policy_save_interval: Whole = setting(5, 'epochs between saved policies')
+  # A number is the limit itself, as `DDPG` of the original takes it.
+  clip_return: Annotated[
+    bool | float | None,
+    pydantic.BeforeValidator(_to_bool),
+    Words('True, False or a number'),
+  ] = setting(True, 'clip target values to the largest possible return')
+  clip_pos_returns: Flag = setting(True)
+  demo_file: File | None = setting(None, 'file of demonstrations (pickle)')
+  load_path: File | None = setting(None, 'file of initial variables (pickle)')
+  gamma: Fraction | None = setting(
+    None, 'discount factor (default 1 - 1 / time limit)'
+  )
+  T: Annotated[Whole, Ge(2)] | None = setting(
+    None, 'steps per episode (default that of the environment)'
+  )
+  lr: Rate | None = setting(None, 'sets both Q_lr and pi_lr')
+  network_args: dict[str, Any] = setting({})
+
+  @classmethod
+  def read(cls, given: Mapping[str, Any]) -> 'Settings':
+    """Return the given values by name, and defaults for all others.
+
+    Raises:
+      UsageError: Naming the first unknown name, or else the first wrong value.
+    """
+    cls.check_names(given, more=Flags.names())
+    checked = {k: cls.check_value(k, v) for k, v in given.items()}
+    return cls.model_construct(**{**cls.defaults(), **checked})
+
+  @classmethod
+  def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':
+    """Return the settings of a training.
+
+    Args:
+      env_name: Id of the environment as the user gave it.
+      given: Values by name, which replace the defaults.
+
+    Raises:
+      UsageError: If a name is unknown, or a value not allowed.
+    """
+    own = DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {})
+    result = cls.read({**DEFAULT_PARAMS, **own, **given})
+    if result.lr is not None:
+      result.Q_lr = result.pi_lr = result.lr
+    if result.gamma == 1 and result.clip_return is True:
+      # The original divides by zero. Only the user can decide not to clip.
+      raise errors.UsageError(
+        'Setting --gamma is 1, for which returns have no limit to clip them '
+        'at; add --clip_return=0 or give less than 1.'
+      )
+    if result.bc_loss and not result.demo_file:
+      raise errors.UsageError(
+        'Setting --bc_loss needs demonstrations; give their file with '
+        '--demo_file.'
+      )
+    if result.demo_file and result.demo_batch_size >= result.batch_size:
+      raise errors.UsageError(
+        f'Setting --demo_batch_size is {result.demo_batch_size}; it has to be '
+        f'smaller than batch_size, {result.batch_size}.'
+      )
+    return result
+
+  def complete(self, time_limit: int, num_envs: int) -> 'Settings':
+    """Return the settings of an agent for an environment.
+
+    Args:
+      time_limit: Steps per episode of the environment. The discount factor
+        follows from it even if `T` is another one.
+      num_envs: Number of environments of this rank.
+    """
+    return self.model_copy(
+      update={
+        'T': self.T or time_limit,
+        'gamma': 1.0 - 1.0 / time_limit if self.gamma is None else self.gamma,
+        'rollout_batch_size': num_envs,
+        'bc_loss': 1 if self.demo_file else self.bc_loss,
+      }
+    )
+
+  @property
+  def action_limit(self) -> float | np.ndarray:
+    """Largest magnitude of actions, a number or [size]."""
+    return np.array(self.max_u) if isinstance(self.max_u, list) else self.max_u
+
+  @property
+  def return_limit(self) -> float:
+    """Largest magnitude of values; rewards are from -1 to 0."""
+    if isinstance(self.clip_return, bool):
+      assert self.gamma is not None, 'incomplete settings'
+      return 1.0 / (1.0 - self.gamma) if self.clip_return else np.inf
+    return np.inf if self.clip_return is None else self.clip_return
+
+
+# Settings for all environments, and for single ones by their names without
+# version. Users of the original change these.
+DEFAULT_PARAMS: dict[str, Any] = Params.defaults()
+DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {'FetchReach': {'n_cycles': 10}}
 
 
 def parse_args(
@@ -47,9 +302,6 @@ def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
 
   Values are Python literals or YAML where they can be read as such. Names
   without value and words without name are dropped, as in the original.
-
-  Returns:
-    Dict of keyword arguments for `baselines_her.her.learn`.
   """
   result = {}
   name = None
@@ -65,87 +317,37 @@ def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
   return result
 
 
-def split_settings(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-  """Arrange settings of the command line so that they take effect.
-
-  The original silently ignores settings of the agent unless they are within
-  `override_params`; they are moved there.
+def merge(given: Mapping[str, Any]) -> dict[str, Any]:
+  """Return one mapping of the settings of a command line.
 
   Args:
-    kwargs: Dict of `parse_cmdline_kwargs`.
-
-  Returns:
-    Dict of arguments for `baselines_her.her.learn`.
+    given: Dict of `parse_cmdline_kwargs`. What has a flag of its own wins over
+      the mappings `params` and `override_params`.
 
   Raises:
-    UsageError: If a name is unknown or a value is not allowed.
+    UsageError: If one of these is no mapping, or the number of environments
+      is given as a setting.
   """
-  result, override = {}, {}
-  for name, value in _flatten(_merge_params(kwargs)):
-    if value is None and CommandLine.default(name) is None:
-      continue
-    if name == 'rollout_batch_size':
+  result = dict(given)
+  for name in ('override_params', 'params'):
+    values = result.pop(name, None) or {}
+    if not isinstance(values, dict):
       raise errors.UsageError(
-        'Parameter rollout_batch_size is the number of environments; set it '
-        'with --num_env.'
+        f'Flag --{name} is {values!r}; give a mapping such as '
+        "'{n_cycles: 10}'."
       )
-    value = CommandLine.check_value(name, value)
-    if name in Arguments.names():
-      result[name] = value
-    else:
-      override[name] = value
-  _check_together(result, override)
-  if override:
-    result['override_params'] = override
+    result = {**values, **result}
+  if 'rollout_batch_size' in result:
+    raise errors.UsageError(
+      'Parameter rollout_batch_size is the number of environments; set it '
+      'with --num_env.'
+    )
   return result
 
 
-def check_paths(args: types.SimpleNamespace, kwargs: Mapping[str, Any]) -> None:
-  """Make sure that everything can be read and written.
-
-  Raises:
-    UsageError: If not.
-  """
-  load_path = kwargs.get('load_path')
-  if load_path is not None:
-    _check_readable('load_path', load_path)
-  if args.save_video_interval:
-    _check_video()
-  for name in ('save_path', 'policy_dir', 'log_path'):
-    path = getattr(args, name)
-    if path:
-      folder = os.path.expanduser(path)
-      if name == 'save_path':
-        if os.path.isdir(folder):
-          raise errors.UsageError(
-            f'Flag --save_path is the folder {path!r}; give a file within it.'
-          )
-        folder = os.path.dirname(os.path.abspath(folder))
-      _check_writable(folder, name)
-
-
-def check_flags(args: types.SimpleNamespace) -> None:
-  """Make sure that the values of flags make sense.
-
-  Raises:
-    UsageError: If not.
-  """
-  check_algorithm(args.alg)
-  flags.check(Flags, args)
-  wandb_mirror.check(args.wandb)
-
-
-def check_algorithm(name: str) -> None:
-  """Make sure that there is an algorithm.
-
-  Raises:
-    UsageError: If not.
-  """
-  if name != 'her':
-    raise errors.UsageError(
-      f"Algorithm {name!r} is unknown; there is only 'her' here. PPO is "
-      'python -m agents.train_ppo.'
-    )
+def from_words(env_name: str, unknown: Sequence[str]) -> Settings:
+  """Return the settings of the words of a command line that are not flags."""
+  return Settings.make(env_name, merge(parse_cmdline_kwargs(unknown)))
 
 
 def describe(argv: Sequence[str] = ()) -> str:
@@ -154,15 +356,23 @@ def describe(argv: Sequence[str] = ()) -> str:
   Args:
     argv: What else is on the command line, which values depend on.
   """
-  names = [x for x in CommandLine.names() if x not in _HIDDEN]
-  env, values = _find_values(argv)
+  env, values = Flags.default('env'), None
+  # Help does not depend on whether the rest is right.
+  with contextlib.suppress(errors.UsageError):
+    args, unknown = parse_args(['', *argv])
+    env = args.env
+    values = from_words(env, unknown)
+  values = values or Settings.make(env, {})
+  if limit := envs.find_time_limit(env):
+    values = values.complete(limit, 1)
+  names = [x for x in Settings.names() if x not in _DERIVED]
   return '\n'.join(
     [
       *flags.describe(Flags),
       '',
       'settings (--name=value, or several as --params={name: value}):',
       f'name, value for {env}, meaning',
-      *CommandLine.table(names, values),
+      *Settings.table(names, dict(values)),
       '',
       'Pickles (demo_file, load_path) can run arbitrary code; use only files',
       'you trust. Checkpoints are plain data.',
@@ -170,117 +380,12 @@ def describe(argv: Sequence[str] = ()) -> str:
   )
 
 
-def _find_values(argv: Sequence[str]) -> tuple[str, dict[str, Any]]:
-  """Return the environment, and settings that a command line leads to."""
-  args, kwargs = types.SimpleNamespace(env=Flags.default('env')), {}
-  # Help does not depend on whether the rest is right.
-  with contextlib.suppress(errors.UsageError):
-    args, unknown = parse_args(['', *argv])
-    kwargs = split_settings(parse_cmdline_kwargs(unknown))
-  override = kwargs.pop('override_params', {})
-  strategy = kwargs.get('replay_strategy', 'future')
-  values = {**config.define_params(args.env, strategy, override), **kwargs}
-  if values.get('lr') is not None:
-    values['Q_lr'] = values['pi_lr'] = values['lr']
-  limit = values.setdefault('T', envs.find_time_limit(args.env))
-  if limit:
-    values.setdefault('gamma', 1 - 1 / limit)
-  return args.env, values
-
-
-def check_values(
-  result: Mapping[str, Any], override: Mapping[str, Any]
-) -> None:
-  """Make sure that the values of settings make sense.
-
-  Args:
-    result: Dict of further arguments of `her.learn`.
-    override: Dict of settings that differ from `DEFAULT_PARAMS`.
-
-  Raises:
-    UsageError: If not.
-  """
-  CommandLine.check({**override, **result})
-  _check_together(result, override)
-
-
-def _check_together(
-  result: Mapping[str, Any], override: Mapping[str, Any]
-) -> None:
-  if result.get('gamma') is not None:
-    config.return_limit(result['gamma'], result.get('clip_return', True))
-  merged = {**config.DEFAULT_PARAMS, **override}
-  imitates = merged['bc_loss'] or result.get('demo_file')
-  if imitates and merged['demo_batch_size'] >= merged['batch_size']:
-    raise errors.UsageError(
-      f'Setting --demo_batch_size is {merged["demo_batch_size"]}; it has to '
-      f'be smaller than batch_size, {merged["batch_size"]}.'
-    )
-  if merged['bc_loss'] and not result.get('demo_file'):
-    raise errors.UsageError(
-      'Setting --bc_loss needs demonstrations; give their file with '
-      '--demo_file.'
-    )
-
-
-def _merge_params(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-  """Add what `--params` holds; settings with a flag of their own win."""
-  own = dict(kwargs)
-  params = own.pop('params', {})
-  if not isinstance(params, dict):
-    raise errors.UsageError(
-      f"Flag --params is {params!r}; give a mapping such as '{{n_cycles: 10}}'."
-    )
-  return {**params, **own}
-
-
-def _flatten(kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-  """Yield names and values, those within `override_params` included."""
-  CommandLine.check_names(kwargs, more=Flags.names())
-  for name, value in kwargs.items():
-    if name != 'override_params':
-      yield name, value
-      continue
-    value = CommandLine.check_value(name, value) or {}
-    for inner in value:
-      if inner not in CommandLine.names() or inner in _ARGUMENTS_ONLY:
-        known = set(CommandLine.names()) - set(_ARGUMENTS_ONLY)
-        raise errors.UsageError(
-          f'Setting {inner!r} in override_params is unknown. '
-          f'{errors.suggest(inner, known)}'
-        )
-    yield from value.items()
-
-
-def _check_writable(folder: str, name: str) -> None:
-  """Make sure that files can be written, without creating the folder."""
-  missing = files.first_missing(folder)
-  existing = os.path.dirname(missing) if missing else folder
-  probe = os.path.join(existing, f'.writable-{os.getpid()}')
-  try:
-    with files.atomic_write(probe):
-      pass
-    os.remove(probe)
-  except OSError as error:
-    raise errors.UsageError(
-      f'Cannot write to {folder!r} for --{name}: {error.strerror}. Choose '
-      'another path.'
-    ) from None
-
-
-def _check_readable(name: str, path: str) -> None:
-  try:
-    open(os.path.expanduser(path), 'rb').close()
-  except OSError as error:
-    raise errors.UsageError(
-      f'Cannot read {path!r} of --{name}: {error.strerror}.'
-    ) from None
-
-
-def _check_video() -> None:
-  try:
-    import imageio_ffmpeg  # noqa: F401
-  except ImportError:
-    raise errors.UsageError(
-      'Videos need the extra viz: pip install "reference-agents[viz]".'
-    ) from None
+def common_arg_parser() -> argparse.ArgumentParser:
+  """Return an argparse parser of all flags, as the original has it."""
+  parser = argparse.ArgumentParser(allow_abbrev=False)
+  for name in Flags.names():
+    kind, default = Flags.base(name), Flags.default(name)
+    more = {'action': 'store_true'} if kind is bool else {'type': kind}
+    help_ = Flags.meaning(name)
+    parser.add_argument(f'--{name}', default=default, help=help_, **more)
+  return parser

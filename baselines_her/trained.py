@@ -8,26 +8,35 @@ Example:
     print(baselines_her.evaluate(agent, episodes=10).success_rate)
 """
 
+import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from agents.envs import check
 from agents.evaluation import TrainedAgent
+from agents.run import references
 from baselines_her import envs
 
 
-def load(path: str, noise_eps: float = 0.2, random_eps: float = 0.3) -> 'HER':
+def load(
+  path: str,
+  noise_eps: float = 0.2,
+  random_eps: float = 0.3,
+  trust: Iterable[str] = (),
+) -> 'HER':
   """Load a policy that training has saved.
 
-  Unpickling can run any program, so only open policies that you trust.
+  Unpickling can run any program, so only name files `.pkl` that you trust.
 
   Args:
-    path: File such as `policies/policy_best.pkl`, or the folder of a run for
-      its best policy.
+    path: Folder of a run for its best policy, or a file such as
+      `policies/policy_best.pkl`.
     noise_eps: Standard deviation of the noise of exploration, as a share of
       the largest action; only for `predict` with `deterministic=False`.
     random_eps: Probability of a random action, likewise.
+    trust: Modules of your own that the policy may name.
 
   Returns:
     `HER`.
@@ -35,7 +44,7 @@ def load(path: str, noise_eps: float = 0.2, random_eps: float = 0.3) -> 'HER':
   Raises:
     UsageError: If there is no policy or it cannot be read.
   """
-  return HER(path, noise_eps, random_eps)
+  return HER(path, noise_eps, random_eps, trust)
 
 
 class HER(TrainedAgent):
@@ -46,25 +55,30 @@ class HER(TrainedAgent):
   """
 
   def __init__(
-    self, path: str, noise_eps: float = 0.2, random_eps: float = 0.3
+    self,
+    path: str,
+    noise_eps: float = 0.2,
+    random_eps: float = 0.3,
+    trust: Iterable[str] = (),
   ) -> None:
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     from agents.tools.tf1 import tf
-    from baselines_her import play, tf_util
+    from baselines_her import policies, tf_util
 
     with tf.Graph().as_default():
       self._sess = tf_util.single_threaded_session()
       with self._sess.as_default():
-        self.policy = play.load_policy(path)
+        self.policy = policies.load(path, references.parse(trust))
 
   def make_env(self) -> Any:
     return envs.make(self.policy.info['env_name'], None, self.policy.T)
 
   def save(self, folder: str) -> None:
-    from baselines_her import play
+    from baselines_her import policies
 
-    play.save_plain(self.policy, folder)
+    os.makedirs(folder, exist_ok=True)
+    policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 
   def close(self) -> None:
     self._sess.close()

@@ -8,7 +8,7 @@ import numpy as np
 from agents.tools.tf1 import tf
 from baselines_her import losses, mpi, tf_util, util
 from baselines_her.actor_critic import ActorCritic
-from baselines_her.declarations import AgentSettings
+from baselines_her.settings import Settings
 
 
 class TrainingGraph:
@@ -19,6 +19,7 @@ class TrainingGraph:
 
   Args:
     settings: Settings of the agent.
+    stage_shapes: Dict of the shapes of the arrays of a batch.
     create_networks: Function from a dict of float tensors `o`, `g` and `u`
       [batch, size] to networks, whose variables are in the current scope.
     sess: Session of the networks.
@@ -37,11 +38,13 @@ class TrainingGraph:
 
   def __init__(
     self,
-    settings: AgentSettings,
+    settings: Settings,
+    stage_shapes: dict[str, tuple[int | None, ...]],
     create_networks: Callable[[losses.Batch], ActorCritic],
     sess: tf.Session,
   ):
     self._settings = settings
+    self._stage_shapes = stage_shapes
     self._create_networks = create_networks
     self._sess = sess
     batch, self.stage = self._define_stage()
@@ -95,7 +98,7 @@ class TrainingGraph:
 
   def _define_stage(self) -> tuple[losses.Batch, Callable[..., None]]:
     """Return the batch that is taken from the stage, and how to put one."""
-    shapes = self._settings.stage_shapes
+    shapes = self._stage_shapes
     inputs = [tf.placeholder(tf.float32, x) for x in shapes.values()]
     name = tf.get_default_graph().unique_name('staged_batch', False)
     put = tf.raw_ops.Stage(values=inputs, shared_name=name)
@@ -109,7 +112,7 @@ class TrainingGraph:
 
   def _name_batch(self, tensors: Iterable[tf.Tensor]) -> losses.Batch:
     """Return a dict of the tensors of a batch, with rewards [batch, 1]."""
-    batch = dict(zip(self._settings.stage_shapes, tensors))
+    batch = dict(zip(self._stage_shapes, tensors))
     batch['r'] = tf.reshape(batch['r'], [-1, 1])
     return batch
 
@@ -153,7 +156,7 @@ class TrainingGraph:
     """Define many updates, with the same numbers as one by one."""
     inputs = [
       tf.placeholder(tf.float32, (None, *shape))
-      for shape in self._settings.stage_shapes.values()
+      for shape in self._stage_shapes.values()
     ]
     count = tf.shape(inputs[0])[0]
 

@@ -105,11 +105,8 @@ def test_logdir_and_params_of_her():
     assert args.log_path == 'x' and not rest
   words = ['--params={n_cycles: 3, hidden: 5, gamma: 0.5}', '--hidden=7']
   _, rest = settings.parse_args(['program', *words])
-  given = settings.split_settings(settings.parse_cmdline_kwargs(rest))
-  assert given == {
-    'gamma': 0.5,
-    'override_params': {'n_cycles': 3, 'hidden': 7},
-  }
+  found = settings.from_words('FetchReach-v1', rest)
+  assert (found.n_cycles, found.hidden, found.gamma) == (3, 7, 0.5)
   for text, message in (('3', 'give a mapping'), ('{hiden: 3}', 'hidden')):
     with pytest.raises(errors.UsageError, match=message):
-      settings.split_settings(settings.parse_cmdline_kwargs(['--params', text]))
+      settings.from_words('FetchReach-v1', ['--params', text])

@@ -15,6 +15,9 @@ from typing import Any
 
 from agents.run import errors, references
 
+# Keys of files whose formats can hold programs.
+_PICKLES = ('demo_file', 'load_path')
+
 
 def get_module(name: str) -> types.ModuleType:
   """Import a module by its dotted name.
@@ -75,7 +78,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
     UsageError: If a name does not exist.
   """
   for key, name in list_names(tree):
-    if key == 'demo_file':
+    if key in _PICKLES:
       references.check_pickle(name, trust)
     elif key == 'from_module':
       references.check_module(name, trust)
@@ -89,7 +92,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
 def list_foreign(tree: Mapping[str, Any]) -> list[str]:
   """Return what a tree names that needs `--trust` once it is stored."""
   found = {
-    name if key in ('demo_file', 'from_module') else _split(name)[0]
+    name if key in (*_PICKLES, 'from_module') else _split(name)[0]
     for key, name in list_names(tree)
   }
   known = references.Trust((*references.PROJECT, 'numpy', 'tensorflow'))
@@ -111,7 +114,7 @@ def list_names(node: Any) -> Iterator[tuple[str, str]]:
   for key, value in node.items():
     if not isinstance(value, str):
       yield from list_names(value)
-    elif key in ('demo_file', 'from_module') and value:
+    elif key in (*_PICKLES, 'from_module') and value:
       yield key, value
     elif key in ('name', 'constructor') and re.search('[.:]', value):
       yield key, value

@@ -1,42 +1,33 @@
 """Rollouts of whole episodes as an explorer of the pipeline."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import numpy as np
 
 from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
-from agents.pipeline.profiler import Profiler
 from agents.run import references
-from baselines_her import config, envs, vec_env, video_recorder
+from baselines_her import envs, play, vec_env, video_recorder
 from baselines_her.pipeline.agent import HERAgent
 from baselines_her.rollout import RolloutWorker
+from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
 # What is shown begins elsewhere than what was trained on.
 _EVAL_SEED = 101
-# Key of the environments that training and tests share.
-_SHARED = 'environments of HER'
 
 
 @references.nameable
 class HERExplorer(ExplorerBase):
-  """Holds a `RolloutWorker`.
+  """Owns a `RolloutWorker`.
 
-  Training and tests share their environments, as in the stand-alone training,
-  whose numbers depend on it. The explorer that shows (`eval`) opens a window
-  or writes one video per episode.
+  The explorer that plays (`eval`) opens a window or writes one video per
+  episode.
 
   Args:
     session: Session that the explorer runs in.
     agents: Dict from name to the only agent, a `HERAgent`.
     mode: One of `train`, `test` and `eval`.
-    env: Dict of the `name`, the `seed`, the time limit `T` and the `dims` of
-      the environment.
-    settings: Dict of settings of `config.DEFAULT_PARAMS`.
-    n_rollouts: Number of rollouts per update.
 
   Attributes:
     worker: The `RolloutWorker`.
@@ -48,27 +39,27 @@ class HERExplorer(ExplorerBase):
     session: session_lib.Session,
     agents: dict[str, HERAgent],
     mode: str = 'train',
-    *,
-    env: dict[str, Any],
-    settings: dict[str, Any],
-    n_rollouts: int = 1,
   ):
     super().__init__(session, agents, mode, win_size=-1)
     (self._agent,) = agents.values()
-    self._n_rollouts = n_rollouts
-    self._render = self._choose_render()
-    num_envs = 1 if mode == 'eval' else settings['rollout_batch_size']
-    # Training and tests share theirs, whichever explorer is made first.
-    shared = {} if mode == 'eval' else session.shared
-    self._owns_venv = _SHARED not in shared
-    if self._owns_venv:
-      shared[_SHARED] = self._make_venv(env, num_envs)
-    self.venv = shared[_SHARED]
-    self.worker = self._make_worker(env, settings, num_envs)
-    # Not before now, as the worker resets what it is given.
-    recorded = self._render == 'rgb_array'
-    self._recorder = self._make_recorder() if recorded else None
-    self.worker.venv = _TimedVenv(self._recorder or self.venv, session.profiler)
+    memory, exploits = self._agent.memory['train'], mode != 'train'
+    settings, task = memory.settings, memory.task
+    self._n_rollouts = settings.n_test_rollouts if mode == 'test' else 1
+    self.venv = self._make_venv(task.name, memory.env['seed'], settings)
+    self.worker = RolloutWorker(
+      self.venv,
+      self._agent.policy,
+      task.dims,
+      session.logger,
+      self._agent.policy.T,
+      self.venv.num_envs,
+      exploit=exploits,
+      use_target_net=exploits and settings.test_with_polyak,
+      compute_Q=exploits,
+      noise_eps=settings.noise_eps,
+      random_eps=settings.random_eps,
+    )
+    self._time('graph', self.worker, '_act')
 
   def update(self) -> Episode:
     """Play episodes.
@@ -86,11 +77,11 @@ class HERExplorer(ExplorerBase):
       monitor(f'/success/{self.mode}', worker.success_history[-1])
       if worker.compute_Q:
         monitor(f'/q/{self.mode}', worker.Q_history[-1])
-    if self._recorder:
+    if isinstance(self.venv, video_recorder.VecVideoRecorder):
       with self.session.profiler('poststep'):
-        self._recorder.finish()
+        self.venv.finish()
     if self.mode == 'test':
-      self._agent.report_test(worker.current_success_rate())
+      self._agent.success_rate = worker.current_success_rate()
     return episode
 
   def reset(self) -> None:
@@ -98,8 +89,7 @@ class HERExplorer(ExplorerBase):
     self.worker.clear_history()
 
   def close(self) -> None:
-    if self._owns_venv:
-      self.venv.close()
+    self.venv.close()
 
   def state_dict(self) -> dict[str, Any]:
     state = {**super().state_dict(), 'worker': self.worker.state_dict()}
@@ -113,94 +103,43 @@ class HERExplorer(ExplorerBase):
     if self.mode == 'train':
       self.venv.set_states(state['envs'])
 
-  def _make_venv(self, env: dict[str, Any], num_envs: int) -> vec_env.VecEnv:
-    name, seed = env['name'], env['seed']
+  def _make_venv(
+    self, name: str, seed: int | None, settings: Settings
+  ) -> vec_env.VecEnv:
+    agent, session = self._agent, self.session
+    if self.mode != 'eval' and agent.venv:
+      return agent.venv
     if envs.resolve(name) != name:
-      self.session.logger.warn(
+      session.logger.warn(
         f'{name} is not runnable any more, using {envs.resolve(name)}.'
       )
-    if self.mode == 'eval' and seed is not None:
-      seed += _EVAL_SEED
-    return vec_env.make_vec_env(
+    folder, limit = session.folder('monitor'), settings.T
+    if self.mode == 'eval':
+      seed = None if seed is None else seed + _EVAL_SEED
+      shown = session.comm.Get_rank() == 0 and window.has_display()
+      if shown or session.path:
+        videos = f'{session.folder("videos")}/'
+        return play.make_viewed_env(name, seed, shown, videos, limit, folder)
+    agent.venv = vec_env.make_vec_env(
       name,
       'robotics',
-      num_envs,
+      1 if self.mode == 'eval' else settings.rollout_batch_size,
       seed,
-      render=self._render,
-      folder=self.session.folder('monitor'),
+      folder=folder,
+      time_limit=limit,
     )
+    self._time('envstep', agent.venv, 'step', 'reset')
+    return agent.venv
 
-  def _choose_render(self) -> str | None:
-    """Choose a mode to render in: to a window, to a video, or not at all."""
-    if self.mode != 'eval':
-      return None
-    if self.session.comm.Get_rank() == 0 and window.has_display():
-      return 'human'
-    return 'rgb_array' if self.session.path else None
+  def _time(self, scope: str, owner: Any, *names: str) -> None:
+    """Let the profiler time methods of an object."""
 
-  def _make_worker(
-    self, env: dict[str, Any], settings: dict[str, Any], num_envs: int
-  ) -> RolloutWorker:
-    exploits = self.mode != 'train'
-    settings = {**config.DEFAULT_PARAMS, **settings}
-    return _TimedWorker(
-      self.session.profiler,
-      self.venv,
-      self._agent.policy,
-      env['dims'],
-      self.session.logger,
-      env['T'],
-      num_envs,
-      exploit=exploits,
-      use_target_net=exploits and settings['test_with_polyak'],
-      compute_Q=exploits,
-      noise_eps=settings['noise_eps'],
-      random_eps=settings['random_eps'],
-    )
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+      def call(*args: Any) -> Any:
+        with self.session.profiler(scope):
+          return method(*args)
 
-  def _make_recorder(self) -> video_recorder.VecVideoRecorder:
-    """Make a video of the environments from each reset to `finish`."""
-    return video_recorder.VecVideoRecorder(
-      self.venv, self.session.folder('videos'), lambda step: True, np.inf
-    )
+      return call
 
-
-class _TimedWorker(RolloutWorker):
-  """Worker that tells the profiler when it acts and steps.
-
-  Args:
-    profiler: `Profiler`.
-    *args: Arguments of `RolloutWorker`.
-    **kwargs: Arguments of `RolloutWorker`.
-  """
-
-  def __init__(self, profiler: Profiler, *args: Any, **kwargs: Any):
-    self._profiler = profiler
-    super().__init__(*args, **kwargs)
-
-  def _act(self, Qs: list[np.ndarray]) -> np.ndarray:
-    with self._profiler('prestep'), self._profiler('graph'):
-      return super()._act(Qs)
-
-
-class _TimedVenv:
-  """Vector of environments whose steps and resets the profiler sees.
-
-  Args:
-    venv: Vector of environments.
-    profiler: `Profiler`.
-  """
-
-  def __init__(self, venv: Any, profiler: Profiler):
-    self._venv = venv
-    self._profiler = profiler
-
-  def step(self, actions: np.ndarray) -> tuple:
-    """Step all environments."""
-    with self._profiler('envstep'):
-      return self._venv.step(actions)
-
-  def reset(self) -> dict[str, np.ndarray]:
-    """Reset all environments."""
-    with self._profiler('envstep'):
-      return self._venv.reset()
+    for name in names:
+      setattr(owner, name, timed(getattr(owner, name)))

@@ -9,26 +9,29 @@ from agents.pipeline import session as session_lib
 from agents.pipeline.memory import MemoryBase
 from agents.run import errors, references
 from baselines_her import config, replay_buffer
+from baselines_her.settings import Settings
 
 
 @references.nameable
 class HERMemory(MemoryBase):
-  """Holds a `ReplayBuffer`; its entries are episodes, not steps.
+  """Keeps episodes, not steps, in a `ReplayBuffer`; knows the task.
 
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
-    env: Dict of the `name` and the `dims` of the environment.
-    settings: Dict of settings of `config.DEFAULT_PARAMS`.
+    env: Dict of the `name` and the `seed` of the environment.
+    settings: Values of `Settings` by name.
 
   Attributes:
+    env: As given.
+    settings: Complete `Settings` of the task, for agent and explorers, too.
+    task: `config.Task`.
     buffer: The `ReplayBuffer`.
     last_episodes: Episodes that were stored last, arrays [episodes, time,
       size].
-    make_env: Maker of the environment that computes rewards.
 
   Raises:
-    UsageError: If a setting is unknown.
+    UsageError: If a setting is unknown, or the environment does not fit.
   """
 
   def __init__(
@@ -40,14 +43,14 @@ class HERMemory(MemoryBase):
     settings: dict[str, Any],
   ):
     super().__init__(session, mode)
-    params = prepare_params(env, settings)
-    self.make_env = params['make_env']
+    values = Settings.make(env['name'], settings)
+    self.env = env
+    self.task = config.Task(env['name'])
+    self.settings = values.complete(
+      self.task.time_limit, values.rollout_batch_size
+    )
     self.buffer = replay_buffer.create(
-      env['dims'],
-      params['T'],
-      params['ddpg_params']['buffer_size'],
-      params['rollout_batch_size'],
-      config.configure_her(params),
+      self.settings, self.task.dims, self.task.make_sampler(self.settings)
     )
     self.last_episodes: Mapping[str, np.ndarray] = {}
 
@@ -58,7 +61,7 @@ class HERMemory(MemoryBase):
 
   @property
   def length(self) -> int:
-    """Number of episodes held."""
+    """Number of episodes stored."""
     return self.buffer.current_size
 
   def state_dict(self) -> dict[str, Any]:
@@ -67,33 +70,7 @@ class HERMemory(MemoryBase):
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     if len(state['u']) > self.buffer.size:
       raise errors.UsageError(
-        f'The stored memory has {len(state["u"])} episodes, this one has room '
-        f'for {self.buffer.size}; give it the buffer_size that it had.'
+        f'The stored memory has {len(state["u"])} episodes, but this one has '
+        f'room for {self.buffer.size}; give it the buffer_size that it had.'
       )
-    self.buffer.load_state_dict(dict(state))
-
-
-def prepare_params(
-  env: dict[str, Any], settings: dict[str, Any], **kwargs: Any
-) -> dict[str, Any]:
-  """Return all settings, with those that follow from the environment.
-
-  Args:
-    env: Dict with the `name` of the environment.
-    settings: Dict of settings that differ from `config.DEFAULT_PARAMS`.
-    **kwargs: Further arguments of `config.prepare_params`.
-
-  Raises:
-    UsageError: If a setting is unknown.
-  """
-  for name in settings:
-    if name not in config.DEFAULT_PARAMS:
-      raise errors.UsageError(
-        f'Setting {name!r} of HER is unknown. '
-        f'{errors.suggest(name, config.DEFAULT_PARAMS)}'
-      )
-  strategy = settings.get(
-    'replay_strategy', config.DEFAULT_PARAMS['replay_strategy']
-  )
-  params = config.define_params(env['name'], strategy, settings)
-  return config.prepare_params({**params, **kwargs})
+    self.buffer.load_state_dict(state)

@@ -19,7 +19,7 @@ def run_update(unused_variant: str, args: Any) -> dict[str, Any]:
   from baselines_her import tf_util
 
   with tf_util.single_threaded_session().as_default():
-    policy, dims, _ = _make_policy()
+    policy, dims = _make_policy()
     dims = {**dims, 'ag': dims['g']}
     lengths = {'o': _STEPS, 'ag': _STEPS}
     for _ in range(200):
@@ -40,10 +40,11 @@ def run_rollout(variant: str, args: Any) -> dict[str, Any]:
   from baselines_her import logger, rollout, tf_util, vec_env
 
   with tf_util.single_threaded_session().as_default():
-    policy, dims, params = _make_policy()
+    policy, dims = _make_policy()
     logger.configure(format_strs=[])
     env = vec_env.make_vec_env(_ENV, 'robotics', 1, 0)
-    noise = {name: params[name] for name in ('noise_eps', 'random_eps')}
+    values = policy.settings
+    noise = {x: getattr(values, x) for x in ('noise_eps', 'random_eps')}
     worker = rollout.RolloutWorker(env, policy, dims, logger, _STEPS, **noise)
     result = common.measure(worker.generate_rollouts, args.episodes, _STEPS)
     env.close()
@@ -70,17 +71,17 @@ def _run_bare(args):
 
 
 def _make_policy():
-  """Return an agent of the default settings, its sizes and its settings."""
+  """Return an agent of the default settings, and its sizes."""
   from agents.tools.tf1 import tf
-  from baselines_her import config
+  from baselines_her import config, ddpg, settings
 
   np.random.seed(0)
   tf.set_random_seed(0)
-  params = config.define_params(_ENV, 'future', {'rollout_batch_size': 1})
-  params.update(bc_loss=0, q_filter=0, num_demo=0)
-  params = config.prepare_params(params)
-  dims = config.configure_dims(params)
-  return config.configure_ddpg(dims, params), dims, params
+  task = config.Task(_ENV)
+  values = settings.Settings.make(_ENV, {}).complete(task.time_limit, 1)
+  sampler = task.make_sampler(values)
+  policy = ddpg.DDPG(values, task.dims, sample_transitions=sampler)
+  return policy, task.dims
 
 
 def _one_thread(unused_variant):

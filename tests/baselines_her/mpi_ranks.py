@@ -10,8 +10,8 @@ import numpy as np
 
 from agents.run import mpi as mpi_tools
 from agents.tools.tf1 import tf
-from baselines_her import envs, her, logger, mpi, normalizer
-from tests.baselines_her import toy
+from baselines_her import envs, her, library, logger, mpi, normalizer
+from tests.baselines_her import test_library, toy
 
 
 def recorded(rank):
@@ -68,12 +68,26 @@ def train(rank, folder):
     return toy.values(sess)
 
 
+def iterate():
+  """A training as a library, without a folder; returns what both share."""
+  records = library.train(test_library.ENV, None, 5, test_library.PARAMS, 1)
+  (record,) = records
+  (checkpoint,) = os.listdir(os.path.join(record['logdir'], 'checkpoints'))
+  path = os.path.join(record['logdir'], 'checkpoints', checkpoint)
+  return {'logdir': record['logdir'], 'files': sorted(os.listdir(path))}
+
+
 def main(what, folder):
   mpi_tools.abort_on_errors()
   rank = mpi_tools.world().Get_rank()
   if what == 'fail' and rank == 1:
     raise RuntimeError('the second rank has a problem')
-  result = recorded(rank) if what == 'recorded' else train(rank, folder)
+  result = {
+    'recorded': lambda: recorded(rank),
+    'train': lambda: train(rank, folder),
+    'fail': lambda: train(rank, folder),
+    'iterate': iterate,
+  }[what]()
   result['size'] = mpi_tools.world().Get_size()
   np.savez(os.path.join(folder, f'rank{rank}.npz'), **result)
 

@@ -4,11 +4,10 @@ import json
 import os
 import pathlib
 
-import joblib
 import numpy as np
 import pytest
 
-from agents.run import checkpoint, errors, stopping
+from agents.run import errors, stopping
 from baselines_her import checkpoints, run
 from tests.baselines_her import test_learn, toy
 
@@ -57,29 +56,14 @@ def test_plain_data(learn, tmp_path):
   assert (2, 10, 4) in shapes  # Two episodes in the replay.
 
 
-def test_pickles_of_earlier_versions(learn, tmp_path, capsys):
-  """They are named and left alone, also by the command."""
-  path = tmp_path / 'checkpoints' / '000000006'
-  path.mkdir(parents=True)
-  joblib.dump({'state': Program(tmp_path / 'was_here')}, path / 'rank0.joblib')
-  with pytest.raises(errors.UsageError, match='written by an earlier version'):
-    learn()
-  before = sorted(tmp_path.rglob('*'))
-  assert run.run(['program', f'--log_path={tmp_path}']) == 2
-  message = capsys.readouterr().err
-  assert 'written by an earlier version' in message and '--log_path' in message
-  assert sorted(tmp_path.rglob('*')) == before
-  assert not (tmp_path / 'was_here').exists()
-
-
 def test_pickles_within_arrays(learn, tmp_path):
   """A file that somebody has exchanged is refused, not run."""
-  path = tmp_path / 'checkpoints' / '000000006' / 'rank0'
-  checkpoint.write_tree(str(path), {'random': np.zeros(3)})
+  learn(total_timesteps=20)
   program = np.array([Program(tmp_path / 'was_here')], object)
-  np.savez(path.with_suffix('.npz'), **{'0': program})
-  with pytest.raises(errors.UsageError, match='Cannot read the checkpoint'):
-    learn()
+  np.savez(newest(tmp_path) / 'rank0.npz', **{'0': program})
+  (newest(tmp_path) / 'COMPLETE').write_text('{}')
+  with pytest.raises(errors.UsageError, match='is damaged'):
+    learn(total_timesteps=40)
   assert not (tmp_path / 'was_here').exists()
 
 
@@ -92,10 +76,10 @@ def test_whole_or_not_at_all(learn, tmp_path, monkeypatch):
     raise KeyboardInterrupt
 
   with monkeypatch.context() as patch:
-    patch.setattr(checkpoints.os, 'rename', die)
+    patch.setattr(os, 'rename', die)
     with pytest.raises(KeyboardInterrupt):
       learn(total_timesteps=40)
-  assert checkpoints.list_checkpoints(before.parent) == [before.name]
+  assert list(checkpoint.list_folders(before.parent)) == [before.name]
   learn(total_timesteps=40)
   first, second = names(tmp_path)
   assert first == before.name and second > first
@@ -106,10 +90,10 @@ def test_same_number_of_updates(learn, tmp_path, monkeypatch):
   listed, rename = [], os.rename
 
   def watch(old, new):
-    listed.append(checkpoints.list_checkpoints(tmp_path / 'checkpoints'))
+    listed.append(list(checkpoint.list_folders(tmp_path / 'checkpoints')))
     rename(old, new)
 
-  monkeypatch.setattr(checkpoints.os, 'rename', watch)
+  monkeypatch.setattr(os, 'rename', watch)
   with monkeypatch.context() as patch:
     test_learn.interrupt_after(patch, 2)
     with pytest.raises(stopping.StopRequested):
@@ -162,14 +146,3 @@ def test_nothing_but_damaged_checkpoints(learn, tmp_path, capsys):
   assert run.run(['program', f'--log_path={tmp_path}']) == 2
   assert 'No whole checkpoint is left' in capsys.readouterr().err
   assert sorted(tmp_path.rglob('*')) == before
-
-
-def test_checkpoints_of_earlier_versions(learn, tmp_path):
-  """They had no mark, and what was not complete began with a dot."""
-  learn(total_timesteps=20)
-  path = newest(tmp_path)
-  (path / 'COMPLETE').unlink()
-  (tmp_path / 'checkpoints' / '.000000099').mkdir()
-  learn(total_timesteps=40)
-  first, second = names(tmp_path)
-  assert first == path.name and second > first

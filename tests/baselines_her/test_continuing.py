@@ -1,6 +1,5 @@
 """What may differ when a run is continued, checked without training it."""
 
-import json
 import os
 import re
 
@@ -15,18 +14,20 @@ from baselines_her import run as run_lib
 def begin(folder, *words):
   """What a run with these arguments leaves."""
   args, extra = run_lib.parse_args(['program', *words])
-  kwargs = settings.split_settings(run_lib.parse_cmdline_kwargs(extra))
+  values = settings.from_words(args.env, extra)
   checkpoint = folder / 'checkpoints' / '000000001'
   checkpoint.mkdir(parents=True)
-  (checkpoint / 'rank0.json').write_text('{}')
-  params = config.run_settings(args.env, seed=args.seed, **kwargs)
-  config.write_params(params, str(folder))
+  for name in ('rank0.json', 'COMPLETE'):
+    (checkpoint / name).write_text('{}')
+  config.write_params(
+    config.run_params(args.env, args.seed, values), str(folder)
+  )
 
 
 def prepare(folder, *words):
   """Let a command be checked, and nothing else."""
   args, extra = run_lib.parse_args(['program', f'--log_path={folder}', *words])
-  run_lib.prepare(args, run_lib.parse_cmdline_kwargs(extra))
+  run_lib.Training(args, settings.from_words(args.env, extra))
 
 
 def demonstrate(path, episodes):
@@ -82,6 +83,14 @@ def test_one_program_at_a_time(tmp_path, capsys):
   assert 'Another process works on the run' in capsys.readouterr().err
 
 
+def test_folder_of_the_environment(tmp_path, monkeypatch, capsys):
+  """It is locked as one of --log_path is."""
+  monkeypatch.setenv('OPENAI_LOGDIR', str(tmp_path))
+  with run_folder.lock(str(tmp_path)):
+    assert run_lib.run(['program']) == 2
+  assert 'Another process works on the run' in capsys.readouterr().err
+
+
 def test_imitation_goes_on(tmp_path, capsys):
   """Demonstrations cannot be left away, but be named from elsewhere."""
   demonstrate(str(tmp_path / 'demo.npz'), 2)
@@ -109,14 +118,12 @@ def test_what_may_change(tmp_path):
   )
 
 
-def test_older_runs_go_on(tmp_path):
-  """What was not stored then cannot be compared."""
-  begin(tmp_path, '--gamma=0.9')
+def test_runs_of_another_version(tmp_path, capsys):
+  begin(tmp_path)
   path = tmp_path / 'params.json'
-  params = json.loads(path.read_text())
-  del params['learn']
-  path.write_text(json.dumps(params))
-  prepare(tmp_path)
+  path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+  assert run_lib.run(['program', f'--log_path={tmp_path}']) == 2
+  assert 'version 2 instead of 1' in capsys.readouterr().err
 
 
 def test_rows_without_an_epoch_stay(tmp_path):

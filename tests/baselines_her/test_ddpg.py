@@ -294,10 +294,6 @@ def test_ready_buffer():
   data = toy.load('ddpg_plain')
   with toy.session():
     first = toy.make_policy(data)
-    settings = {
-      k: v
-      for k, v in first.__getstate__().items()
-      if k not in ('tf', 'dimo', 'dimg', 'dimu')
-    }
-    second = ddpg.DDPG(**settings, sample_transitions=None, buffer=first.buffer)
+    second = ddpg.DDPG(first.settings, first.input_dims, buffer=first.buffer)
     assert second.buffer is first.buffer
+    assert second.sess is not first.sess

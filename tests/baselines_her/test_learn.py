@@ -9,6 +9,7 @@ import pytest
 from agents.run import errors, stopping
 from agents.tools.tf1 import tf
 from baselines_her import config, her, logger, rollout, tf_util
+from baselines_her.ddpg import DDPG
 from tests import golden
 from tests.baselines_her import toy
 
@@ -169,10 +170,9 @@ def test_policies_are_written(tmp_path, monkeypatch):
     policy_save_interval=2,
   )
   assert sorted(os.listdir(tmp_path / 'a' / 'policies')) == [
-    'policy_0.pkl',
-    'policy_2.pkl',
-    'policy_best.pkl',
-    'policy_latest.pkl',
+    f'policy_{x}.{ending}'
+    for x in ('0', '2', 'best', 'latest')
+    for ending in ('json', 'npz', 'pkl')
   ]
 
 
@@ -256,6 +256,44 @@ def test_values_without_limit(tmp_path, monkeypatch):
   learn(tmp_path, total_timesteps=20, gamma=1, clip_return=False)
   with pytest.raises(errors.UsageError, match='clip_return=0'):
     learn(tmp_path, total_timesteps=20, gamma=1)
+
+
+def test_infinite_weights_are_not_saved(tmp_path, monkeypatch):
+  """The training stops; what was saved before is whole and stays."""
+  toy.use_toy(monkeypatch, 10)
+  kwargs = {
+    'checkpoint_dir': str(tmp_path / 'checkpoints'),
+    'save_path': str(tmp_path / 'policies'),
+  }
+  params = {**SMALL, 'lr': np.inf}
+  with pytest.raises(errors.NotFinite, match='3 updates.*checkpoint: none'):
+    learn(tmp_path, override_params=params, **kwargs)
+  assert not (tmp_path / 'checkpoints').exists()
+  assert not (tmp_path / 'policies').exists()
+  learn(tmp_path, total_timesteps=20, **kwargs)
+  before = (tmp_path / 'policies' / 'policy_best.npz').read_bytes()
+
+  def diverge(self, unused_count):
+    variable = tf.trainable_variables()[0]
+    variable.load(np.full(variable.shape, np.nan), self.sess)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(DDPG, 'train_many', diverge)
+    with pytest.raises(errors.NotFinite, match=r'checkpoints/000000006\+?\.'):
+      learn(tmp_path, **kwargs)
+  assert (tmp_path / 'policies' / 'policy_best.npz').read_bytes() == before
+  learn(tmp_path, **kwargs)
+
+
+def test_settings_without_effect(tmp_path, monkeypatch):
+  """As in the original, but with a warning; unknown ones are refused."""
+  toy.use_toy(monkeypatch, 10)
+  said = []
+  monkeypatch.setattr(logger, 'warn', lambda *args: said.append(args[0]))
+  learn(tmp_path, total_timesteps=19, hidden=5)
+  assert any('hidden has no effect' in x for x in said)
+  with pytest.raises(errors.UsageError, match='hiden is unknown'):
+    learn(tmp_path, total_timesteps=19, hiden=5)
 
 
 def test_too_short(tmp_path, monkeypatch):

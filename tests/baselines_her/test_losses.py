@@ -6,6 +6,7 @@ import numpy as np
 
 from agents.tools.tf1 import tf
 from baselines_her import losses
+from baselines_her.settings import Settings
 from tests.baselines_her import toy
 
 SETTINGS = dict(
@@ -36,7 +37,7 @@ def constants(values):
 
 def compute(main=MAIN, target=TARGET, **changes):
   """Evaluate all losses; returns a dict of numbers."""
-  settings = types.SimpleNamespace(**{**SETTINGS, **changes})
+  settings = Settings.read({**SETTINGS, **changes})
   with tf.Graph().as_default(), toy.session() as sess:
     found = losses.define_losses(
       constants(BATCH),
@@ -78,7 +79,7 @@ def test_cloning():
 
 def test_targets_have_no_gradient():
   """Nor does the filter, which is a comparison."""
-  settings = types.SimpleNamespace(**SETTINGS)
+  settings = Settings.read(SETTINGS)
   with tf.Graph().as_default():
     main, target = constants(MAIN), constants(TARGET)
     loss = losses.critic_loss(

@@ -1,5 +1,7 @@
 """HER through the pipeline: the numbers of the stand-alone training."""
 
+import functools
+import os
 import pickle
 
 import numpy as np
@@ -10,6 +12,7 @@ from agents.pipeline.session import Session
 from agents.run import errors, stopping
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations, her, logger, vec_env
+from baselines_her.actor_critic import ActorCritic
 from baselines_her.params import common
 from tests.baselines_her import toy
 
@@ -175,8 +178,7 @@ def test_equals_stand_alone(tmp_path, num_envs, settings):
 def load_policy(path):
   """Weights and settings of a pickled policy."""
   with tf.Graph().as_default(), toy.session():
-    state = pickle.loads(path.read_bytes()).__getstate__()
-  return {k: v for k, v in state.items() if k != 'subtract_goals'}
+    return pickle.loads(path.read_bytes()).__getstate__()
 
 
 def test_demonstrations(tmp_path):
@@ -281,9 +283,9 @@ def test_counters(started):
   assert (meta['frame'], meta['episode']) == (3 * STEPS, 3)
   assert len(tester.worker.success_history) == 2
   scopes = explorer.session.profiler.totals()
-  # Each of three rollouts resets once and steps STEPS times.
-  assert scopes['/envstep'][0] == 3 * (STEPS + 1)
-  assert scopes['/prestep/graph'][0] == 3 * STEPS
+  # Two workers reset; each of three rollouts resets once and steps.
+  assert scopes['/envstep'][0] == 2 + 3 * (STEPS + 1)
+  assert scopes['/graph'][0] == 3 * STEPS
 
 
 def test_memory(started):
@@ -292,61 +294,35 @@ def test_memory(started):
   for _ in range(2):
     memory.store(started.explorer['train'].update())
   assert memory.length == 6
+  args = started.params['memory']['train']['args']['settings']
   other = type(memory)(
-    memory.session, env=started.params['env'], settings={'buffer_size': 200}
+    memory.session, env=memory.env, settings={**args, 'buffer_size': 200}
   )
   other.load_state_dict(memory.state_dict())
   wanted, found = memory.buffer.state_dict(), other.buffer.state_dict()
   assert found['n_transitions_stored'] == 60
   np.testing.assert_equal(found, wanted)
   small = type(memory)(
-    memory.session, env=started.params['env'], settings={'buffer_size': 50}
+    memory.session, env=memory.env, settings={**args, 'buffer_size': 50}
   )
-  with pytest.raises(errors.UsageError, match='has room for 5'):
+  with pytest.raises(errors.UsageError, match='has room for 4'):
     small.load_state_dict(memory.state_dict())
 
 
-def test_agent(started):
-  """Actions without exploration, uniform ones, and single steps."""
-  agent = started.agents['agent']
-  env = toy.vec_env(STEPS, [1, 2, 3])
-  obs = env.reset()
-  hidden, masks = agent.reset_hidden_state(3), np.zeros((3, 1), np.float32)
-  first, second = (
-    agent.action_generator(obs, hidden, masks, deterministic=True)
-    for _ in range(2)
-  )
-  np.testing.assert_array_equal(first['actions'], second['actions'])
-  noisy = agent.action_generator(obs, hidden, masks)
-  assert (noisy['actions'] != first['actions']).any()
-  assert first['actions'].shape == (3, 2)
-  assert first['artifacts']['Q'].shape == (3, 1)
-  single = {key: value[:1] for key, value in obs.items()}
-  found = agent.action_generator(single, hidden, masks, deterministic=True)
-  np.testing.assert_allclose(found['actions'], first['actions'][:1], 1e-5)
-  uniform = agent.random_action_generator(5)['actions']
-  assert uniform.shape == (5, 2) and np.abs(uniform).max() <= 1
-  started.memory['train'].store(started.explorer['train'].update())
-  agent.policy.update_stats(started.memory['train'].last_episodes)
-  losses = agent.step()
-  assert losses['loss_critic'] > 0 and agent.policy.Q_adam.t == 1
+def test_two_agents_of_one_scope(started):
+  """The second one would not be saved, so it is refused."""
+  agent, policy = started.agents['agent'], functools.partial(ActorCritic)
+  with pytest.raises(errors.UsageError, match="'ddpg' is used"):
+    type(agent)(agent.session, started.memory, 'other', policy=policy)
 
 
-def test_scopes_and_settings_of_agents(started):
-  """A second agent in the same scope would not be saved, so it is refused."""
-  agent = started.agents['agent']
-  args = started.params['agents']['agent']['args']
-  with pytest.raises(errors.UsageError, match="'ddpg' is taken"):
-    type(agent)(agent.session, started.memory, 'other', **args)
-  settings = {**args['settings'], 'scope': 'more'}
-  type(agent)(
-    agent.session, started.memory, 'other', **{**args, 'settings': settings}
-  )
-  settings = {**args['settings'], 'hiden': 3}
-  with pytest.raises(errors.UsageError, match="'hiden'.*hidden"):
-    type(agent)(
-      agent.session, started.memory, 'other', **{**args, 'settings': settings}
-    )
+def test_infinite_weights_are_not_saved(tmp_path):
+  """The session ends before there is a checkpoint or policy of them."""
+  with pytest.raises(errors.NotFinite, match='not finite after'):
+    train(tmp_path, Q_lr=1e38, pi_lr=1e38)
+  run = tmp_path / 'run'
+  assert [x.name for x in (run / 'checkpoints').iterdir()] == ['checkpoint-0']
+  assert not (run / 'policies').exists() or not os.listdir(run / 'policies')
 
 
 @pytest.mark.parametrize(
@@ -356,7 +332,7 @@ def test_scopes_and_settings_of_agents(started):
     ({'epoch_size': -1}, 'n_cycles is -1'),
     ({'replay_strategy': 'past'}, "'past'; give one of future"),
     ({'random_eps': 2.0}, 'a number from 0 to 1'),
-    ({'demo_file': '/none.npz', 'demo_batch_size': 2}, 'Cannot read'),
+    ({'demo_file': '/none.npz'}, 'has to be smaller'),
   ],
 )
 def test_bad_values(panel, message):
@@ -369,5 +345,5 @@ def test_without_tests(tmp_path):
   _, runner = train(tmp_path, test_activate=False)
   assert set(runner.explorer) == {'train'}
   names = {x.name for x in (tmp_path / 'run' / 'policies').iterdir()}
-  assert names == {'policy_0.pkl'}
+  assert names == {f'policy_0.{x}' for x in ('json', 'npz', 'pkl')}
   assert runner.state['best_score'] is not None

@@ -10,29 +10,6 @@ from tests.baselines_her import test_pipeline
 toys = test_pipeline.toys
 
 
-def test_trees_without_parts(tmp_path, monkeypatch):
-  """Older sessions name networks and sampler among the settings."""
-  panel = {'number_epochs': 1, 'replay_strategy': 'none', 'layers': 2}
-  wanted, _ = test_pipeline.train(tmp_path / 'new', **panel)
-  define = test_pipeline.gen_params
-
-  def older(panel):
-    params = define(panel)
-    node = params['agents']['agent']
-    network = node.pop('policy')
-    # The parts of a tree share one dictionary.
-    node['args']['settings'].update(
-      network_class='baselines_her.actor_critic:ActorCritic',
-      **network['args'],
-      **node.pop('sampler')['args'],
-    )
-    return params
-
-  monkeypatch.setattr(test_pipeline, 'gen_params', older)
-  found, _ = test_pipeline.train(tmp_path / 'old', **panel)
-  test_pipeline.assert_same(found, wanted)
-
-
 class Narrow(actor_critic.ActorCritic):
   """Networks with an argument of their own."""
 
@@ -87,6 +64,19 @@ def test_other_parts(tmp_path, monkeypatch):
   last = policy.buffer.buffers['u'][: policy.buffer.current_size, -1]
   drawn = policy.buffer.sample(50)['u']
   assert {tuple(x) for x in drawn} <= {tuple(x) for x in last}
+
+
+@pytest.mark.parametrize(
+  'panel',
+  [{'gamma': 0.5, 'T': 6, 'lr': 0.1}, {'load_path': 'weights', 'lr': None}],
+)
+def test_settings_of_the_panel(panel):
+  """All that the command line has, down to the memory."""
+  found = session.update_cpanel(test_pipeline.cpanel, panel)
+  tree = test_pipeline.gen_params(found)
+  settings = tree['memory']['train']['args']['settings']
+  assert panel.items() <= settings.items()
+  assert settings['Q_lr'] == (panel['lr'] or 0.001)
 
 
 @pytest.mark.parametrize(

@@ -54,11 +54,11 @@ def run(*args, module='run', code=0, **environ):
 @pytest.mark.parametrize(
   'words, message',
   [
-    (['--alg=ppo2'], "Algorithm 'ppo2' is unknown"),
+    (['--alg=ppo2'], "Flag --alg is 'ppo2'; give one of her"),
     (['--env=FetchRech-v1'], "'FetchRech-v1' is unknown"),
     (['--env=Pendulum-v1'], 'HER cannot train on Pendulum'),
     (['--demo_file=/none.npz'], 'Cannot read demonstrations'),
-    (['--log_path=/proc/x'], "Cannot write to '/proc/x'"),
+    (['--log_path=/proc/x'], 'Cannot write to the logdir /proc'),
     (['--hiden=3'], 'Setting --hiden is unknown. Did you mean hidden'),
   ],
 )
@@ -71,7 +71,7 @@ def test_bad_input(words, message):
 
 def test_bad_policies(tmp_path, capsys):
   assert play.run(['/none.pkl']) == 2
-  assert 'no policy' in capsys.readouterr().err
+  assert 'Cannot load a policy' in capsys.readouterr().err
   (tmp_path / 'bad.pkl').write_bytes(b'nonsense')
   assert play.run([str(tmp_path / 'bad.pkl')]) == 2
   assert 'Cannot load a policy' in capsys.readouterr().err
@@ -115,7 +115,7 @@ def test_help_is_quick_and_complete():
   assert time.time() - began < 20
   for word in ('--num_timesteps', '--resume', 'demo_batch_size', 'mpirun'):
     assert word in output
-  assert 'open only those that you trust' in output
+  assert 'use only files' in output
   code = (
     'import sys, baselines_her.run as r\n'
     'assert r.run(["program", "--help"]) == 0\n'
@@ -162,12 +162,9 @@ def test_runs_that_exist_or_not(tmp_path, capsys):
   assert not os.listdir(tmp_path)
   folder = tmp_path / 'checkpoints' / '000000001'
   folder.mkdir(parents=True)
-  for name in ('rank0.json', 'rank1.json'):
-    (folder / name).write_text('')
+  (folder / 'COMPLETE').write_text('{}')
   assert run_lib.run(['program', '--noresume', path]) == 2
   assert 'There is a run in' in capsys.readouterr().err
-  assert run_lib.run(['program', path]) == 2
-  assert 'mpirun -n 2' in capsys.readouterr().err
 
 
 def test_interrupted(tmp_path):

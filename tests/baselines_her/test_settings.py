@@ -34,30 +34,32 @@ def test_recorded(index):
     assert {k: plain(v) for k, v in found.items()} == wanted
 
 
-def split(*words):
-  return settings.split_settings(settings.parse_cmdline_kwargs(words))
+def read(*words):
+  return settings.from_words('FetchReach-v1', words)
 
 
 def test_settings_take_effect():
-  """What the constructor of the agent takes goes to `override_params`."""
-  assert split(
+  """All in one object, wherever they were given."""
+  found = read(
     '--hidden=64',
-    '--n_cycles=3',
     '--lr=1e-2',
     '--gamma=0.9',
     '--replay_strategy=none',
     '--override_params={"batch_size": 16}',
-  ) == {
+    '--params={hidden: 3, n_batches: 5}',
+  )
+  wanted = {
+    'hidden': 64,
+    'lr': 0.01,
+    'Q_lr': 0.01,
+    'pi_lr': 0.01,
     'gamma': 0.9,
     'replay_strategy': 'none',
-    'override_params': {
-      'hidden': 64,
-      'n_cycles': 3,
-      'lr': 0.01,
-      'batch_size': 16,
-    },
+    'batch_size': 16,
+    'n_batches': 5,
   }
-  assert split() == {}
+  assert {**dict(read()), **wanted} == dict(found)
+  assert read().n_cycles == 10
 
 
 @pytest.mark.parametrize(
@@ -81,21 +83,19 @@ def test_settings_take_effect():
 )
 def test_values_of_the_original(word, wanted):
   """Flags as numbers, numbers as flags, and fractions are taken."""
-  result = split(word)
-  found = {**result, **result.get('override_params', {})}
-  value = found[word[2:].partition('=')[0]]
+  value = getattr(read(word), word[2:].partition('=')[0])
   assert value == wanted and type(value) in (type(wanted), float)
 
 
 def test_none_leaves_files_away():
-  assert split('--demo_file=None', '--load_path=None') == {}
+  assert read('--demo_file=None', '--load_path=None') == read()
 
 
 def test_no_discounting():
   """Returns without bound leave nothing to clip at."""
   with pytest.raises(errors.UsageError, match='--clip_return=0'):
-    split('--gamma=1')
-  assert split('--gamma=1', '--clip_return=0')['gamma'] == 1
+    read('--gamma=1')
+  assert read('--gamma=1', '--clip_return=0').return_limit == float('inf')
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_no_discounting():
 )
 def test_bad_settings(word, message):
   with pytest.raises(errors.UsageError, match=message):
-    split(*word.split())
+    read(*word.split())
 
 
 @pytest.mark.parametrize(
   'word, message',
   [
-    ('--alg=ppo2', "only 'her'"),
+    ('--alg=ppo2', 'give one of her'),
     ('--num_timesteps=-1', 'at least 0'),
     ('--num_timesteps=inf', 'at least 0'),
     ('--num_env=0', 'at least 1'),
@@ -139,22 +139,23 @@ def test_bad_settings(word, message):
 )
 def test_bad_flags(word, message):
   with pytest.raises(errors.UsageError, match=message):
-    settings.check_flags(settings.parse_args(['program', word])[0])
+    settings.parse_args(['program', word])
 
 
-def test_unwritable_paths(tmp_path):
+def test_unwritable_paths(tmp_path, capsys):
   (tmp_path / 'file').write_text('')
-  for name in ('log_path', 'save_path', 'policy_dir'):
-    word = f'--{name}={tmp_path}/file/x'
-    args, _ = settings.parse_args(['program', word])
-    with pytest.raises(errors.UsageError, match=f'Cannot write .* --{name}'):
-      settings.check_paths(args, {})
-  args, _ = settings.parse_args(['program', f'--save_path={tmp_path}'])
-  with pytest.raises(errors.UsageError, match='is the folder'):
-    settings.check_paths(args, {})
-  args, _ = settings.parse_args(['program'])
-  with pytest.raises(errors.UsageError, match='--load_path'):
-    settings.check_paths(args, {'load_path': str(tmp_path / 'none')})
+  path = f'{tmp_path}/file/x'
+  for word, message in (
+    (f'--log_path={path}', 'Cannot write'),
+    (f'--save_path={path}', 'Cannot write'),
+    (f'--policy_dir={path}', 'Cannot write'),
+    (f'--save_path={tmp_path}', 'is the folder'),
+    (f'--load_path={tmp_path}/none', '--load_path'),
+  ):
+    new = f'--log_path={tmp_path}/new'
+    assert run.run(['program', new, word]) == 2
+    assert message in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ['file']
 
 
 def test_refused_arguments_leave_no_folder(tmp_path, capsys):

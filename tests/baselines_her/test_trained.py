@@ -1,7 +1,5 @@
 """Trained HER agents as a library."""
 
-import zlib
-
 import numpy as np
 import pytest
 
@@ -58,16 +56,6 @@ def test_saved_without_pickles(logdir, tmp_path):
   assert found.returns == expected.returns
   path = tmp_path / 'saved' / 'policy.json'
   text = path.read_text()
-  changed = text.replace('config:simple_goal_subtract', 'play:run')
-  path.write_text(changed)
-  with pytest.raises(errors.UsageError, match='has changed'):
-    baselines_her.load(str(tmp_path / 'saved'))
-  with np.load(path.with_suffix('.npz')) as stored:
-    arrays = dict(stored)
-  arrays['checksum'] = np.uint32(zlib.crc32(changed.encode()))
-  np.savez(path.with_suffix('.npz'), **arrays)
-  with pytest.raises(errors.UsageError, match='play:run'):
-    baselines_her.load(str(tmp_path / 'saved'))
   path.write_text(text[:20])
   with pytest.raises(errors.UsageError, match='Cannot load a policy'):
     baselines_her.load(str(tmp_path / 'saved'))

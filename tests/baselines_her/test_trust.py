@@ -10,17 +10,21 @@ from tests.baselines_her import test_pipeline
 
 toys = test_pipeline.toys
 
+POLICY = 'baselines_her.util.import_function'
+
 
 @pytest.mark.parametrize(
-  'kind, name, value',
+  'kind, part, name, value',
   [
-    ('memory', 'network_class', 'hostile:anything'),
-    ('agents', 'network_class', 'baselines_her.util:import_function'),
-    ('explorer', 'name', 'hostile:Any-v0'),
-    ('agents', 'demo_file', 'demos.npz'),
+    ('memory', 'settings', 'network_class', 'hostile:anything'),
+    ('memory', 'env', 'name', 'hostile:Any-v0'),
+    ('memory', 'settings', 'demo_file', 'demos.npz'),
+    ('memory', 'settings', 'load_path', 'weights'),
+    ('agents', 'policy', 'name', POLICY),
+    ('agents', 'policy', 'name', 'hostile.anything'),
   ],
 )
-def test_nothing_is_called(tmp_path, monkeypatch, kind, name, value):
+def test_nothing_is_called(tmp_path, monkeypatch, kind, part, name, value):
   """Neither modules nor pickles are opened that the user has not named."""
   marker = hostile.plant(str(tmp_path), monkeypatch)
   test_pipeline.train(tmp_path, max_exec_iter=1)
@@ -29,11 +33,10 @@ def test_nothing_is_called(tmp_path, monkeypatch, kind, name, value):
   stored = files.read_yaml(filename)
   # Whoever exchanges a file can exchange its size, too.
   (path / 'checkpoints' / 'checkpoint-1' / 'COMPLETE').write_text('{}')
-  for part in stored['params'][kind].values():
-    args = part['args']
-    args['env'], args['settings'] = dict(args['env']), dict(args['settings'])
-    places = {'network_class': args['settings'], 'name': args['env']}
-    places.get(name, args)[name] = value
+  for node in stored['params'][kind].values():
+    node.get('args', node).get(part, node.get(part))[name] = value
+    if name == 'demo_file':
+      node['args']['settings']['demo_batch_size'] = 1
   files.write_yaml(filename, stored)
   with pytest.raises(references.NotTrusted, match='add --trust'):
     test_pipeline.train(None, '--load-checkpoint', str(path), '--resume')

@@ -147,7 +147,7 @@ def make_policy(data, **changes):
     network_class='baselines_her.actor_critic:ActorCritic',
     scope='ddpg',
     subtract_goals=config.simple_goal_subtract,
-    num_demo=len(data['demo_o']) if 'demo_o' in data else 0,
+    num_demo=len(data['demo_o']) if 'demo_o' in data else 1,
     sample_transitions=her_sampler.make_sample_her_transitions(
       'future', 4, sparse_reward
     ),

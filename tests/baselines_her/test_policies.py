@@ -1,0 +1,116 @@
+"""Files of policies: plain data that anybody may have written."""
+
+import os
+
+import pytest
+
+import baselines_her
+from agents.run import checkpoint, errors, references
+from baselines_her import play, plot, run
+from tests.agents import hostile
+from tests.baselines_her import test_library
+
+
+@pytest.fixture(scope='module')
+def logdir(tmp_path_factory):
+  """A run of the module of odd environments."""
+  folder = str(tmp_path_factory.mktemp('run'))
+  list(test_library.train(folder, 1, 5))
+  return folder
+
+
+@pytest.mark.parametrize(
+  'place, value',
+  [
+    (('settings', 'network_class'), 'hostile:X'),
+    (('settings', 'network_class'), 'baselines_her.play:run'),
+    (('env_name',), 'hostile:E-v0'),
+  ],
+)
+def test_hostile_policies(logdir, tmp_path, monkeypatch, capsys, place, value):
+  """A policy may not name modules, unless the command does."""
+  marker = hostile.plant(str(tmp_path), monkeypatch)
+  tree = checkpoint.read_tree(os.path.join(logdir, 'policies', 'policy_best'))
+  node = tree
+  for key in place[:-1]:
+    node = node[key]
+  node[place[-1]] = value
+  tree['env_name'] = tree['env_name'] if place[0] != 'settings' else 'Any-v0'
+  checkpoint.write_tree(str(tmp_path / 'policy'), tree)
+  with pytest.raises(references.NotTrusted, match='add --trust'):
+    baselines_her.load(str(tmp_path))
+  assert play.run([str(tmp_path), '--render=0']) == 2
+  assert value in capsys.readouterr().err
+  assert not os.path.exists(marker)
+
+
+def test_modules_that_the_command_trusts(logdir):
+  """The environment of the run lies in a module of the user."""
+  with pytest.raises(references.NotTrusted, match='odd_envs'):
+    baselines_her.load(logdir)
+  module = 'tests.baselines_her.odd_envs'
+  assert play.run([logdir, '--render=0', '--trust', module]) == 0
+
+
+def test_pickles_are_opened_only_by_their_names(logdir, tmp_path, capsys):
+  """A folder of which only the pickle is left names it, and stays closed."""
+  marker = tmp_path / 'was_here'
+  (tmp_path / 'policies').mkdir()
+  path = tmp_path / 'policies' / 'policy_best.pkl'
+  path.write_bytes(f"cposix\nsystem\n(S'touch {marker}'\ntR.".encode())
+  assert play.run([str(tmp_path), '--render=0']) == 2
+  assert f'give its name, {path}' in capsys.readouterr().err
+  for name in ('policy_best.json', 'policy_best.npz'):
+    source = os.path.join(logdir, 'policies', name)
+    (tmp_path / 'policies' / name).write_bytes(open(source, 'rb').read())
+  baselines_her.load(
+    str(tmp_path), trust=['tests.baselines_her.odd_envs']
+  ).close()
+  assert not marker.exists()
+  pickled = os.path.join(logdir, 'policies', 'policy_best.pkl')
+  baselines_her.load(pickled).close()
+
+
+@pytest.mark.parametrize(
+  'text', ['{', '[]', '{"version": 1}', '{"version": 9}']
+)
+def test_malformed_files(logdir, tmp_path, capsys, text):
+  """One sentence, from all that read them."""
+  (tmp_path / 'policy.json').write_text(text)
+  with open(os.path.join(logdir, 'policies', 'policy_best.npz'), 'rb') as file_:
+    (tmp_path / 'policy.npz').write_bytes(file_.read())
+  with pytest.raises(errors.UsageError, match='Cannot load a policy'):
+    baselines_her.load(str(tmp_path))
+  assert play.run([str(tmp_path), '--render=0']) == 2
+  (tmp_path / 'checkpoints' / '000000001').mkdir(parents=True)
+  for name in ('rank0.json', 'COMPLETE'):
+    (tmp_path / 'checkpoints' / '000000001' / name).write_text('{}')
+  (tmp_path / 'params.json').write_text(text)
+  (tmp_path / 'progress.csv').write_text('epoch,test/success_rate\n0,1\n')
+  assert run.run(['run', f'--log_path={tmp_path}']) == 2
+  assert plot.run([str(tmp_path), f'--out={tmp_path}']) == 2
+  lines = capsys.readouterr().err.strip().splitlines()
+  assert len(lines) == 3 and all(x.startswith('Error: ') for x in lines)
+
+
+def test_flipped_bits_are_noticed(logdir, tmp_path):
+  """Wherever they are: the policy is refused, or is the same."""
+  source = os.path.join(logdir, 'policies', 'policy_best')
+  tree = checkpoint.read_tree(source)
+  wanted = tree['weights']
+  checkpoint.write_tree(
+    str(tmp_path / 'policy'), {**tree, 'env_name': 'FetchReach-v1'}
+  )
+  data = bytearray((tmp_path / 'policy.npz').read_bytes())
+  refused = 0
+  for place in range(0, len(data), len(data) // 40):
+    data[place] ^= 16
+    (tmp_path / 'policy.npz').write_bytes(data)
+    data[place] ^= 16
+    try:
+      with baselines_her.load(str(tmp_path)) as agent:
+        found = agent.policy.__getstate__()['tf']
+        assert all((x == y).all() for x, y in zip(found, wanted, strict=True))
+    except errors.UsageError:
+      refused += 1
+  assert refused > 20
