@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from agents.run import errors, stopping
+from agents.run import checkpoint, errors, stopping
 from baselines_her import checkpoints, run
 from tests.baselines_her import test_learn, toy
 
