@@ -93,7 +93,6 @@ class HERAgent(AgentBase):
     with profiler('graph'):
       losses = policy.train_on(batches)
       policy.update_target_net()
-      policy.check_finite(self.session.path)
     for loss in losses:
       self.session.monitor('/update/loss_critic', loss)
 
