@@ -93,6 +93,8 @@ class HERAgent(AgentBase):
     with profiler('graph'):
       losses = policy.train_on(batches)
       policy.update_target_net()
+      # Now, as environments would be blamed for actions that are NaN.
+      policy.check_finite(self.session.path)
     for loss in losses:
       self.session.monitor('/update/loss_critic', loss)
 
