@@ -110,23 +110,18 @@ class Runner:
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
     random_state.set_seeds(seed)
-    find = toolbox.get_class
+    part, params = toolbox.get_part, self.params
     self.memory = {
-      mode: find(x['name'])(session, mode, **x.get('args', {}))
-      for mode, x in self.params['memory'].items()
+      mode: part(x)(session, mode) for mode, x in params['memory'].items()
     }
     self.agents = {
-      name: find(x['name'])(
-        session, self.memory, name=name, **x.get('args', {}), **_parts(x)
-      )
-      for name, x in self.params['agents'].items()
+      name: part(x)(session, self.memory, name=name, **_parts(x))
+      for name, x in params['agents'].items()
     }
     wanted = ['eval'] if session.is_playing else ['train', 'test']
     self.explorer = {
-      mode: find(x['name'])(
-        session, self.agents, mode=mode, **x.get('args', {})
-      )
-      for mode, x in self.params['explorer'].items()
+      mode: part(x)(session, self.agents, mode=mode)
+      for mode, x in params['explorer'].items()
       if mode in wanted
     }
     self._initialize()
@@ -338,8 +333,7 @@ class Runner:
 
   def _stop_requested(self):
     """Whether the user asked any of the ranks to stop."""
-    requested, comm = stopping.requested(), self.session.comm
-    return any(comm.allgather(requested)) if comm.Get_size() > 1 else requested
+    return any(self.session.comm.allgather(stopping.requested()))
 
   def _initialize(self):
     """Give variables their initial values, unless they have some already."""
