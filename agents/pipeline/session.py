@@ -133,7 +133,6 @@ class Session:
     path: Folder of the session, None in a dry run and on other ranks.
     params: Tree of parameters, plain data.
     cpanel: Control panel that the tree was made from.
-    shared: Dict of what several parts of the run use; who adds it closes it.
     comm: Communicator of all ranks.
     logger: `Logger`.
     monitor: `Monitor`, whose means go to the writer.
@@ -151,7 +150,6 @@ class Session:
     words = sys.argv[1:] if argv is None else argv
     self._command = shlex.join(['agents-session', *words])
     self.comm = mpi.world()
-    self.shared: dict[str, Any] = {}
     self.is_loading = bool(self.args.load_checkpoint)
     self.is_playing, self.is_resumed = self.args.play, self.args.resume
     self._tf_session: Any = None
