@@ -123,8 +123,7 @@ class Actors:
 
   def _spawn_ego(self, library, start, points):
     """Return where the vehicle is, which it does not know before a tick."""
-    blueprint = _choose_car(library, self._config['ego_filter'])
-    blueprint.set_attribute('role_name', f'{TAG}_ego')
+    blueprint = _define(_choose_car(library, self._config['ego_filter']), 'ego')
     places = [self._transform(start)] + points[:_TRIES]
     for transform in places:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
@@ -145,8 +144,7 @@ class Actors:
     cars = list(library.filter('vehicle.*'))
     command, batch = self._carla.command, []
     for transform in points[:count]:
-      blueprint = generator.choice(cars)
-      blueprint.set_attribute('role_name', f'{TAG}_traffic')
+      blueprint = _define(generator.choice(cars), 'traffic')
       batch.append(
         command.SpawnActor(blueprint, transform).then(
           command.SetAutopilot(command.FutureActor, True, self._tm_port)
@@ -161,8 +159,7 @@ class Actors:
       place = self._world.get_random_location_from_navigation()
       if place is None:
         continue
-      blueprint = generator.choice(walkers)
-      blueprint.set_attribute('role_name', f'{TAG}_walker')
+      blueprint = _define(generator.choice(walkers), 'walker')
       if blueprint.has_attribute('is_invincible'):
         blueprint.set_attribute('is_invincible', 'false')
       batch.append(command.SpawnActor(blueprint, self._carla.Transform(place)))
@@ -189,22 +186,20 @@ class Actors:
   def _attach_sensors(self, library):
     config = self._config
     sensor = sensors_lib.SENSORS[config['use_sensor']]
-    blueprint = library.find(f'sensor.camera.{sensor.camera}')
-    for key, value in (
-      ('image_size_x', config['render_x_res']),
-      ('image_size_y', config['render_y_res']),
-      ('fov', config['fov']),
-      ('sensor_tick', 0.0),
-      ('role_name', f'{TAG}_camera'),
-    ):
-      blueprint.set_attribute(key, str(value))
+    blueprint = _define(
+      library.find(f'sensor.camera.{sensor.camera}'),
+      'camera',
+      image_size_x=config['render_x_res'],
+      image_size_y=config['render_y_res'],
+      fov=config['fov'],
+      sensor_tick=0.0,
+    )
     convert = sensors.choose_conversion(sensor)
     for position in sensor.positions(config):
       place = self._carla.Transform(self._carla.Location(*position))
       actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
       self.cameras.append(sensors.Camera(actor, convert=convert))
-    blueprint = library.find('sensor.other.collision')
-    blueprint.set_attribute('role_name', f'{TAG}_collision')
+    blueprint = _define(library.find('sensor.other.collision'), 'collision')
     actor = self._world.spawn_actor(
       blueprint, self._carla.Transform(), attach_to=self.ego
     )
@@ -237,6 +232,14 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
   if batch:
     client.apply_batch_sync(batch, False)
   return bool(batch)
+
+
+def _define(blueprint, role, **attributes):
+  """Return the blueprint with our role and further attributes."""
+  attributes['role_name'] = f'{TAG}_{role}'
+  for key, value in attributes.items():
+    blueprint.set_attribute(key, str(value))
+  return blueprint
 
 
 def _choose_car(library, name):
