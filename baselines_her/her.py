@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from agents.run import checkpoint, errors, mpi, stopping
 from agents.run.silence import Record
 from baselines_her import config, logger, reports, settings
-from baselines_her import mpi as her_mpi
 from baselines_her.checkpoints import Checkpoints
+from baselines_her.mpi import check_seeds, mpi_average
 from baselines_her.policies import PolicySaver
 from baselines_her.rollout import RolloutWorker
 
@@ -259,35 +257,11 @@ def train_epochs(
   policy.check_synced()
 
 
-def mpi_average(value: Any) -> np.ndarray:
-  """Return the mean of a number, or of all entries of a list, over all ranks.
-
-  Ranks may have lists of different lengths, also empty ones, which count as
-  one entry of zero, as do lists of zeros.
-  """
-  values = [
-    np.ravel(x) for x in (value if isinstance(value, list) else [value])
-  ]
-  flat = np.concatenate(values) if values else np.zeros(0)
-  if not flat.any():
-    flat = np.zeros(1)
-  return np.asarray(her_mpi.mpi_moments(flat)[0])
-
-
 def _stop_if_requested(state: dict[str, Any], checkpoints: Checkpoints) -> None:
   """Save and stop if the user asked any of the ranks to."""
   if any(mpi.world().allgather(stopping.requested())):
     checkpoints.save(state, forced=True)
     raise stopping.StopRequested('The user asked to stop.')
-
-
-def check_seeds(comm: Any) -> None:
-  """Make sure that ranks explore differently, by one draw of each."""
-  local = np.random.uniform(size=(1,))
-  root = local.copy()
-  comm.Bcast(root, root=0)
-  if comm.Get_rank() != 0:
-    assert local[0] != root[0], 'two ranks draw the same random numbers'
 
 
 def _warn_about_single_worker(comm: Any) -> None:

@@ -58,6 +58,30 @@ def mpi_moments(
   return mean, std, count
 
 
+def mpi_average(value: Any) -> np.ndarray:
+  """Return the mean of a number, or of all entries of a list, over all ranks.
+
+  Ranks may have lists of different lengths, also empty ones, which count as
+  one entry of zero, as do lists of zeros.
+  """
+  values = [
+    np.ravel(x) for x in (value if isinstance(value, list) else [value])
+  ]
+  flat = np.concatenate(values) if values else np.zeros(0)
+  if not flat.any():
+    flat = np.zeros(1)
+  return np.asarray(mpi_moments(flat)[0])
+
+
+def check_seeds(comm: Any) -> None:
+  """Make sure that ranks explore differently, by one draw of each."""
+  local = np.random.uniform(size=(1,))
+  root = local.copy()
+  comm.Bcast(root, root=0)
+  if comm.Get_rank() != 0:
+    assert local[0] != root[0], 'two ranks draw the same random numbers'
+
+
 class MpiAdam:
   """Adam in the graph, with gradients from all ranks.
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import entry, errors, log, plot
-from baselines_her import config, log_formats
+from baselines_her import config, logger
 
 _KEY = 'test/success_rate'
 _AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
@@ -76,7 +76,7 @@ def load_reference(
   """
   seeds: dict[str, list[dict[str, Any]]] = {}
   try:
-    for row in log_formats.read_csv(path):
+    for row in logger.read_csv(path):
       seeds.setdefault(str(row.get('seed')), []).append(row)
     runs = []
     for rows in seeds.values():
@@ -141,7 +141,7 @@ def _load_run(folder, axis, smoothed):
   """Return the results of one run, None before its first epoch."""
   params = config.read_params(folder)
   rows: dict[Any, Any] = {}
-  for row in log_formats.read_csv(os.path.join(folder, 'progress.csv')):
+  for row in logger.read_csv(os.path.join(folder, 'progress.csv')):
     if row.get(_KEY) is not None and row.get('epoch') is not None:
       # Epochs that were repeated after an interruption: the later one counts.
       rows[row['epoch']] = row[_KEY]

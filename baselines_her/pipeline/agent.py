@@ -9,7 +9,7 @@ import numpy as np
 from agents.pipeline import session as session_lib
 from agents.pipeline.agent import AgentBase
 from agents.run import errors, plain_data, references
-from baselines_her import ddpg, her, policies, replay_buffer, tf_util, vec_env
+from baselines_her import ddpg, mpi, policies, replay_buffer, tf_util, vec_env
 from baselines_her.pipeline.memory import HERMemory
 
 
@@ -105,10 +105,10 @@ class HERAgent(AgentBase):
     """
     for name, value in self.policy.logs():
       self.session.monitor(f'/{name}', value)
-    rate = float(her.mpi_average(self.success_rate))
+    rate = float(mpi.mpi_average(self.success_rate))
     self.success_rate = np.nan
     self._best = self._saver.save(self._epoch, rate, self._best)
-    her.check_seeds(self.session.comm)
+    mpi.check_seeds(self.session.comm)
     self.policy.check_synced()
     self._epoch += 1
 

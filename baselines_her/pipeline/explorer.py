@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.explorer import ExplorerBase
 from agents.run import references
-from baselines_her import envs, play, vec_env, video_recorder
+from baselines_her import envs, vec_env
 from baselines_her.pipeline.agent import HERAgent
 from baselines_her.rollout import RolloutWorker
 from baselines_her.settings import Settings
@@ -77,9 +76,8 @@ class HERExplorer(ExplorerBase):
       monitor(f'/success/{self.mode}', worker.success_history[-1])
       if worker.compute_Q:
         monitor(f'/q/{self.mode}', worker.Q_history[-1])
-    if isinstance(self.venv, video_recorder.VecVideoRecorder):
-      with self.session.profiler('poststep'):
-        self.venv.finish()
+    if self.mode == 'eval' and hasattr(self.venv, 'finish'):
+      self.venv.finish()
     if self.mode == 'test':
       self._agent.success_rate = worker.current_success_rate()
     return episode
@@ -115,6 +113,9 @@ class HERExplorer(ExplorerBase):
       )
     folder, limit = session.folder('monitor'), settings.T
     if self.mode == 'eval':
+      from agents.envs import window
+      from baselines_her import play
+
       seed = None if seed is None else seed + _EVAL_SEED
       shown = session.comm.Get_rank() == 0 and window.has_display()
       if shown or session.path:

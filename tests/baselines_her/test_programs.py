@@ -211,9 +211,9 @@ def test_policy_and_videos(tmp_path):
 @pytest.mark.parametrize('seed', [0, 1, 2])
 def test_reach_is_learned(tmp_path, seed):
   """Success rate 1.0 in the last three of ten epochs."""
-  from baselines_her import log_formats
+  from baselines_her import logger
 
   run('--num_timesteps=5000', f'--seed={seed}', f'--log_path={tmp_path}')
-  rows = log_formats.read_csv(str(tmp_path / 'progress.csv'))
+  rows = logger.read_csv(str(tmp_path / 'progress.csv'))
   rates = [row['test/success_rate'] for row in rows]
   assert len(rates) == 10 and rates[-3:] == [1, 1, 1]
