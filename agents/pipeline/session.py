@@ -362,18 +362,19 @@ class Session:
     # No generator with a seed: names must not depend on that of a run.
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
     path = os.path.join(base, name)
-    if os.path.exists(path) and checkpoints.list_checkpoints(path):
+    existed = os.path.exists(path)
+    # What was killed before its first checkpoint is begun anew.
+    killed = folder.has(path, _LOCK) and not checkpoints.list_checkpoints(path)
+    if existed and not killed:
       raise errors.UsageError(
         f'Session {path} exists; resume it with --load-checkpoint={path} '
         '--resume, or give another --session-name.'
       )
-    # What was killed before its first checkpoint is begun anew.
-    existed = os.path.exists(path)
     self._open.callback(lock(path).close)
     self._created = None if existed else path
     for child in ('checkpoints', 'monitor', 'tensorboard', 'modules'):
       os.makedirs(os.path.join(path, child), exist_ok=True)
-    folder.mark(base, '__init__.py', '')
+    open(os.path.join(base, '__init__.py'), 'a').close()
     folder.mark(path, '__init__.py', _INIT)
     folder.mark(path, 'saam.py', _SAAM)
     packages = toolbox.list_packages(self.params)

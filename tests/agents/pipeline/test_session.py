@@ -155,13 +155,17 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
   assert start(tmp_path) == 2
 
 
-def test_folder_of_something_else(tmp_path):
-  """A start that fails does not remove what it has not created."""
+def test_folder_of_something_else(tmp_path, capsys):
+  """It is not taken for a session, and what lies around stays."""
   path = tmp_path / 'all' / 'run'
   path.mkdir(parents=True)
-  (path / 'thesis.txt').write_text('words')
-  assert start(tmp_path, '--repeal', '{"runner.n_epochs": 0}') == 2
-  assert (path / 'thesis.txt').read_text() == 'words'
+  for place in (path, path.parent):
+    (place / '__init__.py').write_text('x = 1')
+  assert start(tmp_path) == 2
+  assert 'exists' in capsys.readouterr().err
+  assert start(tmp_path, name='other') == 0
+  for place in (path, path.parent):
+    assert (place / '__init__.py').read_text() == 'x = 1'
 
 
 def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
