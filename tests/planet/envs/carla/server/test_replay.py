@@ -52,7 +52,7 @@ def collect(simulator, folder, losses):
 
   def env_ctor():
     envs.append(Losing(make(), simulator, losses))
-    return constructors.recording_env(lambda: envs[0], folder, ['image'])
+    return constructors.recording_env(lambda: envs[0], folder, ['image'], 1)
 
   tf.reset_default_graph()
   config = test_simulate.agent_config()
