@@ -4,6 +4,7 @@ The functions named like presets take an unlocked configuration and a mapping
 of given parameters, like those of the original, and return the configuration.
 """
 
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -57,31 +58,19 @@ class Collect(schema.Settings):
   save_episode_dir: Name = setting(None)
 
 
-def default(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
-  """Define the setting of the paper."""
-  return _define_preset('default', config, params)
-
-
-def debug(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
-  """Define tiny networks and short phases, to see whether a change runs."""
-  return _define_preset('debug', config, params)
-
-
-def cpu(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
-  """Define what fits on two cores; not the reference."""
-  return _define_preset('cpu', config, params)
-
-
-def carla_cpu(config: AttrDict, params: Mapping[str, Any]) -> AttrDict:
-  """Define what learns to drive offline on two cores; not the reference."""
-  return _define_preset('carla_cpu', config, params)
-
-
-def _define_preset(preset, config, given):
-  given = dict(given)
+def _define_preset(
+  preset: str, config: AttrDict, params: Mapping[str, Any]
+) -> AttrDict:
+  given = dict(params)
   logdir = given.pop('logdir', '')
   config.update(build(preset, parameters.build(preset, given), logdir))
   return config
+
+
+default = functools.partial(_define_preset, 'default')
+debug = functools.partial(_define_preset, 'debug')
+cpu = functools.partial(_define_preset, 'cpu')
+carla_cpu = functools.partial(_define_preset, 'carla_cpu')
 
 
 def build(preset: str, params: Any, logdir: str) -> AttrDict:

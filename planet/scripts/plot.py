@@ -28,8 +28,6 @@ _AXES = {
 _NAMES = ('returns/*', 'objectives/*', 'gradients/norm')
 _MEANS = ('returns/train', 'returns/test')
 _META = ('phase', 'step', 'global_step', 'wall_time', 'env_steps')
-# Environment steps in earlier runs, which had them once per epoch.
-_EARLIER = 'environment_steps'
 # Parameters that do not set runs apart.
 _NEUTRAL = ('tasks', 'max_steps', 'isolate_envs', 'checkpoint_every')
 
@@ -40,8 +38,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   Args:
     folder: Folder with `config.yaml` and `metrics.jsonl`.
     axis: One of `env_steps`, `global_step` and `epoch`. Epochs between two
-      reports are interpolated; so are environment steps of earlier runs, which
-      had them once per epoch.
+      reports are interpolated.
 
   Returns:
     Run with curves by plain names, see `agents.run.tags`; others keep their
@@ -133,7 +130,7 @@ def _make_columns(rows):
   columns: dict[str, list[tuple[int, float]]] = {}
   for row in rows:
     for tag, value in row.items():
-      if tag not in (*_META, _EARLIER):
+      if tag not in _META:
         name = tags.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
         columns.setdefault(name, []).append((row['global_step'], value))
   return columns
@@ -146,8 +143,7 @@ def _convert(steps, rows, axis):
   if axis == 'epoch':
     known = {x['global_step']: x['step'] for x in rows if x['phase'] == 'epoch'}
   else:
-    told = [(x, x.get('env_steps', x.get(_EARLIER))) for x in rows]
-    known = {row['global_step']: y for row, y in told if y is not None}
+    known = {x['global_step']: x['env_steps'] for x in rows if 'env_steps' in x}
   x = sorted(known)
   return np.interp(steps, x, [known[k] for k in x]) if x else steps * np.nan
 

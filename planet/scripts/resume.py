@@ -18,7 +18,7 @@ from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, tasks
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
-from planet.training import episode_folder, precision, ranks, utility
+from planet.training import episode_folder, precision, ranks
 
 _logger = logging.getLogger(__name__)
 
@@ -49,10 +49,10 @@ def define_config(
   trust = dataclasses.replace(
     trust, names=trust.names + references.typed(names)
   )
-  stored = load_source(logdir, trust)
-  path = checkpoint.find_variables(logdir)
+  run = folder.Run(os.path.expanduser(logdir))
+  stored = _read_source(run, trust)
   if stored:
-    source, params, lines = _merge(logdir, stored, args, path)
+    source, params, lines = _merge(run, stored, args)
     if report:
       for line in lines:
         report(line)
@@ -64,7 +64,7 @@ def define_config(
       params={x: getattr(params, x) for x in given},
       seed=getattr(args, 'seed', None),
     )
-  return _build(logdir, source, params, path)
+  return _build(run, source, params, run.checkpoint)
 
 
 def check(config: AttrDict, logdir: str, size: int = 1) -> None:
@@ -123,9 +123,9 @@ def restore_config(
     UsageError: If there is no readable configuration, or a parameter is
       wrong.
   """
-  source = load_source(logdir, trust)
-  if not source:
-    raise errors.UsageError(f'There is no configuration in {logdir}.')
+  run = folder.Run(logdir)
+  source = _read_source(run, trust)
+  assert source, logdir
   source.params = {**source.params, **overrides}
   if source.params.get('test_collects') == []:
     # The run plays no episodes itself.
@@ -135,36 +135,26 @@ def restore_config(
   # If all others are damaged, the best checkpoint can be played with.
   with contextlib.suppress(errors.UsageError):
     path = checkpoint.find_variables(logdir, warn=None)
-  config = _build(logdir, source, params, path)
+  config = _build(run, source, params, path)
   return config, tasks.prepare(config, logdir)
 
 
-def load_source(logdir: str, trust: references.Trust) -> AttrDict | None:
+def _read_source(run, trust):
   """Return what config.yaml says, None for a new run.
 
-  Args:
-    logdir: Folder of the run.
-    trust: What the stored tasks, such as `gym_module:Name-v0`, may import.
-
-  Raises:
-    UsageError: If the file cannot be used, or a task is not trusted.
+  What the stored tasks, such as `gym_module:Name-v0`, would import has to be
+  trusted.
   """
-  try:
-    stored = utility.load_config(logdir)
-  except FileNotFoundError:
+  stored = run.settings
+  if stored is None:
     return None
-  except ValueError as error:
-    raise errors.UsageError(
-      f'Cannot read the configuration of {logdir}: {error} Repair '
-      'config.yaml, or use another logdir.'
-    ) from None
   version = stored.get('version')
   if version != VERSION or not isinstance(stored.get('params'), dict):
     raise errors.UsageError(
-      f'The config.yaml of {logdir} has format {version}, but this program '
+      f'The config.yaml of {run.folder} has format {version}, but this program '
       f'reads and writes {VERSION}; use another logdir.'
     )
-  for name in _as_list(stored.params.get('tasks')):
+  for name in _as_list(stored['params'].get('tasks')):
     references.check_env_id(name.removeprefix('gym_'), trust)
   return AttrDict({'seed': None, **stored}, _unlocked=True)
 
@@ -181,7 +171,7 @@ def _as_list(names):
   return [x for x in names if isinstance(x, str)]
 
 
-def _merge(logdir, stored, args, path):
+def _merge(run, stored, args):
   """Combine a run with the command that resumes it.
 
   What is given takes effect. What is not given stays as it was.
@@ -191,6 +181,7 @@ def _merge(logdir, stored, args, path):
     `[old, new]` for each name; the parameters; and lines about what differs.
   """
   preset, given, seed = args.config, args.params, getattr(args, 'seed', None)
+  logdir, step = run.folder, run.step
   if preset != stored.config:
     raise errors.UsageError(
       f'The run in {logdir} was started with --config {stored.config}, which '
@@ -211,7 +202,6 @@ def _merge(logdir, stored, args, path):
       f'The run in {logdir} cannot go on with {"; ".join(refused)}. Leave '
       'that as it is, or use another logdir.'
     )
-  step = _step_of(path)
   news = {name: new for name, (_, new) in changed.items()}
   source = AttrDict(stored, params={**stored.params, **news}, _unlocked=True)
   if seed not in (None, stored.seed):
@@ -236,14 +226,11 @@ def _compare(old, new, names):
   return {x: pair for x, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def _step_of(path):
-  return int(path.rpartition('-')[2]) if path else 0
-
-
-def _build(logdir, source, params, path):
+def _build(run, source, params, path):
+  logdir = run.folder
   config = configs.build(source.config, params, logdir)
   config.seed = _seed_of_run(source.seed, logdir)
-  config.first_step = _step_of(path)
+  config.first_step = int(path.rpartition('-')[2]) if path else 0
   config.checkpoint_to_load = path and os.path.basename(path)
   config.source = source
   source.unlock()

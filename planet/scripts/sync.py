@@ -13,7 +13,9 @@ Example:
 """
 
 import argparse
+import glob
 import os
+import re
 import sys
 from typing import Any
 
@@ -59,32 +61,19 @@ def main(args: Any) -> None:
 
 
 def list_files(folder: str) -> list[str]:
-  """List all Python files, sorted and relative to a folder."""
-  found = []
-  for place, folders, names in os.walk(folder):
-    folders[:] = [x for x in folders if not x.startswith('.')]
-    found += [
-      os.path.relpath(os.path.join(place, name), folder)
-      for name in names
-      if name.endswith('.py')
-    ]
-  return sorted(found)
+  """List all Python files that are not hidden, sorted, relative to a folder."""
+  return sorted(glob.glob('**/*.py', root_dir=folder, recursive=True))
 
 
 def read_header(filename: str) -> str:
   """Read the comments that a file begins with, and empty lines after them."""
-  lines = read(filename).splitlines(keepends=True)
-  count = 0
-  while count < len(lines) and lines[count].startswith('#'):
-    count += 1
-  while count and count < len(lines) and not lines[count].strip():
-    count += 1
-  return ''.join(lines[:count])
+  match = re.match(r'(?:(?:#.*\n)+\n*)?', read(filename))
+  return match.group() if match else ''
 
 
 def exchange_header(text: str, old: str, new: str) -> str:
   """Put one header in place of another one, or of none."""
-  text = text[len(old) :] if old and text.startswith(old) else text
+  text = text.removeprefix(old)
   return text if text.startswith(new) else new + text
 
 

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 
-from agents.run import files
+from agents.run import files, folder
 from agents.tools import count_weights, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
@@ -56,20 +56,13 @@ def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
   return config
 
 
-def load_config(logdir: str | None) -> AttrDict:
+def load_config(logdir: str) -> AttrDict:
   """Read what `save_config` has stored, as an AttrDict.
 
   Raises:
-    FileNotFoundError: If there is no file.
-    ValueError: If the file is damaged.
+    UsageError: If the file is missing or damaged.
   """
-  if not logdir:
-    raise FileNotFoundError('There is no configuration without a logdir.')
-  filename = os.path.join(os.path.expanduser(logdir), 'config.yaml')
-  stored = files.read_yaml(filename)
-  if not isinstance(stored, dict):
-    raise ValueError(f'{filename} is not a mapping.')
-  return AttrDict(stored, _strict=False)
+  return AttrDict(folder.read_settings(logdir), _strict=False)
 
 
 def train(

@@ -7,13 +7,8 @@ from agents.run.plot import group
 from planet.scripts import plot
 
 
-def make_run(
-  root, name, tasks=('dummy',), offset=0.0, per_epoch=False, **params
-):
-  """Write what two epochs leave: steps 10 and 20, 100 and 200 of the world.
-
-  Earlier runs knew those of the world only per epoch.
-  """
+def make_run(root, name, tasks=('dummy',), offset=0.0, **params):
+  """Write what two epochs leave: steps 10 and 20, 100 and 200 of the world."""
   folder = str(root / name)
   writer = log.MetricsWriter(folder)
   params = {**params, 'tasks': list(tasks)}
@@ -24,26 +19,23 @@ def make_run(
     train, end = 10 * epoch - 5, 10 * epoch
     values = {'test_return': epoch + offset}
     tag = f'graph/simulation/test_main_{tasks[0]}/return'
-    if per_epoch:
-      values['environment_steps'] = 100 * epoch
-    writer.write('train', train, train, scalars, None if per_epoch else 9 * end)
-    writer.write('epoch', epoch, end, values, None if per_epoch else 10 * end)
-    writer.write('test', end, end, {tag: 7}, None if per_epoch else 10 * end)
+    writer.write('train', train, train, scalars, 9 * end)
+    writer.write('epoch', epoch, end, values, 10 * end)
+    writer.write('test', end, end, {tag: 7}, 10 * end)
   return folder
 
 
 @pytest.mark.parametrize(
-  'axis, per_epoch, ends, between',
+  'axis, ends, between',
   [
-    ('env_steps', False, [100, 200], [90, 180]),
-    ('env_steps', True, [100, 200], [100, 150]),
-    ('global_step', False, [10, 20], [5, 15]),
-    ('epoch', False, [1, 2], [1, 1.5]),
+    ('env_steps', [100, 200], [90, 180]),
+    ('global_step', [10, 20], [5, 15]),
+    ('epoch', [1, 2], [1, 1.5]),
   ],
 )
-def test_abscissas(tmp_path, axis, per_epoch, ends, between):
+def test_abscissas(tmp_path, axis, ends, between):
   """Those of losses are told, or lie between those of epochs."""
-  run = plot.load_run(make_run(tmp_path, 'a', per_epoch=per_epoch), axis)
+  run = plot.load_run(make_run(tmp_path, 'a'), axis)
   points = {k: [v.tolist() for v in x] for k, x in run.curves.items()}
   assert points['returns/test'] == [ends, [1, 2]]
   assert points['objectives/image/train'] == [between, [-1, -2]]

@@ -32,6 +32,7 @@ def test_training_on_the_simulator(cartpole):
     with np.load(os.path.join(folder, name)) as episode:
       assert sorted(episode.files) == [
         'action',
+        'action_repeat',
         'image',
         'position',
         'reward',

@@ -220,9 +220,9 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   (folder / 'config.yaml').write_text('config: cpu\nparams: {}\n')
   assert 'has format None, but' in fail(capsys, *base)
   (folder / 'config.yaml').write_text('config: [')
-  assert 'Cannot read the configuration' in fail(capsys, *base)
+  assert 'Cannot read' in fail(capsys, *base)
   (folder / 'config.yaml').write_text('- 1')
-  assert 'is not a mapping' in fail(capsys, *base)
+  assert 'it is not a mapping' in fail(capsys, *base)
 
 
 def test_episodes_of_another_task(tmp_path):
