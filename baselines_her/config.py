@@ -1,7 +1,6 @@
 """The task of a training; functions of the original's `config` module."""
 
 import json
-import math
 import os
 import weakref
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import probe
+from agents.envs import check
 from agents.run import errors, files
 from agents.run import folder as run_folder
 from baselines_her import envs, her_sampler, logger, settings
@@ -68,16 +67,13 @@ def find_dims(env: Any) -> dict[str, int]:
   Raises:
     EnvError: If a step shows a mistake of the environment.
   """
-  shapes = probe.measure(env, with_info=True)['shapes']
-  dims = {
-    'o': shapes['observation'][0],
-    'u': shapes['action'][0],
-    'g': shapes['desired_goal'][0],
+  observ, info = check.try_step(env)
+  return {
+    'o': len(observ['observation']),
+    'u': env.action_space.shape[0],
+    'g': len(observ['desired_goal']),
+    **{f'info_{key}': max(1, np.size(value)) for key, value in info.items()},
   }
-  for key, shape in shapes.items():
-    if key.startswith('info_'):
-      dims[key] = max(1, math.prod(shape))
-  return dims
 
 
 def find_reward(env: Any) -> Callable[..., np.ndarray]:

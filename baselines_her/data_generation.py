@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import entry, errors, stopping
+from agents.run import entry, errors, files, stopping
 from baselines_her import demonstrations, envs
 
 _ENV = 'FetchPickAndPlace-v1'
@@ -143,12 +143,7 @@ def _check_writable(path: str) -> None:
     raise errors.UsageError(
       f'Flag --out is {path!r}; give a name that ends in .npz.'
     )
-  folder = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
-  if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-    raise errors.UsageError(
-      f'Cannot write to {folder!r}; choose an existing folder that can be '
-      'written.'
-    )
+  files.check_creatable(os.path.dirname(os.path.abspath(path)))
 
 
 if __name__ == '__main__':

@@ -158,6 +158,6 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   except FileNotFoundError:
     raise errors.UsageError(
       f'Flag --num_cpu={n} needs mpirun, which is not installed: pip install '
-      "'reference-agents[mpi]', or leave the flag away."
+      "'reference-agents[mpi]', or omit the flag."
     ) from None
   return 'parent'

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import guard, vector
+from agents.envs import episode_log, guard, vector
 from agents.envs.wrappers import Wrapper
 from agents.run import errors, mpi
-from baselines_her import envs, logger, monitor
+from baselines_her import envs, logger
 
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
@@ -249,7 +249,7 @@ def make_env(
   env = envs.make(env_id, *more) if any(more) else envs.make(env_id)
   if seed is not None:
     env.seed(seed)
-  return ClipAndScale(monitor.Monitor(env, monitor_file), reward_scale)
+  return ClipAndScale(episode_log.Monitor(env, monitor_file), reward_scale)
 
 
 class ClipAndScale(Wrapper):
