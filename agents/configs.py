@@ -1,12 +1,16 @@
-"""Configurations of training runs; every function returns a plain dict."""
+"""Configurations of training runs; each is a function that returns a dict.
+
+What a configuration names is a plain text, in `config.yaml` and on the command
+line: a name of this project, or `module:name` of something of the user's own.
+"""
 
 import functools
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, MinLen
 
-from agents.envs import minitaur
-from agents.run import schema
+from agents.run import errors, plain_data, references, schema
 from agents.run.schema import (
   Count,
   Finite,
@@ -21,8 +25,28 @@ Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]
 Layers = Annotated[list[Positive], MinLen(1)]
 
-# Steps of all environments after which several processes meet.
-MEET_EVERY = 10
+# Format of `config.yaml`.
+VERSION = 1
+# What configurations name, and where it is.
+_ALGORITHMS = {'PPOAlgorithm': 'agents.ppo.algorithm:'}
+_NETWORKS = dict.fromkeys(
+  ('feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'),
+  'agents.networks:',
+)
+_OPTIMIZERS = dict.fromkeys(
+  (
+    'AdadeltaOptimizer',
+    'AdagradOptimizer',
+    'AdamOptimizer',
+    'FtrlOptimizer',
+    'GradientDescentOptimizer',
+    'RMSPropOptimizer',
+  ),
+  'agents.tools.tf1:tf.train',
+)
+# Settings that are such names.
+NAMES = ('algorithm', 'network', 'optimizer', 'env')
+_KNOWN = {**_ALGORITHMS, **_NETWORKS, **_OPTIMIZERS}
 
 
 class Config(schema.Settings):
@@ -32,6 +56,17 @@ class Config(schema.Settings):
   """
 
   called: ClassVar[str] = 'Parameter {!r}'
+
+  @classmethod
+  def check(
+    cls, given: Mapping[str, Any], called: str | None = None
+  ) -> dict[str, Any]:
+    if 'meet_every' in given:
+      raise errors.UsageError(
+        "Parameter 'meet_every' is gone: processes sync at updates only. Omit "
+        'it, or start a new run.'
+      )
+    return super().check(given, called)
 
   # General.
   num_agents: Positive = setting(30, 'environments to step in parallel')
@@ -43,13 +78,13 @@ class Config(schema.Settings):
   steps: Rate = setting(1e7, 'total training steps')
   env: Name | None = setting(None, 'environment id')
   seed: Whole | None = setting(None, 'random seed')
-  meet_every: Positive | None = setting(
-    None, f'steps between syncs of MPI processes (default {MEET_EVERY})'
-  )
   # Network.
-  network: Literal[
-    'feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'
-  ] = setting('feed_forward_gaussian', 'network of policy and value function')
+  algorithm: schema.one_of(_ALGORITHMS) = setting(  # type: ignore[valid-type]
+    'PPOAlgorithm', 'what collects episodes and learns'
+  )
+  network: schema.one_of(_NETWORKS) = setting(  # type: ignore[valid-type]
+    'feed_forward_gaussian', 'network of policy and value function'
+  )
   weight_summaries: dict[str, Any] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
     'groups of weights to summarize, as regular expressions',
@@ -67,7 +102,9 @@ class Config(schema.Settings):
   # Optimization. The last two numbers of epochs are unused, as in the original.
   update_every: Positive = setting(30, 'episodes per update')
   update_epochs: Positive = setting(25, 'epochs per update')
-  optimizer: Name = setting('AdamOptimizer', 'optimizer of tf.train')
+  optimizer: schema.one_of(_OPTIMIZERS) = setting(  # type: ignore[valid-type]
+    'AdamOptimizer', 'optimizer of tf.train'
+  )
   update_epochs_policy: Positive = setting(64, 'unused')
   update_epochs_value: Positive = setting(64, 'unused')
   learning_rate: Rate = setting(
@@ -91,11 +128,15 @@ class Config(schema.Settings):
   kl_init_penalty: Weight = setting(1, 'initial weight of the KL penalty')
 
 
-# What the configurations set besides `default`. Minitaurs have constructors
-# instead of an id.
+# What the configurations set besides `default`.
 CHOICES: dict[str, dict[str, Any]] = {
   'default': {},
-  'cartpole': dict(env='CartPole-v1', max_length=500, steps=2e5),
+  'cartpole': dict(
+    env='CartPole-v1',
+    network='feed_forward_categorical',
+    max_length=500,
+    steps=2e5,
+  ),
   'pybullet_pendulum': dict(
     env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
   ),
@@ -116,73 +157,79 @@ CHOICES: dict[str, dict[str, Any]] = {
   'pybullet_humanoid': dict(
     env='HumanoidBulletEnv-v0', max_length=1000, steps=3e8
   ),
-  'pybullet_minitaur': dict(max_length=1000, steps=3e7),
-  'pybullet_duck_minitaur': dict(max_length=1000, steps=3e7),
+  'pybullet_minitaur': dict(env='minitaur', max_length=1000, steps=3e7),
+  'pybullet_duck_minitaur': dict(
+    env='duck_minitaur', max_length=1000, steps=3e7
+  ),
 }
 
 
-def default() -> dict[str, Any]:
-  """Return what all configurations have in common; names no environment."""
-  from agents import networks
-  from agents.ppo.algorithm import PPOAlgorithm
-  from agents.tools.tf1 import tf
+def make(name: str | None) -> dict[str, Any]:
+  """Return a configuration as plain data.
 
+  Raises:
+    UsageError: If there is none of this name.
+  """
+  if name not in CHOICES:
+    given = f'Configuration {name!r} is unknown.' if name else 'Give --config.'
+    raise errors.UsageError(f'{given} {errors.suggest(name or "", CHOICES)}')
   declared = {k: v for k, v in Config.defaults().items() if v is not None}
-  return dict(
-    declared,
-    algorithm=PPOAlgorithm,
-    network=getattr(networks, declared['network']),
-    optimizer=getattr(tf.train, declared['optimizer']),
-  )
+  return {**declared, **CHOICES[name]}
 
 
-def cartpole() -> dict[str, Any]:
-  from agents import networks
-
-  network = networks.feed_forward_categorical
-  return dict(_complete('cartpole'), network=network)
-
-
-def pybullet_pendulum() -> dict[str, Any]:
-  return _complete('pybullet_pendulum')
+def find(value: Any) -> Any:
+  """Return what a name of this project stands for; other values as they are."""
+  if not isinstance(value, str) or value not in _KNOWN:
+    return value
+  place = _KNOWN[value] + ('' if _KNOWN[value].endswith(':') else '.')
+  return references.resolve(place + value, references.EVERYTHING)
 
 
-def pybullet_doublependulum() -> dict[str, Any]:
-  return _complete('pybullet_doublependulum')
+def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
+  """Return what `from_plain` reads."""
+  values = {k: _name(v) if callable(v) else v for k, v in config.items()}
+  return plain_data.to_plain({'version': VERSION, **values})
 
 
-def pybullet_pendulumswingup() -> dict[str, Any]:
-  return _complete('pybullet_pendulumswingup')
+def _name(value):
+  """Name of a function or class, short if it is one of this project."""
+  name = plain_data.reference(value)
+  short = name.rpartition(':')[2]
+  return short if find(short) is value else name
 
 
-def pybullet_cheetah() -> dict[str, Any]:
-  return _complete('pybullet_cheetah')
+def from_plain(
+  stored: Mapping[str, Any],
+  trust: references.Trust = references.NOTHING,
+  run: str | None = None,
+) -> dict[str, Any]:
+  """Check a stored configuration, and import what it names of the user's own.
 
+  Args:
+    stored: Content of a file.
+    trust: `agents.run.references.Trust` in what it may name.
+    run: Folder of the run, for errors.
 
-def pybullet_ant() -> dict[str, Any]:
-  return _complete('pybullet_ant')
-
-
-def pybullet_kuka_grasping() -> dict[str, Any]:
-  return _complete('pybullet_kuka_grasping')
-
-
-def pybullet_racecar() -> dict[str, Any]:
-  return _complete('pybullet_racecar')
-
-
-def pybullet_humanoid() -> dict[str, Any]:
-  # Unused, as in the original.
-  randomizer = minitaur.minitaur_randomizer
-  return dict(_complete('pybullet_humanoid'), randomizer=randomizer)
-
-
-def pybullet_minitaur() -> dict[str, Any]:
-  return _minitaur('pybullet_minitaur', duck=False)
-
-
-def pybullet_duck_minitaur() -> dict[str, Any]:
-  return _minitaur('pybullet_duck_minitaur', duck=True)
+  Raises:
+    UsageError: If it is of another version or program, or has wrong values.
+    NotTrusted: If it names anything else, which is not imported then.
+  """
+  if 'update_every' not in stored:
+    raise errors.UsageError(
+      f'The run in {run} is not one of PPO; use the program that wrote it.'
+    )
+  if stored.get('version') != VERSION:
+    raise errors.UsageError(
+      f'The run in {run} was written by another version; use that one, or '
+      'start a new run.'
+    )
+  values = {k: v for k, v in stored.items() if k not in ('version', 'logdir')}
+  values = Config.check(values)
+  references.check_env_id(values.get('env'), trust)
+  for key in ('algorithm', 'network', 'optimizer'):
+    if isinstance(values.get(key), str) and ':' in values[key]:
+      values[key] = references.resolve(values[key], trust)
+  return {**values, 'logdir': stored.get('logdir')}
 
 
 def describe() -> list[str]:
@@ -198,19 +245,12 @@ def describe() -> list[str]:
   return [*lines, '', 'parameters (name, default, meaning):', *Config.table()]
 
 
-def _complete(name: str) -> dict[str, Any]:
-  return dict(default(), **CHOICES[name])
+def __getattr__(name: str) -> Any:
+  """Return a configuration as a function, with objects instead of names."""
+  if name not in CHOICES:
+    raise AttributeError(f'There is no configuration {name!r}.')
+  return functools.partial(_resolve, name)
 
 
-def _minitaur(name: str, duck: bool) -> dict[str, Any]:
-  randomizer = minitaur.minitaur_randomizer
-  env = functools.partial(
-    minitaur.minitaur,
-    duck=duck,
-    accurate_motor_model_enabled=True,
-    motor_overheat_protection=True,
-    pd_control_enabled=True,
-    env_randomizer=randomizer,
-    render=False,
-  )
-  return dict(_complete(name), randomizer=randomizer, env=env)
+def _resolve(name):
+  return {k: v if k == 'env' else find(v) for k, v in make(name).items()}

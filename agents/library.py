@@ -61,15 +61,16 @@ def train(
 def _train(claimed, env_processes):
   from agents import display
 
-  with claimed as (config, _):
-    runs.check_env(config)
-    runs.store(config)
+  with claimed as run:
+    config = run.config
     records = _Records(config)
 
     def observers(first_step, total):
       return [display.Display(config, first_step, total), records]
 
-    scores = train_ppo.train(config, env_processes, observers=observers)
+    scores = train_ppo.train(
+      config, env_processes, observers=observers, run=run
+    )
     with contextlib.closing(scores):  # type: ignore[type-var]
       for _ in scores:
         if records.complete:

@@ -3,10 +3,9 @@
 import collections
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
-from agents.run import errors, references
+from agents.run import references
 from agents.tools import layers, scopes
 from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
@@ -86,39 +85,6 @@ def feed_forward_categorical(
   logits = tf.check_numerics(logits, 'logits')
   value = tf.check_numerics(value, 'value')
   return CategoricalOutput(Categorical(logits), logits, value, state)
-
-
-def choose(network: Callable[..., Any], discrete: bool) -> Callable[..., Any]:
-  """Return the network to use in place of another one.
-
-  The two feed-forward networks stand for each other, so that a configuration
-  suits all environments. Networks of others are returned as they are.
-
-  Args:
-    network: Function like `feed_forward_gaussian`.
-    discrete: Whether actions are a choice among a number of them.
-
-  Raises:
-    UsageError: If the network does not suit the actions.
-  """
-  if network in (feed_forward_gaussian, feed_forward_categorical):
-    return feed_forward_categorical if discrete else feed_forward_gaussian
-  if discrete and network is recurrent_gaussian:
-    raise explain_misfit(network, discrete)
-  return network
-
-
-def explain_misfit(
-  network: Callable[..., Any], discrete: bool
-) -> errors.UsageError:
-  """Return an error that says which network suits the actions."""
-  kind = 'discrete' if discrete else 'continuous'
-  name = getattr(network, '__name__', network)
-  suits = choose(feed_forward_gaussian, discrete).__name__
-  return errors.UsageError(
-    f'The network {name} does not suit {kind} actions; leave the parameter '
-    f'network away, or choose {suits}.'
-  )
 
 
 @references.nameable

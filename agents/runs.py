@@ -1,45 +1,17 @@
 """Folders of PPO runs: which one to continue, and with what configuration."""
 
 import contextlib
-import dataclasses
 import datetime
-import functools
-import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agents import configs, utility
-from agents.run import checkpoint, errors, files, folder, plain_data, references
+from agents.run import checkpoint, errors, files, folder, references
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
-_FREE_ON_RESUME = ('steps', 'logdir')
-
-
-def find_config(name: str | None) -> Callable[[], dict[str, Any]]:
-  """Return a function of `agents.configs` by its name.
-
-  Raises:
-    UsageError: If there is no name, or no such function.
-  """
-  known = [
-    key
-    for key, value in vars(configs).items()
-    if inspect.isfunction(value)
-    and value.__module__ == configs.__name__
-    and not key.startswith('_')
-  ]
-  if not name:
-    raise errors.UsageError(
-      'You must specify a configuration. Give --config with one of '
-      f'{", ".join(known)}.'
-    )
-  if name not in known:
-    raise errors.UsageError(
-      f'Configuration {name!r} is unknown. {errors.suggest(name, known)}'
-    )
-  return getattr(configs, name)
+_FREE = {'steps', 'logdir', 'version'}
 
 
 @contextlib.contextmanager
@@ -49,23 +21,65 @@ def claim(
   timestamp: str | None = None,
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
-) -> Iterator[tuple[AttrDict, str]]:
-  """Do what `prepare` does, and keep other processes away from the run.
+  write: bool = True,
+) -> Iterator[folder.Run]:
+  """Choose a run, lock it, and put its configuration together.
 
-  The folder of a new run is created.
+  A folder without a timestamp is searched for runs of this configuration: the
+  newest one is continued that has the same settings, is not finished, and that
+  no other process works on. The number of steps may differ. Without such a run
+  there is a new one. Nothing is left of a new one that is refused.
 
   Args:
-    name: See `prepare`; also the other arguments.
+    name: Name of the configuration.
+    logdir: Folder of the runs, None to keep nothing.
+    timestamp: Time that names the run; for a new run the current one.
+    overrides: Dict of values that the user has given.
+    trust: `agents.run.references.Trust` in what stored runs may name.
+    write: Whether to create and lock the folder, and to try a step of the
+      environment.
 
   Yields:
-    Tuple of the configuration, and a sentence that says which run this is and
-    why.
+    `Run` with `config`, a locked AttrDict with the folder as `logdir`, and
+    `reason`, a sentence that says which run this is and why.
 
   Raises:
-    UsageError: See `prepare`; also if nothing can be written there.
+    UsageError: If an argument is wrong or does not fit the stored run.
+    EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  with contextlib.ExitStack() as held:
-    yield _prepare(name, logdir, timestamp, overrides, trust, held)
+  given = {k: v for k, v in (overrides or {}).items() if v is not None}
+  given = configs.Config.check(given)
+  config = {'version': configs.VERSION, **configs.make(name), **given}
+  typed = references.typed([config.get(x) for x in configs.NAMES])
+  trust = references.Trust((*trust.names, *typed), trust.everything)
+  logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
+  missing = files.first_missing(logdir) if logdir else None
+  with contextlib.ExitStack() as stack:
+    run = folder.Run(None, reason='Start a run without --logdir.')
+    if logdir and timestamp:
+      run = _choose_named(os.path.join(logdir, f'{timestamp}-{name}'), write)
+    elif logdir:
+      run = _choose_newest(logdir, name, config, given, write)
+    stack.enter_context(run)
+    if write and run.folder and not run.settings:
+      path = run.folder
+      stack.enter_context(
+        folder.removed_if_refused(
+          path, missing or path, lambda: folder.has(path, 'config.yaml')
+        )
+      )
+    if run.settings:
+      config = _merge(run, given)
+    config = configs.from_plain(config, trust, run.folder)
+    if not config.get('env'):
+      raise errors.UsageError(
+        f'Configuration {name} names no environment; give one with --env, such '
+        'as --env=Pendulum-v1.'
+      )
+    run.config = AttrDict({**config, 'logdir': run.folder})
+    if write:
+      _check_env(run.config)
+    yield run
 
 
 def prepare(
@@ -75,28 +89,9 @@ def prepare(
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
 ) -> AttrDict:
-  """Choose the folder of a run and put its configuration together.
-
-  A folder without a timestamp is searched for runs of this configuration: the
-  newest one is continued that has the same settings, is not finished, and that
-  no other process works on. The number of steps may differ. Without such a run
-  there is a new one. Nothing is written.
-
-  Args:
-    name: Name of the configuration.
-    logdir: Folder of the runs, None to keep nothing.
-    timestamp: Time that names the run; for a new run the current one.
-    overrides: Dict of values that the user has given.
-    trust: `agents.run.references.Trust` in what stored runs may name.
-
-  Returns:
-    Locked AttrDict, with the folder of the run as `logdir`.
-
-  Raises:
-    UsageError: If an argument is wrong or does not fit the stored run.
-  """
-  config, _ = _prepare(name, logdir, timestamp, overrides, trust)
-  return config
+  """Return the configuration that `claim` yields; nothing is written."""
+  with claim(name, logdir, timestamp, overrides, trust, write=False) as run:
+    return run.config
 
 
 def load(
@@ -112,29 +107,24 @@ def load(
     Tuple of the folder of the run and a locked AttrDict.
 
   Raises:
-    UsageError: If there is no run, more than one, the file is damaged, or the
-      run is not one of PPO.
+    UsageError: If there is no run, more than one, or it is damaged or not one
+      of PPO.
   """
   run = folder.find_single(logdir)
-  if 'algorithm' not in _read_plain(run):
-    raise errors.UsageError(
-      f'The run in {run} is not one of PPO; show it with the program that '
-      'wrote it.'
-    )
-  return run, _read(run, trust)
+  return run, utility.load_config(run, trust)
 
 
-def store(config: AttrDict) -> None:
+def store(run: folder.Run) -> None:
   """Write the configuration of a run that begins, or gets more steps.
 
   Args:
-    config: What `claim` yields. Without a folder, nothing is written.
+    run: What `claim` yields. Without a folder, nothing is written.
   """
-  if not config.logdir or not folder.has(config.logdir, 'config.yaml'):
-    utility.save_config(config, config.logdir)
-  elif last_step(config.logdir) < total_steps(config):
-    filename = os.path.join(config.logdir, 'config.yaml')
-    files.write_yaml(filename, plain_data.to_plain(config))
+  if not run.settings:
+    utility.save_config(run.config, run.folder)
+  elif run.step < total_steps(run.config):
+    filename = os.path.join(run.config.logdir, 'config.yaml')
+    files.write_yaml(filename, configs.to_plain(run.config))
 
 
 def total_steps(config: AttrDict) -> int:
@@ -152,77 +142,37 @@ def last_step(run: str) -> int:
   return checkpoint.newest_step(run)
 
 
-def _prepare(name, logdir, timestamp, overrides, trust, held=None):
-  """Configuration of a run, and why it is this one."""
-  overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
-  trust = _trust_env(trust, overrides.get('env'))
-  config = AttrDict(find_config(name)())
-  _apply(config, overrides)
-  if 'env' in overrides and 'network' not in overrides:
-    _choose_network(config)
-  run, reason = None, 'Start a run without --logdir.'
-  if logdir:
-    logdir = os.path.abspath(os.path.expanduser(logdir))
-    if timestamp:
-      run = os.path.join(logdir, f'{timestamp}-{name}')
-      reason = _take_named(run, held)
-    else:
-      run, reason = _choose(
-        logdir, name, lambda x: _find_obstacle(x, config, overrides), held
-      )
-  if run and folder.has(run, 'config.yaml'):
-    config = _resume(run, overrides, trust)
-  if not config.env:
-    raise errors.UsageError(
-      f'Configuration {name} names no environment; give one with --env, such '
-      'as --env=Pendulum-v1.'
-    )
-  with config.unlocked:
-    config.logdir = run
-  return config, reason
+def _choose_named(path, write):
+  """Run that the user has named."""
+  if not write and folder.is_locked(path):
+    folder.refuse(path)
+  run = folder.Run.open(path) if write else folder.Run(path)
+  words = 'Continue the' if run.settings else 'Start a new'
+  run.reason = f'{words} run in {path}, as --timestamp says.'
+  return run
 
 
-def _take_named(run, held):
-  """Hold the run that the user has named; return a sentence about it."""
-  lock = folder.lock(run) if held else None
-  if lock:
-    held.enter_context(lock)
-  elif held or folder.is_locked(run):
-    raise errors.UsageError(
-      f'Another process works on the run in {run}. Wait until it has ended, '
-      'or leave --timestamp away to begin another run.'
-    )
-  exists = folder.has(run, 'config.yaml')
-  # Refuses one whose checkpoints are all damaged.
-  last_step(run)
-  words = 'Continue the' if exists else 'Start a new'
-  return f'{words} run in {run}, as --timestamp says.'
-
-
-def _choose(logdir, name, find_obstacle, held):
-  """Folder of the newest run that can go on, or of a new one, and why."""
+def _choose_newest(logdir, name, config, given, write):
+  """Newest run that can go on, or a new one."""
   runs = folder.find(logdir, 'config.yaml', f'-{name}')
-  found, words = folder.choose(
-    reversed(runs), lambda x: find_obstacle(x.folder), held is not None
+  run, words = folder.choose(
+    reversed(runs), lambda x: _why_not(x, config, given), write
   )
-  if found:
-    if held:
-      held.enter_context(found)
-    run = found.folder
-    return run, (
-      f'Continue the run in {run}, the newest one with these settings that '
-      'is neither finished nor in use.'
+  if run:
+    run.reason = (
+      f'Continue the run in {run.folder}, the newest one with these settings '
+      'that is neither finished nor in use.'
     )
+    return run
   names = _make_names(name)
-  if held:
-    run, own = folder.create(logdir, names)
-    held.enter_context(own)
+  if write:
+    run = folder.Run(*folder.create(logdir, names))
   else:
-    run = next(
-      os.path.join(logdir, x) for x in names if not folder.has(logdir, x)
-    )
+    new = next(x for x in names if not folder.has(logdir, x))
+    run = folder.Run(os.path.join(logdir, new))
   words = words or 'it is the first one of this configuration'
-  return run, f'Start a new run in {run}: {words}.'
+  run.reason = f'Start a new run in {run.folder}: {words}.'
+  return run
 
 
 def _make_names(name):
@@ -233,139 +183,42 @@ def _make_names(name):
     moment += datetime.timedelta(seconds=1)
 
 
-def _find_obstacle(run, config, overrides):
+def _why_not(run, config, given):
   """Why a command cannot continue a run; None if it can."""
-  stored = _read_plain(run)
-  wanted = plain_data.to_plain(config)
+  stored, wanted = run.settings, configs.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
-  keys = set(stored) | (set(wanted) & set(overrides))
-  different = utility.compare(stored, wanted, keys - set(_FREE_ON_RESUME))
+  keys = set(stored) | (set(wanted) & set(given))
+  different = folder.compare(stored, wanted, keys - _FREE)
   if different:
     return f'has other settings ({folder.describe(different)})'
-  stored = AttrDict(stored)
-  if 'steps' in overrides:
-    stored['steps'] = config.steps
-  if last_step(run) >= total_steps(stored):
+  if run.step >= total_steps(AttrDict({**stored, 'steps': config['steps']})):
     return 'is finished (to train it for longer, raise --steps)'
   return None
 
 
-def _resume(run, overrides, trust):
-  config = _read(run, trust)
-  before = dict(config)
-  _apply(config, overrides)
-  changed = utility.compare(
-    plain_data.to_plain(before),
-    plain_data.to_plain(config),
-    set(overrides) - set(_FREE_ON_RESUME),
-  )
-  advice = f'Leave {", ".join(changed)} away to continue it, or use another '
-  utility.check_same(run, changed, advice + 'logdir.')
-  return config
+def _merge(run, given):
+  """Stored settings, with what is given as far as it may differ."""
+  plain = configs.to_plain(given)
+  changed = folder.compare(run.settings, plain, set(given) - _FREE)
+  advice = f'Omit {", ".join(changed)} to continue it, or use another '
+  folder.check_same(run.folder, changed, advice + 'logdir.')
+  # Refuses one whose checkpoints are all damaged.
+  assert run.step >= 0
+  return {**run.settings, **given}
 
 
-def _read_plain(run):
-  """Dict of the stored configuration; imports nothing that it refers to."""
-  try:
-    values = files.read_yaml(os.path.join(run, 'config.yaml'))
-  except ValueError:
-    values = None
-  return (
-    values if isinstance(values, dict) else dict(_read(run, references.NOTHING))
-  )
-
-
-def _trust_env(trust, env):
-  """Trust in the module of an id such as `my_package:MyEnv-v0`, too."""
-  return dataclasses.replace(trust, names=trust.names + references.typed([env]))
-
-
-def _read(run, trust):
-  try:
-    return utility.load_config(run, trust)
-  except ValueError as error:
-    raise errors.UsageError(str(error)) from None
-
-
-def _apply(config, overrides):
-  """Set values of the declared types."""
-  configs.Config.check_names(overrides)
-  with config.unlocked:
-    for key, value in overrides.items():
-      config[key] = _convert(key, value)
-
-
-def _convert(key: str, value: Any) -> Any:
-  value = configs.Config.check_value(key, value)
-  if key == 'network':
-    from agents import networks
-
-    return getattr(networks, value)
-  if key == 'optimizer':
-    return _find_optimizer(value)
-  return value
-
-
-def _find_optimizer(name: str) -> type:
-  from agents.tools.tf1 import tf
-
-  known = _find_optimizers()
-  if name not in known:
-    raise errors.UsageError(
-      f"Parameter 'optimizer' is {name!r}; give one of {', '.join(known)}."
-    )
-  return getattr(tf.train, name)
-
-
-def _find_optimizers():
-  """Names of TensorFlow's optimisers that need a learning rate only."""
-  from agents.tools.tf1 import tf
-
-  names = []
-  for name in sorted(dir(tf.train)):
-    value = getattr(tf.train, name)
-    if isinstance(value, type) and issubclass(value, tf.train.Optimizer):
-      first, *others = inspect.signature(value).parameters.values()
-      if first.name == 'learning_rate' and all(
-        x.default is not x.empty for x in others
-      ):
-        names.append(name)
-  return names
-
-
-def _choose_network(config):
-  """Use the network that suits the actions of the user's environment."""
-  from agents import networks
-
-  with config.unlocked:
-    config.network = networks.choose(
-      config.network, _has_discrete_actions(config.env)
-    )
-
-
-def check_env(config: AttrDict) -> None:
-  """Build the environment once, to refuse early what cannot work.
-
-  Raises:
-    UsageError: Saying what is wrong with the environment, or that the network
-      does not suit its actions.
-    EnvError: If its first step shows a mistake, see `agents.check_env`.
-  """
-  from agents import networks
-
-  discrete = _has_discrete_actions(config.env)
-  if networks.choose(config.network, discrete) is not config.network:
-    raise networks.explain_misfit(config.network, discrete)
-
-
-@functools.cache
-def _has_discrete_actions(env):
-  """Build an environment, or refuse it; an id or a function is asked once."""
+def _check_env(config):
+  """Try a step of the environment, to refuse early what cannot work."""
   from agents.envs import check, continuous, spaces
 
-  created = continuous.make(env)
+  created = continuous.make(config.env)
   try:
-    check.try_step(created, env)
-    return spaces.is_discrete(created.action_space)
+    check.try_step(created, config.env)
+    discrete = spaces.is_discrete(created.action_space)
+    if discrete and config.network == 'recurrent_gaussian':
+      raise errors.UsageError(
+        'The network recurrent_gaussian does not suit discrete actions; omit '
+        'the parameter network.'
+      )
   finally:
     getattr(created, 'close', lambda: None)()

@@ -21,8 +21,8 @@ from agents.run import (
   entry,
   errors,
   flags,
+  folder,
   mpi,
-  plain_data,
   references,
   schema,
   stopping,
@@ -74,6 +74,7 @@ def train(
   observers: Callable[[int, int], list] = lambda first, last: [],
   batch_env: Any = None,
   threads: int | None = None,
+  run: folder.Run | None = None,
 ) -> Iterator[float]:
   """Train, and evaluate after each update.
 
@@ -88,20 +89,25 @@ def train(
       at the end.
     threads: Number of threads that compute large operations; by default one
       per core, which the processes of MPI share.
+    run: What `runs.claim` yields; its configuration is stored once the graph is
+      built.
 
   Yields:
     Mean scores of training and evaluation in turn.
 
   Raises:
     UsageError: If the environment cannot be used.
+    NotFinite: If weights or scores are not finite any more.
   """
   from agents.envs import continuous
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
-  rank, size = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
+  comm = comm or mpi.SingleComm()
+  rank, size = comm.Get_rank(), comm.Get_size()
   _check_numbers(config, size)
-  first_step = runs.last_step(config.logdir) if config.logdir else 0
+  stored = run or folder.Run(config.logdir if rank == 0 else None)
+  first_step = comm.bcast(stored.step)
   tf.reset_default_graph()
   seed = _seed(config, first_step, rank, size)
   if batch_env is None:
@@ -115,16 +121,13 @@ def train(
       graph = utility.define_simulation_graph(
         env, config.algorithm, config, comm
       )
+      last_step = runs.total_steps(config)
       loop = _define_loop(
-        graph,
-        config.logdir if rank == 0 else None,
-        config.update_every * config.max_length,
-        config.eval_episodes * config.max_length,
-        comm,
+        graph, stored.folder, config, observers(first_step, last_step), comm
       )
-      for observer in observers(first_step, runs.total_steps(config)):
-        loop.add_observer(observer)
-      yield from _run(loop, graph, config, comm, threads)
+      if run:
+        runs.store(run)
+      yield from _run(loop, graph, config, comm, threads, stored)
   finally:
     batch_env.close()
 
@@ -150,44 +153,28 @@ def main(_: Any) -> None:
   from agents.tools.tf1 import tf
 
   FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
-  check(FLAGS)
   comm = mpi.world()
-  config = reason = None
   with contextlib.ExitStack() as stack:
-    if comm.Get_rank() == 0:
-      claimed = runs.claim(*_choose_run(FLAGS))
-      config, reason = stack.enter_context(claimed)
-    config = comm.bcast(config)
     stack.enter_context(stopping.handle_signals())
-    _train_and_report(config, reason, FLAGS, comm)
+    run = None
+    if comm.Get_rank() == 0:
+      run = stack.enter_context(_claim(FLAGS))
+    config = comm.bcast(run and run.config)
+    _train_and_report(config, run, FLAGS, comm)
     stopping.check()
 
 
-def check(FLAGS: Any) -> None:
-  """Refuse a command that cannot work; nothing is written.
-
-  Args:
-    FLAGS: Object with an attribute per flag.
-
-  Raises:
-    UsageError: Saying what is wrong.
-  """
+def _claim(FLAGS):
+  """Run that the flags stand for."""
   wandb_mirror.check(FLAGS.wandb, FLAGS.logdir)
-  comm = mpi.world()
-  if comm.Get_rank() == 0:
-    config = runs.prepare(*_choose_run(FLAGS))
-    _check_numbers(config, comm.Get_size())
-    runs.check_env(config)
-
-
-def _choose_run(FLAGS):
-  """Arguments of `runs.prepare` that the flags stand for."""
   overrides = parse_params(FLAGS.params)
   for name in ('env', 'seed', 'steps'):
     if getattr(FLAGS, name) is not None:
       overrides[name] = getattr(FLAGS, name)
   trust = references.parse(FLAGS.trust)
-  return FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
+  return runs.claim(
+    FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
+  )
 
 
 def parse_params(text: str) -> dict[str, Any]:
@@ -206,39 +193,35 @@ def run(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: List of arguments; those of the process by default.
   """
-  mpi.abort_on_errors()
   name, text = 'python -m agents.train_ppo', __doc__ or ''
   more = configs.describe()
-  return entry.run(
-    lambda: flags.run(name, text, Flags, main, argv, more, check)
-  )
+  return entry.run(lambda: flags.run(name, text, Flags, main, argv, more))
 
 
-def _train_and_report(config, reason, FLAGS, comm):
+def _train_and_report(config, run, FLAGS, comm):
   from agents import display
   from agents.tools import devices
 
   utility.set_up_logging()
+  processes, threads = FLAGS.env_processes, FLAGS.threads
   if comm.Get_rank() > 0:
     logging.getLogger('agents').setLevel(logging.WARNING)
-    for _ in train(config, FLAGS.env_processes, comm, threads=FLAGS.threads):
+    for _ in train(config, processes, comm, threads=threads):
       pass
     return
   log = logging.getLogger('agents.train_ppo')
-  log.info('%s', reason)
+  log.info('%s', run.reason)
   log.info('%s', devices.describe(config.use_gpu))
-  runs.store(config)
   if comm.Get_size() > 1:
     log.info('%d processes train together.', comm.Get_size())
-  shown = plain_data.to_plain(config)
-  mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, config.logdir, shown)
 
   def observers(first_step, total):
+    shown = configs.to_plain(config)
+    mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, config.logdir, shown)
     return [display.Display(config, first_step, total, mirrors=mirrors)]
 
-  processes, threads = FLAGS.env_processes, FLAGS.threads
-  scores = list(train(config, processes, comm, observers, threads=threads))
-  if not scores and not stopping.requested():
+  scores = train(config, processes, comm, observers, threads=threads, run=run)
+  if not list(scores) and not stopping.requested():
     log.info(
       'There is nothing to do: the run in %s is finished. To train it for '
       'longer, raise --steps.',
@@ -246,16 +229,8 @@ def _train_and_report(config, reason, FLAGS, comm):
     )
 
 
-def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
-  """Loop that alternates training and evaluation.
-
-  Args:
-    graph: Object of `agents.utility.define_simulation_graph`.
-    logdir: Folder for summaries and checkpoints, or None.
-    train_steps: Number of training steps per epoch.
-    eval_steps: Number of evaluation steps per epoch.
-    comm: MPI communicator.
-  """
+def _define_loop(graph, logdir, config, observers, comm):
+  """Loop that alternates training and evaluation."""
   from agents import tools
 
   loop = tools.Loop(
@@ -264,13 +239,18 @@ def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
     graph.should_log,
     graph.do_report,
     graph.force_reset,
-    graph.do_meet,
-    comm,
+    comm=comm,
+    best_phase='eval',
+    # Little is lost when a process is killed.
+    checkpoint_secs=60,
+    observers=observers,
+    should_stop=getattr(graph.algo, 'should_stop', stopping.requested),
   )
-  for name, steps, checkpoint_every in (
-    ('train', train_steps, None),
-    ('eval', eval_steps, 10 * eval_steps),
+  for name, episodes, checkpoint_every in (
+    ('train', config.update_every, None),
+    ('eval', config.eval_episodes, 10),
   ):
+    steps = episodes * config.max_length
     loop.add_phase(
       name,
       graph.done,
@@ -279,19 +259,17 @@ def _define_loop(graph, logdir, train_steps, eval_steps, comm=None):
       steps,
       report_every=steps,
       log_every=steps // 2,
-      checkpoint_every=checkpoint_every,
+      checkpoint_every=checkpoint_every and checkpoint_every * steps,
       feed={graph.is_training: name == 'train'},
       repeat=name == 'eval',
     )
-  # Little is lost when a process is killed.
-  loop.checkpoint_secs = 60
-  loop.best_phase = 'eval'
   return loop
 
 
-def _run(loop, graph, config, comm, threads):
+def _run(loop, graph, config, comm, threads, stored):
   """Run the loop in a session; saves whatever ends it in order."""
   from agents import tools
+  from agents.run import mpi_ops
   from agents.tools.tf1 import tf
 
   log = logging.getLogger('agents.train_ppo')
@@ -299,46 +277,23 @@ def _run(loop, graph, config, comm, threads):
     log.warning('Number of agents should divide episodes per update.')
   log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
-  share = _define_sharing(loop, graph, config, comm)
-  place = mpi.find_share(comm or mpi.SingleComm())
-  options = _session_options(place.cores, threads)
+  start = [mpi_ops.define_broadcast(tf.global_variables(), comm)]
+  if comm.Get_size() > 1:
+    begin = graph.algo.begin_together()
+    start.append(lambda sess: sess.run(begin))
+  options = _session_options(mpi.find_share(comm).cores, threads)
   with tf.Session(config=options) as sess:
-    utility.initialize_variables(sess, saver, config.logdir)
-    share(sess)
+    utility.initialize_variables(sess, saver, None)
+    if stored.checkpoint:
+      saver.restore(sess, stored.checkpoint)
+      saver.continue_in(stored.folder)
+    for function in start:
+      function(sess)
     before = sess.run(graph.step)
     with stopping.on_close(lambda: loop.save(sess)):
       yield from loop.run(sess, saver, runs.total_steps(config))
     if sess.run(graph.step) > before:
       loop.save(sess)
-
-
-def _define_sharing(loop, graph, config, comm):
-  """Let several processes begin, save and stop together.
-
-  Returns:
-    Function from a session; all processes have the values of the first one
-    after it, and the first one has the stored episodes.
-  """
-  from agents.ppo import gathering
-  from agents.run import mpi_ops
-  from agents.tools.tf1 import tf
-
-  if comm is None or comm.Get_size() == 1:
-    return lambda sess: None
-  loop.agree = lambda value: comm.allreduce(int(value)) > 0
-  loop.meet_every = config.meet_every or configs.MEET_EVERY
-  loop.should_stop = lambda: loop.met and loop.agree(stopping.requested())
-  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
-  memory, index = graph.algo.stored
-  episodes = gathering.Gathering(memory, index, comm)
-  if config.logdir:
-    loop.checkpoint_scope = episodes.gathered
-
-  def share(sess):
-    broadcast(sess)
-    episodes.keep_once(sess)
-
-  return share
 
 
 def _session_options(cores, threads=None):
@@ -366,11 +321,12 @@ def _session_options(cores, threads=None):
 
 
 def _check_numbers(config, size):
-  if config.num_agents % size:
-    raise errors.UsageError(
-      f'{size} processes cannot share {config.num_agents} agents evenly; '
-      'change num_agents or the number of processes.'
-    )
+  for name in ('num_agents', 'update_every'):
+    if config[name] % size:
+      raise errors.UsageError(
+        f'{size} processes cannot share {name} {config[name]} evenly; change '
+        'it, or the number of processes.'
+      )
   if not config.max_length:
     raise errors.UsageError(
       'Parameter max_length is missing; PPO has to know the longest episode.'

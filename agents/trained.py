@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from agents import runs, utility
+from agents import configs, runs
 from agents.envs import continuous, spaces, wrappers
 from agents.evaluation import TrainedAgent
 from agents.run import checkpoint as checkpoint_lib
-from agents.run import errors, files, plain_data, references
+from agents.run import errors, files, references
 
 
 def load(
@@ -40,12 +40,22 @@ def load(
     UsageError: If there is no run or no checkpoint.
   """
   logdir, config = runs.load(logdir, trust)
-  if not checkpoint and not utility.latest_checkpoint(logdir):
+  return PPO(config, find_checkpoint(logdir, checkpoint))
+
+
+def find_checkpoint(logdir: str, name: str | None = None) -> str:
+  """Return the path of a checkpoint of a run, see `load`.
+
+  Raises:
+    UsageError: If there is none.
+  """
+  path = checkpoint_lib.find_variables(logdir, name, warn=None)
+  if not path:
     raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written every minute '
-      'of training and at its end.'
+      f'There is no checkpoint in {logdir} yet. One is written after phases, '
+      'at most one a minute, and at the end of the training.'
     )
-  return PPO(config, logdir, checkpoint)
+  return path
 
 
 class PPO(TrainedAgent):
@@ -53,13 +63,10 @@ class PPO(TrainedAgent):
 
   Args:
     config: Configuration of the run.
-    logdir: Folder of the run.
-    checkpoint: Name of the checkpoint, or `best`; the newest one by default.
+    path: Path of the checkpoint.
   """
 
-  def __init__(
-    self, config: Any, logdir: str, checkpoint: str | None = None
-  ) -> None:
+  def __init__(self, config: Any, path: str) -> None:
     super().__init__()
     self._config = config
     env = self.make_env()
@@ -68,9 +75,8 @@ class PPO(TrainedAgent):
     env.close()
     self._ranges = spaces.Ranges(self.observation_space, self.action_space)
     self._sess: Any = None
-    path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
-    self._name = os.path.basename(str(path))
-    self._define(logdir, checkpoint)
+    self._name = os.path.basename(path)
+    self._define(path)
 
   def make_env(self) -> Any:
     env = continuous.make(self._config.env)
@@ -78,10 +84,10 @@ class PPO(TrainedAgent):
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    plain = plain_data.to_plain({**self._config, 'logdir': None})
+    plain = configs.to_plain({**self._config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
     path = os.path.join(folder, self._name)
-    self._saver.save(self._sess, path, write_meta_graph=False)
+    self._saver.save(self._sess, path)
 
   def close(self) -> None:
     if self._sess:
@@ -105,8 +111,9 @@ class PPO(TrainedAgent):
     action = np.asarray(action, self.action_space.dtype)[()]
     return action, state[0] if state else None
 
-  def _define(self, logdir, checkpoint):
+  def _define(self, path):
     from agents.ppo import policy
+    from agents.run import saver
     from agents.tools.tf1 import tf
 
     with tf.Graph().as_default() as graph:
@@ -126,12 +133,10 @@ class PPO(TrainedAgent):
       decision = network.act(observ, *inputs[2:])
       outputs = [decision.action, *([decision.state] if inputs[2:] else [])]
       unread = {x.name for x in network.training_variables}
-      self._saver = tf.train.Saver(
+      self._saver = saver.Saver(
         [x for x in tf.global_variables() if x.name not in unread],
         save_relative_paths=True,
       )
       self._sess = tf.Session(graph=graph)
-      utility.initialize_variables(
-        self._sess, self._saver, logdir, checkpoint, resume=True
-      )
+      self._saver.restore(self._sess, path)
       self._decide = self._sess.make_callable(outputs, inputs)

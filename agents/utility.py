@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agents.envs import batch_env as batch_env_lib
-from agents.run import files, plain_data, references
+from agents.run import files, references
 from agents.run.checkpoint import choose_newest as choose_newest
 from agents.run.checkpoint import find_variables as latest_checkpoint
 from agents.run.folder import check_same as check_same
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def define_simulation_graph(
   batch_env: Any,
-  algo_cls: Callable[..., Any],
+  algo_cls: Callable[..., Any] | str,
   config: attr_dict.AttrDict,
   comm: Any = None,
 ) -> attr_dict.AttrDict:
@@ -34,47 +34,40 @@ def define_simulation_graph(
 
   Args:
     batch_env: In-graph batch environment of N environments.
-    algo_cls: Constructor of the algorithm, see `agents.ppo.PPOAlgorithm`.
+    algo_cls: Constructor of the algorithm, see `agents.ppo.PPOAlgorithm`, or
+      its name.
     config: AttrDict, passed on to it.
     comm: MPI communicator, passed on to it if there are several processes.
 
   Returns:
     AttrDict of the variable `step`, the bool placeholders `is_training`,
-    `should_log`, `do_report`, `force_reset` and `do_meet`, the object `algo`,
-    and the tensors `done` bool [N], `score` float32 [N] and `summary`. With
-    several processes, these act apart except where `do_meet` is True, which
-    has to be so in all of them.
+    `should_log`, `do_report` and `force_reset`, the object `algo`, and the
+    tensors `done` bool [N], `score` float32 [N] and `summary`.
   """
+  from agents import configs
   from agents.tools import simulate
   from agents.tools.tf1 import tf
 
-  step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
+  step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
   is_training = tf.placeholder(tf.bool, (), 'is_training')
   should_log = tf.placeholder(tf.bool, (), 'should_log')
   do_report = tf.placeholder(tf.bool, (), 'do_report')
   force_reset = tf.placeholder(tf.bool, (), 'force_reset')
-  do_meet = tf.placeholder(tf.bool, (), 'do_meet')
   several = comm is not None and comm.Get_size() > 1
-  algo = algo_cls(
-    batch_env,
-    step,
-    is_training,
-    should_log,
-    config,
-    **({'comm': comm} if several else {}),
-  )
+  more = {'comm': comm} if several else {}
+  make = configs.find(algo_cls)
+  algo = make(batch_env, step, is_training, should_log, config, **more)
   done, score, summary = simulate(batch_env, algo, should_log, force_reset)
   if several:
     with tf.control_dependencies([done, score, summary]):
-      met = tf.cond(do_meet, algo.meet, str)
-    summary = tf.summary.merge([summary, met])
+      ended = tf.cond(do_report, algo.end_phase, str)
+    summary = tf.summary.merge([summary, ended])
   return attr_dict.AttrDict(
     step=step,
     is_training=is_training,
     should_log=should_log,
     do_report=do_report,
     force_reset=force_reset,
-    do_meet=do_meet,
     algo=algo,
     done=done,
     score=score,
@@ -112,33 +105,30 @@ def save_config(
   """Store a configuration as plain data in `<logdir>/config.yaml`.
 
   Args:
-    config: AttrDict of numbers, text, sequences, functions and partials.
+    config: AttrDict, see `agents.configs`.
     logdir: Folder to create; taken from `config.logdir` by default. Nothing
       is stored if there is none.
 
   Returns:
     The configuration with its logdir, locked.
   """
+  from agents import configs
+
+  logger = logging.getLogger(__name__)
   logdir = logdir or config.get('logdir')
   if logdir:
     with config.unlocked:
       config.logdir = logdir
-    logging.getLogger(__name__).info(
-      'Start a new run and write summaries and checkpoints to %s.', logdir
-    )
-    files.write_yaml(
-      os.path.join(logdir, 'config.yaml'), plain_data.to_plain(config)
-    )
+    logger.info('Write summaries and checkpoints to %s.', logdir)
+    filename = os.path.join(logdir, 'config.yaml')
+    files.write_yaml(filename, configs.to_plain(config))
   else:
-    logging.getLogger(__name__).info(
-      'Start a new run without storing summaries and checkpoints since no '
-      'logging directory was specified.'
-    )
+    logger.info('Store no summaries and checkpoints, as there is no logdir.')
   return config
 
 
 def load_config(
-  logdir: str | None, trust: references.Trust = references.NOTHING
+  logdir: str, trust: references.Trust = references.NOTHING
 ) -> attr_dict.AttrDict:
   """Read a configuration that `save_config` has stored.
 
@@ -148,32 +138,18 @@ def load_config(
       the parts of this project that are made for it.
 
   Returns:
-    Locked AttrDict, with functions imported again and tuples as lists.
+    Locked AttrDict, with the user's own functions imported again.
 
   Raises:
-    IOError: If there is no configuration.
-    NotTrusted: If it names anything else, which is not imported then.
-    ValueError: If the file is damaged or refers to what does not exist.
+    UsageError: See `agents.configs.from_plain`; also if there is no file, or it
+      is damaged.
   """
-  filename = logdir and os.path.join(os.path.expanduser(logdir), 'config.yaml')
-  if not filename or not os.path.exists(filename):
-    raise OSError(
-      f'Cannot resume an existing run since {logdir!r} does not contain a '
-      'config.yaml.'
-    )
-  try:
-    values = files.read_yaml(filename)
-    if not isinstance(values, dict):
-      raise ValueError('it holds no mapping')
-    references.check_env_id(values.get('env'), trust)
-    return attr_dict.AttrDict(plain_data.from_plain(values, trust))
-  except references.NotTrusted as error:
-    raise references.NotTrusted(f'{filename}: {error}') from None
-  except ValueError as error:
-    raise ValueError(
-      f'Cannot read {filename}: {error} Repair the file, or start a new '
-      'run in another folder.'
-    ) from None
+  from agents import configs
+  from agents.run import folder
+
+  logdir = os.path.expanduser(logdir)
+  stored = folder.read_settings(logdir)
+  return attr_dict.AttrDict(configs.from_plain(stored, trust, logdir))
 
 
 def define_saver(exclude: Iterable[str] | None = None, **kwargs: Any) -> Any:

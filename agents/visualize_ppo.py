@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agents import runs, trained, utility
+from agents import runs, trained
 from agents.envs import adapters, batch_env, continuous, window, wrappers
 from agents.run import (
   entry,
@@ -157,15 +157,20 @@ def main(_: Any) -> None:
   from agents.tools.tf1 import tf
 
   FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
-  logdir, config = _find_run(FLAGS)
-  opengl = isinstance(config.env, str) and adapters.renders_with_opengl(
-    config.env
-  )
-  if opengl and not FLAGS.env_processes:
+  if not FLAGS.logdir:
+    raise errors.UsageError(
+      'You must specify a logdir: give --logdir with the folder of a run.'
+    )
+  trust = references.parse(FLAGS.trust)
+  logdir, config = runs.load(FLAGS.logdir, trust)
+  if adapters.renders_with_opengl(config.env) and not FLAGS.env_processes:
     raise errors.UsageError(
       f'{config.env} renders with OpenGL, which crashes in the process of '
-      'TensorFlow; leave --noenv_processes away.'
+      'TensorFlow; omit --noenv_processes.'
     )
+  trained.find_checkpoint(logdir, FLAGS.checkpoint)
+  if FLAGS.render:
+    window.check()
   outdir = os.path.expanduser(FLAGS.outdir or os.path.join(logdir, 'videos'))
   files.check_writable(outdir)
   with stopping.handle_signals():
@@ -177,7 +182,7 @@ def main(_: Any) -> None:
       FLAGS.num_episodes,
       FLAGS.checkpoint,
       FLAGS.env_processes,
-      references.parse(FLAGS.trust),
+      trust,
       FLAGS.seed,
       FLAGS.render,
     ):
@@ -193,19 +198,6 @@ def main(_: Any) -> None:
     stopping.check()
 
 
-def _find_run(FLAGS):
-  """Folder and configuration of the run that the flags stand for."""
-  if not FLAGS.logdir:
-    raise errors.UsageError(
-      'You must specify a logdir: give --logdir with the folder of a run.'
-    )
-  if FLAGS.render:
-    window.check()
-  logdir, config = runs.load(FLAGS.logdir, references.parse(FLAGS.trust))
-  _check_checkpoint(logdir, FLAGS.checkpoint)
-  return logdir, config
-
-
 def run(argv: Sequence[str] | None = None) -> int:
   """Run the program; return the exit code.
 
@@ -213,23 +205,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv: List of arguments; those of the process by default.
   """
   name, text = 'python -m agents.visualize_ppo', __doc__ or ''
-  return entry.run(
-    lambda: flags.run(name, text, Flags, main, argv, (), _find_run)
-  )
-
-
-def _check_checkpoint(logdir, checkpoint):
-  if checkpoint:
-    path = utility.latest_checkpoint(logdir, checkpoint)
-    if not path or not os.path.exists(path + '.index'):
-      raise errors.UsageError(
-        f'There is no checkpoint {checkpoint} in {logdir}.'
-      )
-  elif not runs.last_step(logdir):
-    raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written every minute '
-      'of training and at its end.'
-    )
+  return entry.run(lambda: flags.run(name, text, Flags, main, argv))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 """Environments of PPO, and batches of them."""
 
 import functools
+import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,19 +12,24 @@ from agents.envs import (
   batch_env,
   check,
   guard,
+  minitaur,
   shared_arrays,
   spaces,
   vector,
   wrappers,
 )
 
+# Robots that no id leads to, and whether they carry a duck.
+_MINITAURS = {'minitaur': False, 'duck_minitaur': True}
+
 
 def make(env: Any, render_mode: str | None = None) -> Any:
   """Create an environment as it comes.
 
   Args:
-    env: Id of PyBullet, gymnasium or gymnasium-robotics, or a function
-      without arguments that returns an environment.
+    env: Id of PyBullet, gymnasium or gymnasium-robotics, `minitaur` or
+      `duck_minitaur`; or a function without arguments that returns an
+      environment, or its name as `module:function`.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
 
   Returns:
@@ -36,9 +42,23 @@ def make(env: Any, render_mode: str | None = None) -> Any:
       discrete.
     EnvError: If its constructor fails.
   """
-  created = adapters.make(env, render_mode) if isinstance(env, str) else env()
+  own = _find_function(env) if isinstance(env, str) else env
+  created = own() if own else adapters.make(env, render_mode)
   check.check_spaces(created, env, 'ppo')
   return wrappers.with_own_randomness(wrappers.Guard(created, env))
+
+
+def _find_function(name):
+  """Function that makes an environment without an id, None for ids."""
+  if name in _MINITAURS:
+    return functools.partial(minitaur.minitaur, duck=_MINITAURS[name])
+  module, _, function = name.partition(':')
+  if not function.isidentifier():
+    return None
+  try:
+    return getattr(importlib.import_module(module), function, None)
+  except ModuleNotFoundError:
+    return None
 
 
 def seeded(env: Any, seed: int) -> Any:

@@ -1,10 +1,12 @@
 """Proximal policy optimisation of a batch of agents, within the graph."""
 
+import contextlib
+import functools
 from typing import Any
 
-from agents.ppo import meeting, memory, policy, summaries, utility
-from agents.run import mpi_ops, references
-from agents.tools import attr_dict, scopes
+from agents.ppo import memory, policy, summaries, together, utility
+from agents.run import references, stopping
+from agents.tools import attr_dict, graph_errors, scopes
 from agents.tools.tf1 import tf
 
 
@@ -23,31 +25,31 @@ class PPOAlgorithm:
     batch_env: In-graph batch environment of N environments; only the shapes
       of its observations, actions and rewards are used, and the number of
       actions if these are discrete.
-    step: Variable of the global step, for the times at which episodes end;
-      unused in a single process.
+    unused_step: Variable of the global step.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
     should_log: Bool tensor, whether to compute summaries.
     config: AttrDict, see `agents.configs`.
-    comm: MPI communicator. With several processes, episodes, gradients and
-      statistics are those of all of them together, as soon as they meet.
+    comm: MPI communicator. With several processes, each contributes as many
+      episodes to an update. Statistics and gradients are those of all of them
+      then; between two updates, each is on its own.
   """
 
   def __init__(
     self,
     batch_env: Any,
-    step: Any,
+    unused_step: Any,
     is_training: tf.Tensor,
     should_log: tf.Tensor,
     config: attr_dict.AttrDict,
     comm: Any = None,
   ) -> None:
-    self._step = step
     self._batch_env = batch_env
     self._is_training = is_training
     self._should_log = should_log
     self._config = config
     self._comm: Any = comm if comm and comm.Get_size() > 1 else None
+    self._quota = config.update_every // (comm.Get_size() if comm else 1)
     observ, action, reward = (
       x[0] for x in (batch_env.observ, batch_env.action, batch_env.reward)
     )
@@ -122,11 +124,6 @@ class PPOAlgorithm:
         return tf.identity(decision.action), tf.identity(summary)
 
   @property
-  def stored(self) -> tuple[memory.EpisodeMemory, Any]:
-    """`EpisodeMemory` of finished episodes, and variable of their number."""
-    return self._memory, self._memory_index
-
-  @property
   def training_variables(self) -> list:
     """Variables that only training reads: memory, penalty, optimiser."""
     return [
@@ -178,18 +175,34 @@ class PPOAlgorithm:
         str,
       )
 
-  def meet(self) -> tf.Tensor:
-    """Share statistics and episodes with the other processes, in training.
+  def end_phase(self) -> tf.Tensor:
+    """Wait until all processes have finished the phase; returns a summary.
 
-    Only needed with several processes, and not after every step: between two
-    meetings, a process acts by the statistics of the first of them, and an
-    update that is due waits for the second.
-
-    Returns:
-      Summary.
+    Only needed with several processes: those that wait for others with a full
+    memory go on without an update.
     """
-    with tf.name_scope('meet'):
-      return tf.cond(self._is_training, self._define_meeting, str)
+    with tf.name_scope('end_phase'):
+      with tf.control_dependencies([self._sync(together.END)]):
+        return tf.constant('')
+
+  def should_stop(self) -> bool:
+    """Whether to end, in all processes if one of them was asked to."""
+    if self._comm is None or not stopping.requested():
+      return stopping.requested()
+    with contextlib.suppress(stopping.StopRequested):
+      together.sync(self._comm, together.STOP)
+    return True
+
+  def begin_together(self) -> tf.Operation:
+    """Forget waiting episodes, which all processes have restored alike."""
+    filters = [self._policy.observ_filter, self._policy.reward_filter]
+    forget = [self._memory.clear(), self._memory_index.assign(0)]
+    return tf.group(*forget, *[x.mark() for x in filters])
+
+  def _sync(self, kind):
+    function = functools.partial(together.sync, self._comm, kind)
+    remembered = graph_errors.remember(function)
+    return tf.py_func(remembered, [], tf.bool, name='sync')
 
   def _define_temporary(self, template):
     """Create variables for unfinished episodes, which are not saved."""
@@ -215,14 +228,6 @@ class PPOAlgorithm:
         )
         for name, (shape, dtype) in parts.items()
       }
-      # Global steps at which the episodes of the memory have ended.
-      self._ends = tf.get_variable(
-        'ends',
-        [self._config.update_every],
-        tf.int32,
-        tf.zeros_initializer(),
-        trainable=False,
-      )
     self._last_state = last.pop('state', None)
     self._last = list(last.values())
 
@@ -256,88 +261,43 @@ class PPOAlgorithm:
       return tf.cond(self._should_log, summarize, str)
 
   def _define_end_episode(self, agent_indices):
-    space = self._config.update_every - self._memory_index
+    space = self._quota - self._memory_index
     store = self._define_store(agent_indices[:space])
-    if self._comm:
-      # All processes have to take part in an update, also those in which no
-      # episode has ended now.
-      with tf.control_dependencies([store]):
-        return tf.constant('')
     with tf.control_dependencies([store]):
-      full = self._memory_index >= self._config.update_every
-      return tf.cond(full, self._define_training, str)
-
-  def _define_meeting(self):
-    """Exchange what is new in a single message; train if there is enough."""
-    wanted = self._config.update_every
-    index = tf.identity(self._memory_index)
-    ends = tf.where(
-      tf.range(wanted) < index, self._ends, -tf.ones_like(self._ends)
-    )
-    news = tf.concat([tf.cast(ends, tf.float64), self._policy.news], 0)
-    news = mpi_ops.allgather(news[None], self._comm)
-    shares = tf.py_func(
-      lambda ends: meeting.divide(ends, wanted), [news[:, :wanted]], tf.int32
-    )
-    shares.set_shape([self._comm.Get_size(), 3])
-    with tf.control_dependencies([self._policy.merge(news[:, wanted:])]):
-      full = tf.reduce_sum(shares[:, 0]) >= wanted
-      share = tf.unstack(shares[self._comm.Get_rank()])
-      return tf.cond(full, lambda: self._define_training(share), str)
+      full = self._memory_index >= self._quota
+      if self._comm is None:
+        return tf.cond(full, self._define_training, str)
+      waits = tf.logical_and(full, tf.size(agent_indices) > 0)
+      agreed = tf.cond(waits, lambda: self._sync(together.FULL), lambda: False)
+      return tf.cond(agreed, self._define_training, str)
 
   def _define_store(self, agent_indices):
     """Move finished episodes to the memory."""
     episodes, length = self._episodes.data(agent_indices)
     rows = tf.range(tf.size(agent_indices)) + self._memory_index
-    store = [self._memory.replace(episodes, length, rows)]
-    if self._comm:
-      now = tf.fill(tf.shape(rows), self._step)
-      store.append(tf.scatter_update(self._ends, rows, now))
-    with tf.control_dependencies(store):
+    with tf.control_dependencies(
+      [self._memory.replace(episodes, length, rows)]
+    ):
       return self._memory_index.assign_add(tf.size(agent_indices)).op
 
-  def _define_training(self, share=None):
-    """Improve the policy by stored episodes, and forget them.
-
-    Args:
-      share: Numbers of own episodes to use, to drop, and to keep, if there
-        are several processes; otherwise all are used.
-    """
-    checks = []
-    if share is None:
-      checks.append(
-        tf.assert_equal(self._memory_index, self._config.update_every)
-      )
+  def _define_training(self):
+    """Improve the policy by stored episodes, and forget them."""
+    checks = [tf.assert_equal(self._memory_index, self._quota)]
+    if self._comm:
+      checks.append(self._policy.merge())
     with tf.control_dependencies(checks):
-      rows = None if share is None else tf.range(share[0])
-      data, length = self._memory.data(rows)
+      data, length = self._memory.data(
+        tf.range(self._quota) if self._comm else None
+      )
     with tf.control_dependencies(
       [tf.assert_greater(length, 0, message='empty episode')]
     ):
       data = [tf.identity(x) for x in data]
     summary = self._policy.update(data, length)
     with tf.control_dependencies([summary]):
-      forget = self._define_forget(share)
-    with tf.control_dependencies([forget]):
+      forget = [self._memory.clear(), self._memory_index.assign(0)]
+    with tf.control_dependencies(forget):
       weights = utility.variable_summaries(
         tf.trainable_variables(), self._config.weight_summaries
       )
       return tf.summary.merge([summary, weights])
-
-  def _define_forget(self, share):
-    """Empty the memory, except for episodes that wait for the next update."""
-    if share is None:
-      return tf.group(self._memory.clear(), self._memory_index.assign(0))
-    used, dropped, kept = share
-    rows = used + dropped + tf.range(kept)
-    data, length = self._memory.data(rows)
-    ends = tf.gather(self._ends, rows)
-    with tf.control_dependencies([*data, length, ends]):
-      clear = self._memory.clear()
-    with tf.control_dependencies([clear]):
-      first = tf.range(kept)
-      return tf.group(
-        self._memory.replace(data, length, first),
-        tf.scatter_update(self._ends, first, ends),
-        self._memory_index.assign(kept),
-      )

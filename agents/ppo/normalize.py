@@ -1,7 +1,10 @@
 """Running mean and deviation of a stream of values."""
 
 import collections
+from collections.abc import Sequence
+from typing import Any
 
+from agents.run import mpi_ops
 from agents.tools import scopes
 from agents.tools.tf1 import tf
 
@@ -17,8 +20,6 @@ class StreamingNormalize:
     scale: Divide by the standard deviation.
     clip: Largest magnitude of a normalised value, None for no limit.
     name: Scope of the variables `count`, `mean` and `var_sum`.
-    deferred: Count values apart, without effect until `merge` adds those of
-      all processes.
   """
 
   def __init__(
@@ -28,16 +29,14 @@ class StreamingNormalize:
     scale: bool = True,
     clip: float | None = 10,
     name: str = 'normalize',
-    deferred: bool = False,
   ) -> None:
     self._center = center
     self._scale = scale
     self._clip = clip
     self._name = name
     shape = template.shape.as_list()
-    self._seen = self._fresh = _define_moments(name, shape)
-    if deferred:
-      self._fresh = _define_moments(f'{name}_temporary', shape)
+    self._seen = _define_moments(name, shape)
+    self._base: Any = None
 
   def transform(self, value: tf.Tensor) -> tf.Tensor:
     """Normalise a value or a batch of them.
@@ -80,7 +79,7 @@ class StreamingNormalize:
       value = tf.convert_to_tensor(value)
       if value.shape.ndims == self._seen.mean.shape.ndims:
         value = value[None]
-      old = self._fresh
+      old = self._seen
       count = old.count + tf.shape(value)[0]
       change = tf.reduce_sum(value - old.mean[None], 0)
       mean = old.mean + change / tf.cast(count, tf.float32)
@@ -91,51 +90,31 @@ class StreamingNormalize:
       with tf.control_dependencies([_assign(old, count, mean, var_sum)]):
         return tf.summary.scalar('value', tf.reduce_mean(value))
 
-  @property
-  def news(self) -> tf.Tensor:
-    """What was counted since the last `merge`, float64 [size]."""
-    parts = [tf.reshape(tf.cast(x, tf.float64), [-1]) for x in self._fresh]
-    return tf.concat(parts, 0)
+  def moments(self) -> tuple[_Moments, _Moments]:
+    """Return count, mean and sum of squares, float64: now, and as marked."""
+    if self._base is None:
+      shape = self._seen.mean.shape.as_list()
+      self._base = _define_moments(f'{self._name}_temporary', shape)
+    pair = [
+      [tf.cast(x, tf.float64) for x in y] for y in (self._seen, self._base)
+    ]
+    return _Moments(*pair[0]), _Moments(*pair[1])
 
-  def merge(self, news: tf.Tensor) -> tf.Operation:
-    """Add what several processes have counted, and begin to count anew.
+  def mark(self) -> tf.Operation:
+    """Remember the statistics of now as the beginning of a `merge`."""
+    seen, _ = self.moments()
+    return _assign(self._base, *seen)
 
-    Exact but for rounding (Chan et al., 1979).
-
-    Args:
-      news: The `news` of all processes, float64 [processes, size].
-
-    Returns:
-      Operation.
-    """
-    with tf.name_scope(f'{self._name}/merge'):
-      seen = _Moments(*[tf.cast(x, tf.float64) for x in self._seen])
-      shape = self._seen.mean.shape
-      size = shape.num_elements()
-      counts, means, var_sums = tf.split(news, [1, size, size], 1)
-      added = tf.reduce_sum(counts)
-      mean = tf.reduce_sum(counts * means, 0) / tf.maximum(added, 1)
-      var_sum = tf.reduce_sum(var_sums + counts * (means - mean) ** 2, 0)
-      change = tf.reshape(mean, shape) - seen.mean
-      count = seen.count + added
-      part = added / tf.maximum(count, 1)
-      update = _assign(
-        self._seen,
-        count,
-        seen.mean + part * change,
-        seen.var_sum
-        + tf.reshape(var_sum, shape)
-        + part * seen.count * change**2,
-      )
-      with tf.control_dependencies([update]):
-        return _assign(self._fresh, *[tf.zeros_like(x) for x in self._fresh])
+  def restart(self, *moments: tf.Tensor) -> tf.Operation:
+    """Set count, mean and sum of squares, and mark them."""
+    return tf.group(
+      _assign(self._seen, *moments), _assign(self._base, *moments)
+    )
 
   def reset(self) -> tf.Operation:
     """Forget all values."""
     with tf.name_scope(f'{self._name}/reset'):
-      return tf.group(
-        *[x.assign(tf.zeros_like(x)) for x in (*self._seen, *self._fresh)]
-      )
+      return tf.group(*[x.assign(tf.zeros_like(x)) for x in self._seen])
 
   def summary(self) -> tf.Tensor:
     """Define a summary of `mean` and `stddev`, as far as they exist."""
@@ -164,6 +143,43 @@ class StreamingNormalize:
     # The constant keeps the square root away from zero.
     std = tf.sqrt(self._seen.var_sum / others + 1e-4)
     return tf.where(self._seen.count > 1, std, float('nan') * tf.ones_like(std))
+
+
+def merge(filters: Sequence[StreamingNormalize], comm: Any) -> tf.Operation:
+  """Add up what several processes have counted, each from the same beginning.
+
+  All of them have to execute it, see `agents.run.mpi_ops`. The beginning is
+  what `mark` has remembered, or the last merge. Exact but for rounding (Chan et
+  al., 1979).
+
+  Args:
+    filters: List of filters.
+    comm: MPI communicator.
+
+  Returns:
+    Operation.
+  """
+  with tf.name_scope('merge'):
+    parts, others = [], comm.Get_size() - 1
+    for x in filters:
+      seen, base = x.moments()
+      shift = seen.mean - base.mean
+      parts += [
+        seen.count,
+        seen.count * shift,
+        seen.var_sum + seen.count * shift**2,
+      ]
+    sums = mpi_ops.allreduce_all(parts, comm)
+    updates = []
+    for index, x in enumerate(filters):
+      count, total, squares = sums[3 * index : 3 * index + 3]
+      _, base = x.moments()
+      count -= others * base.count
+      shift = total / tf.maximum(count, 1)
+      squares -= others * base.var_sum
+      var_sum = tf.maximum(squares - count * shift**2, 0)
+      updates.append(x.restart(count, base.mean + shift, var_sum))
+    return tf.group(*updates)
 
 
 def _define_moments(scope, shape):

@@ -2,11 +2,10 @@
 
 import collections
 import functools
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents import networks
+from agents import configs, networks
 from agents.ppo import normalize, update, utility
 from agents.run import errors, references, saver
 from agents.tools import attr_dict, scopes
@@ -38,9 +37,9 @@ class Policy:
     is_training: Bool tensor, whether to sample actions.
     config: AttrDict or dict, see `agents.configs`.
     comm: MPI communicator. With several processes, gradients are those of all
-      of them together, and statistics are as soon as `merge` is executed.
+      of them together, and so are statistics after `merge`.
     discrete: Whether to choose one of a number of actions. The feed-forward
-      network is the one that suits then, see `agents.networks.choose`.
+      network is the one that suits.
 
   Raises:
     UsageError: If the configuration is not complete, or the network does not
@@ -78,21 +77,24 @@ class Policy:
     several = comm is not None and comm.Get_size() > 1
     self._comm = comm if several else None
     self.observ_filter = normalize.StreamingNormalize(
-      tf.zeros(observ_shape), True, True, 5, 'normalize_observ', several
+      tf.zeros(observ_shape), True, True, 5, 'normalize_observ'
     )
     self.reward_filter = normalize.StreamingNormalize(
-      tf.zeros(()), False, True, 10, 'normalize_reward', several
+      tf.zeros(()), False, True, 10, 'normalize_reward'
     )
     gpus = config.use_gpu and utility.available_gpus()
     self._device = '/gpu:0' if gpus else '/cpu:0'
     self.family = Categorical if discrete else DiagNormal
-    network = networks.choose(config.network, discrete)
-    if network is not config.network:
-      logging.getLogger(__name__).warning(
-        'Actions are %s, so the network %s takes the place of %s.',
-        'discrete' if discrete else 'continuous',
-        network.__name__,
-        config.network.__name__,
+    network = configs.find(config.network)
+    # These two stand for each other, so that one configuration suits all.
+    if network in (
+      networks.feed_forward_gaussian,
+      networks.feed_forward_categorical,
+    ):
+      network = (
+        networks.feed_forward_categorical
+        if discrete
+        else networks.feed_forward_gaussian
       )
     self._network = tf.make_template(
       'network', functools.partial(network, config, action_size)
@@ -100,7 +102,11 @@ class Policy:
     with tf.device(self._device):
       output = self._network(tf.zeros([1, 1, *observ_shape]), tf.ones([1]))
     if not set(self.family.PARAMETERS) <= set(output._fields):
-      raise networks.explain_misfit(network, discrete)
+      kind = 'discrete' if discrete else 'continuous'
+      raise errors.UsageError(
+        f'The network {network.__name__} does not suit {kind} actions; omit '
+        'the parameter network, or choose another one.'
+      )
     self.state_size = None
     if output.state is not None:
       self.state_size = output.state.shape.as_list()[1]
@@ -112,7 +118,8 @@ class Policy:
         tf.constant_initializer(float(config.kl_init_penalty)),
         trainable=False,
       )
-    self._optimizer = config.optimizer(config.learning_rate)
+    optimizer = configs.find(config.optimizer)
+    self._optimizer = optimizer(config.learning_rate)
     outer = tf.get_variable_scope().name
     self._optimizer_scope = f'{outer}/{saver.OPTIMIZER}/'.lstrip('/')
 
@@ -160,24 +167,9 @@ class Policy:
         [self.observ_filter.update(observ), self.reward_filter.update(reward)]
       )
 
-  @property
-  def news(self) -> tf.Tensor:
-    """What this process has counted since `merge`, float64 [size]."""
-    return tf.concat([self.observ_filter.news, self.reward_filter.news], 0)
-
-  def merge(self, news: tf.Tensor) -> tf.Operation:
-    """Add to the statistics what several processes have counted.
-
-    Args:
-      news: The `news` of all processes, float64 [processes, size].
-
-    Returns:
-      Operation.
-    """
-    filters = [self.observ_filter, self.reward_filter]
-    sizes = [x.news.shape.num_elements() for x in filters]
-    parts = tf.split(news, sizes, 1)
-    return tf.group(*[x.merge(part) for x, part in zip(filters, parts)])
+  def merge(self) -> tf.Operation:
+    """Add to the statistics what the other processes have counted."""
+    return normalize.merge([self.observ_filter, self.reward_filter], self._comm)
 
   def update(self, episodes: Sequence[tf.Tensor], length: tf.Tensor) -> Any:
     """Improve network and penalty by some episodes.

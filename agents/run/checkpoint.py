@@ -474,6 +474,17 @@ def newest_step(folder: str) -> int:
   return int(path.rpartition('-')[2]) if path else 0
 
 
+def not_finite(folder: str | None, step: int) -> errors.NotFinite:
+  """Return the error that ends a training at a step, see `errors.NotFinite`."""
+  path = folder and find_variables(folder, warn=None)
+  kept = f'the last whole checkpoint is {path}' if path else 'nothing is saved'
+  return errors.NotFinite(
+    f'The training is not finite any more at step {step}: a weight, a loss or '
+    f'a score is infinite or not a number; {kept}. Start a new run with a '
+    'lower learning rate or smaller rewards.'
+  )
+
+
 def _find_damaged_variables(path):
   """Say what is wrong with files of TensorFlow; None if they are whole."""
   from agents.tools.tf1 import tf

@@ -18,12 +18,11 @@ def run(
   main: Callable[[list[str]], None],
   argv: Sequence[str] | None = None,
   more: Iterable[str] = (),
-  check: Callable[[types.SimpleNamespace], Any] = lambda flags: None,
 ) -> None:
   """Run a program by `tf.app.run`, with its flags in `tf.app.flags`.
 
   The flags exist for the time of the program, so that others may follow in
-  the same process. TensorFlow is imported once they are known to be right.
+  the same process. TensorFlow is imported once they are known to be flags.
 
   Args:
     program: How users start the program.
@@ -34,7 +33,6 @@ def run(
     argv: List of arguments after the name of the program; those of the
       process by default.
     more: Further lines for `--help`.
-    check: Function of the flags that refuses what cannot work.
 
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
@@ -45,17 +43,18 @@ def run(
     lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
     print('\n'.join([*lines, *describe(declared), *more]))
     raise SystemExit(0)
-  values, rest = parse_known(program, declared, argv, known_only=False)
+  values, rest = _parse(program, declared, argv, known_only=False)
   if rest:
     raise errors.UsageError(
       f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
     )
-  check(values)
   from agents.tools.tf1 import tf
 
-  _define(declared, tf.app.flags)
+  _define(
+    declared, tf.app.flags, {x: values[x].value for x in declared.names()}
+  )
   try:
-    run_app(main, [program, *argv])
+    run_app(main, [program])
   finally:
     for name in declared.names():
       delattr(tf.app.flags.FLAGS, name)
@@ -104,45 +103,44 @@ def read(given: Any, declared: type[schema.Settings]) -> types.SimpleNamespace:
 
 
 def parse_known(
-  program: str,
-  declared: type[schema.Settings],
-  argv: Sequence[str],
-  known_only: bool = True,
+  program: str, declared: type[schema.Settings], argv: Sequence[str]
 ) -> tuple[types.SimpleNamespace, list[str]]:
   """Split a command line into known flags and the rest.
-
-  Every call has flags of its own, beside those of `tf.app.flags`.
 
   Args:
     program: How users start the program.
     declared: See `run`.
     argv: List of arguments after the name of the program.
-    known_only: Whether unknown flags belong to the rest.
 
   Returns:
     Tuple of an object with an attribute per flag, and the list of arguments
     that are not among the flags, in order.
 
   Raises:
-    UsageError: If a flag is unknown or has a value that is not allowed.
+    UsageError: If a flag has a value that is not allowed.
   """
+  values, rest = _parse(program, declared, argv, known_only=True)
+  return read(values, declared), rest
+
+
+def _parse(program, declared, argv, known_only):
+  """Parse flags, apart from those of `tf.app.flags`."""
   from absl import flags
 
   values = flags.FlagValues()
   values.set_gnu_getopt(True)
-  _define(declared, flags, flag_values=values)
+  _define(declared, flags, declared.defaults(), flag_values=values)
   try:
-    rest = values([program, *argv], known_only=known_only)[1:]
+    return values, values([program, *argv], known_only=known_only)[1:]
   except flags.UnrecognizedFlagError as error:
     declared.check_names([error.flagname], 'Flag --{}')
     raise
   except flags.Error as error:
     text = ' '.join(str(error).split())
     raise errors.UsageError(f'{text}. See {program} --help.') from None
-  return read(values, declared), rest
 
 
-def _define(declared, flags, **kwargs):
+def _define(declared, flags, defaults, **kwargs):
   """Define flags by the functions of `tf.app.flags` or `absl.flags`."""
   define = {
     str: flags.DEFINE_string,
@@ -151,9 +149,9 @@ def _define(declared, flags, **kwargs):
     bool: flags.DEFINE_bool,
     list: flags.DEFINE_multi_string,
   }
-  for name in declared.names():
-    kind, default = declared.base(name), declared.default(name)
-    define[kind](name, default, declared.meaning(name), **kwargs)
+  for name, default in defaults.items():
+    text = declared.meaning(name)
+    define[declared.base(name)](name, default, text, **kwargs)
 
 
 def check(

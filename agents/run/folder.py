@@ -9,7 +9,7 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agents.run import checkpoint, errors, files
 
@@ -28,12 +28,21 @@ class Run:
   Args:
     folder: Path, which need not exist; None for a run that keeps nothing.
     lock: What `lock` returns; None for a run that is only read.
+    reason: Sentence that says which run this is and why.
+
+  Attributes:
+    config: What the system makes of the settings and its command.
   """
 
   def __init__(
-    self, folder: str | None, lock: contextlib.ExitStack | None = None
+    self,
+    folder: str | None,
+    lock: contextlib.ExitStack | None = None,
+    reason: str = '',
   ):
     self.folder = folder
+    self.reason = reason
+    self.config: Any = None
     self._lock = lock or contextlib.ExitStack()
 
   @classmethod
@@ -43,7 +52,7 @@ class Run:
     Raises:
       UsageError: If another process works there, or nothing can be written.
     """
-    return cls(folder, lock(folder, name) or _refuse(folder))
+    return cls(folder, lock(folder, name) or refuse(folder))
 
   def __enter__(self) -> 'Run':
     return self
@@ -170,7 +179,7 @@ def removed_if_refused(
   """
   try:
     yield
-  except (errors.UsageError, errors.EnvError):
+  except (errors.UsageError, errors.Failure):
     if missing and not has_begun():
       folder = os.path.abspath(run)
       shutil.rmtree(folder, ignore_errors=True)
@@ -339,7 +348,8 @@ def _name(value):
   return 'unset' if value is None else value
 
 
-def _refuse(run):
+def refuse(run: str) -> NoReturn:
+  """Refuse to work on a run that another process has locked."""
   raise errors.UsageError(
     f'Another process works on the run in {run}. Wait until it has ended, or '
     'use another folder.'

@@ -10,9 +10,8 @@ import dataclasses
 import math
 import numbers
 import pathlib
-import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import annotated_types
@@ -23,7 +22,7 @@ from agents.run import errors, files
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-  """What a type allows in words, where these do not follow from the type."""
+  """What a type allows, where what pydantic says of it is no help."""
 
   text: str
 
@@ -32,14 +31,29 @@ def _to_whole(value: Any) -> Any:
   """Whole numbers, among them `5e7`, as int; booleans are not numbers."""
   value = _to_number(value)
   if not (math.isfinite(value) and float(value).is_integer()):
-    raise ValueError(value)
+    raise ValueError('give a whole number')
   return int(value)
 
 
 def _to_number(value: Any) -> Any:
   if isinstance(value, bool) or not isinstance(value, numbers.Real):
-    raise ValueError(value)
+    raise ValueError('give a number')
   return value if isinstance(value, (int, float)) else float(value)
+
+
+def one_of(names: Iterable[str]) -> Any:
+  """Return a type: one of some names, or `module:name` of the user's own."""
+  known = list(names)
+
+  def check(value):
+    own = callable(value) or (isinstance(value, str) and ':' in value)
+    if not own and value not in known:
+      raise ValueError(
+        f'give one of {", ".join(known)}, or module:name of your own'
+      )
+    return value
+
+  return Annotated[str, pydantic.PlainValidator(check)]
 
 
 WHOLE = pydantic.BeforeValidator(_to_whole)
@@ -52,7 +66,7 @@ Fraction = Annotated[Number, annotated_types.Interval(ge=0, le=1)]
 Finite = Annotated[Number, pydantic.AllowInfNan(False)]
 Flag = Annotated[bool, pydantic.Strict()]
 Name = Annotated[str, annotated_types.MinLen(1)]
-Path = Annotated[str | pathlib.Path, Words('a path')]
+Path = str | pathlib.Path
 
 
 def setting(
@@ -185,10 +199,13 @@ class Settings(pydantic.BaseModel):
     try:
       setattr(holder, name, value)
     except pydantic.ValidationError as error:
-      place = error.errors()[0]['loc'][1:]
+      marks = cls.model_fields[name].metadata
+      said = [f'give {x.text}' for x in marks if isinstance(x, Words)]
+      said.append(error.errors()[0]['msg'].removeprefix('Value error, '))
+      words = said[0]
       raise errors.UsageError(
-        f'{(called or cls.called).format(name)} is {value!r}; give '
-        f'{describe(cls._kind(name), place)}.'
+        f'{(called or cls.called).format(name)} is {value!r}: '
+        f'{words[:1].lower()}{words[1:]}.'
       ) from None
     return getattr(holder, name)
 
@@ -318,80 +335,6 @@ def _check_colons(values, flag):
       raise errors.UsageError(
         f'Flag --{flag} has {key!r}; write a space after the colon.'
       )
-
-
-def describe(kind: Any, place: tuple[int | str, ...] = ()) -> str:
-  """Return what a type allows, in words.
-
-  Args:
-    kind: Type, as annotations of fields have it.
-    place: Where to look within it, as in `loc` of the errors of pydantic.
-  """
-  marks: list[Any] = []
-  while typing.get_origin(kind) is Annotated:
-    kind, *more = typing.get_args(kind)
-    marks = [*_expand(more), *marks]
-  said = [x.text for x in marks if isinstance(x, Words)]
-  origin, args = typing.get_origin(kind), typing.get_args(kind)
-  if said:
-    return said[0]
-  if origin in (typing.Union, types.UnionType):
-    return _describe_union(args, marks, place)
-  if origin in (list, tuple):
-    if place:
-      return describe(args[0], place[1:])
-    return f'a list of {_describe_length(marks)} values'
-  if origin is typing.Literal:
-    return f'one of {", ".join(str(x) for x in args)}'
-  nouns = {bool: 'true or false', str: 'a name', dict: 'a mapping'}
-  if kind in nouns or origin in nouns:
-    return nouns[origin or kind]
-  assert kind in (int, float), kind
-  finite = pydantic.AllowInfNan(False) in marks
-  noun = 'a whole' if kind is int else 'a finite' if finite else 'a'
-  return f'{noun} number{_describe_limits(marks)}'
-
-
-def _describe_union(args, marks, place):
-  kinds = [x for x in args if x is not type(None)]
-  # Places within several kinds begin with the name of one, which says little.
-  place = place if len(kinds) == 1 else ()
-  words = [describe(_annotate(x, marks), place) for x in kinds]
-  if len(kinds) < len(args) and not place:
-    words.append('null')
-  *first, last = words
-  return f'{", ".join(first)} or {last}' if first else last
-
-
-def _describe_length(marks):
-  low = _find(marks, annotated_types.MinLen, 'min_length')
-  high = _find(marks, annotated_types.MaxLen, 'max_length')
-  if low == high and low:
-    return low
-  return 'one or more' if low else 'any number of'
-
-
-def _describe_limits(marks):
-  low = _find(marks, annotated_types.Ge, 'ge')
-  high = _find(marks, annotated_types.Le, 'le')
-  above = _find(marks, annotated_types.Gt, 'gt')
-  if low is not None:
-    return f' of at least {low}' if high is None else f' from {low} to {high}'
-  if above is not None:
-    return f' above {above}'
-  return ''
-
-
-def _find(marks, kind, name):
-  return next((getattr(x, name) for x in marks if isinstance(x, kind)), None)
-
-
-def _expand(marks: Iterable[Any]) -> Iterator[Any]:
-  for mark in marks:
-    if isinstance(mark, annotated_types.GroupedMetadata):
-      yield from mark
-    else:
-      yield mark
 
 
 def _annotate(kind: Any, marks: Iterable[Any]) -> Any:

@@ -1,13 +1,12 @@
 """Execute operations in a loop and coordinate logging and checkpoints."""
 
-import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agents.run import checkpoint
-from agents.tools import phases, streaming_mean
+from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.tf1 import tf
 
 
@@ -24,18 +23,9 @@ class Loop(phases.PhaseMachine):
     log: Bool placeholder, True when summaries should be computed.
     report: Bool placeholder, True when the mean score is due.
     reset: Bool placeholder, True at the beginning of a phase.
-    meet: Bool placeholder, True when several processes may exchange what they
-      have: at the beginning of a phase, when a score is due, and at least
-      every `meet_every` executions.
     comm: MPI communicator of processes that run the same phases, each with
       its share of the batch.
-
-  Attributes:
-    meet_every: Number of executions between two meetings.
-    met: Whether processes have met in the last execution. They should save
-      and stop only then.
-    checkpoint_scope: Function from the session to a context in which
-      checkpoints are written, also when this process writes none.
+    **more: See `PhaseMachine`.
   """
 
   def __init__(
@@ -45,27 +35,20 @@ class Loop(phases.PhaseMachine):
     log: tf.Tensor | None = None,
     report: tf.Tensor | None = None,
     reset: tf.Tensor | None = None,
-    meet: tf.Tensor | None = None,
     comm: Any = None,
+    **more: Any,
   ):
-    super().__init__(logdir)
-    self._step = (
-      tf.Variable(0, False, dtype=tf.int32, name='global_step')
-      if step is None
-      else step
-    )
+    super().__init__(logdir, **more)
+    if step is None:
+      step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
+    self._step = step
     self._log = tf.placeholder(tf.bool) if log is None else log
     self._report = tf.placeholder(tf.bool) if report is None else report
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
-    self._meet = tf.placeholder(tf.bool) if meet is None else meet
     self._comm = comm
     self._processes = comm.Get_size() if comm else 1
-    self.meet_every = 1
-    self.met = True
-    self._alone = 0
     self._saver: Any = None
     self._forget: dict[str, tf.Operation] = {}
-    self.checkpoint_scope: Callable[..., Any] = contextlib.nullcontext
 
   def add_phase(
     self,
@@ -165,12 +148,16 @@ class Loop(phases.PhaseMachine):
       logging.getLogger('agents').info(
         message.format('-' * 50, phase.name, phase_step, sess.run(self._step))
       )
-    self._alone += 1
-    self.met = reset or report or self._alone >= self.meet_every
-    self._alone = 0 if self.met else self._alone
     feed = {self._reset: reset, self._log: log, self._report: report}
-    feed[self._meet] = self.met
-    summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+    try:
+      with graph_errors.unwrapped():
+        found = sess.run(phase.op, {**phase.feed, **feed})
+    except tf.errors.InvalidArgumentError as error:
+      if 'Tensor had' not in str(error):
+        raise
+      step = sess.run(self._step)
+      raise checkpoint.not_finite(self._logdir, step) from None
+    summary, score, global_step = found
     return summary, score, int(global_step)
 
   def _may_checkpoint(self, global_step):
@@ -179,18 +166,15 @@ class Loop(phases.PhaseMachine):
     return steps_in < max(phase.batch_size for phase in self._phases)
 
   def _store_checkpoint(self, sess, global_step):
-    with self.checkpoint_scope(sess):
-      if not self._logdir or not self._saver:
-        return None
-      tf.gfile.MakeDirs(self._logdir)
-      filename = os.path.join(self._logdir, 'model.ckpt')
-      return self._saver.save(sess, filename, global_step)
+    if not self._logdir or not self._saver:
+      return None
+    tf.gfile.MakeDirs(self._logdir)
+    filename = os.path.join(self._logdir, 'model.ckpt')
+    return self._saver.save(sess, filename, global_step)
 
   def _store_best(self, sess, global_step, score):
-    with self.checkpoint_scope(sess):
-      if self._logdir and self._saver:
-        folder = self._logdir
-        checkpoint.keep_best(sess, self._saver, folder, global_step, score)
+    if self._logdir and self._saver:
+      checkpoint.keep_best(sess, self._saver, self._logdir, global_step, score)
 
   def _define_step(self, done, score, summary, mean):
     """Tensors for the summary, the mean score, and the new global step."""
@@ -200,7 +184,8 @@ class Loop(phases.PhaseMachine):
       submit = mean.submit(tf.boolean_mask(score, done))
     with tf.control_dependencies([submit]):
       mean_score = tf.cond(self._report, mean.clear, float)
-      next_step = self._step.assign_add(tf.shape(done)[0] * self._processes)
+      steps = tf.shape(done)[0] * self._processes
+      next_step = self._step.assign_add(tf.cast(steps, self._step.dtype))
     with tf.control_dependencies([mean_score, next_step]):
       return (
         tf.identity(summary),

@@ -5,8 +5,10 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from agents.run import checkpoint, stopping
 
@@ -87,27 +89,31 @@ class PhaseMachine:
 
   Args:
     logdir: Folder for event files and checkpoints, or None for none.
-
-  Attributes:
-    checkpoint_secs: Seconds after which a checkpoint is due, beside those of
-      the phases; None for never.
-    should_stop: Function that tells whether to end before the next execution;
-      by default whether the user has asked for it.
     best_phase: Name of the phase whose scores tell which checkpoint is the
       best; None to keep none.
-    agree: Function from a bool, which may differ between processes that run
-      the same phases together, to one that does not.
+    checkpoint_secs: Seconds after which a checkpoint is due, beside those of
+      the phases; None for never.
+    observers: List of `Observer`.
+    should_stop: Function that tells whether to end before the next execution;
+      by default whether the user has asked for it.
   """
 
-  def __init__(self, logdir: str | None):
+  def __init__(
+    self,
+    logdir: str | None,
+    best_phase: str | None = None,
+    checkpoint_secs: float | None = None,
+    observers: Iterable[Observer] = (),
+    should_stop: Callable[[], bool] = stopping.requested,
+  ):
     self._logdir = logdir and os.path.expanduser(logdir)
     self._phases: list[Phase] = []
-    self._observers: list[Observer] = []
-    self.checkpoint_secs: float | None = None
-    self.best_phase: str | None = None
+    self._observers = list(observers)
+    self._closed = False
+    self.checkpoint_secs = checkpoint_secs
+    self.best_phase = best_phase
+    self.should_stop = should_stop
     self._best_score = -math.inf
-    self.should_stop: Callable[[], bool] = stopping.requested
-    self.agree: Callable[[bool], bool] = bool
 
   def add_observer(self, observer: Observer) -> None:
     """Tell an `Observer` what happens from now on."""
@@ -142,6 +148,9 @@ class PhaseMachine:
     made = 1
     started = None
     last_checkpoint = time.time()
+    writers = [x.writer for x in self._phases if x.writer]
+    for writer in writers if self._closed else ():
+      writer.reopen()
     if self._logdir:
       self._best_score = checkpoint.read_best_score(self._logdir)
     try:
@@ -174,19 +183,24 @@ class PhaseMachine:
         # All is told before it is stored: a process that is killed in between
         # tells it again, as it goes on from the checkpoint before.
         if due['report']:
+          if np.isinf(score):
+            raise checkpoint.not_finite(self._logdir, global_step)
           self._keep_best(sess, phase, global_step, score)
           self._notify('score', phase, epoch, global_step, score)
         if summary:
           self._write_summary(phase, epoch, steps_in, global_step, summary)
         if due['checkpoint'] or (
           self._may_checkpoint(global_step)
-          and self.agree(self._out_of_date(last_checkpoint))
+          and self._out_of_date(last_checkpoint)
         ):
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
         if due['report']:
           yield score
     finally:
+      self._closed = True
+      for writer in writers:
+        writer.close()
       self._notify('close')
 
   def _expected_batch(self, phase, made):
@@ -246,9 +260,8 @@ class PhaseMachine:
       self._notify('checkpoint', path)
 
   def _keep_best(self, sess, phase, global_step, score):
-    if phase.name != self.best_phase:
-      return
-    if self.agree(bool(self._logdir) and score > self._best_score):
+    wanted = self._logdir and phase.name == self.best_phase
+    if wanted and score > self._best_score:
       self._best_score = score
       self._store_best(sess, global_step, score)
       _logger.debug('Score %.4g is the best so far; kept the model.', score)

@@ -1,21 +1,16 @@
 """Configurations of PPO, and their way through `config.yaml`."""
 
-import functools
+from unittest import mock
 
+import gymnasium
 import pytest
 
 from agents import configs, networks, ppo, utility
-from agents.envs import minitaur
+from agents.envs import continuous
+from agents.run import errors, files, references
 from agents.tools import AttrDict
 from agents.tools.tf1 import tf
 
-MINITAUR = dict(
-  accurate_motor_model_enabled=True,
-  motor_overheat_protection=True,
-  pd_control_enabled=True,
-  env_randomizer=minitaur.minitaur_randomizer,
-  render=False,
-)
 ENVS = {
   'pybullet_pendulum': ('InvertedPendulumBulletEnv-v0', 200, 5e7),
   'pybullet_doublependulum': ('InvertedDoublePendulumBulletEnv-v0', 1000, 5e7),
@@ -29,14 +24,9 @@ ENVS = {
   'pybullet_kuka_grasping': ('KukaBulletEnv-v0', 1000, 1e7),
   'pybullet_racecar': ('RacecarBulletEnv-v0', 10, 1e7),
   'pybullet_humanoid': ('HumanoidBulletEnv-v0', 1000, 3e8),
-  'pybullet_minitaur': (dict(MINITAUR, duck=False), 1000, 3e7),
-  'pybullet_duck_minitaur': (dict(MINITAUR, duck=True), 1000, 3e7),
+  'pybullet_minitaur': ('minitaur', 1000, 3e7),
+  'pybullet_duck_minitaur': ('duck_minitaur', 1000, 3e7),
 }
-RANDOMIZED = (
-  'pybullet_humanoid',
-  'pybullet_minitaur',
-  'pybullet_duck_minitaur',
-)
 
 
 def test_cartpole():
@@ -54,21 +44,13 @@ def test_environments(name):
   """Environment, length and steps; the rest is the default."""
   config, default = getattr(configs, name)(), configs.default()
   env, max_length, steps = ENVS[name]
-  if isinstance(env, dict):
-    assert isinstance(config['env'], functools.partial)
-    assert config['env'].keywords == env
-  else:
-    assert config['env'] == env
+  assert config['env'] == env
   assert (config['max_length'], config['steps']) == (max_length, steps)
-  own = ('env', 'max_length', 'steps', 'randomizer')
+  own = ('env', 'max_length', 'steps')
   rest = [
     {k: v for k, v in x.items() if k not in own} for x in (config, default)
   ]
   assert rest[0] == rest[1]
-  if name in RANDOMIZED:
-    assert config['randomizer'] is minitaur.minitaur_randomizer
-  else:
-    assert 'randomizer' not in config
 
 
 def test_default():
@@ -101,37 +83,41 @@ def test_default():
     assert key not in config
 
 
-@pytest.mark.parametrize(
-  'name', ['pybullet_pendulum', 'pybullet_duck_minitaur']
-)
-def test_storing(tmp_path, name):
-  """What is read again is locked, and its functions can be called."""
-  config = AttrDict(getattr(configs, name)())
+def test_minitaurs():
+  for name, duck in (('minitaur', False), ('duck_minitaur', True)):
+    made = mock.Mock(return_value=gymnasium.make('Pendulum-v1'))
+    with mock.patch.object(continuous.minitaur, 'minitaur', made):
+      continuous.make(name).close()
+    assert made.call_args.kwargs == {'duck': duck}
+
+
+def own_network(config, action_size, observations, length, state=None):
+  return networks.feed_forward_gaussian(
+    config, action_size, observations, length, state
+  )
+
+
+def test_storing(tmp_path):
+  """Plain text; what is the user's own needs trust."""
+  config = AttrDict(configs.default(), network=own_network, env='Pendulum-v1')
   utility.save_config(config, str(tmp_path))
-  loaded = utility.load_config(str(tmp_path))
-  assert loaded.logdir == str(tmp_path)
-  for key in ('algorithm', 'network', 'optimizer'):
-    assert loaded[key] is config[key]
+  stored = files.read_yaml(str(tmp_path / 'config.yaml'))
+  assert stored['version'] == 1
+  assert stored['network'] == f'{__name__}:own_network'
+  with pytest.raises(references.NotTrusted, match='add --trust'):
+    utility.load_config(str(tmp_path))
+  loaded = utility.load_config(str(tmp_path), references.EVERYTHING)
+  assert loaded.logdir == str(tmp_path) and loaded.network is own_network
   assert list(loaded.policy_layers) == list(config.policy_layers)
-  if name == 'pybullet_duck_minitaur':
-    assert loaded.env.func is config.env.func
-    assert loaded.env.keywords == config.env.keywords
-    assert loaded.randomizer is config.randomizer
-    text = (tmp_path / 'config.yaml').read_text()
-    for key, value in MINITAUR.items():
-      if not callable(value):
-        assert f'    {key}: {str(value).lower()}\n' in text
-    assert text.count('agents.envs.minitaur:minitaur_randomizer') == 2
   assert loaded.weight_summaries == config.weight_summaries
   with pytest.raises(RuntimeError):
     loaded.steps = 1
 
 
-def test_missing_and_damaged_files(tmp_path):
-  for logdir in (None, str(tmp_path)):
-    with pytest.raises(IOError, match='Cannot resume'):
-      utility.load_config(logdir)
-  for text in ('a: [', '- 1', 'network: {reference: "agents.networks:gone"}'):
+def test_damaged_files(tmp_path):
+  with pytest.raises(errors.UsageError, match='no run in'):
+    utility.load_config(str(tmp_path))
+  for text in ('a: [', '- 1'):
     (tmp_path / 'config.yaml').write_text(text)
-    with pytest.raises(ValueError, match='Cannot read .*config.yaml'):
+    with pytest.raises(errors.UsageError, match='Cannot read .*config.yaml'):
       utility.load_config(str(tmp_path))

@@ -1,15 +1,19 @@
 """PPO in several processes of MPI."""
 
 import importlib.util
+import json
 import os
-import re
 import shutil
 import sys
+import threading
+import types
+from concurrent import futures
 
 import pytest
 
 from agents import runs, train_ppo, visualize_ppo
-from agents.tools.tf1 import tf
+from agents.ppo import together
+from agents.run import stopping
 from tests.agents import training_runs
 
 MPIRUN = os.path.join(os.path.dirname(sys.executable), 'mpirun')
@@ -23,6 +27,14 @@ pytestmark = [
     not importlib.util.find_spec('mpi4py'), reason='mpi4py is not installed'
   ),
 ]
+
+
+def launch(*args):
+  """Run two processes of Python under mpirun."""
+  prefix = (MPIRUN, '--oversubscribe', '-n', '2')
+  return training_runs.finish(
+    training_runs.start(*args, prefix=prefix, **ENVIRON), 60
+  )
 
 
 def train(processes, logdir, params=None, env='Pendulum-v1', more=()):
@@ -41,16 +53,6 @@ def train(processes, logdir, params=None, env='Pendulum-v1', more=()):
   result = training_runs.finish(process, 180)
   assert result.code == 0, result.output
   return result.output
-
-
-def stored_episodes(run):
-  """Number of finished episodes in the newest checkpoint of a run."""
-  path = os.path.join(run, f'model.ckpt-{runs.last_step(run)}')
-  reader = tf.train.NewCheckpointReader(path)
-  lengths = reader.get_tensor('memory/length')
-  index = int(reader.get_tensor('memory_index/index'))
-  assert (lengths > 0).sum() == index
-  return index
 
 
 def play(run, outdir):
@@ -77,40 +79,81 @@ def test_training(tmp_path):
   play(run, tmp_path / 'videos')
 
 
-def test_discrete_actions_and_few_meetings(tmp_path):
-  """Episodes of several lengths, of which some end between two meetings."""
-  params = dict(num_agents=4, update_every=6, max_length=30, meet_every=7)
+def test_discrete_actions_of_several_lengths(tmp_path):
+  """Processes wait for each other at updates, and at the ends of phases."""
+  params = dict(num_agents=4, update_every=6, max_length=30)
   output = train(2, tmp_path, {**params, 'steps': 360}, env='CartPole-v1')
   assert 'Weights of 2 processes: same.' in output, output
   assert output.count('environment steps: return') >= 2, output
-  assert stored_episodes(training_runs.run_dir(tmp_path)) < 6
+
+
+def test_numbers_that_do_not_divide(tmp_path):
+  """One sentence, and no folder."""
+  params = {**training_runs.SMALL, 'update_every': 3}
+  flags = [f'--params={json.dumps(params)}', '--noenv_processes']
+  flags += ['--config=default', '--env=Pendulum-v1', f'--logdir={tmp_path}/a']
+  result = launch('-m', 'agents.train_ppo', *flags)
+  assert result.code == 2, result.output
+  assert result.output.count('cannot share update_every 3') == 1
+  assert not os.listdir(tmp_path)
+
+
+def test_nonsense_ends_all_processes():
+  result = launch('-m', 'agents.train_ppo', '--config=nonsense')
+  assert result.code == 2, result.output
+  assert result.output.count("Configuration 'nonsense' is unknown") == 1
 
 
 @pytest.mark.slow
-@pytest.mark.needs('pybullet')
 @pytest.mark.parametrize('before', [1, 2])
 def test_other_numbers_of_processes_continue(tmp_path, before):
-  """Each finished episode goes on to wait for the next update, once."""
-  params = dict(num_agents=6, update_every=20, eval_episodes=6, max_length=30)
+  params = dict(num_agents=6, update_every=6, eval_episodes=6, max_length=30)
   original = tmp_path / 'original'
-  output = train(before, original, {**params, 'steps': 600}, env=PENDULUM)
-  run = training_runs.run_dir(original)
-  stored = stored_episodes(run)
-  assert f'{stored} episodes are stored.' in output and stored
-  play(run, tmp_path / 'videos')
-  # Two processes have them once, too.
-  timestamp = os.path.basename(run).removesuffix('-default')
-  flags = [f'--timestamp={timestamp}']
-  output = train(2, original, {**params, 'steps': 600}, PENDULUM, flags)
-  assert 'There is nothing to do' in output
-  assert f'{stored} episodes are stored.' in output
+  env = 'Pendulum-v1'
+  train(before, original, {**params, 'steps': 180}, env)
   for after in (2, 1, 3):
     logdir = tmp_path / f'continued{after}'
     shutil.copytree(original, logdir)
-    output = train(after, logdir, {**params, 'steps': 1200}, env=PENDULUM)
+    output = train(after, logdir, {**params, 'steps': 360}, env)
     assert 'Continue the run' in output, output
     run = training_runs.run_dir(logdir)
-    assert runs.last_step(run) == 1560
-    (count,) = re.findall(r'(\d+) episodes are stored', output)
-    assert stored_episodes(run) == int(count)
+    assert runs.last_step(run) == 720
     play(run, logdir / 'videos')
+
+
+@pytest.mark.parametrize(
+  'kinds, updates',
+  [
+    # One line per process: what it waits for, in order.
+    (['FF', 'FF'], ['yy', 'yy']),
+    (['FE', 'E'], ['nn', 'n']),
+    (['FFE', 'FE'], ['ynn', 'yn']),
+    (['FFE', 'E', 'FE'], ['nnn', 'n', 'nn']),
+    (['E', 'E'], ['n', 'n']),
+    (['S', 'F'], ['s', 's']),
+  ],
+)
+def test_what_processes_wait_for(kinds, updates):
+  """A full memory, the end of the phase, or to be stopped."""
+  size = len(kinds)
+  barrier, values = threading.Barrier(size, timeout=10), [None] * size
+
+  def run(rank):
+    def allgather(value):
+      values[rank] = value
+      barrier.wait()
+      found = list(values)
+      barrier.wait()
+      return found
+
+    comm = types.SimpleNamespace(allgather=allgather)
+    words = ''
+    for kind in kinds[rank]:
+      try:
+        words += 'ny'[together.sync(comm, 'FES'.index(kind))]
+      except stopping.StopRequested:
+        words += 's'
+    return words
+
+  with futures.ThreadPoolExecutor(size) as pool:
+    assert list(pool.map(run, range(size))) == updates

@@ -7,9 +7,8 @@ import shutil
 
 import pytest
 
-from agents import networks, runs, utility
-from agents.run import errors
-from agents.tools.tf1 import tf
+from agents import runs, utility
+from agents.run import errors, files
 from tests.agents import training_runs
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
@@ -78,7 +77,7 @@ def test_stored_values_count_on_resume(tmp_path):
   make_run(tmp_path, '1', 40, num_agents=2, network='recurrent_gaussian')
   config = prepare(tmp_path, '1')
   assert config.num_agents == 2
-  assert config.network is networks.recurrent_gaussian
+  assert config.network == 'recurrent_gaussian'
   assert prepare(tmp_path, '1', num_agents=2).num_agents == 2
 
 
@@ -86,14 +85,15 @@ def test_stored_values_count_on_resume(tmp_path):
 def test_changes_are_refused(tmp_path, change):
   make_run(tmp_path, '1', 40, num_agents=2)
   text = refuse(prepare, tmp_path, '1', **change)
-  assert f'Leave {next(iter(change))} away' in text
+  assert f'Omit {next(iter(change))} to continue' in text
 
 
 def claim(logdir, timestamp=None, **overrides):
   """Name of the folder of the run of a command, and its first line."""
-  with claimed(logdir, timestamp, **overrides) as (config, reason):
-    assert config.logdir in reason and '\n' not in reason
-    return os.path.basename(config.logdir), reason
+  with claimed(logdir, timestamp, **overrides) as run:
+    assert run.folder == run.config.logdir
+    assert run.folder in run.reason and '\n' not in run.reason
+    return os.path.basename(run.folder), run.reason
 
 
 def claimed(logdir, timestamp=None, **overrides):
@@ -125,22 +125,33 @@ def test_first_lines(tmp_path):
   assert '1-default is finished' in claim(tmp_path)[1]
   assert 'as --timestamp says' in claim(tmp_path, '1')[1]
   assert 'as --timestamp says' in claim(tmp_path, '7')[1]
-  with runs.claim('default', None, None, SMALL) as (config, reason):
-    assert config.logdir is None and 'without --logdir' in reason
+  with runs.claim('default', None, None, SMALL) as run:
+    assert run.config.logdir is None and 'without --logdir' in run.reason
 
 
 def test_two_commands_at_once(tmp_path):
   """Each has a run of its own, also when both begin in the same second."""
   run = make_run(tmp_path, '1', 40)
-  with claimed(tmp_path) as (first, _), claimed(tmp_path) as (second, reason):
-    assert first.logdir == run and second.logdir != run
-    assert '1-default is in use by another process' in reason
-    assert prepare(tmp_path).logdir not in (first.logdir, second.logdir)
-    with claimed(tmp_path) as (third, _):
-      assert third.logdir not in (first.logdir, second.logdir)
+  with claimed(tmp_path) as first, claimed(tmp_path) as second:
+    assert first.folder == run and second.folder != run
+    assert '1-default is in use by another process' in second.reason
+    assert prepare(tmp_path).logdir not in (first.folder, second.folder)
+    with claimed(tmp_path) as third:
+      assert third.folder not in (first.folder, second.folder)
     text = refuse(claimed(tmp_path, '1').__enter__)
     assert 'Another process works on the run' in text
   assert claim(tmp_path)[0] == '1-default'
+
+
+def test_nothing_is_left_of_a_run_that_is_refused(tmp_path):
+  """Not even its folder; an older one stays as it is."""
+  for overrides in ({'env': 'Nothing-v0'}, {'env': 'FrozenLake-v1'}):
+    text = refuse(claimed(tmp_path / 'new', **overrides).__enter__)
+    assert overrides['env'] in text
+    assert not os.listdir(tmp_path)
+  run = make_run(tmp_path, '1', 40)
+  refuse(claimed(tmp_path, '1', seed=5).__enter__)
+  assert os.path.exists(os.path.join(run, 'config.yaml'))
 
 
 def test_values_of_later_versions_do_not_matter(tmp_path):
@@ -195,49 +206,40 @@ def test_load(tmp_path):
 
 PARAMS = [
   ({'num_agnets': 1}, 'Did you mean num_agents'),
-  ({'num_agents': 'two'}, "is 'two'; give a whole number of at least 1"),
-  ({'num_agents': 1.5}, 'give a whole number'),
-  ({'num_agents': 0}, 'of at least 1'),
-  ({'num_agents': True}, 'give a whole number'),
-  ({'learning_rate': -1}, 'give a finite number above 0'),
-  ({'use_gpu': 1}, 'give true or false'),
-  ({'policy_layers': 5}, 'a list of one or more values'),
-  ({'policy_layers': ['x']}, 'give a whole number'),
-  ({'policy_layers': [8, 0]}, 'of at least 1'),
-  ({'policy_layers': []}, 'a list of one or more values'),
-  ({'policy_layers': '12'}, 'a list of one or more values'),
-  ({'steps': float('inf')}, 'a finite number above 0'),
-  ({'max_length': float('inf')}, 'a whole number'),
-  ({'network': 'lstm'}, 'give one of feed_forward_gaussian'),
-  ({'optimizer': 'Adam'}, 'give one of AdadeltaOptimizer'),
-  ({'optimizer': 'MomentumOptimizer'}, 'give one of AdadeltaOptimizer'),
-  ({'optimizer': 'SyncReplicasOptimizer'}, 'FtrlOptimizer'),
-  ({'eval_episodes': -1}, 'of at least 0'),
-  ({'eval_episodes': 0.5}, 'a whole number'),
-  ({'kl_cutoff_coef': -1}, 'a finite number of at least 0'),
-  ({'seed': 'x'}, 'give a whole number or null'),
-  ({'gae_lambda': 'x'}, 'of at least 0 or null'),
+  ({'num_agents': 'two'}, "'num_agents' is 'two': "),
+  ({'num_agents': 1.5}, 'a whole number'),
+  ({'num_agents': 0}, 'greater than or equal to 1'),
+  ({'num_agents': True}, 'a number'),
+  ({'learning_rate': -1}, 'greater than 0'),
+  ({'use_gpu': 1}, 'boolean'),
+  ({'policy_layers': 5}, 'list'),
+  ({'policy_layers': ['x']}, 'number'),
+  ({'policy_layers': [8, 0]}, 'greater than or equal to 1'),
+  ({'policy_layers': []}, 'at least 1 item'),
+  ({'steps': float('inf')}, 'finite'),
   ({'max_length': float('nan')}, 'a whole number'),
+  ({'network': 'lstm'}, 'give one of feed_forward_gaussian'),
+  ({'optimizer': 'MomentumOptimizer'}, 'give one of AdadeltaOptimizer'),
+  ({'eval_episodes': -1}, 'greater than or equal to 0'),
+  ({'seed': 'x'}, 'number'),
+  ({'meet_every': 3}, 'processes sync at updates only'),
 ]
 
 
-def test_network_suits_the_actions(tmp_path):
-  """Unless the user gives one, and again when the run goes on."""
-  categorical = networks.feed_forward_categorical
-  run = make_run(tmp_path, '1', env='CartPole-v1')
-  config = prepare(tmp_path, env='CartPole-v1')
-  assert config.logdir == run and config.network is categorical
-  config = prepare(tmp_path, name='cartpole', env='Pendulum-v1')
-  assert config.network is networks.feed_forward_gaussian
-  assert runs.prepare('cartpole').network is categorical
-  for env, network, words in (
-    ('CartPole-v1', 'feed_forward_gaussian', 'discrete'),
-    ('CartPole-v1', 'recurrent_gaussian', 'discrete'),
-    ('Pendulum-v1', 'feed_forward_categorical', 'continuous'),
+def test_runs_of_others_are_refused(tmp_path):
+  """Those of other versions, and of other programs."""
+  run = make_run(tmp_path, '1', 40)
+  filename = os.path.join(run, 'config.yaml')
+  stored = files.read_yaml(filename)
+  for change, words in (
+    ({'version': 2}, 'another version'),
+    ({'version': None}, 'another version'),
+    ({'learning_rate': 'x'}, "'learning_rate' is 'x'"),
   ):
-    config = prepare(tmp_path, env=env, network=network)
-    message = f'{network} does not suit {words} actions'
-    assert message in refuse(runs.check_env, config)
+    files.write_yaml(filename, {**stored, **change})
+    assert words in refuse(runs.load, run)
+  files.write_yaml(filename, {'version': 1, 'tasks': []})
+  assert 'not one of PPO' in refuse(runs.load, run)
 
 
 @pytest.mark.parametrize('params, message', PARAMS)
@@ -262,7 +264,7 @@ def test_good_parameters():
   assert config.num_agents == 4 and isinstance(config.num_agents, int)
   assert config.init_logstd == -1.5 and config.kl_init_penalty == 0.5
   assert config.policy_layers == [3, 4]
-  assert config.optimizer is tf.train.GradientDescentOptimizer
+  assert config.optimizer == 'GradientDescentOptimizer'
   assert config.gae_lambda == 0.95 and config.seed == 0
   assert config.train_on_agent_action is True
 
@@ -275,20 +277,13 @@ def test_parameters_that_may_be_zero(name):
   assert config[name] == 0
 
 
-def test_optimizers_that_need_a_learning_rate_only():
-  for name in ('Adadelta', 'Adagrad', 'Adam', 'Ftrl', 'RMSProp'):
-    overrides = dict(SMALL, optimizer=f'{name}Optimizer')
-    optimizer = runs.prepare('default', overrides=overrides).optimizer(0.1)
-    assert type(optimizer) is getattr(tf.train, f'{name}Optimizer')
-
-
 @pytest.mark.parametrize(
   'name, message',
   [
-    (None, 'must specify a configuration'),
+    (None, 'Give --config'),
     ('pybullet_pendulun', 'Did you mean pybullet_pendulum'),
     ('functools', 'is unknown'),
-    ('_minitaur', 'is unknown'),
+    ('describe', 'is unknown'),
     ('default', 'names no environment'),
   ],
 )

@@ -183,7 +183,7 @@ def test_resume_after_being_killed(tmp_path, kills):
 PENDULUM = ['--config=default', '--env=Pendulum-v1']
 CARTPOLE = ['--config=cartpole']
 BAD = [
-  ([], 'must specify a configuration'),
+  ([], 'Give --config'),
   (['--config=pybullet_pendulun'], 'Did you mean pybullet_pendulum'),
   (['--config=default'], 'names no environment'),
   (['--config=default', '--env=Pendulun-v1'], 'Did you mean Pendulum-v1'),
@@ -196,7 +196,7 @@ BAD = [
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
   (
     [*PENDULUM, '--threads=0'],
-    'Flag --threads is 0; give a whole number of at least 1',
+    'Flag --threads is 0: ',
   ),
 ]
 

@@ -1,6 +1,5 @@
 """Tests of checkpoints; configurations are tested with plain data."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -73,48 +72,6 @@ def test_excluded_variables(tmp_path):
     utility.initialize_variables(sess, saver, None)
     path = saver.save(sess, str(tmp_path / 'model.ckpt'), 1)
   assert [name for name, _ in tf.train.list_variables(path)] == ['a']
-
-
-def names_of(path):
-  """Dotted names such as `module.function` that a file uses."""
-  with open(os.path.join(golden.ROOT, path)) as file_:
-    tree = ast.parse(file_.read())
-  return {
-    ast.unparse(x) for x in ast.walk(tree) if isinstance(x, ast.Attribute)
-  }
-
-
-SHARED = {
-  'saver': (['define_saver'], 'train_ppo', 'checkpoints'),
-  'newest checkpoint': (['choose_newest'], None, 'checkpoints'),
-  'variables': (['initialize_variables'], 'train_ppo', 'checkpoints'),
-  'configuration': (['compare', 'check_same'], 'runs', 'config'),
-  'logging': (['set_up_logging'], 'train_ppo', 'run'),
-}
-
-
-@pytest.mark.parametrize('subject', SHARED)
-def test_shared_by_ppo_and_her(subject):
-  """What both need is named here, and both use it from here."""
-  names, ppo, her = SHARED[subject]
-  for name in names:
-    assert callable(getattr(utility, name))
-    assert f'utility.{name}' in names_of(f'baselines_her/{her}.py')
-    if ppo:
-      assert f'utility.{name}' in names_of(f'agents/{ppo}.py')
-
-
-def test_newest_checkpoint_is_chosen_in_one_place(tmp_path, monkeypatch):
-  """PPO asks for variables, HER for folders."""
-  assert 'utility.latest_checkpoint' in names_of('agents/visualize_ppo.py')
-  asked = []
-  monkeypatch.setattr(
-    checkpoint, 'choose_newest', lambda paths, *_: asked.append(list(paths))
-  )
-  assert utility.latest_checkpoint(str(tmp_path)) is None
-  assert asked == [[]] and utility.choose_newest.__module__ == (
-    checkpoint.__name__
-  )
 
 
 def test_tensorflow_is_loaded_when_it_is_needed():

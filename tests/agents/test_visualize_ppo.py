@@ -63,7 +63,9 @@ def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
 
   assert 'must specify a logdir' in sentence()
   assert 'There is no run' in sentence(f'--logdir={tmp_path}')
-  assert 'of at least 1' in sentence(f'--logdir={finished}', '--num_episodes=0')
+  assert 'num_episodes is 0' in sentence(
+    f'--logdir={finished}', '--num_episodes=0'
+  )
   assert 'no checkpoint model.ckpt-7' in sentence(
     f'--logdir={finished}', '--checkpoint=model.ckpt-7'
   )

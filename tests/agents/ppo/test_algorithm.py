@@ -57,14 +57,7 @@ def define(envs, comm=None, **settings):
 
 
 class Comm:
-  """First of two ranks; the other one has finished episodes, and no gradients.
-
-  Args:
-    ends: Steps at which the episodes of the other rank ended, -1 for none.
-  """
-
-  def __init__(self, ends):
-    self._ends = ends
+  """Communicator of two ranks that do the same."""
 
   def Get_rank(self):
     return 0
@@ -73,12 +66,10 @@ class Comm:
     return 2
 
   def Allreduce(self, source, target):
-    target[:] = source
+    target[:] = 2 * source
 
-  def Allgather(self, source, target):
-    target[:] = 0
-    target[0] = source[0]
-    target[1, : len(self._ends)] = self._ends
+  def allgather(self, value):
+    return [value, value]
 
 
 def test_end_to_end():
@@ -203,13 +194,10 @@ def test_surplus_episodes_are_dropped():
   np.testing.assert_array_equal(content[1:, 1], values[[0, 2]] + 100)
 
 
-def test_later_episodes_wait_for_the_next_update():
-  """Two of the other rank and one of ours are enough.
-
-  One that ended at the same time is dropped, a later one is kept.
-  """
+def test_each_rank_contributes_its_share():
+  """Two of four episodes here; those of the other rank count, too."""
   flags, _, algorithm = define(
-    make_envs(5, 5, 5), Comm([1, 2, -1]), update_every=3, max_length=4
+    make_envs(5, 5, 5), Comm(), update_every=4, max_length=4
   )
   every = tf.range(3)
   observ = tf.placeholder(tf.float32, [3, 3])
@@ -218,30 +206,19 @@ def test_later_episodes_wait_for_the_next_update():
     store = algorithm.experience(
       every, observ, act, tf.ones([3]), tf.zeros([3], tf.bool), observ
     )
-  end = algorithm.end_episode(every[:2]), algorithm.end_episode(every[2:])
-  meet = algorithm.meet()
-  (step,) = [x for x in tf.global_variables() if x.op.name == 'global_step']
+  end = algorithm.end_episode(every[:1]), algorithm.end_episode(every[1:])
   values = np.arange(9, dtype=np.float32).reshape(3, 3)
   feed = {flags['training']: True, flags['log']: False, observ: values}
-  memory, index = algorithm.stored
+  index = recorded.variable('memory_index/index')
   seen = recorded.variable('normalize_observ/count')
   with graphs.session() as sess:
+    sess.run(algorithm.begin_together())
     sess.run(store, feed)
-    assert sess.run(seen) == 0
-    for number, op in zip((5, 6), end):
-      sess.run(step.assign(number))
-      sess.run(op, feed)
-    assert sess.run(index) == 3
-    assert 'kl_change' in recorded.scalars(sess.run(meet, feed))
-    assert sess.run(index) == 1 and sess.run(seen) == 3
-    (content, *_), length = sess.run(memory.data(tf.range(3)))
-    ends = sess.run(recorded.variable('ends'))
-    assert length.tolist() == [1, 0, 0] and ends[0] == 6
-    np.testing.assert_array_equal(content[0, 0], values[2])
-    # Nobody has enough now.
-    algorithm._comm._ends = [7, -1, -1]
-    assert not recorded.scalars(sess.run(meet, feed))
+    assert sess.run(seen) == 3
+    assert not recorded.scalars(sess.run(end[0], feed))
     assert sess.run(index) == 1
+    assert 'kl_change' in recorded.scalars(sess.run(end[1], feed))
+    assert sess.run(index) == 0 and sess.run(seen) == 6
 
 
 def test_beginning_clears_its_rows_only():

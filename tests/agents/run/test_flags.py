@@ -45,8 +45,8 @@ def test_values():
     (['--fast=maybe'], 'fast'),
     (['--name'], 'name'),
     (['stray'], "Argument 'stray' is not a flag"),
-    (['--count=0'], 'Flag --count is 0; give a whole number of at least 1.'),
-    (['--rate=inf'], 'Flag --rate is inf; give a finite number.'),
+    (['--count=0'], 'Flag --count is 0: input should be greater'),
+    (['--rate=inf'], 'Flag --rate is inf: input should be a finite number.'),
   ],
 )
 def test_errors(args, message):

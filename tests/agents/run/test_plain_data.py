@@ -6,7 +6,6 @@ import functools
 import numpy as np
 import pytest
 
-from agents import utility
 from agents.run import plain_data
 from agents.tools import nested
 from agents.tools.attr_dict import AttrDict
@@ -44,19 +43,3 @@ def test_named_tuples_are_lists():
 def test_unknown_references(name):
   with pytest.raises(ValueError, match=name):
     plain_data.from_plain({'reference': name})
-
-
-def test_saved_configurations(tmp_path):
-  """`agents.utility` stores them, and gives them back locked."""
-  config = AttrDict(layers=(2, 3), function=nested.flatten, rate=1e-4)
-  assert utility.save_config(config, str(tmp_path)).logdir == str(tmp_path)
-  loaded = utility.load_config(str(tmp_path))
-  assert loaded.function is nested.flatten and loaded.rate == 1e-4
-  assert list(loaded.layers) == [2, 3]
-  with pytest.raises(RuntimeError):
-    loaded.rate = 1
-  with pytest.raises(IOError):
-    utility.load_config(str(tmp_path / 'missing'))
-  (tmp_path / 'config.yaml').write_text('a: [')
-  with pytest.raises(ValueError, match='Repair the file'):
-    utility.load_config(str(tmp_path))

@@ -47,34 +47,37 @@ def test_values(name, value, wanted):
 
 
 @pytest.mark.parametrize(
-  'name, value, allowed',
+  'name, value',
   [
-    ('size', 0, 'a whole number of at least 1'),
-    ('size', True, 'a whole number of at least 1'),
-    ('size', '5', 'a whole number of at least 1'),
-    ('size', float('inf'), 'a whole number of at least 1'),
-    ('shape', [5], 'a list of 2 values'),
-    ('shape', 'ab', 'a list of 2 values'),
-    ('shape', [5, 0], 'a whole number of at least 1'),
-    ('scale', -1, 'a number of at least 0 or null'),
-    ('scale', float('nan'), 'a number of at least 0 or null'),
-    ('rate', float('inf'), 'a finite number above 0'),
-    ('share', 1, 'a number from 0 to 0.5'),
-    ('kind', 65, 'one of 32, 64'),
-    ('kind', True, 'one of 32, 64'),
-    ('fast', 1, 'true or false'),
-    ('place', 1.5, 'a name, a whole number or null'),
-    ('place', '', 'a name, a whole number or null'),
-    ('entries', 'x', 'a list of any number of values'),
-    ('entries', [1], 'a mapping'),
-    ('bias', [], 'a list of one or more values or null'),
-    ('bias', ['x'], 'a number'),
+    ('size', 0),
+    ('size', True),
+    ('size', '5'),
+    ('size', float('inf')),
+    ('shape', [5]),
+    ('shape', 'ab'),
+    ('shape', [5, 0]),
+    ('scale', -1),
+    ('scale', float('nan')),
+    ('rate', float('inf')),
+    ('share', 1),
+    ('kind', 65),
+    ('kind', True),
+    ('fast', 1),
+    ('place', 1.5),
+    ('place', ''),
+    ('entries', 'x'),
+    ('entries', [1]),
+    ('bias', []),
+    ('bias', ['x']),
   ],
 )
-def test_errors(name, value, allowed):
+def test_errors(name, value):
+  """One sentence that names the setting and the value."""
   with pytest.raises(errors.UsageError) as error:
     Example.check_value(name, value)
-  assert str(error.value) == f'Value {name!r} is {value!r}; give {allowed}.'
+  text = str(error.value)
+  assert text.startswith(f'Value {name!r} is {value!r}: ')
+  assert text.endswith('.') and '\n' not in text
 
 
 def test_unknown_names():

@@ -1,14 +1,14 @@
 """Phases, reports, summaries and checkpoints of the loop."""
 
 import ast
-import contextlib
 import glob
 import os
+import time
 
 import numpy as np
 import pytest
 
-from agents.run import checkpoint, errors
+from agents.run import checkpoint, errors, log
 from agents.tools import phases
 from agents.tools.loop import Loop
 from agents.tools.tf1 import tf
@@ -256,26 +256,6 @@ def test_stopped_phase_is_repeated(repeat, begin, score, tmp_path):
   assert run(19)[0] == 19
 
 
-def test_processes_save_together(tmp_path):
-  """When the clock of any of them says so; also those that write nothing."""
-  saved = []
-
-  @contextlib.contextmanager
-  def scope(sess):
-    yield saved.append(int(sess.run(step)))
-
-  step = tf.Variable(0, False, dtype=tf.int32)
-  loop = Loop(None, step)
-  loop.add_phase('phase', True, 0.0, tf.constant(''), 2)
-  loop.checkpoint_scope = scope
-  asked = []
-  loop.agree = lambda due: asked.append(due) or True
-  with graphs.session() as sess:
-    assert not list(loop.run(sess, None, 6))
-  # Only where all episodes have just begun.
-  assert saved == [2, 4, 6] and asked == [False] * 3
-
-
 class Twins:
   """Communicator of two processes that do the same."""
 
@@ -286,19 +266,56 @@ class Twins:
     target[...] = 2 * source
 
 
-def test_processes_meet_now_and_then():
-  """When a phase begins, when a score is due, and every few executions."""
-  flag = tf.placeholder(tf.bool, ())
-  met = []
-  done = tf.py_func(lambda x: met.append(bool(x)) or True, [flag], tf.bool)
-  done.set_shape([])
-  loop = Loop(None, meet=flag, comm=Twins())
-  loop.meet_every = 3
-  # Eight executions, each of which counts for both processes.
-  loop.add_phase('phase', done, 5.0, tf.constant(''), 16, report_every=16)
-  told = []
-  loop.should_stop = lambda: told.append(loop.met) or False
+def test_steps_of_all_processes_count():
+  loop = Loop(None, comm=Twins())
+  loop.add_phase('phase', True, 5.0, tf.constant(''), 16, report_every=16)
   with graphs.session() as sess:
     assert list(loop.run(sess, None, 24)) == [5.0]
-  assert [x for x in range(len(met)) if met[x]] == [0, 3, 6, 7, 8, 11]
-  assert told == [True, *met[:-1]]
+
+
+@pytest.mark.parametrize('score', [np.inf, -np.inf])
+def test_infinite_scores_end_the_run(tmp_path, score):
+  """Nothing is kept of them; the sentence names the step and what is whole."""
+  step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
+  value = tf.where(step < 4, 1.0, score)
+  loop = Loop(str(tmp_path), step, best_phase='phase')
+  loop.add_phase('phase', True, value, tf.constant(''), 2, 2, None, 2)
+  with graphs.session() as sess:
+    saver = tf.train.Saver()
+    with pytest.raises(errors.NotFinite) as error:
+      list(loop.run(sess, saver))
+  assert 'at step 6' in str(error.value)
+  assert str(tmp_path / 'model.ckpt-4') in str(error.value)
+  assert checkpoint.read_best_score(str(tmp_path)) == 1
+
+
+def test_numbers_that_are_not_finite_end_the_run():
+  value = tf.check_numerics(tf.constant(np.nan), 'loss')
+  loop = Loop(None)
+  loop.add_phase('phase', True, value, tf.constant(''), 2, 2)
+  with graphs.session() as sess:
+    with pytest.raises(errors.NotFinite, match='at step 0.*nothing is saved'):
+      list(loop.run(sess, None))
+
+
+def test_many_steps(tmp_path):
+  """More than 32 bits have room for."""
+  loop = Loop(None)
+  loop.add_phase('phase', True, 1.0, tf.constant(''), 2, 2)
+  with graphs.session() as sess:
+    loop._step.load(2**31 - 2, sess)
+    assert len(list(loop.run(sess, None, 2**31 + 4))) == 3
+    assert sess.run(loop._step) == 2**31 + 4
+
+
+def test_writers_are_closed(tmp_path):
+  """All summaries are on disk once the loop has ended; it may go on."""
+  step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
+  loop = Loop(str(tmp_path), step)
+  summary = tf.summary.scalar('x', 1.0)
+  loop.add_phase('phase', True, 1.0, summary, 2, None, 1)
+  with graphs.session() as sess:
+    for last in (2, 4):
+      list(loop.run(sess, None, last))
+      assert len(log.read_events(str(tmp_path / 'phase'))) == last
+      time.sleep(1.1)  # Names of files are times in seconds.
