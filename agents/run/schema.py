@@ -11,7 +11,7 @@ import math
 import numbers
 import pathlib
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 import annotated_types
@@ -199,8 +199,7 @@ class Settings(pydantic.BaseModel):
     try:
       setattr(holder, name, value)
     except pydantic.ValidationError as error:
-      marks = cls.model_fields[name].metadata
-      said = [f'give {x.text}' for x in marks if isinstance(x, Words)]
+      said = [f'give {x.text}' for x in _list_words(cls._kind(name))]
       said.append(error.errors()[0]['msg'].removeprefix('Value error, '))
       words = said[0]
       raise errors.UsageError(
@@ -335,6 +334,14 @@ def _check_colons(values, flag):
       raise errors.UsageError(
         f'Flag --{flag} has {key!r}; write a space after the colon.'
       )
+
+
+def _list_words(kind: Any) -> Iterator[Words]:
+  """Yield the `Words` in a type, whatever it is made of."""
+  if isinstance(kind, Words):
+    yield kind
+  for part in typing.get_args(kind):
+    yield from _list_words(part)
 
 
 def _annotate(kind: Any, marks: Iterable[Any]) -> Any:

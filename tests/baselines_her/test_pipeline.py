@@ -330,8 +330,8 @@ def test_infinite_weights_are_not_saved(tmp_path):
   [
     ({'batch_size': 0}, 'batch_size is 0'),
     ({'epoch_size': -1}, 'n_cycles is -1'),
-    ({'replay_strategy': 'past'}, "'past'; give one of future"),
-    ({'random_eps': 2.0}, 'a number from 0 to 1'),
+    ({'replay_strategy': 'past'}, 'replay_strategy'),
+    ({'random_eps': 2.0}, 'random_eps'),
     ({'demo_file': '/none.npz'}, 'has to be smaller'),
   ],
 )

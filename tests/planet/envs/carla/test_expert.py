@@ -73,7 +73,7 @@ def test_only_the_first_episodes_are_of_experts(tmp_path):
 @pytest.mark.parametrize(
   'params, message',
   [
-    ({'carla_expert': 'pilot'}, 'give one of autopilot or null'),
+    ({'carla_expert': 'pilot'}, 'carla_expert'),
     ({'carla_expert': 'autopilot', 'tasks': ['carla', 'dummy']}, 'task alone'),
   ],
 )

@@ -108,16 +108,16 @@ def test_own_scenario_that_the_map_cannot_have(scenario, message):
 @pytest.mark.parametrize(
   'config, message',
   [
-    ({'scenarios': []}, 'one or more'),
+    ({'scenarios': []}, 'scenarios'),
     ({'scenarios': ['LANE_KEEP', 'TOWN2_CURVE']}, 'Did you mean'),
     ({'scenarios': [3]}, 'Scenario 3 is neither a name'),
     ({'scenarios': {'num_vehicle': 3}}, 'Did you mean num_vehicles'),
-    ({'scenarios': {'num_vehicles': -3}}, 'at least 0'),
-    ({'scenarios': {'max_steps': 0}}, 'at least 1'),
+    ({'scenarios': {'num_vehicles': -3}}, 'num_vehicles'),
+    ({'scenarios': {'max_steps': 0}}, 'max_steps'),
     ({'scenarios': {'city': 2}}, 'name of a town'),
     ({'scenarios': {'kinds': 'curve'}}, 'straight, one_curve, nav'),
     ({'scenarios': {'weather_distribution': ['Snow']}}, 'one of Default'),
-    ({'scenarios': {'weather_distribution': []}}, 'one or more'),
+    ({'scenarios': {'weather_distribution': []}}, 'weather_distribution'),
     ({'scenarios': {'start_pose': [0, 0]}}, 'x, y and z in metres'),
     ({'scenarios': {'start_pose': [0, 0, 0, 'a']}}, 'x, y and z in metres'),
     (

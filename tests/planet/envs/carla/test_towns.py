@@ -93,7 +93,7 @@ def test_environments_of_several_towns():
   [
     ({'carla_map': ['loop', 'loop']}, 'give each town once'),
     ({'carla_map': ['Town02', 'Town02_Opt']}, 'give each town once'),
-    ({'carla_map': []}, 'one or more values'),
+    ({'carla_map': []}, 'carla_map'),
   ],
 )
 def test_towns_that_do_not_fit(params, message):
