@@ -330,7 +330,9 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}
   for row in read_json(path) if os.path.exists(path) else ():
-    rows.setdefault((row['phase'], row['step']), {}).update(row)
+    # Like lines that are not JSON, others are left out.
+    if isinstance(row, dict) and {'phase', 'step'} <= set(row):
+      rows.setdefault((row['phase'], row['step']), {}).update(row)
   return list(rows.values())
 
 

@@ -55,35 +55,6 @@ def allreduce_all(tensors: list[tf.Tensor], comm: Any) -> list[tf.Tensor]:
   return [tf.reshape(x, y.shape) for x, y in zip(parts, tensors)]
 
 
-def allgather(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
-  """Concatenate the rows of a tensor of all processes, in order of ranks.
-
-  See `allreduce` for what to take care of.
-
-  Args:
-    tensor: Tensor [rows, ...] of the same shape in all processes.
-    comm: Communicator, see `agents.run.mpi.world`.
-
-  Returns:
-    Tensor [rows of all processes, ...] of the same dtype.
-  """
-  if comm is None or comm.Get_size() == 1:
-    return tensor
-  tensor = tf.convert_to_tensor(tensor)
-
-  def gather(value):
-    source = np.ascontiguousarray(value)
-    rows, *rest = source.shape
-    result = np.empty([rows * comm.Get_size(), *rest], source.dtype)
-    comm.Allgather(source, result)
-    return result
-
-  result = tf.py_func(gather, [tensor], tensor.dtype, name='allgather')
-  rows, *rest = tensor.shape.as_list()
-  result.set_shape([rows and rows * comm.Get_size()] + rest)
-  return result
-
-
 def define_broadcast(
   variables: list[tf.Variable], comm: Any, root: int = 0
 ) -> Callable[[tf.Session], None]:

@@ -159,3 +159,12 @@ def test_broken_event_file(tmp_path):
   (path,) = tmp_path.iterdir()
   path.write_bytes(path.read_bytes()[:-5])
   assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
+
+
+def test_lines_that_are_no_metrics(tmp_path):
+  """They are left out, whatever they are."""
+  good = '{"phase": "train", "step": 1, "x": 2}'
+  lines = ['3', '[]', '{', '{"phase": "train"}', good, 'null']
+  (tmp_path / 'metrics.jsonl').write_text('\n'.join(lines) + '\n')
+  found = log.read_metrics(str(tmp_path))
+  assert found == [{'phase': 'train', 'step': 1, 'x': 2}]
