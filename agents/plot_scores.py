@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m agents.plot_scores --out curves.png --phase eval \\
+  ppo-plot --out curves.png --phase eval \\
       ours=results/ppo_pendulum/curve.csv \\
       reference=results/reference/ppo_pendulum_curve.csv
 
@@ -89,7 +89,7 @@ def load_runs(
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m agents.plot_scores',
+    prog='ppo-plot',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )

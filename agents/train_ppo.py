@@ -2,11 +2,11 @@ r"""Train an agent with batch PPO.
 
 Example:
 
-  python -m agents.train_ppo --config=pybullet_pendulum --logdir=~/logdir
+  ppo-train --config=pybullet_pendulum --logdir=~/logdir
 
 To continue a run that was stopped or killed, repeat the command. A different
 --seed or different parameters start a new run. To train with several
-processes, use mpirun -n N python -m agents.train_ppo ...
+processes, use mpirun -n N ppo-train ...
 """
 
 import contextlib
@@ -193,7 +193,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: List of arguments; those of the process by default.
   """
-  name, text = 'python -m agents.train_ppo', __doc__ or ''
+  name, text = 'ppo-train', __doc__ or ''
   more = configs.describe()
   return entry.run(lambda: flags.run(name, text, Flags, main, argv, more))
 

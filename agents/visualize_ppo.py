@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m agents.visualize_ppo --logdir=~/logdir --outdir=~/videos
+  ppo-visualize --logdir=~/logdir --outdir=~/videos
 
 Prints the return of each episode. Needs only the folder of the run, which may
 have been moved.
@@ -204,7 +204,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: List of arguments; those of the process by default.
   """
-  name, text = 'python -m agents.visualize_ppo', __doc__ or ''
+  name, text = 'ppo-visualize', __doc__ or ''
   return entry.run(lambda: flags.run(name, text, Flags, main, argv))
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 import planet
-from agents.envs import probe
 from agents.tools.tf1 import tf
-from planet.scripts import evaluate
+from planet import trained
 from planet.tools import unroll
 from planet.training.define_networks import define_networks
 
@@ -62,9 +61,7 @@ class Model:
   """
 
   def __init__(self, folder: str) -> None:
-    self._config, path = evaluate.restore(folder)
-    simulation = next(iter(self._config.test_collects.values()))
-    shapes = probe.inspect(simulation.task.env_ctor)['shapes']
+    path, self._config, shapes = trained.restore(folder)
     with tf.Graph().as_default() as self.graph:
       self._image = tf.placeholder(tf.uint8, [1, None, *shapes['image']])
       self._action = tf.placeholder(tf.float32, [1, None, *shapes['action']])

@@ -6,7 +6,7 @@ unless --force is given.
 
 Example:
 
-  python -m planet.scripts.create_video -i strip.png -o video.mp4
+  planet-create-video -i strip.png -o video.mp4
 """
 
 import argparse
@@ -85,7 +85,7 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.create_video',
+    prog='planet-create-video',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )

@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m planet.scripts.evaluate --logdir ~/logdir --episodes 10 --video
+  planet-evaluate --logdir ~/logdir --episodes 10 --video
 
 Prints the return of each episode, and their mean and standard deviation.
 --video also writes a contact sheet, a PNG next to the video.
@@ -179,7 +179,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   from planet.scripts import train
 
   parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.evaluate',
+    prog='planet-evaluate',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )

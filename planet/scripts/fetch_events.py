@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m planet.scripts.fetch_events --logdirs '~/logdir/*/test' \\
+  planet-fetch-events --logdirs '~/logdir/*/test' \\
       --tags 'trainer*score' --outdir ~/curves
 
 Writes <outdir>/<logdir>___<tag>.csv with columns wall_time, step and value.
@@ -104,7 +104,7 @@ def boolean(text: str) -> bool:
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.fetch_events',
+    prog='planet-fetch-events',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )

@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m planet.scripts.plot ~/logdir/a ~/logdir/b --out figures
+  planet-plot ~/logdir/a ~/logdir/b --out figures
 
 Finds all runs below the folders. Averages runs with the same preset, tasks and
 parameters, such as seeds, and shades one standard deviation. Writes a PNG file
@@ -97,7 +97,7 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.plot',
+    prog='planet-plot',
     description=__doc__,
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )

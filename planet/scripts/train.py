@@ -2,7 +2,7 @@
 
 Example:
 
-  python -m planet.scripts.train --logdir ~/logdir --config default \\
+  planet-train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
 Repeat the command to resume a run that was stopped, killed or failed. Raise
@@ -244,7 +244,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   from planet.scripts import parameters, tasks
 
   parser = entry.Parser(
-    prog='python -m planet.scripts.train',
+    prog='planet-train',
     description=__doc__,
     epilog=f'{tasks.describe()}\n\n{parameters.describe()}',
     formatter_class=argparse.RawDescriptionHelpFormatter,

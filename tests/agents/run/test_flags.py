@@ -65,8 +65,11 @@ def test_help(capsys, flag):
   assert 'Number of things. (default 3)' in text
 
 
-@pytest.mark.parametrize('program', ['train_ppo', 'visualize_ppo'])
-def test_help_is_quick(program):
+@pytest.mark.parametrize(
+  'program, name',
+  [('train_ppo', 'ppo-train'), ('visualize_ppo', 'ppo-visualize')],
+)
+def test_help_is_quick(program, name):
   """It needs no TensorFlow."""
   code = (
     'import sys\n'
@@ -77,5 +80,5 @@ def test_help_is_quick(program):
     '  print("code", end.code, "tensorflow" in sys.modules)'
   )
   output = processes.run_python('-c', code)
-  assert f'usage: python -m agents.{program}' in output
+  assert f'usage: {name}' in output
   assert output.splitlines()[-1] == 'code 0 False'
