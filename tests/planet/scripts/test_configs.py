@@ -124,13 +124,13 @@ def test_episodes_at_once():
 @pytest.mark.parametrize(
   'entry, message',
   [
-    ({'every': 0}, "'every' of train_collects is 0; give .* at least 1"),
+    ({'every': 0}, "'every' of train_collects is 0: "),
     ({'after': 1.5}, 'after'),
     ({'after': True}, 'after'),
     ({'action_noise': -1}, 'action_noise'),
     ({'action_noise_min': 2}, 'action_noise_min'),
-    ({'name': ''}, 'a name'),
-    ({'objective': 3}, 'a name'),
+    ({'name': ''}, "'name' of"),
+    ({'objective': 3}, "'objective' of"),
     ({'objective': 'rewards'}, 'Did you mean reward'),
   ],
 )
