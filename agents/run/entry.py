@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from agents.run import errors, mpi, stopping
 
@@ -25,7 +25,14 @@ _FULL = 'No space left on device', 'Disk quota exceeded'
 
 
 class Parser(argparse.ArgumentParser):
-  """Parser of the command line whose errors are `UsageError`s."""
+  """Parser of the command line whose errors are `UsageError`s.
+
+  The description is printed as it is, such as the docstring of a program.
+  """
+
+  def __init__(self, **options: Any) -> None:
+    formatter = argparse.RawDescriptionHelpFormatter
+    super().__init__(**{'formatter_class': formatter, **options})
 
   def error(self, message: str) -> NoReturn:
     raise errors.UsageError(

@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from agents.envs import video
 from agents.run import entry, errors
@@ -27,33 +28,22 @@ def main(args: Any) -> None:
     args: Namespace of `parse_args`.
 
   Raises:
-    UsageError: If the input is not a strip of such tiles.
+    UsageError: If the input is not an image, or not a strip of such tiles.
   """
   outfile = os.path.expanduser(args.output)
   if os.path.exists(outfile) and not args.force:
     print(f'Skip {outfile}, which exists; use -f to overwrite it.')
     return
-  frames = split_strip(read_image(args.input), args.tile_x, args.tile_y)
-  scale = max(1, round(args.dpi / 50))
-  video.write_video(outfile, frames, args.fps, scale)
-  print(f'Wrote {len(frames)} frames to {outfile}.')
-
-
-def read_image(filename: str) -> np.ndarray:
-  """Read an image uint8 [height, width, 3] from a file.
-
-  Raises:
-    UsageError: If the file is missing or not an image.
-  """
-  from PIL import Image
-
   try:
-    with Image.open(os.path.expanduser(filename)) as image:
-      return np.asarray(image.convert('RGB'))
+    with Image.open(os.path.expanduser(args.input)) as image:
+      strip = np.asarray(image.convert('RGB'))
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot read the image {filename}: {error}.'
+      f'Cannot read the image {args.input}: {error}.'
     ) from None
+  frames = split_strip(strip, args.tile_x, args.tile_y)
+  video.write_video(outfile, frames, args.fps, max(1, round(args.dpi / 50)))
+  print(f'Wrote {len(frames)} frames to {outfile}.')
 
 
 def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
@@ -84,11 +74,7 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='planet-create-video',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='planet-create-video', description=__doc__)
   add = parser.add_argument
   add('-i', '--input', required=True, help='image file of the strip')
   add('-o', '--output', required=True, help='video file, .mp4 or .gif')
@@ -96,13 +82,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('-x', '--tile_x', type=int, default=64, help='tile width in pixels')
   add('-y', '--tile_y', type=int, default=64, help='tile height in pixels')
   add('-r', '--fps', type=float, default=10, help='frames per second')
-  add(
-    '-d',
-    '--dpi',
-    type=int,
-    default=50,
-    help='scale, 50 for 1:1',
-  )
+  add('-d', '--dpi', type=int, default=50, help='scale, 50 for 1:1')
   return parser.parse_args(argv)
 
 

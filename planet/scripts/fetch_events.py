@@ -12,7 +12,6 @@ Skips folders that have been exported before, unless --force is True.
 import argparse
 import concurrent.futures
 import fnmatch
-import functools
 import glob
 import os
 import re
@@ -31,45 +30,38 @@ def main(args: Any) -> None:
   Raises:
     UsageError: If no folder matches.
   """
-  logdirs = sorted(
-    x for x in glob.glob(os.path.expanduser(args.logdirs)) if os.path.isdir(x)
-  )
+  found = glob.glob(os.path.expanduser(args.logdirs))
+  logdirs = sorted(x for x in found if os.path.isdir(x))
   if not logdirs:
     raise errors.UsageError(
       f'No folder matches --logdirs {args.logdirs!r}; the phases of a run '
       "write to its folders train and test, such as '~/logdir/*/test'."
     )
-  fetch = functools.partial(
-    fetch_logdir, tags=args.tags, outdir=args.outdir, force=args.force
-  )
   with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
-    for logdir, filenames in zip(logdirs, pool.map(fetch, logdirs)):
-      print(f'{logdir}: {"skipped" if filenames is None else len(filenames)}')
+    reports = pool.map(lambda logdir: fetch_logdir(logdir, args), logdirs)
+    for logdir, report in zip(logdirs, reports):
+      print(f'{logdir}: {report}')
 
 
-def fetch_logdir(
-  logdir: str, tags: str, outdir: str, force: bool = False
-) -> list[str] | None:
+def fetch_logdir(logdir: str, args: Any) -> str:
   """Write the scalars of one folder of event files.
 
   Args:
     logdir: Folder of event files.
-    tags: Pattern of the tags, with `*` for any text.
-    outdir: Folder of the CSV files, created if needed.
-    force: Whether to write again what has been written before.
+    args: Namespace of `parse_args`.
 
   Returns:
-    List of the written files, None if the folder was skipped.
+    Number of files, or that the folder was skipped.
   """
-  outdir = os.path.expanduser(outdir)
-  prefix = os.path.join(outdir, sanitize(logdir) + '___')
-  if glob.glob(glob.escape(prefix) + '*') and not force:
-    return None
-  filenames = []
-  for tag, rows in sorted(read_scalars(logdir, tags).items()):
-    filenames.append(f'{prefix}{sanitize(tag)}.csv')
-    log.write_table(filenames[-1], ['wall_time', 'step', 'value'], rows)
-  return filenames
+  outdir = os.path.expanduser(args.outdir)
+  prefix = os.path.join(outdir, _sanitize(logdir) + '___')
+  if glob.glob(glob.escape(prefix) + '*') and args.force == 'False':
+    return 'skipped'
+  scalars = read_scalars(logdir, args.tags)
+  for tag, rows in scalars.items():
+    filename = f'{prefix}{_sanitize(tag)}.csv'
+    log.write_table(filename, ['wall_time', 'step', 'value'], rows)
+  return str(len(scalars))
 
 
 def read_scalars(
@@ -79,7 +71,7 @@ def read_scalars(
 
   Args:
     logdir: Folder of event files.
-    tags: Pattern of the tags.
+    tags: Pattern of the tags, with `*` for any text.
 
   Returns:
     Dict from tag to a list of (wall_time, step, value).
@@ -91,33 +83,15 @@ def read_scalars(
   return scalars
 
 
-def sanitize(text: str) -> str:
-  """Replace everything but letters and digits by `_`."""
-  return re.sub(r'[^a-zA-Z0-9]', '_', text)
-
-
-def boolean(text: str) -> bool:
-  """Return the value of `True` or `False`; ValueError for any other text."""
-  return bool(('False', 'True').index(text))
-
-
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='planet-fetch-events',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='planet-fetch-events', description=__doc__)
   add = parser.add_argument
   add('--logdirs', required=True, help='glob pattern of event folders')
   add('--tags', default='trainer*score', help='glob pattern of tags')
   add('--outdir', required=True, help='output folder')
-  add(
-    '--force',
-    type=boolean,
-    default=False,
-    help='overwrite existing files: True or False',
-  )
+  text = 'overwrite existing files'
+  add('--force', choices=['True', 'False'], default='False', help=text)
   add('--workers', type=int, default=10, help='folders to read in parallel')
   return parser.parse_args(argv)
 
@@ -125,6 +99,11 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
 def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
+
+
+def _sanitize(text):
+  """Replace everything but letters and digits by `_`."""
+  return re.sub(r'[^a-zA-Z0-9]', '_', text)
 
 
 if __name__ == '__main__':

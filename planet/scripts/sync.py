@@ -32,63 +32,51 @@ def main(args: Any) -> None:
     UsageError: If the source holds no Python files, or the target is not a
       mirror of it.
   """
-  source = os.path.expanduser(args.source)
-  target = os.path.expanduser(args.target)
-  names = list_files(source)
-  if not names:
+  source, target = map(os.path.expanduser, (args.source, args.target))
+  texts, mirrored = read_files(source), read_files(target)
+  if not texts:
     raise errors.UsageError(f'There are no Python files in {source}.')
-  known = list_files(target)
-  if known and not set(known) & set(names):
+  if mirrored and not set(mirrored) & set(texts):
     # The original would delete whatever a mistyped target holds.
     raise errors.UsageError(
       f'The folder {target} has Python files, but none of those in {source}, '
       'and would lose them all; give a mirror or an empty folder as --target.'
     )
-  old = read_header(os.path.join(source, names[0]))
-  new = read_header(os.path.join(target, known[0])) if known else old
+  old = find_header(texts)
+  new = find_header(mirrored) if mirrored else old
   count = 0
-  for name in names:
-    text = exchange_header(read(os.path.join(source, name)), old, new)
-    filename = os.path.join(target, name)
-    if not os.path.exists(filename) or read(filename) != text:
+  for name, text in texts.items():
+    text = text.removeprefix(old)
+    text = text if text.startswith(new) else new + text
+    if mirrored.get(name) != text:
       count += 1
-      with files.atomic_write(filename) as file_:
+      with files.atomic_write(os.path.join(target, name)) as file_:
         file_.write(text)
-  print(f'Wrote {count} of {len(names)} files to {target}.')
-  for name in sorted(set(known) - set(names)):
+  print(f'Wrote {count} of {len(texts)} files to {target}.')
+  for name in sorted(set(mirrored) - set(texts)):
     os.remove(os.path.join(target, name))
     print(f'Deleted {name}')
 
 
-def list_files(folder: str) -> list[str]:
-  """List all Python files that are not hidden, sorted, relative to a folder."""
-  return sorted(glob.glob('**/*.py', root_dir=folder, recursive=True))
+def read_files(folder: str) -> dict[str, str]:
+  """Return the texts of all Python files that are not hidden, by name."""
+  texts = {}
+  for name in sorted(glob.glob('**/*.py', root_dir=folder, recursive=True)):
+    with open(os.path.join(folder, name)) as file_:
+      texts[name] = file_.read()
+  return texts
 
 
-def read_header(filename: str) -> str:
-  """Read the comments that a file begins with, and empty lines after them."""
-  match = re.match(r'(?:(?:#.*\n)+\n*)?', read(filename))
-  return match.group() if match else ''
-
-
-def exchange_header(text: str, old: str, new: str) -> str:
-  """Put one header in place of another one, or of none."""
-  text = text.removeprefix(old)
-  return text if text.startswith(new) else new + text
-
-
-def read(filename: str) -> str:
-  """Read the text of a file."""
-  with open(filename) as file_:
-    return file_.read()
+def find_header(texts: dict[str, str]) -> str:
+  """Return the comments at the top of the first file, and empty lines below."""
+  first = next(iter(texts.values()))
+  return re.findall(r'\A(?:(?:#.*\n)+\n*)?', first)[0]
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='python -m planet.scripts.sync',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
+  parser = entry.Parser(
+    prog='python -m planet.scripts.sync', description=__doc__
   )
   parser.add_argument('--source', required=True, help='folder to copy from')
   parser.add_argument('--target', required=True, help='folder to copy to')
