@@ -19,12 +19,13 @@ _PREFIX = 'checkpoint-'
 
 def open_folder(session: str, comm: Any) -> checkpoint.Checkpoints:
   """Return what reads and writes the checkpoints of a session."""
-  return checkpoint.Checkpoints(_parent(session), comm, _PREFIX)
+  parent = os.path.join(session, 'checkpoints')
+  return checkpoint.Checkpoints(parent, comm, _PREFIX)
 
 
 def list_checkpoints(session: str) -> dict[int, str]:
   """Return paths of complete checkpoints by epoch, oldest first."""
-  paths = checkpoint.list_folders(_parent(session), _PREFIX).values()
+  paths = _list(session)
   return {_epoch(x): x for x in paths if not checkpoint.find_damage(x)}
 
 
@@ -60,8 +61,7 @@ def find_checkpoint(
     UsageError: If there is none.
   """
   if path == session:
-    paths = checkpoint.list_folders(_parent(session), _PREFIX).values()
-    newest = checkpoint.choose_newest(paths, warn=warn)
+    newest = checkpoint.choose_newest(_list(session), warn=warn)
     if newest is None:
       raise errors.UsageError(
         f'Session {session} has no complete checkpoint; start a new one.'
@@ -82,7 +82,7 @@ def find_checkpoint(
 
 def recover(session: str) -> None:
   """Finish what a process that was killed has begun; needs the lock."""
-  checkpoint.recover_folders(_parent(session))
+  checkpoint.recover_folders(os.path.join(session, 'checkpoints'))
 
 
 def remove_memories(session: str, but: str) -> None:
@@ -110,20 +110,20 @@ def set_newer_aside(session: str, epoch: int) -> str | None:
   Returns:
     Path of the folder where newer ones are now, None if there were none.
   """
-  paths = checkpoint.list_folders(_parent(session), _PREFIX).values()
-  newer = [x for x in paths if _epoch(x) > epoch]
+  newer = [x for x in _list(session) if _epoch(x) > epoch]
   if not newer:
     return None
-  name = 'superseded_' + time.strftime('%Y%m%d%H%M%S')
-  folder = os.path.join(session, name)
+  folder = os.path.join(session, time.strftime('superseded_%Y%m%d%H%M%S'))
   os.makedirs(folder, exist_ok=True)
   for path in newer:
     os.rename(path, os.path.join(folder, os.path.basename(path)))
   return folder
 
 
-def _parent(session):
-  return os.path.join(session, 'checkpoints')
+def _list(session):
+  """Paths of checkpoints, oldest first, damaged ones included."""
+  parent = os.path.join(session, 'checkpoints')
+  return list(checkpoint.list_folders(parent, _PREFIX).values())
 
 
 def _epoch(path):

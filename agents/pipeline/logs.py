@@ -1,6 +1,7 @@
 """What a run reports: messages, statistics as lines of JSON, scalars."""
 
 import contextlib
+import dataclasses
 import logging
 import math
 import time
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors, log, messages
+from agents.run import errors, log, messages, plain_data
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 META = ('epoch', 'frame', 'episode', 'clock')
@@ -61,6 +62,10 @@ class Monitor:
   Args:
     path: File to append lines of JSON to, or None. A file that exists is
       continued.
+
+  Attributes:
+    last: Dict from name to its newest statistics.
+    listeners: List of functions of name, statistics and `meta`.
   """
 
   def __init__(self, path: str | None = None):
@@ -68,8 +73,8 @@ class Monitor:
     self.listeners: list[Callable[[str, dict, dict], None]] = []
     self._path = path
     self._sums: dict[str, _Sums] = {}
+    self._packed: dict[str, dict] = {}
     self._meta: dict[str, Any] = {}
-    self._earlier = 0.0
     self._start = time.monotonic()
     self._lines = 0
     if path:
@@ -82,8 +87,7 @@ class Monitor:
 
     Setting `clock` replaces the watch.
     """
-    clock = self._earlier + time.monotonic() - self._start
-    return {'clock': clock, **self._meta}
+    return {'clock': time.monotonic() - self._start, **self._meta}
 
   def __call__(self, name: str, value: float, window: int = -1) -> None:
     """Add a value.
@@ -101,7 +105,7 @@ class Monitor:
 
   def set_meta(self, key: str, value: Any) -> None:
     """Note where the run is; `key` is one of `META`."""
-    self._meta[key] = _plain(value)
+    self._meta[key] = plain_data.to_plain(value)
 
   def discard_key(self, name: str) -> None:
     """Forget the values of a name that are not packed yet, if there are any."""
@@ -111,10 +115,12 @@ class Monitor:
     """Write all names without a window as one line and start them again.
 
     Returns:
-      Dict from name to dict of statistics; empty if there were no values, in
-      which case nothing is written.
+      Dict from name to the newest statistics since the last call, those of
+      full windows included.
     """
-    return self._write([k for k, v in self._sums.items() if v.window < 0])
+    self._write([k for k, v in self._sums.items() if v.window < 0])
+    packed, self._packed = self._packed, {}
+    return packed
 
   def merge(self, states: Iterable[Mapping[str, Any]]) -> None:
     """Gather the values of several monitors in this one.
@@ -136,7 +142,7 @@ class Monitor:
     """Return plain data from which another monitor goes on."""
     return {
       'sums': {k: vars(v).copy() for k, v in self._sums.items()},
-      'last': {k: dict(v) for k, v in self.last.items()},
+      'last': dict(self.last),
       'meta': self.meta,
       'lines': self._lines,
     }
@@ -147,43 +153,38 @@ class Monitor:
     Lines that it wrote after that belong to work that is done again; a mark
     in the file tells `read` to leave them out.
     """
-    self._sums = {}
-    for name, values in state['sums'].items():
-      self._sums[name] = _Sums(values['window'])
-      vars(self._sums[name]).update(values)
-    self.last = {k: dict(v) for k, v in state['last'].items()}
+    self._sums = {name: _Sums(**x) for name, x in state['sums'].items()}
+    self.last = dict(state['last'])
     self._meta = dict(state['meta'])
-    self._earlier, self._start = self._meta.pop('clock'), time.monotonic()
+    self._start = time.monotonic() - self._meta.pop('clock')
     if self._path and self._lines > state['lines']:
       self._lines = state['lines']
       append_json(self._path, {'meta': self.meta, 'keep_lines': self._lines})
 
   def _write(self, names):
     data = {name: self._sums.pop(name).statistics() for name in names}
-    if not data:
-      return data
     meta = self.meta
     self.last.update(data)
-    if self._path:
+    self._packed.update(data)
+    if self._path and data:
       append_json(self._path, {'meta': meta, 'data': data})
       self._lines += 1
     for name, statistics in data.items():
-      for listener in list(self.listeners):
+      for listener in self.listeners:
         listener(name, statistics, meta)
-    return data
 
 
+@dataclasses.dataclass
 class _Sums:
   """Running statistics after Welford, exact for large offsets too."""
 
-  def __init__(self, window):
-    self.window = window
-    self.num = 0
-    self.sum = 0.0
-    self.min = math.inf
-    self.max = -math.inf
-    self.mean = 0.0
-    self.squares = 0.0
+  window: int
+  num: int = 0
+  sum: float = 0.0
+  min: float = math.inf
+  max: float = -math.inf
+  mean: float = 0.0
+  squares: float = 0.0
 
   def add(self, value):
     self.num += 1
@@ -266,7 +267,7 @@ def read(path: str) -> dict[str, dict[str, np.ndarray]]:
   """
   table: dict[str, list[dict]] = {}
   for row in _read_rows(path):
-    for name, values in row:
+    for name, values in row.items():
       table.setdefault(name, []).append(values)
   columns = {}
   for name, rows in table.items():
@@ -283,20 +284,20 @@ def mean(statistics: Mapping[str, Any]) -> float:
 
 
 def append_json(path: str, row: Mapping[str, Any]) -> None:
-  """Append an object as one line; NaN and infinity become null."""
-  log.append_json(path, _plain(row))
+  """Append plain data as one line; NaN and infinity become null."""
+  log.append_json(path, _without_nan(row))
 
 
 def _read_rows(path):
-  """List of names and values of each line."""
-  rows: list[list[tuple[str, dict[str, float]]]] = []
+  """Dict from name to values for each line."""
+  rows: list[dict[str, dict[str, float]]] = []
   try:
     for row in log.read_json(path):
       if 'keep_lines' in row:
         del rows[row['keep_lines'] :]
         continue
       packs = {k: {**row['meta'], **v} for k, v in row['data'].items()}
-      rows.append([(k, _to_floats(v)) for k, v in packs.items()])
+      rows.append({k: _to_floats(v) for k, v in packs.items()})
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise errors.UsageError(
       f'{path} is damaged ({type(error).__name__}: {error}); move it away.'
@@ -308,14 +309,9 @@ def _to_floats(values):
   return {k: math.nan if x is None else float(x) for k, x in values.items()}
 
 
-def _plain(value):
-  """Built-in types that JSON has words for."""
+def _without_nan(value):
   if isinstance(value, dict):
-    return {str(key): _plain(item) for key, item in value.items()}
-  if isinstance(value, (list, tuple)):
-    return [_plain(item) for item in value]
-  if isinstance(value, (np.generic, np.ndarray)):
-    return _plain(value.tolist())
+    return {key: _without_nan(x) for key, x in value.items()}
   if isinstance(value, float) and not math.isfinite(value):
     return None
   return value

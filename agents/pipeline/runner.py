@@ -8,14 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from agents.pipeline import logs, toolbox
-from agents.run import (
-  errors,
-  random_state,
-  references,
-  schema,
-  stopping,
-)
+from agents.run import errors, random_state, references, schema, stopping
 from agents.run import progress as progress_lib
 from agents.run.schema import Amount, Count, Flag, Name, Positive
 
@@ -96,8 +92,6 @@ class Runner:
     self._began = time.time()
     self._epochs_here = 0
     self._progress: progress_lib.Progress | None = None
-    self._finite: dict[str, Any] | None = None
-    self._statistics: dict[str, dict] = {}
 
   def start(self, session: Any) -> None:
     """Build everything and restore what there is to restore.
@@ -105,7 +99,6 @@ class Runner:
     A fresh session gets checkpoint 0, with the initial weights.
     """
     self.session = session
-    session.monitor.listeners.append(self._add_statistics)
     seed = self._settings.randargs.get('seed')
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
@@ -273,18 +266,16 @@ class Runner:
   def _train_epoch(self):
     """Do the rest of an epoch; return whether to go on."""
     state, settings = self.state, self._settings
-    n_cycles = settings.n_cycles
+    before = state['i_epoch'] * settings.n_cycles
     if self._progress:
-      epoch, done = state['i_epoch'], state['i_cycle']
-      self._progress.start_phase(
-        f'Epoch {epoch + 1}', n_cycles, done, epoch * n_cycles + done
-      )
-    while state['i_cycle'] < n_cycles:
+      done = state['i_cycle']
+      name = f'Epoch {state["i_epoch"] + 1}'
+      self._progress.start_phase(name, settings.n_cycles, done, before + done)
+    while state['i_cycle'] < settings.n_cycles:
       self.train_cycle()
       state['i_cycle'] += 1
       if self._progress:
-        step = state['i_epoch'] * n_cycles + state['i_cycle']
-        self._progress.update(1, step)
+        self._progress.update(1, before + state['i_cycle'])
       if self._stop_requested():
         return False
     state.update(i_epoch=state['i_epoch'] + 1, i_cycle=0)
@@ -308,15 +299,11 @@ class Runner:
     """Refuse to go on, and to save, when variables are not finite."""
     from agents.tools.tf1 import tf
 
-    if self._finite is None:
-      self._finite = {
-        x.op.name: tf.reduce_all(tf.is_finite(x))
-        for x in tf.global_variables()
-        if x.dtype.is_floating
-      }
-    for name, finite in self.session.tf_session().run(self._finite).items():
-      if not finite:
-        raise self._not_finite(f'Variable {name}')
+    variables = [x for x in tf.global_variables() if x.dtype.is_floating]
+    values = self.session.tf_session().run(variables)
+    for variable, value in zip(variables, values):
+      if not np.isfinite(value).all():
+        raise self._not_finite(f'Variable {variable.op.name}')
 
   def _not_finite(self, what):
     return errors.NotFinite(
@@ -354,14 +341,10 @@ class Runner:
     monitor, comm = self.session.monitor, self.session.comm
     if comm.Get_size() > 1:
       monitor.merge(comm.allgather(monitor.state_dict()))
-    monitor.pack()
+    statistics = monitor.pack()
     self.session.profiler.pack(monitor.meta)
-    statistics, self._statistics = self._statistics, {}
     self.session.logger.info(self._describe_epoch(statistics))
     return statistics
-
-  def _add_statistics(self, name, statistics, unused_meta):
-    self._statistics[name] = statistics
 
   def _describe_epoch(self, statistics):
     """Line about where the run is and how it does."""
@@ -375,9 +358,8 @@ class Runner:
     """Values for the progress bar."""
     score = self._settings.score
     last = self.session.monitor.last.get(score)
-    steps = f'{self.state["i_frame"]:,}'
     return {
-      'env steps': steps,
+      'env steps': f'{self.state["i_frame"]:,}',
       _plain(score): last and f'{logs.mean(last):.4g}',
     }
 
@@ -396,12 +378,10 @@ class Runner:
     if path:
       info(f'Logs and checkpoints: {path}')
       info(f'Curves: agents-plot {path}')
-      if not done:
-        trust = toolbox.list_foreign(self.params)
-        info(
-          f'Continue: agents-session --load-checkpoint {path} '
-          '--resume' + (f' --trust {",".join(trust)}' if trust else '')
-        )
+    if path and not done:
+      trust = ','.join(toolbox.list_foreign(self.params))
+      command = f'agents-session --load-checkpoint {path} --resume'
+      info(f'Continue: {command}' + (f' --trust {trust}' if trust else ''))
 
 
 def _parts(node):

@@ -7,7 +7,6 @@ written. Free of TensorFlow until the graph is needed.
 import argparse
 import contextlib
 import copy
-import dataclasses
 import json
 import logging
 import os
@@ -16,7 +15,6 @@ import shlex
 import shutil
 import sys
 import time
-import types
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import util
 from typing import Annotated, Any
@@ -40,6 +38,11 @@ from agents.run import (
 from agents.run.schema import Count, Whole, setting
 
 _LOCK, _DONE = 'running.lock', 'done.lock'
+# A session is a package that knows what it holds.
+_INIT = '''"""A session of agents.pipeline; see `loader`."""
+
+from .saam import loader
+'''
 _SAAM = '''"""Parameters, paths and logs of this session."""
 
 import os
@@ -48,16 +51,10 @@ from agents.pipeline.loader import Loader
 
 loader = Loader(os.path.dirname(os.path.abspath(__file__)))
 '''
-_INIT = '''"""A session of agents.pipeline; see `loader`."""
-
-from .saam import loader
-'''
 
 
 class SessionFinished(errors.UsageError):
   """The training to resume has done all its epochs."""
-
-  code = 3
 
   code = 3
 
@@ -110,10 +107,9 @@ class Flags(schema.Settings):
 # Flags of which only one can be given.
 _EXCLUSIVE = (
   'play resume custom',
-  *(
-    f'create_session_only {x}'
-    for x in ('load_checkpoint', 'dry_run', 'play', 'resume', 'custom')
-  ),
+  'create_session_only load_checkpoint',
+  'create_session_only dry_run',
+  'create_session_only play',
   'load_checkpoint params',
   'load_checkpoint cpanel',
 )
@@ -145,13 +141,12 @@ class Session:
   """
 
   def __init__(self, argv: Sequence[str] | None = None) -> None:
+    argv = list(sys.argv[1:] if argv is None else argv)
     self.args = parse_args(argv)
-    _check_packages(self.args)
-    words = sys.argv[1:] if argv is None else argv
-    self._command = shlex.join(['agents-session', *words])
-    self.comm = mpi.world()
     self.is_loading = bool(self.args.load_checkpoint)
     self.is_playing, self.is_resumed = self.args.play, self.args.resume
+    self.comm = mpi.world()
+    self._command = shlex.join(['agents-session', *argv])
     self._tf_session: Any = None
     self._created: str | None = None
     # Closed by `finalize`, in reverse order.
@@ -163,6 +158,148 @@ class Session:
     except BaseException:
       self.discard()
       raise
+
+  def _read_parameters(self):
+    """Generate parameters, or load those of a session, on the first rank."""
+    args = self.args
+    self._warnings: list[str] = []
+
+    def read():
+      if not self.is_loading:
+        return None, generate(args.params, args.cpanel)
+      path = os.path.abspath(os.path.expanduser(args.load_checkpoint))
+      session = checkpoints.find_session(path)
+      if args.resume and not args.dry_run:
+        self._open.enter_context(folder.Run.open(session, _LOCK))
+        checkpoints.recover(session)
+      found = checkpoints.find_checkpoint(path, session, self._warnings.append)
+      return (session, found), load(session, found)
+
+    self._loaded, parts = mpi.on_first_rank(self.comm, read)
+    self.cpanel, self.params, self.runner_state = parts
+    repeal(self.params, args.repeal)
+    if self._loaded:
+      # What is typed for --repeal is trusted.
+      typed = references.typed(args.repeal.values())
+      names = references.parse(args.trust).names + typed
+      toolbox.check_names(self.params, references.Trust(names))
+
+  def _open_folder(self):
+    """Create or enter the folder; only the first rank keeps its path."""
+    args = self.args
+
+    def enter():
+      if args.dry_run:
+        return None
+      if args.resume:
+        path = self._loaded[0]
+        if 'runner.n_epochs' in args.repeal:
+          folder.unmark(path, _DONE)
+        if folder.has(path, _DONE):
+          raise SessionFinished(
+            f'The training in {path} is finished. To train for longer, give '
+            'more epochs: --repeal \'{"runner.n_epochs": N}\'.'
+          )
+        return path
+      if self._loaded:
+        child = 'evaluations' if args.play else 'customs'
+        return self._create(os.path.join(self._loaded[0], child))
+      return self._create(args.session_path)
+
+    # All ranks use the folder of checkpoints, only the first one the rest.
+    path = mpi.on_first_rank(self.comm, enter)
+    self._checkpoints = path and checkpoints.open_folder(path, self.comm)
+    self.path = path if self.comm.Get_rank() == 0 else None
+
+  def _create(self, base):
+    """Create the folder of a new session; return its path."""
+    base = os.path.abspath(os.path.expanduser(base))
+    name = self.args.session_name
+    if os.path.basename(name) != name:
+      raise errors.UsageError(
+        f'Session name {name!r} is a path; give the name alone, and its parent '
+        'with --session-path.'
+      )
+    # No generator with a seed: names must not depend on that of a run.
+    name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
+    path = os.path.join(base, name)
+    existed = os.path.exists(path)
+    # What was killed before its first checkpoint is begun anew.
+    killed = folder.has(path, _LOCK) and not checkpoints.list_checkpoints(path)
+    if existed and not killed:
+      raise errors.UsageError(
+        f'Session {path} exists; resume it with --load-checkpoint={path} '
+        '--resume, or give another --session-name.'
+      )
+    self._open.enter_context(folder.Run.open(path, _LOCK))
+    self._created = None if existed else path
+    for child in ('checkpoints', 'monitor', 'tensorboard', 'modules'):
+      os.makedirs(os.path.join(path, child), exist_ok=True)
+    open(os.path.join(base, '__init__.py'), 'a').close()
+    folder.mark(path, '__init__.py', _INIT)
+    folder.mark(path, 'saam.py', _SAAM)
+    packages = toolbox.list_packages(self.params)
+    copy_modules(path, [*packages, *self.args.save_modules])
+    folder.mark(path, 'cpanel.json', json.dumps(self.cpanel, indent=2))
+    params = {
+      **self.params,
+      'session_name': name,
+      'session_msg': self.args.msg,
+      'session_cmd': self._command,
+    }
+    files.write_yaml(os.path.join(path, 'params.yaml'), params)
+    return path
+
+  def _open_outputs(self):
+    """Open logs, servers and mirrors, and say where they are."""
+    args, first = self.args, self.comm.Get_rank() == 0
+    level = args.log_level if first else len(logs.LEVELS)
+    self.logger = logs.Logger(self._file('report.log'), level)
+    self.monitor = logs.Monitor(self._file('varlog.json'))
+    self.profiler = profiler.Profiler(
+      self._file('prolog.json'), args.profiler_level
+    )
+    mirrors: list[Any] = []
+    self.writer = logs.Writer(self._file('tensorboard'), mirrors)
+    self._open.callback(self.writer.close)
+    self.monitor.listeners.append(self.writer.add_statistics)
+    if first:
+      mirrors += wandb_mirror.make_mirrors(
+        args.wandb, self.path, self.params, self.logger.info
+      )
+      if args.visdom:
+        mirrors.append(self._open_visdom())
+    if self.path:
+      if args.tensorboard:
+        address = start_tensorboard(self._file('tensorboard'))
+        self.logger.info(f'TensorBoard at {address}.')
+      if args.repeal:
+        folder.mark(self.path, 'repeal.json', json.dumps(args.repeal, indent=2))
+      self._record_resources()
+      self.logger.info(f'Session {self.path}.')
+    for text in self._warnings:
+      self.logger.warn(text)
+    if args.resume and args.session_name:
+      self.logger.warn('Flag --session-name has no effect with --resume.')
+
+  def _open_visdom(self):
+    from agents.pipeline import visdom_mirror
+
+    name = os.path.basename(self.path or 'dry_run')
+    return visdom_mirror.VisdomMirror(
+      self.args.visdom_port, name, self._file('visdom.log'), self.logger
+    )
+
+  def _record_resources(self):
+    thread = resources.ResourceThread(
+      self._file('monlog.json'),
+      self.logger,
+      not self.args.no_monitor_cpu,
+      not self.args.no_monitor_gpu,
+      meta=lambda: self.monitor.meta,
+    )
+    thread.start()
+    self._open.callback(thread.stop)
 
   def folder(self, name: str) -> str | None:
     """Create a folder in the session; return its path, None without one."""
@@ -219,8 +356,9 @@ class Session:
 
     def write(new):
       if rank == 0:
-        runner = {'params': self.params, 'state': runner_state}
-        files.write_yaml(os.path.join(new, 'runner.yaml'), to_plain(runner))
+        state = plain_data.to_plain(runner_state)
+        runner = {'params': self.params, 'state': state}
+        files.write_yaml(os.path.join(new, 'runner.yaml'), runner)
       if memories is not None:
         checkpoint.write_tree(os.path.join(new, f'memory{rank}'), memories)
 
@@ -292,174 +430,24 @@ class Session:
       if not failing:
         raise
 
-  def _read_parameters(self):
-    """Generate parameters, or load those of a session, on the first rank."""
-
-    def read():
-      if not self.is_loading:
-        return *generate(self.args.params, self.args.cpanel), {}, None, []
-      warnings: list[str] = []
-      path = os.path.abspath(os.path.expanduser(self.args.load_checkpoint))
-      session = checkpoints.find_session(path)
-      if self.is_resumed and not self.args.dry_run:
-        self._open.callback(lock(session).close)
-        checkpoints.recover(session)
-      found = checkpoints.find_checkpoint(path, session, warnings.append)
-      return *load(session, found), (session, found), warnings
-
-    (
-      self.cpanel,
-      self.params,
-      self.runner_state,
-      self._loaded,
-      self._warnings,
-    ) = mpi.on_first_rank(self.comm, read)
-    repeal(self.params, self.args.repeal)
-    if self.is_loading:
-      # What is typed for --repeal is trusted.
-      trust = references.parse(self.args.trust)
-      typed = references.typed(self.args.repeal.values())
-      trust = dataclasses.replace(trust, names=trust.names + typed)
-      toolbox.check_names(self.params, trust)
-
-  def _open_folder(self):
-    """Create or enter the folder; only the first rank keeps its path."""
-    args = self.args
-
-    def enter():
-      if args.dry_run:
-        return None
-      if self.is_resumed:
-        path = self._loaded[0]
-        if 'runner.n_epochs' in args.repeal:
-          folder.unmark(path, _DONE)
-        if folder.has(path, _DONE):
-          raise SessionFinished(
-            f'The training in {path} is finished. To train for longer, give '
-            'more epochs: --repeal \'{"runner.n_epochs": N}\'.'
-          )
-        return path
-      base = args.session_path
-      if self.is_loading:
-        child = 'evaluations' if self.is_playing else 'customs'
-        base = os.path.join(self._loaded[0], child)
-      return self._create(base)
-
-    # All ranks use the folder of checkpoints, only the first one the rest.
-    path = mpi.on_first_rank(self.comm, enter)
-    self._checkpoints = path and checkpoints.open_folder(path, self.comm)
-    self.path = path if self.comm.Get_rank() == 0 else None
-
-  def _create(self, base):
-    """Create the folder of a new session; return its path."""
-    base = os.path.abspath(os.path.expanduser(base))
-    name = self.args.session_name
-    if name and os.path.basename(name) != name:
-      raise errors.UsageError(
-        f'Session name {name!r} is a path; give the name alone, and its parent '
-        'with --session-path.'
-      )
-    # No generator with a seed: names must not depend on that of a run.
-    name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
-    path = os.path.join(base, name)
-    existed = os.path.exists(path)
-    # What was killed before its first checkpoint is begun anew.
-    killed = folder.has(path, _LOCK) and not checkpoints.list_checkpoints(path)
-    if existed and not killed:
-      raise errors.UsageError(
-        f'Session {path} exists; resume it with --load-checkpoint={path} '
-        '--resume, or give another --session-name.'
-      )
-    self._open.callback(lock(path).close)
-    self._created = None if existed else path
-    for child in ('checkpoints', 'monitor', 'tensorboard', 'modules'):
-      os.makedirs(os.path.join(path, child), exist_ok=True)
-    open(os.path.join(base, '__init__.py'), 'a').close()
-    folder.mark(path, '__init__.py', _INIT)
-    folder.mark(path, 'saam.py', _SAAM)
-    packages = toolbox.list_packages(self.params)
-    copy_modules(path, [*packages, *self.args.save_modules])
-    _write_json(
-      os.path.join(path, 'cpanel.json'), plain_data.to_plain(self.cpanel)
-    )
-    params = {
-      **self.params,
-      'session_name': name,
-      'session_msg': self.args.msg,
-      'session_cmd': self._command,
-    }
-    files.write_yaml(os.path.join(path, 'params.yaml'), to_plain(params))
-    return path
-
-  def _open_outputs(self):
-    """Open logs, servers and mirrors, and say where they are."""
-    args, first = self.args, self.comm.Get_rank() == 0
-    level = args.log_level if first else len(logs.LEVELS)
-    self.logger = logs.Logger(self._file('report.log'), level)
-    self.monitor = logs.Monitor(self._file('varlog.json'))
-    self.profiler = profiler.Profiler(
-      self._file('prolog.json'), args.profiler_level
-    )
-    mirrors: list[Any] = []
-    self.writer = logs.Writer(self._file('tensorboard'), mirrors)
-    self._open.callback(self.writer.close)
-    self.monitor.listeners.append(self.writer.add_statistics)
-    if first:
-      shown = to_plain(self.params)
-      info = self.logger.info
-      mirrors += wandb_mirror.make_mirrors(args.wandb, self.path, shown, info)
-      if args.visdom:
-        from agents.pipeline import visdom_mirror
-
-        name = os.path.basename(self.path or 'dry_run')
-        log = self._file('visdom.log')
-        mirrors.append(
-          visdom_mirror.VisdomMirror(args.visdom_port, name, log, self.logger)
-        )
-    if self.path:
-      self._begin_logs()
-    for text in self._warnings:
-      self.logger.warn(text)
-    if self.is_resumed and args.session_name:
-      self.logger.warn('Flag --session-name has no effect with --resume.')
-
-  def _begin_logs(self):
-    args = self.args
-    if args.tensorboard:
-      address = start_tensorboard(self._file('tensorboard'))
-      self.logger.info(f'TensorBoard at {address}.')
-    if args.repeal:
-      _write_json(self._file('repeal.json'), args.repeal)
-    thread = resources.ResourceThread(
-      self._file('monlog.json'),
-      self.logger,
-      not args.no_monitor_cpu,
-      not args.no_monitor_gpu,
-      meta=lambda: self.monitor.meta,
-    )
-    thread.start()
-    self._open.callback(thread.stop)
-    self.logger.info(f'Session {self.path}.')
-
   def _file(self, name) -> Any:
     return self.path and os.path.join(self.path, name)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
+def parse_args(argv: Sequence[str]) -> argparse.Namespace:
   """Read the command line of a session.
 
   Args:
-    argv: List of arguments after the name of the program; those of the
-      process by default.
+    argv: List of arguments after the name of the program.
 
   Returns:
     Namespace with an attribute per flag.
 
   Raises:
-    UsageError: If flags are unknown, malformed, or do not go together.
+    UsageError: If flags are unknown, malformed, do not go together, or need
+      a package that is not installed.
     SystemExit: After `--help`, with code 0.
   """
-  argv = list(sys.argv[1:] if argv is None else argv)
   parser = entry.Parser(
     prog='agents-session',
     description='Train, resume or play an agent. Each run has a session '
@@ -468,20 +456,76 @@ def parse_args(argv: Sequence[str] | None = None) -> types.SimpleNamespace:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   flags.add_arguments(parser, Flags)
-  args = types.SimpleNamespace(**vars(parser.parse_args(argv)))
+  args = parser.parse_args(argv)
   flags.check(Flags, args, dashes=True)
-  for name in ('cpanel', 'repeal'):
-    text = getattr(args, name)
-    mapping = schema.parse_mapping(text, name, '{"number_epochs": 2}')
-    setattr(args, name, mapping)
+  example = '{"number_epochs": 2}'
+  args.cpanel = schema.parse_mapping(args.cpanel, 'cpanel', example)
+  args.repeal = schema.parse_mapping(args.repeal, 'repeal', example)
   _check_combination(args)
+  _check_packages(args)
   return args
+
+
+def _check_combination(args):
+  for names in _EXCLUSIVE:
+    given = [x for x in names.split() if getattr(args, x)]
+    if len(given) > 1:
+      both = ' and '.join(f'--{x.replace("_", "-")}' for x in given)
+      raise errors.UsageError(
+        f'Flags {both} exclude each other; give one of them. Sessions keep '
+        'their parameters; change them with --repeal.'
+      )
+  if args.load_checkpoint and not (args.play or args.resume or args.custom):
+    raise errors.UsageError(
+      'Flag --load-checkpoint does not say what for; add one of --resume, '
+      '--play and --custom.'
+    )
+  if (args.resume or args.custom) and not args.load_checkpoint:
+    raise errors.UsageError(
+      f'Flag {"--resume" if args.resume else "--custom"} needs a session; add '
+      '--load-checkpoint=PATH.'
+    )
+  if not (args.params or args.load_checkpoint):
+    raise errors.UsageError(
+      'There is nothing to run; give --params with a module, such as '
+      '--params agents.pipeline.params.ppo_pendulum.'
+    )
+
+
+def _check_packages(args):
+  """Refuse flags for packages that are not installed."""
+  wandb_mirror.check(args.wandb)
+  if args.visdom:
+    from agents.pipeline import visdom_mirror
+
+    visdom_mirror.check_installed()
+  if args.tensorboard and util.find_spec('tensorboard') is None:
+    raise errors.UsageError(
+      'Flag --tensorboard needs a package that is not installed: pip install '
+      "'reference-agents[viz]', or omit the flag."
+    )
+
+
+def _describe_cpanel(argv):
+  """End of `--help`: parameter modules, or the values of the one given."""
+  if not flags.HELP & set(argv):
+    return ''
+  module = next((y for x, y in zip(argv, argv[1:]) if x == '--params'), None)
+  if module is None:
+    return (
+      'parameter modules:\n  agents.pipeline.params.{ppo_pendulum, '
+      'ppo_cheetah, ddpg_pendulum}\n  baselines_her.params.{fetch_reach, '
+      'fetch_push}\n\nTo list the cpanel of a module: --params MODULE --help'
+    )
+  cpanel = getattr(toolbox.get_module(module), 'cpanel', {})
+  lines = [f'  {key}: {value!r}' for key, value in cpanel.items()]
+  return '\n'.join([f'cpanel of {module}:', *lines])
 
 
 def generate(
   name: str, given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Return control panel and tree of a parameter module.
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+  """Return control panel, tree, and state of the runner of a new session.
 
   Args:
     name: Dotted name of the module.
@@ -498,20 +542,24 @@ def generate(
         'agents.pipeline.params.ppo_pendulum.'
       )
   cpanel = update_cpanel(module.cpanel, given)
-  return cpanel, module.gen_params(cpanel)
+  return cpanel, module.gen_params(cpanel), {}
 
 
 def load(
-  session: str, checkpoint: str
+  session: str, path: str
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
   """Return control panel, tree and state of the runner of a checkpoint.
+
+  Args:
+    session: Folder of the session.
+    path: Folder of the checkpoint.
 
   Raises:
     UsageError: If the files cannot be read.
   """
   try:
     cpanel = files.read_yaml(os.path.join(session, 'cpanel.json'))
-    stored = files.read_yaml(os.path.join(checkpoint, 'runner.yaml'))
+    stored = files.read_yaml(os.path.join(path, 'runner.yaml'))
     params, state = stored['params'], stored['state']
     nodes = [params['runner']]
     for part in ('memory', 'agents', 'explorer'):
@@ -521,7 +569,7 @@ def load(
     return dict(cpanel), params, dict(state)
   except (OSError, TypeError, KeyError, ValueError, AttributeError) as error:
     raise errors.UsageError(
-      f'Cannot read the parameters of {checkpoint} ({error}); load another '
+      f'Cannot read the parameters of {path} ({error}); load another '
       'checkpoint.'
     ) from None
 
@@ -577,24 +625,6 @@ def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
     parent[name] = value
 
 
-def lock(session: str) -> contextlib.ExitStack:
-  """Keep other processes from writing to a session.
-
-  Returns:
-    Lock, until it is closed or the process ends.
-
-  Raises:
-    UsageError: If another process has the lock.
-  """
-  held = folder.lock(session, _LOCK)
-  if not held:
-    raise errors.UsageError(
-      f'Session {session} is in use by another process; wait for it, or stop '
-      'it.'
-    )
-  return held
-
-
 def copy_modules(session: str, names: Iterable[str]) -> None:
   """Copy the code that a session runs, without bytecode.
 
@@ -619,74 +649,6 @@ def copy_modules(session: str, names: Iterable[str]) -> None:
       shutil.copy(module.__file__, target)
 
 
-def to_plain(value: Any, seen: dict[int, Any] | None = None) -> Any:
-  """Convert a tree to built-in types; shared parts stay shared, for YAML."""
-  seen = {} if seen is None else seen
-  if isinstance(value, dict):
-    if id(value) not in seen:
-      seen[id(value)] = {str(k): to_plain(x, seen) for k, x in value.items()}
-    return seen[id(value)]
-  if isinstance(value, (list, tuple)):
-    return [to_plain(x, seen) for x in value]
-  return plain_data.to_plain(value)
-
-
-def _describe_cpanel(argv):
-  """End of `--help`: parameter modules, or the values of the one given."""
-  if not flags.HELP & set(argv):
-    return ''
-  module = next((y for x, y in zip(argv, argv[1:]) if x == '--params'), None)
-  if module is None:
-    return (
-      'parameter modules:\n  agents.pipeline.params.{ppo_pendulum, '
-      'ppo_cheetah, ddpg_pendulum}\n  baselines_her.params.{fetch_reach, '
-      'fetch_push}\n\nTo list the cpanel of a module: --params MODULE --help'
-    )
-  cpanel = getattr(toolbox.get_module(module), 'cpanel', {})
-  lines = [f'  {key}: {value!r}' for key, value in cpanel.items()]
-  return '\n'.join([f'cpanel of {module}:', *lines])
-
-
-def _check_combination(args):
-  for names in _EXCLUSIVE:
-    given = [x for x in names.split() if getattr(args, x)]
-    if len(given) > 1:
-      both = ' and '.join(f'--{x.replace("_", "-")}' for x in given)
-      raise errors.UsageError(
-        f'Flags {both} exclude each other; give one of them. Sessions keep '
-        'their parameters; change them with --repeal.'
-      )
-  if args.load_checkpoint and not (args.play or args.resume or args.custom):
-    raise errors.UsageError(
-      'Flag --load-checkpoint does not say what for; add one of --resume, '
-      '--play and --custom.'
-    )
-  if (args.resume or args.custom) and not args.load_checkpoint:
-    raise errors.UsageError(
-      f'Flag {"--resume" if args.resume else "--custom"} needs a session; add '
-      '--load-checkpoint=PATH.'
-    )
-  if not (args.params or args.load_checkpoint):
-    raise errors.UsageError(
-      'There is nothing to run; give --params with a module, such as '
-      '--params agents.pipeline.params.ppo_pendulum.'
-    )
-
-
-def _check_packages(args):
-  """Refuse flags for packages that are not installed."""
-  wandb_mirror.check(args.wandb)
-  if args.visdom:
-    from agents.pipeline import visdom_mirror
-
-    visdom_mirror.check_installed()
-  if args.tensorboard and util.find_spec('tensorboard') is None:
-    raise errors.UsageError(
-      'Flag --tensorboard needs a package that is not installed: pip install '
-      "'reference-agents[viz]', or omit the flag."
-    )
-
-
 def start_tensorboard(path: str) -> str:
   """Start a server in a thread that ends with this process; return its address.
 
@@ -704,8 +666,3 @@ def start_tensorboard(path: str) -> str:
     raise errors.UsageError(
       f'TensorBoard does not start: {error.msg}; omit --tensorboard.'
     ) from None
-
-
-def _write_json(path, data):
-  with files.atomic_write(path) as file_:
-    json.dump(data, file_, indent=2)

@@ -58,6 +58,7 @@ def test_window(tmp_path):
     3,
   ]
   # Two values wait; packing the epoch does not touch them.
+  assert monitor.pack()['/reward']['sum'] == 12
   assert monitor.pack() == {}
   monitor.discard_key('/reward')
   monitor.discard_key('/unknown')

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from agents.pipeline import checkpoints, main
-from agents.pipeline import session as session_lib
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
-from agents.run import errors, files
+from agents.run import errors, files, folder
 
 
 def start(tmp_path, *args, name='run', **cpanel):
@@ -149,7 +148,7 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
   monkeypatch.undo()
   path = tmp_path / 'all' / 'run'
   assert not os.listdir(path / 'checkpoints')
-  with session_lib.lock(path):
+  with folder.Run.open(path, 'running.lock'):
     assert start(tmp_path) == 2
   assert start(tmp_path) == 0
   assert start(tmp_path) == 2
@@ -192,9 +191,9 @@ def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
 def test_one_process_at_a_time(tmp_path, capsys):
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
-  with session_lib.lock(path):
+  with folder.Run.open(path, 'running.lock'):
     assert load(path, '--resume') == 2
-  assert 'in use by another process' in capsys.readouterr().err
+  assert 'Another process works on' in capsys.readouterr().err
   assert load(path, '--resume') == 0
 
 
@@ -280,7 +279,7 @@ def test_killed_while_replacing_a_checkpoint(tmp_path):
   before = sorted(os.listdir(place))
   assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2]
   # Without the lock it may be a running process that has moved them.
-  with session_lib.lock(path):
+  with folder.Run.open(path, 'running.lock'):
     for source in (path, place / 'checkpoint-2'):
       assert load(source, '--play', '--play-episodes', '1') == 0
     assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 3}') == 2
