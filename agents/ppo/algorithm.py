@@ -4,7 +4,7 @@ import contextlib
 import functools
 from typing import Any
 
-from agents.ppo import memory, policy, summaries, together, utility
+from agents.ppo import memory, policy, together, utility
 from agents.run import references, stopping
 from agents.tools import attr_dict, graph_errors, scopes
 from agents.tools.tf1 import tf
@@ -107,30 +107,17 @@ class PPOAlgorithm:
       if state is not None:
         state = tf.gather(state, agent_indices)
       decision = self._policy.act(observ, state)
-      remember = [
-        tf.scatter_update(variable, agent_indices, value)
-        for variable, value in zip(
-          self._last, [decision.action, *decision.policy.parameters]
-        )
-      ]
+      last = [decision.action, *decision.policy.parameters]
+      remember = [utility.assign_nested_vars(self._last, last, agent_indices)]
       if state is not None:
         remember.append(
           tf.scatter_update(self._last_state, agent_indices, decision.state)
         )
       summary = tf.cond(
-        self._should_log, lambda: summaries.summarize_actions(decision), str
+        self._should_log, lambda: _summarize_actions(decision), str
       )
       with tf.control_dependencies(remember):
         return tf.identity(decision.action), tf.identity(summary)
-
-  @property
-  def training_variables(self) -> list:
-    """Variables that only training reads: memory, penalty, optimiser."""
-    return [
-      *self._memory.variables,
-      self._memory_index,
-      *self._policy.training_variables,
-    ]
 
   def experience(
     self,
@@ -208,28 +195,18 @@ class PPOAlgorithm:
     """Create variables for unfinished episodes, which are not saved."""
     count = len(self._batch_env)
     names = ['action', *self._policy.family.PARAMETERS]
-    parts = {
-      name: (element.shape.as_list(), element.dtype)
-      for name, element in zip(names, template[1:])
-    }
-    if self._policy.state_size is not None:
-      parts['state'] = [self._policy.state_size], tf.float32
+    state_size = self._policy.state_size
     with scopes.uncached_scope('ppo_temporary'):
       self._episodes = memory.EpisodeMemory(
         template, count, self._config.max_length, 'episodes'
       )
-      last = {
-        name: tf.get_variable(
-          f'last_{name}',
-          [count, *shape],
-          dtype,
-          initializer=tf.zeros_initializer(),
-          trainable=False,
-        )
-        for name, (shape, dtype) in parts.items()
-      }
-    self._last_state = last.pop('state', None)
-    self._last = list(last.values())
+      self._last = [
+        _define_last(name, [count, *element.shape.as_list()], element.dtype)
+        for name, element in zip(names, template[1:])
+      ]
+      self._last_state = None
+      if state_size is not None:
+        self._last_state = _define_last('state', [count, state_size])
 
   def _define_experience(self, agent_indices, observ, action, reward):
     filters = self._policy.remember(observ, reward)
@@ -242,18 +219,20 @@ class PPOAlgorithm:
       )
 
     def summarize():
-      size = tf.identity(self._memory_index)
+      observ_filter = self._policy.observ_filter
+      reward_filter = self._policy.reward_filter
+      reward_mean = tf.reduce_mean(reward_filter.transform(reward))
       return tf.summary.merge(
         [
           filters,
-          summaries.summarize_experience(
-            self._policy.observ_filter,
-            self._policy.reward_filter,
-            size,
-            observ,
-            action,
-            reward,
+          observ_filter.summary(),
+          reward_filter.summary(),
+          tf.summary.scalar('memory_size', tf.identity(self._memory_index)),
+          tf.summary.histogram(
+            'normalized_observ', observ_filter.transform(observ)
           ),
+          tf.summary.histogram('action', action),
+          tf.summary.scalar('normalized_reward', reward_mean),
         ]
       )
 
@@ -261,24 +240,20 @@ class PPOAlgorithm:
       return tf.cond(self._should_log, summarize, str)
 
   def _define_end_episode(self, agent_indices):
-    space = self._quota - self._memory_index
-    store = self._define_store(agent_indices[:space])
-    with tf.control_dependencies([store]):
-      full = self._memory_index >= self._quota
-      if self._comm is None:
-        return tf.cond(full, self._define_training, str)
-      waits = tf.logical_and(full, tf.size(agent_indices) > 0)
-      agreed = tf.cond(waits, lambda: self._sync(together.FULL), lambda: False)
-      return tf.cond(agreed, self._define_training, str)
-
-  def _define_store(self, agent_indices):
-    """Move finished episodes to the memory."""
-    episodes, length = self._episodes.data(agent_indices)
-    rows = tf.range(tf.size(agent_indices)) + self._memory_index
+    finished = agent_indices[: self._quota - self._memory_index]
+    number = tf.size(finished)
+    episodes, length = self._episodes.data(finished)
+    rows = tf.range(number) + self._memory_index
     with tf.control_dependencies(
       [self._memory.replace(episodes, length, rows)]
     ):
-      return self._memory_index.assign_add(tf.size(agent_indices)).op
+      store = self._memory_index.assign_add(number).op
+    with tf.control_dependencies([store]):
+      full = self._memory_index >= self._quota
+      if self._comm:
+        waits = tf.logical_and(full, tf.size(agent_indices) > 0)
+        full = tf.cond(waits, lambda: self._sync(together.FULL), lambda: False)
+      return tf.cond(full, self._define_training, str)
 
   def _define_training(self):
     """Improve the policy by stored episodes, and forget them."""
@@ -301,3 +276,22 @@ class PPOAlgorithm:
         tf.trainable_variables(), self._config.weight_summaries
       )
       return tf.summary.merge([summary, weights])
+
+
+def _define_last(name, shape, dtype=tf.float32):
+  """Variable of what the last step of each agent was decided by."""
+  return tf.get_variable(
+    f'last_{name}', shape, dtype, tf.zeros_initializer(), trainable=False
+  )
+
+
+def _summarize_actions(decision):
+  """Summary of what the policy proposes and what is done."""
+  values = {
+    **decision.policy.describe(),
+    'action': decision.action,
+    'logprob': decision.policy.log_prob(decision.action),
+  }
+  return tf.summary.merge(
+    [tf.summary.histogram(name, value) for name, value in values.items()]
+  )

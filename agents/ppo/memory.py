@@ -46,11 +46,6 @@ class EpisodeMemory:
         for index, element in enumerate(template)
       ]
 
-  @property
-  def variables(self) -> list:
-    """List of the lengths and the buffers."""
-    return [self._length, *self._buffers]
-
   def length(self, rows: tf.Tensor | None = None) -> tf.Tensor:
     """Return the lengths int32 [rows] of some episodes, all by default."""
     return tf.gather(self._length, self._rows(rows))

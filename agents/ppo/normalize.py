@@ -160,23 +160,19 @@ def merge(filters: Sequence[StreamingNormalize], comm: Any) -> tf.Operation:
     Operation.
   """
   with tf.name_scope('merge'):
-    parts, others = [], comm.Get_size() - 1
-    for x in filters:
-      seen, base = x.moments()
+    others = comm.Get_size() - 1
+    moments = [x.moments() for x in filters]
+    parts = []
+    for seen, base in moments:
       shift = seen.mean - base.mean
-      parts += [
-        seen.count,
-        seen.count * shift,
-        seen.var_sum + seen.count * shift**2,
-      ]
-    sums = mpi_ops.allreduce_all(parts, comm)
+      squares = seen.var_sum + seen.count * shift**2
+      parts += [seen.count, seen.count * shift, squares]
+    sums = iter(mpi_ops.allreduce_all(parts, comm))
     updates = []
-    for index, x in enumerate(filters):
-      count, total, squares = sums[3 * index : 3 * index + 3]
-      _, base = x.moments()
-      count -= others * base.count
-      shift = total / tf.maximum(count, 1)
-      squares -= others * base.var_sum
+    for x, (_, base) in zip(filters, moments):
+      count = next(sums) - others * base.count
+      shift = next(sums) / tf.maximum(count, 1)
+      squares = next(sums) - others * base.var_sum
       var_sum = tf.maximum(squares - count * shift**2, 0)
       updates.append(x.restart(count, base.mean + shift, var_sum))
     return tf.group(*updates)

@@ -87,15 +87,9 @@ class Policy:
     self.family = Categorical if discrete else DiagNormal
     network = configs.find(config.network)
     # These two stand for each other, so that one configuration suits all.
-    if network in (
-      networks.feed_forward_gaussian,
-      networks.feed_forward_categorical,
-    ):
-      network = (
-        networks.feed_forward_categorical
-        if discrete
-        else networks.feed_forward_gaussian
-      )
+    heads = networks.feed_forward_gaussian, networks.feed_forward_categorical
+    if network in heads:
+      network = heads[int(discrete)]
     self._network = tf.make_template(
       'network', functools.partial(network, config, action_size)
     )

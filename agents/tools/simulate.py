@@ -33,118 +33,92 @@ def simulate(
     Tuple of done flags bool [N], scores of the episodes so far float32 [N],
     and a summary string.
   """
-  return _Simulation(batch_env, algo, log, reset, collections).define()
-
-
-class _Simulation:
-  """Builds the graph of one step, a method per link of the chain."""
-
-  def __init__(self, batch_env, algo, log, reset, collections):
-    self._batch_env = batch_env
-    self._algo = algo
-    self._log = tf.convert_to_tensor(log)
-    self._reset = tf.convert_to_tensor(reset)
-    count = len(batch_env)
-    with scopes.uncached_scope('simulate_temporary'):
-      self._score, self._length = [
-        tf.get_variable(
-          name,
-          (count,),
-          dtype,
-          tf.zeros_initializer(),
-          trainable=False,
-          collections=collections,
-        )
-        for name, dtype in (('score', tf.float32), ('length', tf.int32))
-      ]
-    self._mean_score = streaming_mean.StreamingMean(
-      (), tf.float32, 'mean_score'
-    )
-    self._mean_length = streaming_mean.StreamingMean(
-      (), tf.float32, 'mean_length'
-    )
-
-  def define(self):
-    with tf.name_scope('simulate'):
-      everything = tf.range(len(self._batch_env))
-      starting = tf.cond(
-        self._reset, lambda: everything, lambda: _where(self._batch_env.done)
+  log, reset = tf.convert_to_tensor(log), tf.convert_to_tensor(reset)
+  with scopes.uncached_scope('simulate_temporary'):
+    score, length = [
+      tf.get_variable(
+        name,
+        (len(batch_env),),
+        dtype,
+        tf.zeros_initializer(),
+        trainable=False,
+        collections=collections,
       )
-      begin = tf.cond(
-        tf.size(starting) > 0, lambda: self._define_begin_episode(starting), str
-      )
-      with tf.control_dependencies([begin]):
-        step = self._define_step()
-      with tf.control_dependencies([step]):
-        ending = _where(self._batch_env.done)
-        end = tf.cond(
-          tf.size(ending) > 0, lambda: self._define_end_episode(ending), str
-        )
-      with tf.control_dependencies([end]):
-        summary = tf.summary.merge(
-          [
-            begin,
-            step,
-            end,
-            self._define_summary('mean_score'),
-            self._define_summary('mean_length'),
-          ]
-        )
-      with tf.control_dependencies([summary]):
-        done = tf.identity(self._batch_env.done)
-        score = tf.identity(self._score)
-      return done, score, summary
+      for name, dtype in (('score', tf.float32), ('length', tf.int32))
+    ]
+  mean_score = streaming_mean.StreamingMean((), tf.float32, 'mean_score')
+  mean_length = streaming_mean.StreamingMean((), tf.float32, 'mean_length')
 
-  def _define_begin_episode(self, indices):
+  def begin_episode(indices):
     zeros = tf.zeros_like(indices)
     with tf.control_dependencies(
       [
-        self._batch_env.reset(indices),
-        tf.scatter_update(self._score, indices, tf.cast(zeros, tf.float32)),
-        tf.scatter_update(self._length, indices, zeros),
+        batch_env.reset(indices),
+        tf.scatter_update(score, indices, tf.cast(zeros, tf.float32)),
+        tf.scatter_update(length, indices, zeros),
       ]
     ):
-      return self._algo.begin_episode(indices)
+      return algo.begin_episode(indices)
 
-  def _define_step(self):
-    indices = tf.range(len(self._batch_env))
-    observ = self._batch_env.observ
+  def step():
+    indices = tf.range(len(batch_env))
+    observ = batch_env.observ
     with tf.control_dependencies([observ]):
-      action, summary = self._algo.perform(indices, observ)
-    action.set_shape(self._batch_env.action.shape)
-    with tf.control_dependencies([self._batch_env.step(action)]):
+      action, summary = algo.perform(indices, observ)
+    action.set_shape(batch_env.action.shape)
+    with tf.control_dependencies([batch_env.step(action)]):
       count = [
-        self._score.assign_add(self._batch_env.reward),
-        self._length.assign_add(tf.ones_like(indices)),
+        score.assign_add(batch_env.reward),
+        length.assign_add(tf.ones_like(indices)),
       ]
     with tf.control_dependencies(count):
-      experience = self._algo.experience(
+      experience = algo.experience(
         indices,
         observ,
-        self._batch_env.action,
-        self._batch_env.reward,
-        self._batch_env.done,
-        self._batch_env.observ,
+        batch_env.action,
+        batch_env.reward,
+        batch_env.done,
+        batch_env.observ,
       )
     return tf.summary.merge([summary, experience])
 
-  def _define_end_episode(self, indices):
+  def end_episode(indices):
+    steps = tf.cast(tf.gather(length, indices), tf.float32)
     submit = [
-      self._mean_score.submit(tf.gather(self._score, indices)),
-      self._mean_length.submit(
-        tf.cast(tf.gather(self._length, indices), tf.float32)
-      ),
+      mean_score.submit(tf.gather(score, indices)),
+      mean_length.submit(steps),
     ]
     with tf.control_dependencies(submit):
-      return self._algo.end_episode(indices)
+      return algo.end_episode(indices)
 
-  def _define_summary(self, name):
-    mean = getattr(self, '_' + name)
+  def summarize(name, mean):
     return tf.cond(
-      tf.logical_and(self._log, tf.cast(mean.count, tf.bool)),
+      tf.logical_and(log, tf.cast(mean.count, tf.bool)),
       lambda: tf.summary.scalar(name, mean.clear()),
       str,
     )
+
+  def for_any(indices, function):
+    return tf.cond(tf.size(indices) > 0, lambda: function(indices), str)
+
+  with tf.name_scope('simulate'):
+    everything = tf.range(len(batch_env))
+    starting = tf.cond(
+      reset, lambda: everything, lambda: _where(batch_env.done)
+    )
+    begin = for_any(starting, begin_episode)
+    with tf.control_dependencies([begin]):
+      middle = step()
+    with tf.control_dependencies([middle]):
+      end = for_any(_where(batch_env.done), end_episode)
+    with tf.control_dependencies([end]):
+      means = [
+        summarize('mean_score', mean_score),
+        summarize('mean_length', mean_length),
+      ]
+      summary = tf.summary.merge([begin, middle, end, *means])
+    with tf.control_dependencies([summary]):
+      return tf.identity(batch_env.done), tf.identity(score), summary
 
 
 def _where(mask):
