@@ -24,40 +24,33 @@ class Chunk:
 
   def put(self, time: int, key: str, values: np.ndarray) -> None:
     """Set the values [workers, ...] of a time index."""
-    if time >= self._capacity:
-      self._grow(time)
-    if key not in self._arrays:
-      self._allocate(key, values.shape[1:], values.dtype)
-    self._arrays[key][:, time] = values
+    self._find(time, key, values.shape[1:], values.dtype)[:, time] = values
 
   def put_row(self, time: int, key: str, worker: int, value: Any) -> None:
     """Set the value of a single worker."""
     value = np.asarray(value)
-    if time >= self._capacity:
-      self._grow(time)
-    if key not in self._arrays:
-      self._allocate(key, value.shape, value.dtype)
-    self._arrays[key][worker, time] = value
+    self._find(time, key, value.shape, value.dtype)[worker, time] = value
 
   def finish(self, steps: int) -> dict[str, np.ndarray]:
     """Return the arrays, after some steps and the half-step."""
     return {k: v[:, : steps + 1] for k, v in self._arrays.items()}
 
-  def _allocate(self, key, shape, dtype):
-    self._arrays[key] = _fill((self._workers, self._capacity) + shape, dtype)
-
-  def _grow(self, time):
-    more = max(self._capacity, time + 1 - self._capacity)
-    for key, array in self._arrays.items():
-      tail = _fill((self._workers, more) + array.shape[2:], array.dtype)
-      self._arrays[key] = np.concatenate([array, tail], 1)
-    self._capacity += more
+  def _find(self, time, key, shape, dtype):
+    """Array of a key, with room for a time index."""
+    if time >= self._capacity:
+      more = max(self._capacity, time + 1 - self._capacity)
+      for name, array in self._arrays.items():
+        tail = _fill((self._workers, more, *array.shape[2:]), array.dtype)
+        self._arrays[name] = np.concatenate([array, tail], 1)
+      self._capacity += more
+    if key not in self._arrays:
+      self._arrays[key] = _fill((self._workers, self._capacity, *shape), dtype)
+    return self._arrays[key]
 
 
 def _fill(shape, dtype):
-  if dtype.kind != 'f':
-    return np.zeros(shape, dtype)
-  # `np.full` takes several times as long for the arrays of a single step.
-  array = np.empty(shape, dtype)
-  array.fill(np.nan)
+  array = np.zeros(shape, dtype)
+  if dtype.kind == 'f':
+    # `np.full` takes several times as long for the arrays of a single step.
+    array.fill(np.nan)
   return array

@@ -1,6 +1,5 @@
 """Explorer of environments of gymnasium and its relatives."""
 
-import copy
 import functools
 import os
 from collections.abc import Mapping
@@ -10,22 +9,9 @@ from typing import Any
 import numpy as np
 
 from agents.envs import vector, window
-from agents.pipeline import (
-  chunks,
-  env_config,
-  explorer,
-  normalizers,
-  worker,
-)
+from agents.pipeline import chunks, env_config, explorer, normalizers, worker
 from agents.run import errors, references, schema
-from agents.run.schema import (
-  Amount,
-  Count,
-  Flag,
-  Fraction,
-  Positive,
-  Whole,
-)
+from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 
 
 class ExplorerSettings(schema.Settings):
@@ -90,7 +76,15 @@ class ExplorerSettings(schema.Settings):
     tests = mode != 'train'
     defaults = {'deterministic': tests, 'do_reset': tests}
     defaults['record'] = mode == 'eval'
-    return cls.model_construct(**{**defaults, **checked})
+    made = cls.model_construct(**{**defaults, **checked})
+    if made.win_size is None:
+      made.win_size = made.share * made.num_workers or -1 if tests else 10
+    return made
+
+  @property
+  def share(self) -> int:
+    """Episodes of each worker; 0 if it does not matter whose they are."""
+    return -(-(self.n_episodes or 0) // self.num_workers) if self.quota else 0
 
 
 @references.nameable
@@ -136,43 +130,33 @@ class GymExplorer(explorer.ExplorerBase):
     **settings: Any,
   ) -> None:
     self._settings = made = ExplorerSettings.make(mode, settings)
+    super().__init__(session, agents, mode, made.win_size or -1)
     self._num_workers = made.num_workers
-    self._n_steps, self._n_episodes = made.n_steps or 0, made.n_episodes or 0
-    # Share of the episodes of each worker, rounded up.
-    self._quota = 0
-    if made.quota:
-      self._quota = -(-self._n_episodes // made.num_workers)
-    window = made.win_size
-    if window is None:
-      share = self._quota * made.num_workers
-      window = 10 if mode == 'train' else share or -1
-    super().__init__(session, agents, mode, window)
-    self._observation_normalizer = made.normalize_observations and (
-      normalizers.ObservationNormalizer(made.clip)
-    )
-    self._reward_normalizer = made.normalize_rewards and (
-      normalizers.RewardNormalizer(made.gamma, made.clip)
-    )
+    self._normalizers: dict[str, Any] = {}
+    if made.normalize_observations:
+      normalizer = normalizers.ObservationNormalizer(made.clip)
+      self._normalizers['observations'] = normalizer
+    if made.normalize_rewards:
+      normalizer = normalizers.RewardNormalizer(made.gamma, made.clip)
+      self._normalizers['rewards'] = normalizer
     self._observations: Any = None
     self._masks: Any = None
     self._hidden: Any = None
-    self._zeros, self._ones = _constant_masks(made.num_workers)
     self._was_reset = False
     self._has_window = self._wants_window()
     self._envs = self._make_workers()
     self._check_agents()
 
   def update(self) -> dict[str, np.ndarray]:
-    if self._masks is None or (self._settings.do_reset and not self._was_reset):
+    settings, profiler = self._settings, self.session.profiler
+    if self._masks is None or (settings.do_reset and not self._was_reset):
       self.reset()
     self._was_reset = False
-    profiler = self.session.profiler
-    chunk = chunks.Chunk(
-      self._num_workers, not self._n_episodes and self._n_steps
-    )
+    n_steps, n_episodes = settings.n_steps or 0, settings.n_episodes or 0
+    chunk = chunks.Chunk(self._num_workers, None if n_episodes else n_steps)
     finished = np.zeros(self._num_workers, int)
     time = 0
-    while time < self._n_steps or not self._has_enough(finished):
+    while time < n_steps or not self._has_enough(finished):
       with profiler('prestep'):
         actions = self._act(chunk, time)
       with profiler('envstep'):
@@ -183,32 +167,22 @@ class GymExplorer(explorer.ExplorerBase):
       time += 1
     with profiler('prestep'):
       self._end_with_half_step(chunk, time)
-    self._set_meta()
     if self.mode != 'train' and self.win_size > 0:
       self.session.monitor.discard_key(f'/reward/{self.mode}/episodic')
     return chunk.finish(time)
 
   def reset(self) -> None:
-    if self._was_reset:
-      return
-    self._set_observations(vector.join(self._envs.call('reset')))
-    self._masks = self._zeros
-    self._hidden = {
-      name: agent.reset_hidden_state(self._num_workers)
-      for name, agent in self.agents.items()
-    }
-    if self._reward_normalizer:
-      self._reward_normalizer.reset()
-    self._was_reset = True
+    if not self._was_reset:
+      self._begin(vector.join(self._envs.call('reset')))
 
   def close(self) -> None:
     self._envs.close()
 
   def export_normalizers(self) -> dict[str, Any]:
-    return {k: v.state_dict() for k, v in self._normalizers().items()}
+    return {k: v.state_dict() for k, v in self._normalizers.items()}
 
   def import_normalizers(self, state: Mapping[str, Any]) -> None:
-    for name, normalizer in self._normalizers().items():
+    for name, normalizer in self._normalizers.items():
       normalizer.load_state_dict(state[name])
     # What was observed already is scaled by what was known before.
     self._was_reset = False
@@ -223,7 +197,7 @@ class GymExplorer(explorer.ExplorerBase):
       state['now'] = {
         'observations': self._observations,
         'masks': self._masks,
-        'hidden': self._hidden,
+        'hidden': dict(self._hidden),
         'was_reset': self._was_reset,
       }
     return state
@@ -245,19 +219,12 @@ class GymExplorer(explorer.ExplorerBase):
     begun = vector.join(self._envs.call('load_state_dicts', state['envs']))
     if 'now' not in state:
       return
-    now = copy.deepcopy(state['now'])
+    now = state['now']
     self._observations, self._masks = now['observations'], now['masks']
-    self._hidden, self._was_reset = now['hidden'], now['was_reset']
-    for row, observation in enumerate(begun):
-      if observation is not None:
-        self._restart(row, observation)
-
-  def _normalizers(self):
-    found = {
-      'observations': self._observation_normalizer,
-      'rewards': self._reward_normalizer,
-    }
-    return {k: v for k, v in found.items() if v}
+    self._hidden, self._was_reset = dict(now['hidden']), now['was_reset']
+    # Workers are alike: either all of them go on, or none does.
+    if None not in begun:
+      self._begin(vector.stack(begun))
 
   def _wants_window(self):
     """Whether what is played can be shown in a window, and is to be."""
@@ -306,13 +273,25 @@ class GymExplorer(explorer.ExplorerBase):
         'like the actions.'
       )
 
+  def _begin(self, observations):
+    """Begin episodes in all workers with their first observations."""
+    self._set_observations(observations)
+    self._masks = np.zeros((self._num_workers, 1), np.float32)
+    self._hidden = {
+      name: agent.reset_hidden_state(self._num_workers)
+      for name, agent in self.agents.items()
+    }
+    if 'rewards' in self._normalizers:
+      self._normalizers['rewards'].reset()
+    self._was_reset = True
+
   def _observe(self, chunk, time):
     for path, value in self._observations.items():
       chunk.put(time, f'/observations/{path}', value)
     chunk.put(time, '/masks', self._masks)
 
   def _act(self, chunk, time):
-    """Note what is observed and done; returns the actions by agent."""
+    """Note what is observed and done; return the actions by agent."""
     self._observe(chunk, time)
     actions = {}
     for name, agent in self.agents.items():
@@ -335,9 +314,9 @@ class GymExplorer(explorer.ExplorerBase):
 
   def _has_enough(self, finished):
     """Whether the episodes that each worker has finished suffice."""
-    if self._quota:
-      return finished.min() >= self._quota
-    return finished.sum() >= self._n_episodes
+    if self._settings.quota:
+      return finished.min() >= self._settings.share
+    return finished.sum() >= (self._settings.n_episodes or 0)
 
   def _end_with_half_step(self, chunk, time):
     """Note what the next update will begin with."""
@@ -349,74 +328,51 @@ class GymExplorer(explorer.ExplorerBase):
     else:
       self._observe(chunk, time)
     for key in ('/terminals', '/truncations'):
-      chunk.put(time, key, self._zeros)
+      chunk.put(time, key, np.zeros((self._num_workers, 1), np.float32))
 
   def _receive(
     self, chunk, time, finished, observations, rewards, dones, infos
   ):
     """Note what came of a step."""
-    self.steps += 1
-    self.timesteps += self._num_workers
-    ends: Any = (self._zeros, self._zeros)
-    self._masks = self._ones
-    if dones.any():
-      ends = np.zeros((2, self._num_workers, 1), np.float32)
+    self._count_steps(1, self._num_workers)
+    terminals, truncations = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in enumerate(infos):
-      if not info:
-        continue
       for key, value in info.get('infos', {}).items():
         chunk.put_row(time, f'/infos/{key}', row, value)
       if dones[row]:
-        ends[int(info['truncated'])][row] = 1
+        ends = truncations if info['truncated'] else terminals
+        ends[row] = 1
         self._note_end(chunk, time, row, info, finished)
-    if dones.any():
-      self._masks = 1 - ends.sum(0)
-    if self._reward_normalizer:
+    self._masks = 1 - terminals - truncations
+    normalizer = self._normalizers.get('rewards')
+    if normalizer:
       if self.mode == 'train':
-        self._reward_normalizer.update(rewards, dones)
-      rewards = self._reward_normalizer.transform(rewards)
+        normalizer.update(rewards, dones)
+      rewards = normalizer.transform(rewards)
     if self.mode == 'train':
       for agent in self.agents.values():
         agent.remember(self._observations, rewards)
     chunk.put(time, '/rewards', rewards[:, None])
-    chunk.put(time, '/terminals', ends[0])
-    chunk.put(time, '/truncations', ends[1])
+    chunk.put(time, '/terminals', terminals)
+    chunk.put(time, '/truncations', truncations)
     self._set_observations(observations)
 
   def _note_end(self, chunk, time, row, info, finished):
     final = info['final']
-    if self._observation_normalizer:
-      final = self._observation_normalizer.transform(final)
+    if 'observations' in self._normalizers:
+      final = self._normalizers['observations'].transform(final)
     for path, value in final.items():
       chunk.put_row(time, f'/final_observations/{path}', row, value)
     finished[row] += 1
     # Episodes beyond the share of a worker do not count.
-    if not self._quota or self.mode == 'train' or finished[row] <= self._quota:
+    share = self._settings.share
+    if not share or self.mode == 'train' or finished[row] <= share:
       self._report_episode(float(info['infos']['episode/r']))
 
   def _set_observations(self, observations):
-    if self._observation_normalizer:
+    normalizer = self._normalizers.get('observations')
+    if normalizer:
       if self.mode == 'train':
-        self._observation_normalizer.update(observations)
-      observations = self._observation_normalizer.transform(observations)
+        normalizer.update(observations)
+      observations = normalizer.transform(observations)
     self._observations = observations
-
-  def _restart(self, row, observation):
-    """Begin a new episode in one row."""
-    observation = {k: v[None] for k, v in observation.items()}
-    if self._observation_normalizer:
-      observation = self._observation_normalizer.transform(observation)
-    for path, value in observation.items():
-      self._observations[path][row] = value[0]
-    self._masks[row] = 0
-    if self._reward_normalizer:
-      # Workers are alike: either all of them go on, or none does.
-      self._reward_normalizer.reset()
-
-
-def _constant_masks(num_workers):
-  """Read-only arrays [workers, 1] of zeros and of ones."""
-  masks = [np.full((num_workers, 1), x, np.float32) for x in (0, 1)]
-  for mask in masks:
-    mask.flags.writeable = False
-  return masks
