@@ -84,14 +84,10 @@ def restore(
         f'Parameter {key!r} belongs to the trained model; only those of the '
         'planner can be changed for an evaluation.'
       )
-  found = checkpoints.find_variables(logdir, name)
-  if not found or not folder.has(logdir, found + '.index'):
+  path = checkpoints.find_variables(logdir, name)
+  if not path:
     raise errors.UsageError(
-      f'There is no checkpoint {name or ""} in {logdir} yet. One '
-      'is written at the end of training, when it is stopped with Ctrl-C, '
-      'and every checkpoint_minutes.'
+      f'There is no checkpoint in {logdir} yet. One is written at the end of '
+      'training, when it is stopped with Ctrl-C, and every checkpoint_minutes.'
     )
-  config, shapes = resume.restore_config(logdir, params, trust)
-  with config.unlocked:
-    config.seed = seed
-  return found, config, shapes
+  return path, *resume.restore_config(logdir, path, params, seed, trust)

@@ -56,7 +56,7 @@ def test_help_of_planet_lists_tasks_and_configurations():
   for name, row in tasks.TABLE.items():
     assert f' {name} {row.action_repeat} ' in words
   for name in ('debug', 'cpu', 'carla_cpu'):
-    for key, value in presets.choose(name, {}).items():
+    for key, value in presets.PRESETS[name].items():
       assert f'{key} {value}' in words
   assert 'action repeat in simulator steps' in words
 

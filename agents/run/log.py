@@ -10,6 +10,7 @@ import csv
 import fcntl
 import io
 import json
+import logging
 import math
 import os
 import time
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from agents.run import files, tags
+
+_logger = logging.getLogger(__name__)
 
 # Values of a row of a table by column; those of a short line are None.
 Row = dict[str, str | None]
@@ -50,22 +53,33 @@ def append_json(path: str, row: Mapping[str, Any]) -> None:
   append(path, json.dumps(row) + '\n')
 
 
-def read_json(path: str) -> list[Any]:
+def read_json(
+  path: str, fits: Callable[[Any], bool] = lambda row: True
+) -> list[Any]:
   """Return the objects of a file, a list.
 
-  Lines that are not valid JSON, left by processes that were killed, are left
-  out.
+  Lines that are not valid JSON, left by processes that were killed, and those
+  that do not fit are left out, with a warning that says how many.
+
+  Args:
+    path: File with one object per line.
+    fits: Function that tells whether an object is one of those expected.
 
   Raises:
     OSError: If the file cannot be read.
   """
-  rows = []
+  rows, skipped = [], 0
   with open(path, encoding='utf-8', errors='replace') as file_:
     for line in file_:
       try:
-        rows.append(json.loads(line))
+        row = json.loads(line)
+        if not fits(row):
+          raise ValueError(row)
+        rows.append(row)
       except ValueError:
-        continue
+        skipped += 1
+  if skipped:
+    _logger.warning('Lines of %s that cannot be read: %s.', path, skipped)
   return rows
 
 
@@ -329,11 +343,20 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
   """
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}
-  for row in read_json(path) if os.path.exists(path) else ():
-    # Like lines that are not JSON, others are left out.
-    if isinstance(row, dict) and {'phase', 'step'} <= set(row):
-      rows.setdefault((row['phase'], row['step']), {}).update(row)
+  for row in read_json(path, _is_metric) if os.path.exists(path) else ():
+    rows.setdefault((row['phase'], row['step']), {}).update(row)
   return list(rows.values())
+
+
+def _is_metric(row: Any) -> bool:
+  """Whether an object is what `MetricsWriter` writes: numbers of a phase."""
+  if not isinstance(row, dict) or not {'step', 'global_step'} <= set(row):
+    return False
+  numbers = [value for key, value in row.items() if key != 'phase']
+  phase = row.get('phase')
+  return isinstance(phase, str) and all(
+    isinstance(x, (int, float)) for x in numbers
+  )
 
 
 def _format_rows(rows: Iterable[Iterable[Any]]) -> str:

@@ -37,7 +37,11 @@ _episodes = functools.partial(schema.setting, fixed=_MEANING)
 Names = Annotated[list[Name], MinLen(1)]
 Collects = list[dict[str, Any]]
 ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
+Bits = Annotated[Whole, Interval(ge=1, le=8)]
 Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
+Range = Annotated[list[Direction], Len(2, 2)]
+Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
+Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
 
 
 class _Own(schema.Settings):
@@ -49,59 +53,35 @@ class _Own(schema.Settings):
   batch_shape: Annotated[list[Positive], Len(2, 2)] = _free(
     [50, 50], 'sequences per batch, and steps per sequence'
   )
-  num_chunks: Positive = _free(
-    1, 'training sequences cut from each sampled episode'
-  )
-  image_bits: Annotated[Whole, Interval(ge=1, le=8)] = _free(
-    5, 'bits per color channel, 8 for full precision'
-  )
-  image_size: ImageSize = _episodes(
-    64, 'height and width of the images in pixels'
-  )
+  num_chunks: Positive = _free(1, 'sequences cut from each sampled episode')
+  image_bits: Bits = _free(5, 'bits per color channel, 8 for full precision')
+  image_size: ImageSize = _episodes(64, 'height and width of images in pixels')
   observations: Literal['image', 'vector'] = _episodes(
     'image', 'model input: image, or vector for the state'
   )
-  loader: Literal['cache', 'recent', 'scan', 'reload', 'dummy'] = _free(
-    'recent', 'sampling strategy for training episodes'
-  )
-  loader_every: Positive = _free(
-    1000, 'sampled episodes between scans for new files'
-  )
+  loader: Loader = _free('recent', 'sampling strategy for training episodes')
+  loader_every: Positive = _free(1000, 'sampled episodes between two scans')
   loader_max_bytes: Positive | None = _free(
     None, 'episode cache per loader in bytes; default: a quarter of memory'
   )
-  loader_max_episodes: Count = _free(
-    500, 'scan loader: sample from the newest N episodes, 0 for all'
-  )
+  loader_max_episodes: Count = _free(500, 'scan: newest episodes, 0 for all')
   loader_window: Positive | None = _free(None, 'unused; kept for compatibility')
   # Model.
-  model: Literal['rssm', 'ssm', 'drnn'] = _variables(
-    'rssm', 'latent dynamics model'
-  )
+  model: Literal['rssm', 'ssm', 'drnn'] = _variables('rssm', 'latent dynamics')
   model_size: Positive = _variables(
     200, 'units of the deterministic state and hidden layers'
   )
   state_size: Positive = _variables(30, 'units of the stochastic state')
-  model_layers: Positive = _variables(1, 'hidden layers inside the model')
-  future_rnn: Flag = _layers(
-    True, 'rssm: compute the prior from the updated belief'
-  )
-  mean_only: Flag = _free(
-    False, 'use the mean instead of sampling latent states'
-  )
+  model_layers: Positive = _variables(1, 'rssm: hidden layers of the model')
+  future_rnn: Flag = _layers(True, 'rssm: prior from the updated belief')
+  mean_only: Flag = _free(False, 'take the mean of latent states, no samples')
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
   network: Name | None = _variables(
     None, 'encoder and decoder; default: by image_size'
   )
-  activation: Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none'] = (
-    _layers('relu', 'activation of hidden layers')
-  )
-  num_layers: Count = _variables(
-    3, 'hidden layers of the reward and state heads'
-  )
-  num_units: Positive = _variables(
-    300, 'units per layer of the reward and state heads'
-  )
+  activation: Activation = _layers('relu', 'activation of hidden layers')
+  num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
+  num_units: Positive = _variables(300, 'units per layer of these heads')
   gradient_heads: Names | None = _variables(
     None, 'heads whose loss trains the model; default: observation and reward'
   )
@@ -117,26 +97,16 @@ class _Own(schema.Settings):
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
     None, 'none, thread, or process (default if it renders)'
   )
-  state_diagnostics: Flag = _variables(
-    False, 'also predict the state, for diagnostics'
-  )
+  state_diagnostics: Flag = _variables(False, 'also predict the state')
   # Losses.
-  divergence_scale: Amount = _free(
-    1.0, 'scale of the KL from posterior to prior'
-  )
-  global_div_scale: Amount = _free(
-    0.0, 'scale of the KL from posterior to N(0, 1)'
-  )
+  divergence_scale: Amount = _free(1.0, 'scale of KL from posterior to prior')
+  global_div_scale: Amount = _free(0.0, 'scale of KL from posterior to N(0, 1)')
   overshooting_scale: Amount = _free(0.0, 'scale of the overshooting loss')
-  overshooting_distance: Count = _free(
-    0, 'overshooting steps, at least 2 if used'
-  )
+  overshooting_distance: Count = _free(0, 'steps, at least 2 if used')
   os_stop_posterior_grad: Flag = _free(
     True, 'stop gradients to the posterior in overshooting'
   )
-  free_nats: Amount | None = _free(
-    3.0, 'KL divergence in nats below which there is no loss'
-  )
+  free_nats: Amount | None = _free(3.0, 'nats of KL divergence without loss')
   main_learning_rate: Amount = _free(1e-3, 'learning rate of Adam')
   main_gradient_clipping: Amount | None = _free(
     1000.0, 'maximum global gradient norm, null to disable'
@@ -151,22 +121,16 @@ class _Own(schema.Settings):
   checkpoint_every: Positive | None = _free(
     None, 'test examples between checkpoints; default: 10 test_steps'
   )
-  checkpoint_minutes: Amount = _free(
-    15, 'minutes between checkpoints, 0 to disable'
-  )
+  checkpoint_minutes: Amount = _free(15, 'between checkpoints, 0 to disable')
   # Episodes.
-  num_seed_episodes: Count = _free(
-    5, 'random episodes before training, per task'
-  )
+  num_seed_episodes: Count = _free(5, 'random episodes to begin with, per task')
   train_collects: Collects = _free(
     [{}], 'training collections as mappings of overrides; [] for none'
   )
   test_collects: Collects = _free(
     [{}], 'test collections as mappings of overrides; [] for none'
   )
-  collect_every: Positive = _free(
-    5000, 'training examples between collected episodes'
-  )
+  collect_every: Positive = _free(5000, 'training examples between episodes')
   collect_batch: Positive = _free(
     1, 'episodes collected in parallel, every collect_every * N examples'
   )
@@ -186,30 +150,22 @@ class _Own(schema.Settings):
   planner_horizon: Positive = _free(12, 'planning horizon in actions')
   planner_amount: Positive = _free(1000, 'candidate plans per iteration')
   planner_topk: Positive = _free(100, 'candidates kept per iteration')
-  planner_iterations: Count = _free(
-    10, 'optimization iterations, 0 for zero actions'
-  )
+  planner_iterations: Count = _free(10, 'iterations, 0 for zero actions')
   planner_warm_start: Flag = _free(False, 'start from the previous plan')
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'initial action of every plan, one value per action dimension'
   )
   # Driving; None leaves the choice to the scenario.
   max_length: Positive = _episodes(100, 'simulator steps per carla episode')
-  carla_size: ImageSize = _episodes(
-    128, 'image size of the carla task in pixels'
-  )
+  carla_size: ImageSize = _episodes(128, 'image size of carla in pixels')
   carla_backend: Literal['auto', 'server', 'offline'] = _free(
     'auto', 'CARLA server or built-in offline world; auto picks'
   )
   carla_map: Name | Names | None = _episodes(
     None, 'loop, grid, a .xodr file, a town, or a list; default: by scenario'
   )
-  carla_random_throttle: Annotated[list[Direction], Len(2, 2)] = _free(
-    [-1.0, 1.0], 'throttle range of random episodes'
-  )
-  carla_allow_backend_change: Flag = _free(
-    False, 'allow a run to switch backends'
-  )
+  carla_random_throttle: Range = _free([-1.0, 1.0], 'range in random episodes')
+  carla_allow_backend_change: Flag = _free(False, 'let a run switch backends')
 
 
 # Settings of the driving environment that are parameters, as `carla_<name>`;
@@ -244,57 +200,94 @@ _HEADS = """
   image vector reward state position velocity touch height orientations
   to_target
 """.split()
-_LOSS_SCALES = [f'{head}_loss_scale' for head in _HEADS]
 
-_more: dict[str, Any] = {
-  f'drnn_{link}': (
-    Flag,
-    _variables(default, f'drnn: connect {link.replace("_", " ")}'),
-  )
-  for link, default in DRNN_LINKS.items()
-}
+_more: dict[str, Any] = {}
+for _link, _default in DRNN_LINKS.items():
+  _text = f'drnn: connect {_link.replace("_", " ")}'
+  _more[f'drnn_{_link}'] = (Flag, _variables(_default, _text))
 for _key, _name in DRIVING.items():
-  _more[_name] = EnvConfig.borrow(
-    _key, _MEANING if _key in _DRIVING_FIXED else None
-  )
+  _fixed = _MEANING if _key in _DRIVING_FIXED else None
+  _more[_name] = EnvConfig.borrow(_key, _fixed)
 _more['carla_expert'] = EnvConfig.borrow('expert')
-for _name in _LOSS_SCALES:
-  _default = 10.0 if _name == 'reward_loss_scale' else 1.0
-  _more[_name] = (Amount, _free(_default, 'scale of the loss of a head'))
+for _head in _HEADS:
+  _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of its loss')
+  _more[f'{_head}_loss_scale'] = (Amount, _scale)
 Parameters: Any = pydantic.create_model(
   'Parameters', __base__=_Own, __module__=__name__, **_more
 )
 
 
+def check(params: Mapping[str, Any]) -> dict[str, Any]:
+  """Return given parameters in their declared types.
+
+  Raises:
+    UsageError: If a parameter is unknown, or a value is wrong.
+  """
+  given: dict[str, Any] = Parameters.check(params)
+  if 'carla_scenario' in given:
+    # A run keeps the scenarios that a file has now.
+    given['carla_scenario'] = scenarios.load(given['carla_scenario'])
+  return given
+
+
+def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
+  """Return the values of all parameters as if they were not given.
+
+  Args:
+    preset: Name of the preset.
+    given: What `check` returns; tasks and size of the images decide on others.
+
+  Raises:
+    UsageError: If there is no such preset, or two sizes of images are given.
+  """
+  if preset not in presets.PRESETS:
+    raise errors.UsageError(
+      f'Configuration {preset!r} is unknown. '
+      f'{errors.suggest(preset, presets.PRESETS)}'
+    )
+  values = {**Parameters.defaults(), **presets.PRESETS[preset]}
+  driving = 'carla' in given.get('tasks', values['tasks'])
+  names = ['image_size', 'carla_size'] if driving else ['image_size']
+  sizes = {given[x] for x in names if x in given} or {values[names[-1]]}
+  if len(sizes) > 1:
+    raise errors.UsageError(
+      f'Parameters image_size and carla_size are {given["image_size"]} and '
+      f'{given["carla_size"]}; give one of them.'
+    )
+  (size,) = sizes
+  values.update(dict.fromkeys(names, size))
+  values['network'] = presets.NETWORKS.get(preset, {}).get(size)
+  if driving and preset == 'debug':
+    # Episodes of driving have 100 steps instead of 1000.
+    values['action_repeat'] = 1
+  return values
+
+
 def build(preset: str, params: Mapping[str, Any]) -> Any:
-  """Return the parameters of a run.
+  """Return the parameters of a run that begins.
 
   Args:
     preset: Name of the preset.
     params: Values that the user has given, by name.
 
   Returns:
-    `Parameters`, whose `model_fields_set` are the names of the given ones. The
-    image size of driving is that of all tasks.
+    See `join`.
 
   Raises:
     UsageError: If the preset or a parameter is unknown, or a value is wrong.
   """
-  given: dict[str, Any] = Parameters.check(params)
-  if 'carla_scenario' in given:
-    # A run keeps the scenarios that a file has now.
-    given['carla_scenario'] = scenarios.load(given['carla_scenario'])
-  values = {**presets.choose(preset, given), **given}
-  if 'carla' in values.get('tasks', ()):
-    sizes = [given[x] for x in ('image_size', 'carla_size') if x in given]
-    if len(set(sizes)) > 1:
-      raise errors.UsageError(
-        f'Parameters image_size and carla_size are {sizes[0]} and {sizes[1]}; '
-        'give one of them.'
-      )
-    sizes += [values.get('carla_size', Parameters.default('carla_size'))]
-    values.update(image_size=sizes[0], carla_size=sizes[0])
-  return Parameters.model_construct(set(given), **values)
+  given = check(params)
+  return join(choose_defaults(preset, given), given)
+
+
+def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+  """Return `Parameters`, which know in `model_fields_set` what was given.
+
+  Args:
+    defaults: What `choose_defaults` returns.
+    given: What `check` returns.
+  """
+  return Parameters.model_construct(set(given), **{**defaults, **given})
 
 
 def find_unused(params: Any, heads: Any) -> list[str]:
@@ -307,44 +300,39 @@ def find_unused(params: Any, heads: Any) -> list[str]:
     params: `Parameters`.
     heads: Names of what the model predicts.
   """
-  without_scans = params.loader not in ('cache', 'recent', 'scan')
+  scans = params.loader in ('cache', 'recent', 'scan')
   others = ('gym_', 'dummy', 'carla')
-  unused = {
-    'loader_every': without_scans,
-    'loader_max_bytes': without_scans,
-    'loader_max_episodes': params.loader != 'scan',
-    'network': params.observations != 'image',
-    'model_layers': params.model != 'rssm',
-    'future_rnn': params.model != 'rssm',
-    'camera_id': all(x.startswith(others) for x in params.tasks),
-    'max_length': 'carla' not in params.tasks,
+  driving = 'carla' in params.tasks
+  # Beginnings of names, and whether they have an effect.
+  used = {
+    'loader_every': scans,
+    'loader_max_': scans,
+    'loader_max_episodes': params.loader == 'scan',
+    'network': params.observations == 'image',
+    'model_layers': params.model == 'rssm',
+    'future_rnn': params.model == 'rssm',
+    'drnn_': params.model == 'drnn',
+    'camera_id': not all(x.startswith(others) for x in params.tasks),
+    'max_length': driving,
+    'carla_': driving,
+    **{f'{head}_loss_scale': head in heads for head in _HEADS},
   }
-  for name in params.names():
-    if name.startswith('drnn_'):
-      unused[name] = params.model != 'drnn'
-    elif name.startswith('carla_'):
-      unused[name] = 'carla' not in params.tasks
-    elif name in _LOSS_SCALES:
-      unused[name] = name.removesuffix('_loss_scale') not in heads
-  return sorted(x for x in params.model_fields_set if unused.get(x))
+  unused = tuple(name for name, has_effect in used.items() if not has_effect)
+  return sorted(x for x in params.model_fields_set if x.startswith(unused))
 
 
 def describe() -> str:
   """Return tables of presets and parameters for `--help`."""
   lines = ['presets (--config), and the defaults that they change:']
+  usual = Parameters.defaults()
   for name in presets.PRESETS:
-    values = presets.choose(name, {}).items()
-    text = ', '.join(f'{key} {value}' for key, value in values)
-    lines += textwrap.wrap(
-      f'{name:8} {text or "settings of the paper"}',
-      78,
-      initial_indent='  ',
-      subsequent_indent=' ' * 11,
-    )
-  names = [x for x in Parameters.names() if x not in _LOSS_SCALES]
-  lines += [
-    '',
-    'parameters (name, default, meaning):',
-    *Parameters.table(names),
-  ]
+    values = choose_defaults(name, {}).items()
+    changed = [f'{x} {value}' for x, value in values if value != usual[x]]
+    text = ', '.join(changed) or 'settings of the paper'
+    text = textwrap.fill(f'{name:8} {text}', 76, subsequent_indent=' ' * 9)
+    lines.append(textwrap.indent(text, '  '))
+  lines += ['', 'parameters (name, default, meaning):']
+  lines += Parameters.table(
+    x for x in Parameters.names() if not x.endswith('_loss_scale')
+  )
   return '\n'.join([*lines, '  <head>_loss_scale: scale of the loss of a head'])

@@ -1,9 +1,6 @@
 """Presets: the parameters that `--config` sets where `--params` does not."""
 
-from collections.abc import Mapping
 from typing import Any
-
-from agents.run import errors
 
 PRESETS: dict[str, dict[str, Any]] = {
   # The settings of the paper.
@@ -87,35 +84,8 @@ PRESETS: dict[str, dict[str, Any]] = {
   ),
 }
 
-# Narrow networks by image size.
-_NETWORKS: dict[str, dict[int, str]] = {
+# Narrow networks by image size, where there are some.
+NETWORKS = {
   'cpu': {64: 'conv_small'},
   'carla_cpu': {32: 'conv_32_small', 64: 'conv_small'},
 }
-
-
-def choose(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-  """Return the values of a preset that fit the given parameters.
-
-  Args:
-    name: Name of the preset.
-    given: Parameters of the user, which win.
-
-  Raises:
-    UsageError: If there is no such preset.
-  """
-  if name not in PRESETS:
-    raise errors.UsageError(
-      f'Configuration {name!r} is unknown. {errors.suggest(name, PRESETS)}'
-    )
-  values = dict(PRESETS[name])
-  driving = 'carla' in given.get('tasks', values.get('tasks', ()))
-  if driving and name == 'debug':
-    # Episodes of driving have 100 steps instead of 1000.
-    values['action_repeat'] = 1
-  if name in _NETWORKS:
-    size = given.get('image_size')
-    if driving:
-      size = size or given.get('carla_size', values.get('carla_size', 128))
-    values['network'] = _NETWORKS[name].get(size or 64)
-  return values

@@ -5,7 +5,6 @@ change when a run is resumed; `fixed` of the parameters says what may not, and
 why.
 """
 
-import contextlib
 import dataclasses
 import logging
 import os
@@ -27,7 +26,7 @@ VERSION = 1
 
 
 def define_config(
-  logdir: str, args: Any, report: Callable[[str], Any] | None = None
+  logdir: str, args: Any, report: Callable[[str], Any] = lambda line: None
 ) -> AttrDict:
   """Build the configuration of a run, new or existing.
 
@@ -43,28 +42,101 @@ def define_config(
   Raises:
     UsageError: If the parameters are wrong, or do not fit the existing run.
   """
-  given = args.params
+  given = parameters.check(args.params)
+  seed = getattr(args, 'seed', None)
   trust = references.parse(getattr(args, 'trust', None))
-  names = [x.removeprefix('gym_') for x in _as_list(given.get('tasks'))]
-  trust = dataclasses.replace(
-    trust, names=trust.names + references.typed(names)
-  )
-  run = folder.Run(os.path.expanduser(logdir))
+  typed = references.typed(_gym_ids(given))
+  trust = dataclasses.replace(trust, names=trust.names + typed)
+  logdir = os.path.normpath(os.path.expanduser(logdir))
+  run = folder.Run(logdir)
   stored = _read_source(run, trust)
+  source = stored or AttrDict(
+    version=VERSION, config=args.config, params=given, seed=seed
+  )
+  usual = parameters.choose_defaults(source.config, source.params)
   if stored:
-    source, params, lines = _merge(run, stored, args)
-    if report:
-      for line in lines:
-        report(line)
-  else:
-    params = parameters.build(args.config, given)
-    source = AttrDict(
-      version=VERSION,
-      config=args.config,
-      params={x: getattr(params, x) for x in given},
-      seed=getattr(args, 'seed', None),
+    if stored.config != args.config:
+      raise errors.UsageError(
+        f'The run in {logdir} was started with --config {stored.config}, '
+        f'which --config {args.config} would change as a whole. Give --config '
+        f'{stored.config} and single parameters, or use another logdir.'
+      )
+    _change(stored, usual, given, seed, run, report)
+  params = parameters.join(usual, source.params)
+  name = os.path.basename(logdir)
+  number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
+  # The first run has the seed itself, as a single run always had.
+  own = derive_seed(source.seed, 'run', number) if number > 1 else source.seed
+  return _build(logdir, source, params, own, run.checkpoint)
+
+
+def _gym_ids(params):
+  """Return ids of gymnasium among the tasks, beside the names of others."""
+  return [x.removeprefix('gym_') for x in params.get('tasks', ())]
+
+
+def _read_source(run, trust):
+  """Return what config.yaml says, None for a new run.
+
+  What the stored tasks, such as `gym_module:Name-v0`, would import has to be
+  trusted.
+  """
+  stored = run.settings
+  if stored is None:
+    return None
+  version = stored.get('version')
+  if version != VERSION or not isinstance(stored.get('params'), dict):
+    raise errors.UsageError(
+      f'The config.yaml of {run.folder} has format {version}, but this program '
+      f'reads and writes {VERSION}; use another logdir.'
     )
-  return _build(run, source, params, run.checkpoint)
+  params = parameters.check(stored['params'])
+  for name in _gym_ids(params):
+    references.check_env_id(name, trust)
+  return AttrDict({'seed': None, **stored, 'params': params}, _unlocked=True)
+
+
+def _change(source, usual, given, seed, run, report):
+  """Let the command that resumes a run change what config.yaml says.
+
+  What is given takes effect. What is not given stays as it was. The `changes`
+  are dicts of the `step` and `[old, new]` for each name.
+  """
+  before = {**usual, **source.params}
+  changed = folder.compare(before, given, given)
+  refused = [
+    f'{name}: {old} -> {new} ({reason})'
+    for name, (old, new) in changed.items()
+    if (reason := parameters.Parameters.fixed(name))
+  ]
+  if refused:
+    raise errors.UsageError(
+      f'The run in {run.folder} cannot go on with {"; ".join(refused)}. Leave '
+      'that as it is, or use another logdir.'
+    )
+  kept = sorted(set(source.params) - set(given))
+  source.params = {**source.params, **{x: given[x] for x in changed}}
+  if seed not in (None, source.seed):
+    changed['seed'] = [source.seed, seed]
+    source.seed = seed
+  if changed:
+    step = {'step': run.step, **changed}
+    source.changes = [*source.get('changes', []), step]
+  for name, (old, new) in changed.items():
+    report(f'{name}: {old} -> {new} (from step {run.step} of {run.folder})')
+  if kept:
+    words = ', '.join(f'{name}: {before[name]}' for name in kept)
+    report(f'Not given now, kept as before: {words}.')
+
+
+def _build(logdir, source, params, seed, path):
+  config = configs.build(source.config, params, logdir)
+  config.seed = seed
+  config.first_step = int(path.rpartition('-')[2]) if path else 0
+  config.checkpoint_to_load = path and os.path.basename(path)
+  config.source = AttrDict(source, values=dict(params))
+  config.lock()
+  return config
 
 
 def check(config: AttrDict, logdir: str, size: int = 1) -> None:
@@ -106,13 +178,19 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
 
 
 def restore_config(
-  logdir: str, overrides: Mapping[str, Any], trust: references.Trust
+  logdir: str,
+  path: str,
+  overrides: Mapping[str, Any],
+  seed: int | None,
+  trust: references.Trust,
 ) -> tuple[AttrDict, dict[str, tuple[int, ...]]]:
   """Build the configuration of an existing run, to play with its agent.
 
   Args:
     logdir: Folder of the run.
+    path: Checkpoint to play with.
     overrides: Dict of parameters that differ.
+    seed: Seed of the planner and of the environments.
     trust: `agents.run.references.Trust` in what the run may name.
 
   Returns:
@@ -123,40 +201,16 @@ def restore_config(
     UsageError: If there is no readable configuration, or a parameter is
       wrong.
   """
-  run = folder.Run(logdir)
-  source = _read_source(run, trust)
+  source = _read_source(folder.Run(logdir), trust)
   assert source, logdir
-  source.params = {**source.params, **overrides}
+  source.params.update(parameters.check(overrides))
   if source.params.get('test_collects') == []:
     # The run plays no episodes itself.
     source.params['test_collects'] = [{}]
-  params = parameters.build(source.config, source.params)
-  path = None
-  # If all others are damaged, the best checkpoint can be played with.
-  with contextlib.suppress(errors.UsageError):
-    path = checkpoint.find_variables(logdir, warn=None)
-  config = _build(run, source, params, path)
+  usual = parameters.choose_defaults(source.config, source.params)
+  params = parameters.join(usual, source.params)
+  config = _build(logdir, source, params, seed, path)
   return config, tasks.prepare(config, logdir)
-
-
-def _read_source(run, trust):
-  """Return what config.yaml says, None for a new run.
-
-  What the stored tasks, such as `gym_module:Name-v0`, would import has to be
-  trusted.
-  """
-  stored = run.settings
-  if stored is None:
-    return None
-  version = stored.get('version')
-  if version != VERSION or not isinstance(stored.get('params'), dict):
-    raise errors.UsageError(
-      f'The config.yaml of {run.folder} has format {version}, but this program '
-      f'reads and writes {VERSION}; use another logdir.'
-    )
-  for name in _as_list(stored['params'].get('tasks')):
-    references.check_env_id(name.removeprefix('gym_'), trust)
-  return AttrDict({'seed': None, **stored}, _unlocked=True)
 
 
 def may_reopen(logdir: str, max_steps: int) -> bool:
@@ -164,84 +218,3 @@ def may_reopen(logdir: str, max_steps: int) -> bool:
   return folder.has(logdir, 'FAIL') or (
     checkpoint.newest_step(logdir) < max_steps
   )
-
-
-def _as_list(names):
-  names = [names] if isinstance(names, str) else names or ()
-  return [x for x in names if isinstance(x, str)]
-
-
-def _merge(run, stored, args):
-  """Combine a run with the command that resumes it.
-
-  What is given takes effect. What is not given stays as it was.
-
-  Returns:
-    Tuple of the new source, whose `changes` are dicts of the `step` and
-    `[old, new]` for each name; the parameters; and lines about what differs.
-  """
-  preset, given, seed = args.config, args.params, getattr(args, 'seed', None)
-  logdir, step = run.folder, run.step
-  if preset != stored.config:
-    raise errors.UsageError(
-      f'The run in {logdir} was started with --config {stored.config}, which '
-      f'--config {preset} would change as a whole. Give --config '
-      f'{stored.config} and single parameters, or use another logdir.'
-    )
-  usual = parameters.build(preset, {})
-  before = parameters.build(preset, stored.params)
-  params = parameters.build(preset, {**stored.params, **given})
-  changed = _compare(before, params, given)
-  refused = [
-    f'{name}: {old} -> {new} ({params.fixed(name)})'
-    for name, (old, new) in changed.items()
-    if params.fixed(name)
-  ]
-  if refused:
-    raise errors.UsageError(
-      f'The run in {logdir} cannot go on with {"; ".join(refused)}. Leave '
-      'that as it is, or use another logdir.'
-    )
-  news = {name: new for name, (_, new) in changed.items()}
-  source = AttrDict(stored, params={**stored.params, **news}, _unlocked=True)
-  if seed not in (None, stored.seed):
-    changed['seed'] = [stored.seed, seed]
-    source.seed = seed
-  if changed:
-    source.changes = [*stored.get('changes', []), {'step': step, **changed}]
-  lines = [
-    f'{name}: {old} -> {new} (from step {step} of {logdir})'
-    for name, (old, new) in changed.items()
-  ]
-  kept = _compare(usual, before, set(stored.params) - set(given))
-  if kept:
-    words = ', '.join(f'{name}: {value}' for name, (_, value) in kept.items())
-    lines.append(f'Not given now, kept as before: {words}.')
-  return source, params, lines
-
-
-def _compare(old, new, names):
-  """Dict from sorted names to lists of the old and the new value."""
-  pairs = {x: [getattr(old, x), getattr(new, x)] for x in sorted(names)}
-  return {x: pair for x, pair in pairs.items() if pair[0] != pair[1]}
-
-
-def _build(run, source, params, path):
-  logdir = run.folder
-  config = configs.build(source.config, params, logdir)
-  config.seed = _seed_of_run(source.seed, logdir)
-  config.first_step = int(path.rpartition('-')[2]) if path else 0
-  config.checkpoint_to_load = path and os.path.basename(path)
-  config.source = source
-  source.unlock()
-  source.values = dict(params)
-  config.lock()
-  return config
-
-
-def _seed_of_run(seed, logdir):
-  """Return a seed that differs between the runs of an experiment."""
-  name = os.path.basename(os.path.normpath(logdir))
-  number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
-  # The first run has the seed itself, as a single run always had.
-  return seed if number <= 1 else derive_seed(seed, 'run', number)

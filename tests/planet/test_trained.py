@@ -1,5 +1,7 @@
 """Trained PlaNet agents as a library."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import planet
 from agents.run import errors
 from agents.tools.tf1 import tf
 from planet import trained
+from planet.scripts import evaluate, train
 from tests import examples
 from tests.planet.scripts import training_runs
 
@@ -80,6 +83,36 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
   with planet.load(logdir) as agent:
     with pytest.raises(ValueError, match=r'shaped \(64, 64\), but'):
       agent.predict(np.zeros((64, 64), np.uint8))
+
+
+@pytest.mark.parametrize('program', ['train', 'evaluate', 'load'])
+def test_flipped_bit_of_a_checkpoint(logdir, tmp_path, capsys, program):
+  """One sentence, and all files stay as they are."""
+  run = tmp_path / '00001'
+  shutil.copytree(f'{logdir}/00001', run)
+  weights = tf.train.load_variable(
+    str(run / 'model.ckpt-10'), 'graph/head_reward/dense/kernel'
+  )
+  (path,) = run.glob('model.ckpt-10.data-*')
+  content = bytearray(path.read_bytes())
+  content[content.index(weights.tobytes()) + 9] ^= 4
+  path.write_bytes(content)
+  before = {x: x.read_bytes() for x in run.rglob('*') if x.is_file()}
+  if program == 'load':
+    with pytest.raises(errors.UsageError, match='-10 is damaged .Checksum'):
+      planet.load(str(run))
+  elif program == 'evaluate':
+    assert evaluate.run(['--logdir', str(run)]) == 2
+  else:
+    params = '{tasks: [dummy], planner_warm_start: true, max_steps: 20}'
+    args = ['--logdir', str(tmp_path), '--config', 'debug', '--params', params]
+    assert train.run(args) == 2
+  if program != 'load':
+    assert 'model.ckpt-10 is damaged (Checksum' in capsys.readouterr().err
+  after = {x: x.read_bytes() for x in run.rglob('*') if x.is_file()}
+  assert set(before) - set(after) <= {run / 'DONE'}
+  kept = [x for x in before if '.ckpt' in x.name or x.suffix == '.npz']
+  assert kept and all(before[x] == after[x] for x in kept)
 
 
 def test_example_of_the_documentation(logdir, capsys):

@@ -161,10 +161,13 @@ def test_broken_event_file(tmp_path):
   assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
 
 
-def test_lines_that_are_no_metrics(tmp_path):
-  """They are left out, whatever they are."""
-  good = '{"phase": "train", "step": 1, "x": 2}'
+def test_lines_that_are_no_metrics(tmp_path, caplog):
+  """They are left out, whatever they are, and counted once."""
+  good = '{"phase": "train", "step": 1, "global_step": 1, "x": 2}'
   lines = ['3', '[]', '{', '{"phase": "train"}', good, 'null']
+  lines.append(good.replace('2', '"text"'))
   (tmp_path / 'metrics.jsonl').write_text('\n'.join(lines) + '\n')
   found = log.read_metrics(str(tmp_path))
-  assert found == [{'phase': 'train', 'step': 1, 'x': 2}]
+  assert found == [{'phase': 'train', 'step': 1, 'global_step': 1, 'x': 2}]
+  (record,) = caplog.records
+  assert record.getMessage().endswith('metrics.jsonl that cannot be read: 6.')

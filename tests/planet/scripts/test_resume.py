@@ -1,9 +1,11 @@
 """Runs that go on with other parameters than they began with."""
 
+import collections
+
 import pytest
 
 from agents.run import checkpoint, errors, files
-from planet.scripts import parameters, resume
+from planet.scripts import configs, parameters, resume
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
@@ -71,6 +73,27 @@ def test_changed_values_reach_the_configuration(tmp_path):
   config, _ = go_on(tmp_path, main_learning_rate=1e-4, train_steps=20)
   assert config.optimizers.main.learning_rate == 1e-4
   assert config.train_steps == 20 and config.num_units == 20
+
+
+def test_configuration_is_built_once(tmp_path, monkeypatch):
+  """From what is stored and what is given, both checked once."""
+  calls = collections.Counter()
+
+  def count(module, name):
+    function = getattr(module, name)
+
+    def counted(*args):
+      calls[name] += 1
+      return function(*args)
+
+    monkeypatch.setattr(module, name, counted)
+
+  for name in ('choose_defaults', 'join', 'build'):
+    count(parameters, name)
+  count(configs, 'build')
+  begin(tmp_path)
+  go_on(tmp_path, planner_topk=4)
+  assert calls == {'choose_defaults': 1, 'join': 1, 'build': 1}
 
 
 def test_list_of_changes_grows(tmp_path):
