@@ -100,7 +100,7 @@ class Loop(phases.PhaseMachine):
       op,
       writer,
       report_every,
-      log_every,
+      log_every if writer else None,
       checkpoint_every,
       {} if feed is None else feed,
     )

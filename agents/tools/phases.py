@@ -74,9 +74,6 @@ class Observer:
   def close(self) -> None:
     """The machine has stopped."""
 
-  def finish(self) -> None:
-    """All steps are made and stored; not every machine tells so."""
-
 
 class PhaseMachine:
   """Alternate phases by a global step, so that resuming finds its place.
@@ -220,7 +217,7 @@ class PhaseMachine:
 
   def _find_due_events(self, phase, phase_step):
     """Whether log, report and checkpoint are due in the next execution."""
-    due = {
+    return {
       name: self._is_every_steps(phase_step, phase.batch_size, every)
       for name, every in (
         ('log', phase.log_every),
@@ -228,8 +225,6 @@ class PhaseMachine:
         ('checkpoint', phase.checkpoint_every),
       )
     }
-    due['log'] = due['log'] and bool(phase.writer)
-    return due
 
   def _write_summary(self, phase, epoch, steps_in, global_step, summary):
     # The longest phase decides, so that the phases line up in plots.

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from agents.run import (
+  checkpoint,
   entry,
   errors,
   folder,
@@ -65,7 +66,7 @@ def process(
     EnvError: If an environment fails.
   """
   from planet.scripts import resume
-  from planet.training import display, running, utility
+  from planet.training import display, utility
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
@@ -79,14 +80,13 @@ def process(
   mirrors = wandb_mirror.make_mirrors(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
-  finish = running.Finish(logdir)
 
   def observers():
-    return [(show or display.Display)(logdir, config, mirrors=mirrors), finish]
+    return [(show or display.Display)(logdir, config, mirrors=mirrors)]
 
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
     yield from _work(config, logdir, ranks, observers)
-  if not finish.reached and ranks.should_stop():
+  if ranks.should_stop() and checkpoint.newest_step(logdir) < config.max_steps:
     raise stopping.StopRequested('The user asked to stop.')
 
 

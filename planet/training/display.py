@@ -50,6 +50,14 @@ class Display(phases.Observer):
     phase_step: int,
     global_step: int,
   ) -> None:
+    _logger.debug(
+      '%s\nEpoch %s phase %s (phase step %s, global step %s).',
+      '-' * 50,
+      epoch + 1,
+      phase.name,
+      phase_step,
+      global_step,
+    )
     self._progress.start_phase(
       f'Epoch {epoch + 1} {phase.name}', phase.steps, steps_in, global_step
     )
@@ -73,6 +81,7 @@ class Display(phases.Observer):
       values['train_return'] = sum(new) / len(new)
       train = f'{values["train_return"]:.1f} ({len(new)} episodes)'
     test = 'no episode ended'
+    _logger.debug('Score %.4g.', score)
     if score == score:
       values['test_return'] = float(score)
       test = f'{score:.1f}'

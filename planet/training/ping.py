@@ -35,18 +35,14 @@ def read(logdir: str) -> tuple[str, datetime.datetime] | None:
   try:
     changed = os.path.getmtime(filename)
     with open(filename, 'rb') as file_:
-      content = file_.read()
+      ping = json.load(file_)
+    worker, last = ping['worker'], datetime.datetime.fromisoformat(ping['time'])
+    if isinstance(worker, str) and last.tzinfo:
+      return worker, last
   except OSError:
     return None
-  try:
-    return _parse(json.loads(content))
   except (KeyError, TypeError, ValueError, RecursionError):
-    utc = datetime.timezone.utc
-    return UNKNOWN, datetime.datetime.fromtimestamp(changed, utc)
-
-
-def _parse(ping):
-  worker, last = ping['worker'], datetime.datetime.fromisoformat(ping['time'])
-  if not isinstance(worker, str) or last.tzinfo is None:
-    raise ValueError(ping)
-  return worker, last
+    pass
+  return UNKNOWN, datetime.datetime.fromtimestamp(
+    changed, datetime.timezone.utc
+  )

@@ -5,6 +5,7 @@ the file PING; DONE marks its end, and FAIL has the traceback of a failure.
 """
 
 import contextlib
+import dataclasses
 import datetime
 import functools
 import itertools
@@ -16,18 +17,13 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agents.run import errors, files, folder, stopping
-from agents.tools import phases
 from planet.training import ping
 
 _logger = logging.getLogger(__name__)
-
-
-class StopExperiment(Exception):
-  """Stop iterating over the runs of an experiment."""
 
 
 class WorkerConflict(Exception):
@@ -47,10 +43,7 @@ class Experiment:
 
   Args:
     basedir: Folder of the experiment; runs go to `00001`, `00002`, ...
-    process_fn: Generator function from the folder of the run, and what
-      `start_fn` or `resume_fn` return, to scores.
-    start_fn: Called with the folder of a new run.
-    resume_fn: Called with the folder of a run that was begun.
+    process_fn: Generator function from the folder of a run to scores.
     num_runs: Number of runs; None or 0 for no limit.
     worker_name: Unique name of this worker; made up by default.
     ping_every: Seconds between two signs of life; 0 for only the first one.
@@ -63,9 +56,7 @@ class Experiment:
   def __init__(
     self,
     basedir: str,
-    process_fn: Callable[..., Any],
-    start_fn: Callable[[str], Any] | None = None,
-    resume_fn: Callable[[str], Any] | None = None,
+    process_fn: Callable[[str], Any],
     num_runs: int | None = None,
     worker_name: str | None = None,
     ping_every: float | None = 30,
@@ -78,8 +69,6 @@ class Experiment:
     self._make_run = functools.partial(
       Run,
       process_fn=process_fn,
-      start_fn=start_fn,
-      resume_fn=resume_fn,
       worker_name=worker_name
       or f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}',
       ping_every=ping_every or 0,
@@ -88,93 +77,54 @@ class Experiment:
     self._may_reopen = may_reopen
     self._over = set(folder.find(self._basedir, 'DONE'))
 
-  def __iter__(self):
+  def __iter__(self) -> Iterator['Run']:
     """Yield each claimed `Run`; iterate over it before asking for more."""
     for number in self._generate_numbers():
       logdir = os.path.join(self._basedir, f'{number:05d}')
+      # Those that end from now on are not reopened.
       may_reopen = self._may_reopen if logdir in self._over else None
       run = self._make_run(logdir, may_reopen=may_reopen)
-      try:
+      with contextlib.suppress(SkipRun):
         run.claim()
         self._over.discard(logdir)
         yield run
-      except SkipRun:
-        continue
-      except StopExperiment:
-        _logger.info('Stopping the experiment.')
-        return
 
   def _generate_numbers(self):
-    if self._num_runs:
-      numbers = list(range(1, self._num_runs + 1))
-      random.Random(uuid.uuid4().int).shuffle(numbers)
-      yield from numbers
-      time.sleep(self._stale_after)
-      yield from numbers
-    else:
+    if not self._num_runs:
       time.sleep(self._stale_after)
       yield from itertools.count(1)
+      return
+    numbers = list(range(1, self._num_runs + 1))
+    random.Random(uuid.uuid4().int).shuffle(numbers)
+    yield from numbers
+    time.sleep(self._stale_after)
+    yield from numbers
 
 
-class Finish(phases.Observer):
-  """Mark a run as done when all is stored, whatever becomes of the clean-up.
-
-  Args:
-    logdir: Folder of the run, which belongs to this worker.
-
-  Attributes:
-    reached: Whether all steps have been made.
-  """
-
-  def __init__(self, logdir: str) -> None:
-    self._logdir = logdir
-    self._owner = _find_owner(logdir)
-    self.reached = False
-
-  def finish(self) -> None:
-    self.reached = True
-    # Another worker keeps the run that it has taken over.
-    if _find_owner(self._logdir) == self._owner:
-      folder.mark(self._logdir, 'DONE')
-
-
+@dataclasses.dataclass
 class Run:
   """One run of an experiment; iterating over it does the work.
 
   Args:
     logdir: Folder of the run.
     process_fn: See `Experiment`, like all that follow.
-    start_fn: See there.
-    resume_fn: See there.
     worker_name: Name of this worker.
     ping_every: See there.
     resume_runs: See there.
     may_reopen: See there.
   """
 
-  def __init__(
-    self,
-    logdir: str,
-    process_fn: Callable[..., Any],
-    start_fn: Callable[[str], Any] | None = None,
-    resume_fn: Callable[[str], Any] | None = None,
-    worker_name: str = 'worker',
-    ping_every: float = 0,
-    resume_runs: bool = True,
-    may_reopen: Callable[[str], bool] | None = None,
-  ):
-    self.logdir = os.path.expanduser(logdir)
-    self._process_fn = process_fn
-    self._start_fn = start_fn
-    self._resume_fn = resume_fn
-    self._worker_name = worker_name
-    self._ping_every = ping_every
-    self._resume_runs = resume_runs
-    self._may_reopen = may_reopen or (lambda logdir: False)
-    self._init_fn: Callable[[str], Any] | None = None
+  logdir: str
+  process_fn: Callable[[str], Any]
+  worker_name: str = 'worker'
+  ping_every: float = 0
+  resume_runs: bool = True
+  may_reopen: Callable[[str], bool] | None = None
+
+  def __post_init__(self) -> None:
     self._missing: str | None = None
-    self._conflict = threading.Event()
     self._lock = contextlib.ExitStack()
+    self._conflict = threading.Event()
 
   def claim(self) -> None:
     """Become the owner of the run.
@@ -183,31 +133,19 @@ class Run:
       SkipRun: If the run is done, belongs to another worker, or may not be
         resumed.
     """
-    self._choose_init()
+    self._check_open()
     self._missing = files.first_missing(self.logdir)
-    if self._ping_every:
-      files.check_writable(self.logdir)
-    else:
-      lock = folder.lock(self.logdir)
-      if not lock:
-        _logger.warning('Another process works on the run %s.', self.logdir)
-        raise SkipRun(self.logdir)
-      # Nothing but PING says that there was a worker.
-      lock.callback(folder.unmark, self.logdir, folder.LOCK)
-      self._lock = lock
-    try:
+    with self._try_lock() as lock:
       # The process that had the lock until now may have ended the run.
-      self._init_fn = self._choose_init()
-      ping.write(self.logdir, self._worker_name)
+      self._check_open()
+      ping.write(self.logdir, self.worker_name)
       # Of several workers that claim at the same time, the last one wins.
-      time.sleep(self._ping_every)
+      time.sleep(self.ping_every)
       if not self._owns():
         raise SkipRun(self.logdir)
-    except SkipRun:
-      self._lock.close()
-      raise
+      self._lock = lock.pop_all()
 
-  def __iter__(self):
+  def __iter__(self) -> Iterator[Any]:
     """Yield the scores of the run.
 
     Raises:
@@ -220,11 +158,8 @@ class Run:
       self._pings(),
     ):
       try:
-        args = self._init_fn(self.logdir) if self._init_fn else ()
-        args = () if args is None else args
-        args = args if isinstance(args, tuple) else (args,)
         # Who leaves the loop has the run closed before it is given back.
-        with contextlib.closing(self._process_fn(self.logdir, *args)) as values:
+        with contextlib.closing(self.process_fn(self.logdir)) as values:
           for value in values:
             self._check_conflict()
             yield value
@@ -252,22 +187,34 @@ class Run:
         folder.mark(self.logdir, 'FAIL', traceback.format_exc() + '\n')
         raise
 
-  def _choose_init(self):
-    """Return what begins or resumes the run; SkipRun if it is not open."""
+  def _check_open(self):
+    """Raise SkipRun if the run may be neither begun nor resumed."""
     last, is_over = ping.read(self.logdir), folder.has(self.logdir, 'DONE')
     if not last and not is_over:
-      return self._start_fn
-    may_resume = self._resume_runs
+      return
+    may_resume = self.resume_runs
     if may_resume and is_over:
-      may_resume = self._may_reopen(self.logdir)
-    if may_resume and (not last or self._is_stale(*last)):
-      return self._resume_fn
-    raise SkipRun(self.logdir)
+      may_resume = bool(self.may_reopen and self.may_reopen(self.logdir))
+    if not may_resume or (last and not self._is_stale(*last)):
+      raise SkipRun(self.logdir)
 
   def _is_stale(self, worker, time_):
     age = datetime.datetime.now(datetime.timezone.utc) - time_
-    stale = age.total_seconds() >= 2 * self._ping_every
-    return stale or worker == self._worker_name
+    stale = age.total_seconds() >= 2 * self.ping_every
+    return stale or worker == self.worker_name
+
+  def _try_lock(self):
+    """Return what gives the run back; signs of life replace the lock."""
+    if self.ping_every:
+      files.check_writable(self.logdir)
+      return contextlib.ExitStack()
+    lock = folder.lock(self.logdir)
+    if not lock:
+      _logger.warning('Another process works on the run %s.', self.logdir)
+      raise SkipRun(self.logdir)
+    # Nothing but PING says that there was a worker.
+    lock.callback(folder.unmark, self.logdir, folder.LOCK)
+    return lock
 
   def _has_begun(self):
     return bool(set(os.listdir(self.logdir)) - {'PING', folder.LOCK})
@@ -275,36 +222,32 @@ class Run:
   @contextlib.contextmanager
   def _pings(self):
     """Give signs of life, if several workers share the runs."""
+    if not self.ping_every:
+      yield
+      return
     stopped = threading.Event()
-
-    def keep_pinging():
-      while not stopped.wait(self._ping_every):
-        if not self._owns():
-          _logger.warning(
-            'Another worker has taken over the run %s.', self.logdir
-          )
-          self._conflict.set()
-          return
-        ping.write(self.logdir, self._worker_name)
-
-    thread = threading.Thread(target=keep_pinging, daemon=True)
-    if self._ping_every:
-      thread.start()
+    thread = threading.Thread(target=self._ping, args=(stopped,), daemon=True)
+    thread.start()
     try:
       yield
     finally:
       stopped.set()
-      if self._ping_every:
-        thread.join(1)
+      thread.join(1)
+
+  def _ping(self, stopped):
+    while not stopped.wait(self.ping_every):
+      if not self._owns():
+        _logger.warning(
+          'Another worker has taken over the run %s.', self.logdir
+        )
+        self._conflict.set()
+        return
+      ping.write(self.logdir, self.worker_name)
 
   def _check_conflict(self):
     if self._conflict.is_set():
       raise WorkerConflict(self.logdir)
 
   def _owns(self):
-    return _find_owner(self.logdir) == self._worker_name
-
-
-def _find_owner(logdir):
-  last = ping.read(logdir)
-  return last and last[0]
+    last = ping.read(self.logdir)
+    return last is not None and last[0] == self.worker_name

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agents.run import checkpoint, errors, saver, stopping
+from agents.run import checkpoint, saver, stopping
 from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
@@ -54,48 +54,36 @@ class Trainer(phases.PhaseMachine):
     self.score_weight = 1.0
     self.should_stop = self.ranks.should_stop
     self._config = config if config is not None else {}
+    self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
     self.step = tf.placeholder(tf.int32, (), name='step')
     self.phase = tf.placeholder(tf.string, (), name='phase')
     self.log = tf.placeholder(tf.bool, (), name='log')
     self._report = tf.placeholder(tf.bool, (), name='report')
     self.reset = tf.placeholder(tf.bool, (), name='reset')
-    self._loaders: list[tuple] = []
-    self._savers: list[tuple] = []
+    self._variables: list[tf.Variable] = []
+    self._saver: Any = None
     self._finite: list[tf.Tensor] = []
 
   def add_saver(
-    self,
-    include: Patterns = '.*',
-    exclude: Patterns = '.^',
-    logdir: str | None = None,
-    load: bool = True,
-    save: bool = True,
-    checkpoint: str | None = None,
+    self, include: Patterns = '.*', exclude: Patterns = '.^'
   ) -> None:
-    """Save and restore some of the variables.
+    """Choose the variables that are saved and restored; none by default.
 
     Args:
       include: Regular expression(s) of the variables.
       exclude: Regular expression(s) of variables to leave out.
-      logdir: Folder of the checkpoints, that of the run by default.
-      load: Whether to restore the variables before the first step.
-      save: Whether to save them.
-      checkpoint: Name of the checkpoint to restore; the newest by default.
     """
-    variables = filter_variables(include, exclude)
-    keeper = saver.Saver(
-      variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
+    self._variables = filter_variables(include, exclude)
+    self._saver = saver.Saver(
+      self._variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
     )
-    logdir = logdir and os.path.expanduser(logdir)
-    checkpoint = checkpoint or self._config.get('checkpoint_to_load')
-    if load:
-      self._loaders.append((keeper, variables, logdir, checkpoint))
-    if save:
-      self._savers.append((keeper, logdir))
-      # Weights and slots; means of scores may be unknown.
-      checked = [x for x in variables if x.dtype.is_floating and x.shape.ndims]
-      self._finite += [tf.reduce_all(tf.math.is_finite(x)) for x in checked]
+    # Weights and slots; means of scores may be unknown.
+    self._finite = [
+      tf.reduce_all(tf.math.is_finite(x))
+      for x in self._variables
+      if x.dtype.is_floating and x.shape.ndims
+    ]
 
   def add_phase(
     self,
@@ -141,9 +129,10 @@ class Trainer(phases.PhaseMachine):
         op,
         writer,
         report_every,
-        log_every,
+        # All ranks play what is logged, one of them writes.
+        log_every if self._has_logdir else None,
         checkpoint_every,
-        dict(feed or {}),
+        feed or {},
       )
     )
 
@@ -171,28 +160,14 @@ class Trainer(phases.PhaseMachine):
       global_step = self._initialize(session)
       with stopping.on_close(lambda: self._save_at_end(session)):
         yield from self._iterate(session, global_step, max_step)
-      global_step = self._save_at_end(session)
-      if max_step and global_step >= max_step:
-        self._notify('finish')
+      self._save_at_end(session)
     finally:
-      for phase in self._phases:
-        if phase.writer:
-          phase.writer.flush()
       if sess is None:
         session.close()
 
   def _execute(self, sess, phase, phase_step, reset, log, report):
-    if reset:
-      epoch = phase_step // phase.steps
-      _logger.debug(
-        '%s\nEpoch %s phase %s (phase step %s, global step %s).',
-        '-' * 50,
-        epoch + 1,
-        phase.name,
-        phase_step,
-        sess.run(self.global_step),
-      )
     feed = {
+      **phase.feed,
       self.step: phase_step,
       self.phase: phase.name,
       self.log: log,
@@ -202,55 +177,38 @@ class Trainer(phases.PhaseMachine):
 
     def execute():
       with graph_errors.unwrapped():
-        return sess.run(phase.op, {**phase.feed, **feed})
+        return sess.run(phase.op, feed)
 
     summary, score, global_step = self.ranks.run(execute)
     if report:
       score = self.ranks.average_score(float(score), self.score_weight)
       self.ranks.check_same(sess)
-      text = f'{score:.4g}' if score == score else 'unknown, no episode ended'
-      _logger.debug('Score %s.', text)
     return summary, score, int(global_step)
 
-  def _find_due_events(self, phase, phase_step):
-    """See the base class; ranks play and log together, one of them writes."""
-    due = super()._find_due_events(phase, phase_step)
-    if self._has_logdir:
-      batch, every = phase.batch_size, phase.log_every
-      due['log'] = self._is_every_steps(phase_step, batch, every)
-    return due
-
   def _save_at_end(self, sess):
-    """Write the last checkpoint if there should be one; return its step."""
-    global_step = int(sess.run(self.global_step))
     if self._config.get('checkpoint_at_end'):
-      self._checkpoint(sess, global_step)
-    return global_step
+      self._checkpoint(sess, int(sess.run(self.global_step)))
 
   def _store_checkpoint(self, sess, global_step):
-    path = None
-    for keeper, folder in self._find_savers(sess, global_step):
-      filename = os.path.join(folder, 'model.ckpt')
-      with sess.graph.as_default():
-        path = keeper.save(sess, filename, global_step)
-    return path
+    folder = self._find_folder(sess, global_step)
+    if not folder:
+      return None
+    filename = os.path.join(folder, 'model.ckpt')
+    with sess.graph.as_default():
+      return self._saver.save(sess, filename, global_step)
 
   def _store_best(self, sess, global_step, score):
-    for keeper, folder in self._find_savers(sess, global_step):
-      checkpoint.keep_best(sess, keeper, folder, global_step, score)
+    folder = self._find_folder(sess, global_step)
+    if folder:
+      checkpoint.keep_best(sess, self._saver, folder, global_step, score)
 
-  def _find_savers(self, sess, global_step):
-    """Return savers and their folders, if there is something worth saving."""
-    pairs = [(keeper, x or self._logdir) for keeper, x in self._savers]
-    savers = [(keeper, x) for keeper, x in pairs if x]
-    if savers and not all(sess.run(self._finite)):
-      last = checkpoint.list_variables(savers[0][1])[-1:]
-      raise errors.NotFinite(
-        f'The weights are not finite any more at step {global_step}; '
-        f'{f"the last checkpoint is {last[0]}" if last else "none was saved"}. '
-        'Lower main_learning_rate, or begin a new run.'
-      )
-    return savers
+  def _find_folder(self, sess, global_step):
+    """Return where to save what is finite, None if nothing is saved."""
+    if not self._saver:
+      return None
+    if self._logdir and not all(sess.run(self._finite)):
+      raise checkpoint.not_finite(self._logdir, global_step)
+    return self._logdir
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""
@@ -285,15 +243,15 @@ class Trainer(phases.PhaseMachine):
       sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
-    for keeper, variables, logdir, name in self._loaders:
-      logdir = logdir or self._logdir
-      path = logdir and name and os.path.join(logdir, name)
-      if logdir and not name:
-        path = checkpoint.find_variables(logdir)
-      if path:
-        _logger.info('Restore %s.', path)
-        _choose_restorer(sess, keeper, variables, path).restore(sess, path)
-        keeper.continue_in(logdir)
+    path = None
+    if self._logdir and self._saver:
+      name = self._config.get('checkpoint_to_load')
+      path = checkpoint.find_variables(self._logdir, name)
+    if path:
+      _logger.info('Restore %s.', path)
+      restorer = _choose_restorer(sess, self._saver, self._variables, path)
+      restorer.restore(sess, path)
+      self._saver.continue_in(os.path.dirname(path))
     with sess.graph.as_default():
       self.ranks.broadcast(sess)
     sess.graph.finalize()

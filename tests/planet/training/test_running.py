@@ -29,7 +29,7 @@ class Counter:
       self.counts[os.path.basename(logdir)] += 1
 
 
-def count_to_ten(unused_logdir, *unused_args):
+def count_to_ten(unused_logdir):
   yield from range(VALUES)
 
 
@@ -45,12 +45,17 @@ def work(experiment, limit, counts):
   counts.append(count)
 
 
-def start_workers(basedir, limit=None, **kwargs):
+def start_workers(basedir, started, limit=None):
   """Let all workers run until the end; returns the number of all values."""
   threads, counts = [], []
+
+  def count_run(logdir):
+    started(logdir)
+    yield from count_to_ten(logdir)
+
   for _ in range(WORKERS):
     experiment = running.Experiment(
-      str(basedir), count_to_ten, num_runs=RUNS, ping_every=0.5, **kwargs
+      str(basedir), count_run, num_runs=RUNS, ping_every=0.5
     )
     threads.append(
       threading.Thread(target=work, args=(experiment, limit, counts))
@@ -75,27 +80,25 @@ ALL = {f'{x:05d}' for x in range(1, RUNS + 1)}
 
 def test_many_workers(tmp_path):
   """20 threads finish 100 runs of 10 values, each started once."""
-  started, resumed = Counter(), Counter()
-  count = start_workers(tmp_path, start_fn=started, resume_fn=resumed)
+  started = Counter()
+  count = start_workers(tmp_path, started)
   assert count == RUNS * VALUES
   assert names(tmp_path, 'DONE') == ALL
   assert not names(tmp_path, 'FAIL')
   assert started.counts == dict.fromkeys(ALL, 1)
-  assert not resumed.counts
 
 
 def test_dying_workers(tmp_path):
   """Each of 20 dies within its second run; exactly these get resumed."""
-  started, resumed = Counter(), Counter()
-  count = start_workers(tmp_path, 15, start_fn=started, resume_fn=resumed)
+  started = Counter()
+  count = start_workers(tmp_path, started, 15)
   assert count == WORKERS * 15
   assert len(names(tmp_path, 'DONE')) == WORKERS
   unfinished = names(tmp_path, 'PING') - names(tmp_path, 'DONE')
-  assert len(unfinished) == WORKERS and not resumed.counts
-  start_workers(tmp_path, start_fn=started, resume_fn=resumed)
+  assert len(unfinished) == WORKERS
+  start_workers(tmp_path, started)
   assert names(tmp_path, 'DONE') == ALL
-  assert started.counts == dict.fromkeys(ALL, 1)
-  assert resumed.counts == dict.fromkeys(unfinished, 1)
+  assert started.counts == {x: 1 + (x in unfinished) for x in ALL}
 
 
 def make_run(folder, process_fn=count_to_ten, **kwargs):
@@ -156,18 +159,6 @@ def test_abandoned_run_can_be_resumed(tmp_path):
   again.claim()
   assert list(again) == list(range(VALUES))
   assert sorted(os.listdir(tmp_path)) == ['DONE', 'PING']
-
-
-@pytest.mark.parametrize('owner', ['me', 'other'])
-def test_done_before_the_clean_up(owner, tmp_path):
-  """Unless another worker has taken over the run."""
-  ping.write(str(tmp_path), 'me')
-  finish = running.Finish(str(tmp_path))
-  assert not finish.reached and os.listdir(tmp_path) == ['PING']
-  ping.write(str(tmp_path), owner)
-  finish.finish()
-  assert finish.reached
-  assert ('DONE' in os.listdir(tmp_path)) == (owner == 'me')
 
 
 def test_takeover_is_noticed(tmp_path):
@@ -311,25 +302,9 @@ def test_unreadable_ping(content, tmp_path):
     make_run(tmp_path, ping_every=30).claim()
   past = time.time() - 100
   os.utime(file_, (past, past))
-  resumed = Counter()
-  run = make_run(tmp_path, ping_every=0.05, resume_fn=resumed)
+  run = make_run(tmp_path, ping_every=0.05)
   run.claim()
   assert list(run) == list(range(VALUES))
-  assert sum(resumed.counts.values()) == 1
-
-
-@pytest.mark.parametrize(
-  'result, expected', [(None, ()), (3, (3,)), ((3, 4), (3, 4)), ([3], ([3],))]
-)
-def test_arguments_of_the_process(result, expected, tmp_path):
-  """What `start_fn` returns follows the folder."""
-
-  def process_fn(*args):
-    yield args
-
-  run = make_run(tmp_path, process_fn, start_fn=lambda logdir: result)
-  run.claim()
-  assert list(run) == [(str(tmp_path),) + expected]
 
 
 def test_endless_experiments_count_up(tmp_path):

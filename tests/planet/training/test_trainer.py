@@ -177,32 +177,6 @@ def test_nothing_is_kept_without_a_folder():
   assert count_steps(None, 15) == [0, 5, 10]
 
 
-@pytest.mark.parametrize('stop', [False, True])
-def test_the_end_is_told_before_the_clean_up(stop, tmp_path):
-  """After the last checkpoint, while the session is open; not after a stop."""
-  events = []
-
-  class Session(tf.Session):
-    def close(self):
-      events.append('close')
-      super().close()
-
-  class Events(Recorder):
-    def checkpoint(self, path):
-      events.append('checkpoint')
-
-    def finish(self):
-      events.append('finish')
-
-  trainer = define_growing(tmp_path)
-  trainer.add_observer(Events())
-  trainer.should_stop = lambda: stop
-  trainer._create_session = Session
-  trainer.run(15)
-  expected = ['checkpoint', *([] if stop else ['finish']), 'close']
-  assert events[: len(expected)] == expected
-
-
 def test_scores_of_any_length():
   """Vectors count each entry; no entry at all leaves the mean unknown."""
   trainer = Trainer(None)
@@ -251,7 +225,7 @@ def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
     score = tf.cast(trainer.global_step, tf.float32)
   trainer.add_phase('train', 5, score, '', 5, 5, checkpoint_every=5)
   trainer.add_saver()
-  with pytest.raises(errors.NotFinite, match='at step 15; .*/model.ckpt-10'):
+  with pytest.raises(errors.NotFinite, match='at step 15: .*/model.ckpt-10'):
     trainer.run(30)
   names = {
     x.partition('.index')[0] for x in os.listdir(tmp_path) if 'index' in x
