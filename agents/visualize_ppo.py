@@ -18,12 +18,20 @@ from typing import Any
 import numpy as np
 
 from agents import runs, trained
-from agents.envs import adapters, batch_env, continuous, window, wrappers
+from agents.envs import (
+  adapters,
+  batch_env,
+  continuous,
+  recorder,
+  window,
+  wrappers,
+)
 from agents.run import (
   entry,
   errors,
   files,
   flags,
+  log,
   references,
   schema,
   stopping,
@@ -96,6 +104,7 @@ def visualize(
     window.check()
   outdir = os.path.expanduser(outdir)
   logdir, config = runs.load(logdir, trust)
+  os.makedirs(outdir, exist_ok=True)
   per_agent = math.ceil(num_episodes / num_agents)
   constructors = [
     functools.partial(
@@ -103,7 +112,11 @@ def visualize(
       config.env,
       config.max_length,
       None if seed is None else seed + index,
-      (outdir, f'agent{index + 1}-episode', per_agent, render),
+      [
+        os.path.join(outdir, f'agent{index + 1}-episode-{number + 1}.mp4')
+        for number in range(per_agent)
+      ],
+      f'agent{index + 1}' if render else None,
     )
     for index in range(num_agents)
   ]
@@ -112,8 +125,10 @@ def visualize(
     workers = None if env_processes else 0
     env = batch_env.VectorEnv(constructors, workers)
     try:
-      for info in _play(agent, env):
-        episodes.append({**info, 'video': os.path.join(outdir, info['video'])})
+      for episode in _play(agent, env):
+        episodes.append(episode)
+        line = {**episode, 'video': os.path.basename(episode['video'])}
+        log.append_json(os.path.join(outdir, 'episodes.jsonl'), line)
         if len(episodes) == num_episodes:
           break
     finally:
@@ -121,13 +136,13 @@ def visualize(
   return episodes
 
 
-def _create_environment(env, max_length, seed, recording):
+def _create_environment(env, max_length, seed, paths, title):
   """Environment of the training that records videos."""
   created = continuous.make(env, 'rgb_array')
   if seed is not None:
     created.seed(seed)
   created = wrappers.LimitDuration(created, max_length)
-  return wrappers.RecordEpisodes(created, *recording)
+  return recorder.RecordEpisodes(created, paths, title)
 
 
 def _play(agent, env):

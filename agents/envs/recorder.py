@@ -1,11 +1,12 @@
 """Videos of environments while these are played."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from agents.envs import video
+from agents.envs.wrappers import Wrapper
 
 _DEFAULT_FPS = 30
 
@@ -70,6 +71,77 @@ class Recorder:
   def cancel(self) -> None:
     """Forget the current video."""
     self._path, self._frames = None, []
+
+
+class RecordEpisodes(Wrapper):
+  """Write a video of each episode, or show it in a window, or both.
+
+  The last step of what is recorded has `info['episode']`, a dict of `video`,
+  the path, `return` and `length`. Nothing is left of episodes that are reset
+  early.
+
+  Args:
+    env: Environment whose `render` gives images.
+    paths: Names of the files of the episodes, in folders that exist; later
+      episodes are not recorded.
+    title: Title of a window that shows all episodes, None for no window.
+    largest: See `Recorder`.
+  """
+
+  def __init__(
+    self,
+    env: Any,
+    paths: Iterable[str],
+    title: str | None = None,
+    largest: int | None = None,
+  ):
+    super().__init__(env)
+    self._paths = iter(paths)
+    self._return = 0.0
+    self._window: Any = None
+    fps = find_fps(env)
+    if title is not None:
+      from agents.envs import window
+
+      self._window = window.Window(title, fps)
+    self._recorder = Recorder(self._render, fps, largest)
+
+  def reset(self) -> Any:
+    observ = self._env.reset()
+    self._return = 0.0
+    self._recorder.cancel()
+    path = next(self._paths, None)
+    if path:
+      self._recorder.begin(path)
+    elif self._window:
+      self._render()
+    return observ
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    self._return += float(reward)
+    if self._recorder.recording:
+      self._recorder.add()
+    elif self._window:
+      self._render()
+    if done and self._recorder.recording:
+      length = len(self._recorder) - 1
+      path = self._recorder.finish()
+      episode = {'video': path, 'return': self._return, 'length': length}
+      info = {**info, 'episode': episode}
+    return observ, reward, done, info
+
+  def close(self) -> None:
+    """Close the window and the environment."""
+    if self._window:
+      self._window.close()
+    getattr(self._env, 'close', lambda: None)()
+
+  def _render(self):
+    image = np.asarray(self._env.render('rgb_array'))
+    if self._window:
+      self._window.show(image)
+    return image
 
 
 def find_fps(env: Any) -> float:

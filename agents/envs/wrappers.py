@@ -7,20 +7,17 @@ environments live in processes of their own.
 """
 
 import contextlib
-import functools
 import logging
-import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.envs import guard, recorder, spaces
-from agents.envs import window as window_lib
+from agents.envs import guard, spaces
 from agents.envs.hosts import Async as Async
 from agents.envs.hosts import ExternalProcess as ExternalProcess
-from agents.run import errors, log, references
+from agents.run import errors, references
 
 
 class Wrapper:
@@ -82,13 +79,10 @@ class NormalizeActions(Wrapper):
     self._enabled = np.isfinite(space.low) & np.isfinite(space.high)
     self._low = np.where(self._enabled, space.low, -1)
     self._high = np.where(self._enabled, space.high, 1)
-
-  @functools.cached_property
-  def action_space(self) -> Any:
-    space = self._env.action_space
-    low = np.where(self._enabled, -np.ones_like(self._low), space.low)
-    high = np.where(self._enabled, np.ones_like(self._low), space.high)
-    return spaces.box(low, high)
+    self.action_space = spaces.box(
+      np.where(self._enabled, -1, space.low),
+      np.where(self._enabled, 1, space.high),
+    )
 
   def step(self, action: Any) -> tuple:
     mapped = (action + 1) / 2 * (self._high - self._low) + self._low
@@ -101,18 +95,15 @@ class ClipAction(Wrapper):
   Discrete actions stay as they are.
   """
 
-  @functools.cached_property
-  def _bounds(self):
-    space = self._env.action_space
-    return None if spaces.is_discrete(space) else (space.low, space.high)
-
-  @functools.cached_property
-  def action_space(self) -> Any:
-    return unbounded(self._env.action_space)
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self._clips = not spaces.is_discrete(env.action_space)
+    self.action_space = unbounded(env.action_space)
 
   def step(self, action: Any) -> tuple:
-    if self._bounds:
-      action = np.clip(action, *self._bounds)
+    if self._clips:
+      space = self._env.action_space
+      action = np.clip(action, space.low, space.high)
     return self._env.step(action)
 
 
@@ -305,10 +296,7 @@ class ObservationDict(_ChangeObservation):
   def __init__(self, env: Any, key: str = 'observ'):
     super().__init__(env)
     self._key = key
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    return spaces.dictionary({self._key: self._env.observation_space})
+    self.observation_space = spaces.dictionary({key: env.observation_space})
 
   def _change(self, observ):
     return {self._key: np.array(observ)}
@@ -322,23 +310,20 @@ class ConcatObservation(_ChangeObservation):
     keys: Entries to use, in this order.
 
   Raises:
-    KeyError: From `observation_space`, if the entries differ in dtype.
+    KeyError: If the entries differ in dtype.
   """
 
   def __init__(self, env: Any, keys: Sequence[str]):
     super().__init__(env)
     self._keys = keys
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    parts = [self._env.observation_space.spaces[key] for key in self._keys]
+    parts = [env.observation_space.spaces[key] for key in keys]
     dtypes = {str(np.dtype(part.dtype)) for part in parts}
     if len(dtypes) > 1:
       raise KeyError(
-        f'Cannot concatenate {list(self._keys)} of different dtypes '
+        f'Cannot concatenate {list(keys)} of different dtypes '
         f'{sorted(dtypes)}; choose entries of the same dtype.'
       )
-    return spaces.box(
+    self.observation_space = spaces.box(
       np.concatenate([part.low for part in parts], 0),
       np.concatenate([part.high for part in parts], 0),
       parts[0].dtype,
@@ -359,11 +344,8 @@ class SelectObservations(_ChangeObservation):
   def __init__(self, env: Any, keys: Sequence[str]):
     super().__init__(env)
     self._keys = keys
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    parts = self._env.observation_space.spaces
-    return spaces.dictionary({key: parts[key] for key in self._keys})
+    parts = env.observation_space.spaces
+    self.observation_space = spaces.dictionary({x: parts[x] for x in keys})
 
   def _change(self, observ):
     return {key: observ[key] for key in self._keys}
@@ -380,12 +362,9 @@ class ProcessObservation(_ChangeObservation):
   def __init__(self, env: Any, process_fn: Callable[[np.ndarray], np.ndarray]):
     super().__init__(env)
     self._process_fn = process_fn
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    space = self._env.observation_space
-    low, high = self._process_fn(space.low), self._process_fn(space.high)
-    return spaces.box(low, high, low.dtype)
+    space = env.observation_space
+    low, high = process_fn(space.low), process_fn(space.high)
+    self.observation_space = spaces.box(low, high, low.dtype)
 
   def _change(self, observ):
     return self._process_fn(observ)
@@ -413,15 +392,12 @@ class FrameHistory(Wrapper):
     self._capacity = max(past_indices) + 1
     self._buffer: Any = None
     self._step = 0
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    space = self._env.observation_space
-    repeats = len(self._past_indices)
+    space, repeats = env.observation_space, len(past_indices)
     low, high = [
-      np.repeat(x[None], repeats, 0) for x in (space.low, space.high)
+      self._merge(np.repeat(x[None], repeats, 0))
+      for x in (space.low, space.high)
     ]
-    return spaces.box(self._merge(low), self._merge(high), space.dtype)
+    self.observation_space = spaces.box(low, high, space.dtype)
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
@@ -451,12 +427,9 @@ class FrameDelta(Wrapper):
   def __init__(self, env: Any):
     super().__init__(env)
     self._last: Any = None
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    space = self._env.observation_space
+    space = env.observation_space
     low, high = space.low - space.high, space.high - space.low
-    return spaces.box(low, high, space.dtype)
+    self.observation_space = spaces.box(low, high, space.dtype)
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
@@ -496,19 +469,15 @@ class PixelObservations(_ChangeObservation):
   ):
     super().__init__(env)
     assert hasattr(env.observation_space, 'spaces'), env.observation_space
-    assert key not in env.observation_space.spaces, (key, 'already present')
+    parts = dict(env.observation_space.spaces)
+    assert key not in parts, (key, 'already present')
     self._size = tuple(size)
     self._dtype = np.dtype(dtype)
     self._key = key
-    self._channels = channels
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
+    shape = (*self._size, channels)
     high = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1.0}[self._dtype]
-    shape = self._size + (self._channels,)
     image = spaces.box(np.zeros(shape), np.full(shape, high), self._dtype)
-    parts = dict(self._env.observation_space.spaces)
-    return spaces.dictionary({**parts, self._key: image})
+    self.observation_space = spaces.dictionary({**parts, key: image})
 
   def _change(self, observ):
     image = self._env.render('rgb_array')
@@ -529,10 +498,7 @@ class ObservationToRender(_ChangeObservation):
     super().__init__(env)
     self._key = key
     self._image = None
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    return spaces.dictionary({})
+    self.observation_space = spaces.dictionary({})
 
   def render(self, *unused_args: Any, **unused_kwargs: Any) -> Any:
     return self._image
@@ -731,10 +697,10 @@ class Guard(Wrapper):
   """Raise `EnvError` for mistakes of an environment.
 
   These are errors that it raises, observations of another shape than that of
-  the space, and renderings that are no images.
+  the space, if it is a box, and renderings that are no images.
 
   Args:
-    env: Environment with a box of observations.
+    env: Environment.
     name: What the user calls it.
   """
 
@@ -742,7 +708,7 @@ class Guard(Wrapper):
     super().__init__(env)
     self._name = name
     self._steps = 0
-    self._shape = env.observation_space.shape
+    self._shape = getattr(env.observation_space, 'shape', None)
 
   def reset(self, *args: Any, **kwargs: Any) -> Any:
     self._steps = 0
@@ -772,7 +738,7 @@ class Guard(Wrapper):
     return image
 
   def _check_shape(self, observ, when):
-    if np.shape(observ) != self._shape:
+    if self._shape is not None and np.shape(observ) != self._shape:
       raise errors.EnvError(
         f'Environment {self._name} returns an observation of shape '
         f'{np.shape(observ)} {when}, but its observation_space has shape '
@@ -780,76 +746,8 @@ class Guard(Wrapper):
       )
 
 
-class RecordEpisodes(Wrapper):
-  """Write a video of each episode, and a line about it.
-
-  The videos are called `<name>-<episode>.mp4`, counted from 1. A dict of
-  `video`, `return` and `length` is appended to `episodes.jsonl` when an episode
-  is over, and is `info['episode']` of its last step.
-
-  Args:
-    env: Environment whose `render` gives images.
-    outdir: Folder, created if needed.
-    name: Beginning of the names of the videos.
-    episodes: Number of episodes to record; later ones are only played.
-    window: Whether to show what is recorded in a window, too, at the speed of
-      the video.
-  """
-
-  def __init__(
-    self,
-    env: Any,
-    outdir: str,
-    name: str = 'episode',
-    episodes: int = 1,
-    window: bool = False,
-  ):
-    super().__init__(env)
-    os.makedirs(outdir, exist_ok=True)
-    self._outdir, self._name, self._episodes = outdir, name, episodes
-    self._episode, self._return = 0, 0.0
-    fps = recorder.find_fps(env)
-    self._window = window_lib.Window(name, fps) if window else None
-    self._recorder = recorder.Recorder(self._render, fps)
-
-  def reset(self) -> Any:
-    observ = self._env.reset()
-    self._episode += 1
-    self._return = 0.0
-    self._recorder.cancel()
-    if self._episode <= self._episodes:
-      filename = f'{self._name}-{self._episode}.mp4'
-      self._recorder.begin(os.path.join(self._outdir, filename))
-    return observ
-
-  def step(self, action: Any) -> tuple:
-    observ, reward, done, info = self._env.step(action)
-    self._return += float(reward)
-    self._recorder.add()
-    if done and self._recorder.recording:
-      length = len(self._recorder) - 1
-      video = os.path.basename(str(self._recorder.finish()))
-      line = {'video': video, 'return': self._return, 'length': length}
-      log.append_json(os.path.join(self._outdir, 'episodes.jsonl'), line)
-      info = {**info, 'episode': line}
-    return observ, reward, done, info
-
-  def close(self) -> None:
-    """Close the window and the environment."""
-    if self._window:
-      self._window.close()
-    self._env.close()
-
-  def _render(self):
-    image = np.asarray(self._env.render('rgb_array'))
-    if self._window:
-      self._window.show(image)
-    return image
-
-
 # Stored configurations may name these; they neither start processes nor write
 # files.
 for _kind in list(globals().values()):
   if isinstance(_kind, type) and issubclass(_kind, Wrapper):
-    if _kind is not RecordEpisodes:
-      references.nameable(_kind)
+    references.nameable(_kind)

@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import (
-  episode_log,
-  guard,
-  probe,
-  quiet,
-  recorder,
-  vector,
-  video,
-)
-from agents.envs import window as window_lib
+from agents.envs import episode_log, guard, probe, vector, wrappers
 from agents.pipeline import env_config
 from agents.run import random_state
 
@@ -53,21 +44,18 @@ class Worker:
       created.seed(seed)
       self._own_randomness = hasattr(created, 'exchanged')
     self._name = name = str(env.get('name') or env.get('constructor'))
+    created = wrappers.Guard(created, name)
+    if render:
+      from agents.envs import recorder, video
+
+      paths = _video_paths(video_folder) if video_folder else ()
+      title = name if window else None
+      created = recorder.RecordEpisodes(created, paths, title, video.SIZE)
     self._env = episode_log.Monitor(created, csv_path, name)
-    self._video_folder = video_folder
-    fps = recorder.find_fps(created)
-    self._window = window_lib.Window(name, fps) if window else None
-    self._recorder = recorder.Recorder(self._render, fps, video.SIZE)
 
   def reset(self) -> dict[str, np.ndarray]:
     """Begin an episode; return a dict from path to observation."""
-    with guard.explained(self._name, 'when it is reset'):
-      observation = self._check(self._env.reset())
-    if self._video_folder:
-      self._begin_video(self._video_folder)
-    else:
-      self._watch()
-    return observation
+    return self._check(self._env.reset())
 
   def step(self, actions: dict[str, Any]) -> tuple:
     """Step, and begin the next episode where one has ended.
@@ -83,19 +71,13 @@ class Worker:
       keys `truncated`, a bool, and `final`, the last observation.
     """
     action = actions if self._has_agents else next(iter(actions.values()))
-    try:
-      observation, reward, done, info = self._env.step(action)
-    except Exception as error:  # Whatever the user's code may raise.
-      when = f'in step {self._env.episode_length + 1}'
-      raise guard.translate(error, self._name, when) from None
-    self._watch()
+    observation, reward, done, info = self._env.step(action)
     infos: dict[str, Any] = {'infos': numbers(info)} if info else {}
     observation = self._check(observation)
     if not done:
       return observation, float(reward), False, infos
     infos['truncated'] = bool(info.get('truncated'))
     infos['final'] = observation
-    self._recorder.finish()
     return self.reset(), float(reward), True, infos
 
   def state_dict(self) -> dict:
@@ -143,8 +125,6 @@ class Worker:
   def close(self) -> None:
     """Close the environment and its window."""
     getattr(self._env, 'close', lambda: None)()
-    if self._window:
-      self._window.close()
 
   def _check(self, observation):
     """Dict from path to array, which has to be finite."""
@@ -153,27 +133,6 @@ class Worker:
       if value.dtype.kind == 'f':
         guard.check_finite(value, f'observation {path}', self._name)
     return flat
-
-  def _render(self):
-    """Image of what happens now, shown if there is a window."""
-    image = self._env.render('rgb_array')
-    if self._window:
-      self._window.show(image)
-    return image
-
-  def _watch(self):
-    if self._recorder.recording:
-      self._recorder.add()
-    elif self._window:
-      self._render()
-
-  def _begin_video(self, folder):
-    os.makedirs(folder, exist_ok=True)
-    number = len(os.listdir(folder)) + 1
-    name = f'episode-{number:05d}{video.preferred_ending()}'
-    # Libraries that draw introduce themselves with the first frame.
-    with quiet.quietly():
-      self._recorder.begin(os.path.join(folder, name))
 
   def _find_generator(self):
     env = getattr(self._env, 'unwrapped', self._env)
@@ -221,6 +180,17 @@ class WorkerGroup(vector.Group):
   def load_state_dicts(self, states: list[dict]) -> list:
     """Restore states; list of what `Worker.load_state_dict` returns."""
     return [x.load_state_dict(y) for x, y in zip(self.envs, states)]
+
+
+def _video_paths(folder):
+  """Generate the paths of the next videos in a folder that has some already."""
+  from agents.envs import video
+
+  os.makedirs(folder, exist_ok=True)
+  while True:
+    number = len(os.listdir(folder)) + 1
+    name = f'episode-{number:05d}{video.preferred_ending()}'
+    yield os.path.join(folder, name)
 
 
 def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:

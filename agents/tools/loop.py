@@ -138,10 +138,6 @@ class Loop(phases.PhaseMachine):
       self._step.load(step - steps_in + steps_in % phase.batch_size, sess)
       sess.run(self._forget[phase.name])
 
-  def _expected_batch(self, phase, made):
-    # Until the first execution the original does not know the batch size.
-    return made
-
   def _execute(self, sess, phase, phase_step, reset, log, report):
     if reset:
       message = '{}\nPhase {} (phase step {}, global step {}).'

@@ -1,11 +1,9 @@
 """When videos begin and end, and what is in them."""
 
-import json
-
 import numpy as np
 import pytest
 
-from agents.envs import recorder, video, wrappers
+from agents.envs import recorder, video
 from tests import scripted_envs
 
 
@@ -35,23 +33,22 @@ def test_recorder(written):
   assert frames[:, 0, 0, 0].tolist() == [0, 1]
 
 
-def test_record_episodes(written, tmp_path):
+def test_record_episodes(written):
   """Episodes that are reset early leave nothing, and later ones neither."""
-  env = wrappers.RecordEpisodes(
-    scripted_envs.ScriptedEnv(2, [1, 2]), str(tmp_path), 'name', 2
+  env = recorder.RecordEpisodes(
+    scripted_envs.ScriptedEnv(2, [1, 2]), ['one.mp4', 'two.mp4']
   )
+  infos = []
   for steps in (1, 2, 2):
     env.reset()
-    for _ in range(steps):
-      env.step(np.zeros(1))
+    infos += [env.step(np.zeros(1))[-1] for _ in range(steps)]
   ((path, frames, fps),) = written
-  assert path == str(tmp_path / 'name-2.mp4')
+  assert path == 'two.mp4'
   assert frames.shape == (3, 256, 341, 3) and fps == 30
-  assert json.loads((tmp_path / 'episodes.jsonl').read_text()) == {
-    'video': 'name-2.mp4',
-    'return': 3.0,
-    'length': 2,
-  }
+  episode = {'video': path, 'return': 3.0, 'length': 2}
+  assert [x.get('episode') for x in infos] == [None] * 2 + [episode] + [
+    None
+  ] * 2
 
 
 def test_find_fps():

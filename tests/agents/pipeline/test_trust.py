@@ -31,8 +31,8 @@ def explore(**env):
 def attacks(marker):
   """Parts of trees of parameters that would create the marker."""
   touch = {'command': f'touch {marker}'}
-  recorder = {'name': 'agents.tools.wrappers.RecordEpisodes'}
-  recorder['args'] = {'outdir': marker}
+  recorder = {'name': 'agents.envs.recorder.RecordEpisodes'}
+  recorder['args'] = {'paths': [marker]}
   ppo = {'name': 'agents.pipeline.ppo.PPOAgent'}
   env = hostile.calls(marker)
   return {
