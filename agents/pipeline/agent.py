@@ -189,9 +189,7 @@ def find_shape(
   )
 
 
-def find_limits(
-  space: Mapping[str, Any], what: str
-) -> tuple[np.ndarray, np.ndarray]:
+def find_limits(space: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
   """Return the lowest and highest values of a box, float32.
 
   Args:

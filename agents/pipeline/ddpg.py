@@ -16,10 +16,7 @@ class DDPGAgent(agent.AgentBase):
   """Explores with noise that is correlated in time, learns from a ring memory.
 
   Args:
-    session: See `AgentBase`, also for `memory`, `name` and `sampler`.
-    memory: Usually with a `RingMemory`.
-    name: Name in the tree of parameters.
-    action_space: Plain description of the actions, a bounded box.
+    *args: See `AgentBase`; the memory is usually a `RingMemory`.
     observation_space: Plain description of what is observed, a box of one
       dimension.
     observation_key: Path of the observation.
@@ -29,7 +26,8 @@ class DDPGAgent(agent.AgentBase):
     policy: Function that makes a `DDPGPolicy`, or anything with its methods,
       of the session of TensorFlow, the size of observations, and the lowest
       and highest actions.
-    sampler: Returns transitions, see `samplers.sample_replay`.
+    **kwargs: See `AgentBase`; the action space is a bounded box, the sampler
+      returns transitions, see `samplers.sample_replay`.
 
   Raises:
     UsageError: If the spaces are not of the right kind, or there are several
@@ -38,38 +36,30 @@ class DDPGAgent(agent.AgentBase):
 
   def __init__(
     self,
-    session: Any,
-    memory: Mapping[str, Any],
-    name: str = 'agent',
-    *,
-    action_space: Mapping[str, Any] | None = None,
+    *args: Any,
     observation_space: Mapping[str, Any] | None = None,
     observation_key: str = 'agent',
     n_update: int = 1,
     noise: Mapping[str, float] | None = None,
     policy: Callable[..., Any] | None = None,
-    sampler: agent.Sampler | None = None,
+    **kwargs: Any,
   ) -> None:
-    super().__init__(session, memory, name, action_space, sampler)
-    agent.check_processes(session.comm, name, 'raise num_workers')
-    observed = f'observations of agent {name!r}'
+    super().__init__(*args, **kwargs)
+    agent.check_processes(self.session.comm, self.name, 'raise num_workers')
+    observed = f'observations of agent {self.name!r}'
     (size,) = agent.find_shape(observation_space, observed)
-    what = f'actions of agent {name!r}'
-    agent.find_shape(action_space, what)
-    self._low, self._high = agent.find_limits(action_space or {}, what)
+    what = f'actions of agent {self.name!r}'
+    agent.find_shape(self.action_space, what)
+    self._low, self._high = agent.find_limits(self.action_space, what)
     self._key = observation_key
     self._n_update = n_update
     self._noise = Noise(len(self._low), **(noise or {}))
-    with tf.variable_scope(name):
-      make = policy or DDPGPolicy
-      self.policy = make(session.tf_session(), size, self._low, self._high)
+    with tf.variable_scope(self.name):
+      make, sess = policy or DDPGPolicy, self.session.tf_session()
+      self.policy = make(sess, size, self._low, self._high)
 
   def action_generator(
-    self,
-    observations: Mapping[str, np.ndarray],
-    hidden_state: np.ndarray,
-    masks: np.ndarray,
-    deterministic: bool = False,
+    self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     with self.session.profiler('graph'):
       actions = self.policy.act(observations[self._key])

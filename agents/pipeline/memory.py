@@ -79,7 +79,6 @@ class RingMemory(MemoryBase):
     self._steps = chunk_sample_len
     self._chunks = buffer_chunk_len
     self._overrun = overrun
-    self._reported = False
     self._include, self._exclude = tuple(include_keys), tuple(exclude_keys)
     self.capacity = self._find_capacity()
     if self.capacity < self._steps + overrun:
@@ -95,7 +94,6 @@ class RingMemory(MemoryBase):
     self._length = 0
     self._end = self._overrun - 1
     self._arrays: dict[str, np.ndarray] = {}
-    self._views: dict[str, np.ndarray] = {}
 
   @property
   def length(self) -> int:
@@ -141,7 +139,10 @@ class RingMemory(MemoryBase):
 
   def get_buffer(self) -> dict[str, np.ndarray]:
     """Return read-only arrays [workers, capacity, ...] by key."""
-    return dict(self._views)
+    views = {key: array.view() for key, array in self._arrays.items()}
+    for view in views.values():
+      view.flags.writeable = False
+    return views
 
   def get_last_chunk(self) -> dict[str, np.ndarray]:
     """Return arrays [workers, T + overrun, ...] by key, in order of time."""
@@ -158,15 +159,14 @@ class RingMemory(MemoryBase):
     self._length = max(self._length, self._overrun) + self._steps
     self._length = min(self._length, self.capacity)
     self._end = (self._end + self._steps) % self.capacity
+    is_empty = not self._arrays
     for key, value in chunk.items():
       if key not in self._arrays:
         self._allocate(key, value)
       self._arrays[key][:, index] = value
     for key in self._arrays.keys() - chunk.keys():
-      array = self._arrays[key]
-      array[:, index] = fill_value(array.dtype)
-    if not self._reported:
-      self._reported = True
+      self._arrays[key][:, index] = fill_value(self._arrays[key].dtype)
+    if is_empty:
       self._report()
 
   def state_dict(self) -> dict[str, np.ndarray]:
@@ -227,9 +227,6 @@ class RingMemory(MemoryBase):
       passed = self.get_index(np.arange(self._length))
       array[:, passed] = fill_value(array.dtype)
     self._arrays[key] = array
-    view = array.view()
-    view.flags.writeable = False
-    self._views[key] = view
 
   def _read(self, first, last):
     """Copies of entries by their order."""
@@ -238,10 +235,9 @@ class RingMemory(MemoryBase):
 
   def _report(self):
     sizes = {k: v.nbytes / 2**20 for k, v in self._arrays.items()}
-    lines = [f'{key}: {size:.1f} MB' for key, size in sizes.items()]
+    parts = ', '.join(f'{key}: {size:.1f} MB' for key, size in sizes.items())
     self.session.logger.info(
-      f'Memory {self.mode!r} will take {sum(sizes.values()):.1f} MB: '
-      + ', '.join(lines)
+      f'Memory {self.mode!r} will take {sum(sizes.values()):.1f} MB: {parts}'
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import agent
-from agents.run import references
+from agents.run import log, references
 from agents.tools.tf1 import tf
 
 
@@ -22,15 +22,14 @@ class PPOAgent(agent.AgentBase):
   Source: see `agents.ppo.policy.Policy`.
 
   Args:
-    session: See `AgentBase`, also for `memory`, `name` and `sampler`.
-    memory: Usually with an `agents.pipeline.episodes.EpisodeMemory`.
-    name: Name in the tree of parameters.
+    *args: See `AgentBase`; the memory is usually an
+      `agents.pipeline.episodes.EpisodeMemory`.
     observation_space: Plain description of the observations, a box.
-    action_space: Plain description of the actions, a box.
     policy: Function that makes a `Policy`, or anything with its methods, of
       the shape of observations, the size of actions, and a bool tensor for
       training.
-    sampler: Returns whole episodes, or None if there are too few.
+    **kwargs: See `AgentBase`; the action space is a box, the sampler returns
+      whole episodes, or None if there are too few.
 
   Raises:
     UsageError: If the spaces or the number of processes do not suit.
@@ -38,40 +37,25 @@ class PPOAgent(agent.AgentBase):
 
   def __init__(
     self,
-    session: Any,
-    memory: Mapping[str, Any],
-    name: str = 'agent',
-    *,
+    *args: Any,
     observation_space: Mapping[str, Any] | None = None,
-    action_space: Mapping[str, Any] | None = None,
     policy: Callable[..., Any],
-    sampler: agent.Sampler,
+    **kwargs: Any,
   ) -> None:
-    super().__init__(session, memory, name, action_space, sampler)
-    agent.check_processes(session.comm, name, 'use agents.train_ppo')
+    super().__init__(*args, **kwargs)
+    agent.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
     observ_shape = agent.find_shape(observation_space, 'observations', False)
-    action_shape = agent.find_shape(action_space, 'actions')
+    action_shape = agent.find_shape(self.action_space, 'actions')
     # Callables spare the preparations of each `Session.run`.
-    self._make = session.tf_session().make_callable
+    self._make = self.session.tf_session().make_callable
     self._define_graph(policy, observ_shape, action_shape)
 
   def action_generator(
-    self,
-    observations: Mapping[str, np.ndarray],
-    hidden_state: np.ndarray,
-    masks: np.ndarray,
-    deterministic: bool = False,
+    self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     """Sample actions, or take their means; see `AgentBase`.
 
-    Args:
-      observations: Dict with `agent`, float array [workers, ...].
-      hidden_state: Float32 array [workers, hidden size].
-      masks: Float32 array [workers, 1].
-      deterministic: Whether to take the means.
-
-    Returns:
-      Dict; the artifacts are `mean` and `logstd`, float32 [workers, size].
+    The artifacts are `mean` and `logstd`, float32 [workers, size].
     """
     with self.session.profiler('graph'):
       action, mean, logstd, state = self._act(
@@ -83,9 +67,7 @@ class PPOAgent(agent.AgentBase):
       'artifacts': {'mean': mean, 'logstd': logstd},
     }
 
-  def remember(
-    self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
-  ) -> None:
+  def remember(self, observations, rewards) -> None:
     with self.session.profiler('graph'):
       self._remember(observations['agent'], rewards)
 
@@ -100,8 +82,11 @@ class PPOAgent(agent.AgentBase):
       batch['/rewards'][..., 0],
       batch['/lengths'],
     )
-    length = float(np.mean(batch['/lengths']))
-    return {**_scalars(summary), 'episode_length': length}
+    scalars = {
+      tag.rpartition('/')[2]: value
+      for tag, value in log.read_summary(summary).items()
+    }
+    return {**scalars, 'episode_length': float(np.mean(batch['/lengths']))}
 
   def update(self) -> None:
     for key, value in self.step().items():
@@ -138,12 +123,3 @@ class PPOAgent(agent.AgentBase):
     length = tf.placeholder(tf.int32, leading[:1], 'length')
     summary = self.policy.update(data, length)
     self._update = self._make(summary, [*data, length])
-
-
-def _scalars(summary):
-  """Dict from the last part of the tag to value, of a serialised summary."""
-  return {
-    x.tag.rpartition('/')[2]: x.simple_value
-    for x in tf.Summary.FromString(summary).value
-    if x.HasField('simple_value')
-  }

@@ -1,7 +1,9 @@
 """What a run takes of the machine: processors, memory, graphics cards."""
 
+import functools
 import itertools
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
@@ -54,7 +56,7 @@ class ResourceThread(threading.Thread):
     self._sources: list[Callable[[], dict[str, float]]] = []
     cards = visible_cards() if gpu else []
     if cards:
-      self._sources.append(lambda: sample_cards(cards))
+      self._sources.append(functools.partial(sample_cards, cards))
     try:
       self._sources += [define_processors()] if cpu else []
     except ImportError:
@@ -70,21 +72,20 @@ class ResourceThread(threading.Thread):
 
   def run(self) -> None:
     """Sample until `stop` is called."""
-    monitor = logs.Monitor(self._path) if self._sources else None
     self._sample()  # Here psutil begins its first interval, in this thread.
-    for count in itertools.count(1):
-      stopped = self._stopped.wait(self._period)
-      if not self._sources or not monitor:
-        return
-      if not stopped:
+    if not self._sources:
+      return
+    monitor, count = logs.Monitor(self._path), 0
+    while self._sources and not self._stopped.is_set():
+      if not self._stopped.wait(self._period):
+        count += 1
         for name, value in self._sample().items():
           monitor(name, value)
-      if stopped or count % self._window == 0:
+      if self._stopped.is_set() or count == self._window:
+        count = 0
         for key, value in self._meta().items():
           monitor.set_meta(key, value)
         monitor.pack()
-      if stopped:
-        return
 
   def _sample(self):
     """Dict from name to number; a source that fails is dropped."""
@@ -101,13 +102,8 @@ class ResourceThread(threading.Thread):
 
 def visible_cards() -> list[str]:
   """Return what CUDA_VISIBLE_DEVICES lists up to the first invalid one."""
-  names = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
-  return list(
-    itertools.takewhile(
-      lambda x: x.isdigit() or x.startswith(('GPU-', 'MIG-')),
-      (x.strip() for x in names),
-    )
-  )
+  names = re.split(r'\s*,\s*', os.environ.get('CUDA_VISIBLE_DEVICES', ''))
+  return list(itertools.takewhile(re.compile(r'\d|GPU-|MIG-').match, names))
 
 
 def sample_cards(cards: Sequence[str]) -> dict[str, float]:
@@ -125,14 +121,9 @@ def sample_cards(cards: Sequence[str]) -> dict[str, float]:
   """
   command = ['nvidia-smi', '--format=csv,noheader,nounits']
   command += [f'--query-gpu={_QUERY}', f'--id={",".join(cards)}']
-  output = subprocess.run(
-    command,
-    check=True,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-    timeout=_QUERY_SECONDS,
-  ).stdout
+  output = subprocess.check_output(
+    command, stderr=subprocess.STDOUT, text=True, timeout=_QUERY_SECONDS
+  )
   rows = [line.split(',') for line in output.splitlines() if line.strip()]
   sample = {}
   names = ('/gpu/load', '/gpu/memory/total', '/gpu/memory/used')

@@ -453,7 +453,6 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
     description='Train, resume or play an agent. Each run has a session '
     'folder for its\nparameters, logs and checkpoints.',
     epilog=_describe_cpanel(argv),
-    formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   flags.add_arguments(parser, Flags)
   args = parser.parse_args(argv)

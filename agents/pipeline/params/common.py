@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import errors
-
 _SAMPLERS = 'agents.pipeline.samplers'
 
 
@@ -19,13 +17,7 @@ def define_runner(
     cpanel: Dict with the keys that are read below.
     score: Name that the report at the end tells about.
     memory_save: When to keep the contents of memories.
-
-  Raises:
-    UsageError: If a number is too small.
   """
-  check_positive(
-    cpanel, 'number_epochs', 'epoch_size', 'test_interval', 'save_interval'
-  )
   return {
     'name': 'agents.pipeline.runner.Runner',
     'n_cycles': cpanel['epoch_size'],
@@ -39,19 +31,6 @@ def define_runner(
     'memory_save': memory_save,
     'score': score,
   }
-
-
-def check_positive(cpanel: Mapping[str, Any], *keys: str) -> None:
-  """Make sure that values of a control panel are 1 or more.
-
-  Raises:
-    UsageError: If one is not.
-  """
-  for key in keys:
-    if not cpanel[key] or cpanel[key] < 1:
-      raise errors.UsageError(
-        f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
-      )
 
 
 def find_spaces(env: Mapping[str, Any], key: str = 'agent') -> dict[str, Any]:

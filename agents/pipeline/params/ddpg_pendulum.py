@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline.params import common
+from agents.run import errors
 
 cpanel: dict[str, Any] = collections.OrderedDict(
   number_epochs=40,
@@ -63,9 +64,11 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   """
   from agents.pipeline import env_config
 
-  common.check_positive(
-    cpanel, 'test_win_size', 'num_workers', 'n_steps', 'batch_size'
-  )
+  for key in ('n_steps', 'batch_size'):
+    if not cpanel[key] or cpanel[key] < 1:
+      raise errors.UsageError(
+        f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
+      )
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
   env['config'] = env_config.inspect(env)
   return {

@@ -45,6 +45,7 @@ _NAMES = {
   'gamma': 'discount',
   'learning_rate': 'learning_rate',
 }
+_WRAPPERS = 'agents.tools.wrappers'
 # What the agent learns from.
 KEYS = [
   '/observations/agent',
@@ -118,29 +119,27 @@ def _define_env(config):
       'The environment of this configuration has no id, which the pipeline '
       'needs; choose another configuration, or use agents.train_ppo.'
     )
-  wrappers: list[dict[str, Any]] = [
-    {'name': 'LimitDuration', 'args': {'duration': config.max_length}},
-    {'name': 'RangeNormalize'},
-    {'name': 'ClipAction'},
-    {'name': 'ConvertTo32Bit'},
-    {'name': 'CacheSpaces'},
-  ]
-  for wrapper in wrappers:
-    wrapper['name'] = 'agents.tools.wrappers.' + wrapper['name']
-  return {'name': config.env, 'wrappers': wrappers}
+  limit = {'duration': config.max_length}
+  others = 'RangeNormalize', 'ClipAction', 'ConvertTo32Bit', 'CacheSpaces'
+  return {
+    'name': config.env,
+    'wrappers': [
+      {'name': f'{_WRAPPERS}.LimitDuration', 'args': limit},
+      *({'name': f'{_WRAPPERS}.{x}'} for x in others),
+    ],
+  }
 
 
 def _define_explorers(cpanel, config, env):
   # The seeds of `agents.train_ppo` for training, and others beyond them.
   seed = cpanel['seed']
   seeds = [None if seed is None else 1000 * seed + x for x in (0, 100, 200)]
-  shared = {
-    'env': env,
-    'num_workers': config.num_agents,
-    'processes': cpanel['env_processes'],
-  }
   return common.define_explorers(
-    shared,
+    {
+      'env': env,
+      'num_workers': config.num_agents,
+      'processes': cpanel['env_processes'],
+    },
     # The first to end, as in `agents.train_ppo`.
     train={
       'seed': seeds[0],
