@@ -1,7 +1,6 @@
 """Deep deterministic policy gradients towards goals, Lillicrap et al. 2016."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,16 +8,9 @@ import numpy as np
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from baselines_her import (
-  config,
-  mpi,
-  replay_buffer,
-  tf_util,
-  training_graph,
-  util,
-)
-from baselines_her.normalizer import Normalizer
+from baselines_her import config, mpi, replay_buffer, tf_util, training_graph
 from baselines_her.settings import Settings
+from baselines_her.util import Episode, clip, transitions_in_episode_batch
 
 
 class DDPG:
@@ -52,10 +44,8 @@ class DDPG:
 
   T: int
   gamma: float
-  max_u: float | np.ndarray
   info: dict[str, Any]
 
-  @util.store_args
   def __init__(
     self,
     settings: Settings | None = None,
@@ -69,26 +59,37 @@ class DDPG:
     **kwargs: Any,
   ):
     if settings is None:
-      dims = kwargs['input_dims']
-      names = Settings.names()
-      settings = Settings.read({k: v for k, v in kwargs.items() if k in names})
+      dims = kwargs.pop('input_dims')
+      names = [x for x in Settings.names() if x in kwargs]
+      settings = Settings.read({x: kwargs.pop(x) for x in names})
     assert dims and settings.T and settings.gamma is not None
-    vars(self).update(dict(settings), max_u=settings.action_limit)
-    self.clip_return = settings.return_limit
-    self.settings, self.input_dims = settings, dict(dims)
+    vars(self).update(kwargs, **dict(settings))
+    self.settings, self.input_dims, self.info = settings, dict(dims), info or {}
+    self.max_u, self.clip_return = settings.action_limit, settings.return_limit
     self.dimo, self.dimg, self.dimu = (dims[key] for key in 'ogu')
-    self.stage_shapes = _define_stage_shapes(dims)
     self._subtract_goals = subtract_goals
     self._frozen: dict[bool, Callable[..., list] | None] = {}
     self._updates = 0
-    taken = bool(self._scope_variables(tf.get_default_graph()))
-    with tf_util.own_graph(taken and not reuse):
+    scope = f'{settings.scope}/'
+    taken = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope)
+    place = tf_util.own_graph if taken and not reuse else contextlib.nullcontext
+    with place():
       self.sess = tf_util.get_session()
       with tf.variable_scope(settings.scope, reuse=reuse or None):
-        self._create_network()
-    self.buffer = buffer or self._create_buffer(sample_transitions)
+        graph = training_graph.TrainingGraph(settings, dims, self.sess)
+    self._graph, self._act = graph, graph.define_acting()
+    self._init_target_net = graph.init_target
+    self.stage_shapes = graph.stage_shapes
+    self.main, self.target = graph.main, graph.target
+    self.o_stats, self.g_stats = graph.o_stats, graph.g_stats
+    self.Q_adam, self.pi_adam = graph.Q_adam, graph.pi_adam
+    self.Q_loss_tf, self.pi_loss_tf = graph.losses.critic, graph.losses.actor
+    self.cloning_loss_tf = graph.losses.cloning
+    self.Q_grad_tf, self.pi_grad_tf = graph.Q_grad, graph.pi_grad
+    replay = settings, self.input_dims, sample_transitions
+    self.buffer = buffer or replay_buffer.create(*replay)
     self.demo_buffer = (
-      self._create_buffer(sample_transitions) if settings.bc_loss else None
+      replay_buffer.create(*replay) if settings.bc_loss else None
     )
 
   def get_actions(
@@ -122,13 +123,12 @@ class DDPG:
     if frozen:
       values = frozen(o, g, compute_Q)
     else:
-      net = 'target' if use_target_net else 'main'
-      values = self._act[net, compute_Q](o, g)
+      values = self._act[use_target_net, compute_Q](o, g)
     u, max_u = values[0], self.max_u
     # Random numbers are drawn in this order even if they have no effect, so
     # that the results do not depend on the settings.
     u += noise_eps * max_u * np.random.randn(*u.shape)
-    u = util.clip(u, max_u)
+    u = clip(u, max_u)
     replaced = np.random.binomial(1, random_eps, (u.shape[0], 1))
     random = np.random.uniform(-max_u, max_u, u.shape)
     u += replaced * (random - u)
@@ -180,16 +180,16 @@ class DDPG:
     from baselines_her import demonstrations
 
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
-    settings = self.settings
+    count = self.settings.num_demo
     for episode in demonstrations.load(
-      demo_file, settings.num_demo, self.T, self.input_dims
+      demo_file, count, self.T, self.input_dims
     ):
       self.demo_buffer.store_episode(episode)
       if update_stats:
         self.update_stats(episode)
 
   def store_episode(
-    self, episode_batch: util.Episode, update_stats: bool = True
+    self, episode_batch: Episode, update_stats: bool = True
   ) -> None:
     """Store episodes in the replay.
 
@@ -209,7 +209,7 @@ class DDPG:
       'o_2': episode_batch['o'][:, 1:, :],
       'ag_2': episode_batch['ag'][:, 1:, :],
     }
-    count = util.transitions_in_episode_batch(episodes)
+    count = transitions_in_episode_batch(episodes)
     sample_transitions = self.buffer.sample_transitions
     assert sample_transitions, 'the buffer has no way to sample'
     transitions = sample_transitions(episodes, count)
@@ -238,7 +238,7 @@ class DDPG:
     """Hand a batch to the graph, which uses it in the next run."""
     if batch is None:
       batch = self.sample_batch()
-    self._graph.stage(batch)
+    self._graph.stage(*batch)
 
   def train(self, stage: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Update critic and actor once.
@@ -295,13 +295,12 @@ class DDPG:
     Raises:
       NotFinite: If they are not.
     """
-    if self._finite()[0]:
-      return
-    raise errors.NotFinite(
-      f'The weights are not finite after {self.Q_adam.t} updates. Lower the '
-      'learning rates (--lr) or rewards, and begin anew. Last whole '
-      f'checkpoint: {checkpoint or "none"}.'
-    )
+    if not self._graph.is_finite()[0]:
+      raise errors.NotFinite(
+        f'The weights are not finite after {self.Q_adam.t} updates. Lower the '
+        'learning rates (--lr) or rewards, and begin anew. Last whole '
+        f'checkpoint: {checkpoint or "none"}.'
+      )
 
   def clear_buffer(self) -> None:
     """Forget all episodes."""
@@ -309,14 +308,15 @@ class DDPG:
 
   def logs(self, prefix: str = '') -> list[tuple[str, Any]]:
     """Return names and means over dimensions of the normalizers."""
-    start = f'{prefix}/' if prefix and not prefix.endswith('/') else prefix
-    names = [
-      (f'stats_{key}/{part}', getattr(stats, part))
-      for key, stats in (('o', self.o_stats), ('g', self.g_stats))
-      for part in ('mean', 'std')
-    ]
-    values = self.sess.run([x for _, x in names])
-    return [(start + name, np.mean(x)) for (name, _), x in zip(names, values)]
+    start = f'{prefix.rstrip("/")}/' if prefix else ''
+    moments = self.sess.run(
+      {
+        f'{start}stats_{key}/{part}': getattr(stats, part)
+        for key, stats in (('o', self.o_stats), ('g', self.g_stats))
+        for part in ('mean', 'std')
+      }
+    )
+    return [(name, np.mean(values)) for name, values in moments.items()]
 
   def save(self, save_path: str) -> None:
     """Write all variables to a file for `load_path`."""
@@ -329,7 +329,7 @@ class DDPG:
       'dims': self.input_dims,
       'subtract_goals': self._subtract_goals,
       'info': self.info,
-      'tf': self.sess.run(self._scope_variables(self.sess.graph)),
+      'tf': self.sess.run(self._graph.variables),
     }
 
   def __setstate__(self, state: dict[str, Any]) -> None:
@@ -346,58 +346,12 @@ class DDPG:
       subtract_goals=state.get('subtract_goals', config.simple_goal_subtract),
       info=state['info'],
     )
-    variables = self._scope_variables(self.sess.graph)
+    variables = self._graph.variables
     shapes = [tuple(x.shape) for x in variables]
     if shapes != [np.shape(x) for x in weights]:
       raise ValueError(f'the weights are not shaped {shapes}')
     for variable, value in zip(variables, weights):
       variable.load(value, self.sess)
-
-  def _create_network(self) -> None:
-    settings = self.settings
-    limits = settings.norm_eps, settings.norm_clip, self.sess
-    with tf.variable_scope('o_stats'):
-      self.o_stats = Normalizer(self.dimo, *limits)
-    with tf.variable_scope('g_stats'):
-      self.g_stats = Normalizer(self.dimg, *limits)
-    create_networks = functools.partial(
-      util.import_function(settings.network_class),
-      dimo=self.dimo,
-      dimg=self.dimg,
-      dimu=self.dimu,
-      max_u=self.max_u,
-      o_stats=self.o_stats,
-      g_stats=self.g_stats,
-      **{
-        'hidden': settings.hidden,
-        'layers': settings.layers,
-        **settings.network_args,
-      },
-    )
-    graph = training_graph.TrainingGraph(
-      settings, self.stage_shapes, create_networks, self.sess
-    )
-    self._graph = graph
-    self.main, self.target = graph.main, graph.target
-    self.Q_adam, self.pi_adam = graph.Q_adam, graph.pi_adam
-    self.Q_loss_tf, self.pi_loss_tf = graph.losses.critic, graph.losses.actor
-    self.cloning_loss_tf = graph.losses.cloning
-    self.Q_grad_tf, self.pi_grad_tf = graph.flat_gradients()
-    variables = self._scope_variables(self.sess.graph)
-    self.sess.run([x.initializer for x in variables])
-    finite = [tf.reduce_all(tf.is_finite(x)) for x in variables]
-    self._finite = tf_util.make_function([tf.reduce_all(finite)], [], self.sess)
-    self.Q_adam.sync()
-    self.pi_adam.sync()
-    self._init_target_net()
-    self._act = graph.define_acting()
-
-  def _create_buffer(
-    self, sample_transitions: replay_buffer.Sampler | None
-  ) -> replay_buffer.ReplayBuffer:
-    return replay_buffer.create(
-      self.settings, self.input_dims, sample_transitions
-    )
 
   def _preprocess_og(
     self, o: np.ndarray, ag: np.ndarray, g: np.ndarray
@@ -407,29 +361,10 @@ class DDPG:
       g = self._subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
-    return util.clip(o, settings.clip_obs), util.clip(g, settings.clip_obs)
-
-  def _init_target_net(self) -> None:
-    """Make the target networks equal to the networks."""
-    self._graph.init_target()
+    return clip(o, settings.clip_obs), clip(g, settings.clip_obs)
 
   def _check_synced(self, count: int) -> None:
     """Compare the ranks at the first of each hundred updates."""
     done, self._updates = self._updates, self._updates + count
     if -done % mpi.CHECK_EVERY < count:
       self.check_synced()
-
-  def _scope_variables(self, graph: tf.Graph) -> list[tf.Variable]:
-    return graph.get_collection(
-      tf.GraphKeys.GLOBAL_VARIABLES, scope=self.settings.scope + '/'
-    )
-
-
-def _define_stage_shapes(
-  dims: dict[str, int],
-) -> dict[str, tuple[int | None, ...]]:
-  """Return the shapes of a batch of transitions, in the original's order."""
-  shapes: dict[str, tuple[int | None, ...]] = {
-    key: (None, dims[key]) for key in sorted(dims) if key[:5] != 'info_'
-  }
-  return {**shapes, 'o_2': shapes['o'], 'g_2': shapes['g'], 'r': (None,)}

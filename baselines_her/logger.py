@@ -7,29 +7,20 @@ gathered with `logkv` and written as one row by `dumpkvs`.
 
 import contextlib
 import datetime
+import functools
 import logging
 import os
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from agents.run import errors, messages, mpi
 from agents.run import log as log_lib
 
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
 _WIDTH = 30
-
-
-class Output(Protocol):
-  """What the rows of the logger are written to."""
-
-  def writekvs(self, values: Mapping[str, Any]) -> None:
-    """Write a row, a dict from key to value."""
-
-  def close(self) -> None:
-    """Close the files."""
 
 
 class HumanOutput(messages.TextHandler):
@@ -42,8 +33,6 @@ class HumanOutput(messages.TextHandler):
   def writekvs(self, values: Mapping[str, Any]) -> None:
     """Write a table."""
     rows = {_cut(key): _cut(_format(value)) for key, value in values.items()}
-    if not rows:
-      return
     width = max(map(len, rows)), max(map(len, rows.values()))
     rule = '-' * (sum(width) + 7)
     lines = [
@@ -63,14 +52,7 @@ class CSVOutput:
   """
 
   def __init__(self, path: str):
-    self._table = log_lib.Table(path)
-
-  def writekvs(self, values: Mapping[str, Any]) -> None:
-    """Append a line."""
-    self._table.append(values)
-
-  def close(self) -> None:
-    """Do nothing; the file is closed after each row."""
+    self.writekvs = log_lib.Table(path).append
 
 
 class JSONOutput:
@@ -89,9 +71,6 @@ class JSONOutput:
     row = {k: float(v) if hasattr(v, 'dtype') else v for k, v in values.items()}
     log_lib.append_json(self._path, row)
 
-  def close(self) -> None:
-    """Do nothing; the file is closed after each row."""
-
 
 class TensorBoardOutput:
   """Event file with one scalar per key; steps count the rows.
@@ -103,50 +82,43 @@ class TensorBoardOutput:
   def __init__(self, folder: str):
     self._step = len(read_tb(folder)) if os.path.isdir(folder) else 0
     self._events = log_lib.Events(folder)
+    self.close = self._events.close
 
   def writekvs(self, values: Mapping[str, Any]) -> None:
     """Write the numbers among the values."""
     self._step += 1
-    scalars = {
-      key: float(value)
-      for key, value in values.items()
-      if hasattr(value, '__float__')
-    }
-    self._events.write(self._step, scalars)
+    numbers = {k: float(v) for k, v in values.items() if _is_number(v)}
+    self._events.write(self._step, numbers)
     self._events.flush()
 
-  def close(self) -> None:
-    """Close the file."""
-    self._events.close()
+
+# File and output of each format.
+_FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
+  'stdout': ('', lambda unused_path: HumanOutput()),
+  'log': ('log%s.txt', HumanOutput),
+  'csv': ('progress%s.csv', CSVOutput),
+  'json': ('progress%s.json', JSONOutput),
+  'tensorboard': ('tb%s', TensorBoardOutput),
+}
 
 
-def make_output_format(name: str, folder: str, suffix: str = '') -> Output:
+def make_output_format(format: str, ev_dir: str, log_suffix: str = '') -> Any:
   """Create an output by its name.
 
   Args:
-    name: One of `stdout`, `log`, `csv`, `json` and `tensorboard`.
-    folder: Folder of the files.
-    suffix: Appended to the names of files.
+    format: One of `stdout`, `log`, `csv`, `json` and `tensorboard`.
+    ev_dir: Folder of the files.
+    log_suffix: Appended to the names of files.
 
   Raises:
     UsageError: If the name is not known.
   """
-
-  def place(pattern):
-    return os.path.join(folder, pattern % suffix)
-
-  makers: dict[str, Callable[[], Output]] = {
-    'stdout': lambda: HumanOutput(None),
-    'log': lambda: HumanOutput(place('log%s.txt')),
-    'csv': lambda: CSVOutput(place('progress%s.csv')),
-    'json': lambda: JSONOutput(place('progress%s.json')),
-    'tensorboard': lambda: TensorBoardOutput(place('tb%s')),
-  }
-  if name not in makers:
+  if format not in _FORMATS:
     raise errors.UsageError(
-      f'Log format {name!r} is unknown. {errors.suggest(name, makers)}'
+      f'Log format {format!r} is unknown. {errors.suggest(format, _FORMATS)}'
     )
-  return makers[name]()
+  name, make = _FORMATS[format]
+  return make(os.path.join(ev_dir, name.replace('%s', log_suffix)))
 
 
 def read_csv(path: str) -> list[dict[str, float | str | None]]:
@@ -157,10 +129,12 @@ def read_csv(path: str) -> list[dict[str, float | str | None]]:
   ]
 
 
+def _is_number(value):
+  return hasattr(value, '__float__')
+
+
 def _format(value):
-  if hasattr(value, '__float__'):
-    return f'{float(value):<8.3g}'
-  return str(value)
+  return f'{float(value):<8.3g}' if _is_number(value) else str(value)
 
 
 def _cut(text):
@@ -179,23 +153,17 @@ class Logger:
 
   Args:
     dir: Folder of the files, or None.
-    output_formats: List of the outputs of this module. Those
-      that are handlers of `logging` get the messages.
+    output_formats: List of the outputs of this module. Those that are handlers
+      of `logging` get the messages.
 
   Attributes:
-    DEFAULT: Logger for the terminal; None before it is needed.
     CURRENT: Logger that the functions of this module use; None before one of
       them is called.
   """
 
-  DEFAULT: 'ClassVar[Logger | None]' = None
   CURRENT: 'ClassVar[Logger | None]' = None
 
-  def __init__(
-    self,
-    dir: str | None,
-    output_formats: Sequence[Output],
-  ):
+  def __init__(self, dir: str | None, output_formats: Sequence[Any]):
     self.dir = dir
     self.output_formats = output_formats
     self.values: dict[str, Any] = defaultdict(float)
@@ -222,9 +190,8 @@ class Logger:
     if self.level == DISABLED:
       return None
     values = dict(self.values)
-    for output in self.output_formats:
-      if values:
-        output.writekvs(values)
+    for output in self.output_formats if values else ():
+      output.writekvs(values)
     self.values.clear()
     self.counts.clear()
     return values
@@ -235,17 +202,15 @@ class Logger:
       self._messages.log(level, ' '.join(map(str, args)))
 
   def close(self) -> None:
-    """Close all outputs."""
+    """Close the outputs that keep a file open."""
     for output in self.output_formats:
-      output.close()
+      getattr(output, 'close', lambda: None)()
 
 
 def get_current() -> Logger:
   """Return the logger in use; before `configure`, one for the terminal."""
   if Logger.CURRENT is None:
-    if Logger.DEFAULT is None:
-      Logger.DEFAULT = Logger(None, [HumanOutput(None)])
-    Logger.CURRENT = Logger.DEFAULT
+    Logger.CURRENT = Logger(None, [HumanOutput()])
   return Logger.CURRENT
 
 
@@ -293,8 +258,7 @@ def choose_dir(dir: str | None = None) -> str:
 
 def reset() -> None:
   """Close the files and log to the terminal again."""
-  if Logger.CURRENT and Logger.CURRENT is not Logger.DEFAULT:
-    Logger.CURRENT.close()
+  get_current().close()
   Logger.CURRENT = None
 
 
@@ -324,8 +288,7 @@ def logkv_mean(key: str, value: float) -> None:
 
 def logkvs(values: Mapping[str, Any]) -> None:
   """Note a dict of values."""
-  for key, value in values.items():
-    logkv(key, value)
+  get_current().values.update(values)
 
 
 def dumpkvs() -> dict[str, Any] | None:
@@ -338,33 +301,22 @@ def getkvs() -> dict[str, Any]:
   return get_current().values
 
 
-record_tabular = logkv
-dump_tabular = dumpkvs
-
-
 def log(*args: Any, level: int = INFO) -> None:
-  """Write words, joined by spaces, unless the level is below the logger's."""
+  """Write words, joined by spaces, unless the level is below the logger's.
+
+  `debug`, `info`, `warn` and `error` do so with their levels.
+  """
   get_current().log(*args, level=level)
 
 
-def debug(*args: Any) -> None:
-  """Write words that help to find mistakes in the program."""
-  log(*args, level=DEBUG)
-
-
-def info(*args: Any) -> None:
-  """Write words about what happens."""
-  log(*args, level=INFO)
-
-
-def warn(*args: Any) -> None:
-  """Write words about what may be a mistake."""
-  log(*args, level=WARN)
-
-
-def error(*args: Any) -> None:
-  """Write words about what went wrong."""
-  log(*args, level=ERROR)
+debug = functools.partial(log, level=DEBUG)
+info = functools.partial(log, level=INFO)
+warn = functools.partial(log, level=WARN)
+error = functools.partial(log, level=ERROR)
+record_tabular = logkv
+dump_tabular = dumpkvs
+read_json = log_lib.read_json
+read_tb = log_lib.read_events
 
 
 def set_level(level: int) -> None:
@@ -385,10 +337,6 @@ def profile_kv(name: str) -> Iterator[None]:
     yield
   finally:
     get_current().values[f'wait_{name}'] += time.time() - began
-
-
-read_json = log_lib.read_json
-read_tb = log_lib.read_events
 
 
 def _choose(dir):

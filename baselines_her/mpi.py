@@ -2,14 +2,13 @@
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from agents.run import mpi
-
-if TYPE_CHECKING:
-  from agents.tools.tf1 import tf
+from agents.run import mpi, mpi_ops
+from agents.tools.tf1 import tf
+from baselines_her import tf_util, util
 
 # How often the ranks compare their weights, in updates.
 CHECK_EVERY = 100
@@ -64,13 +63,8 @@ def mpi_average(value: Any) -> np.ndarray:
   Ranks may have lists of different lengths, also empty ones, which count as
   one entry of zero, as do lists of zeros.
   """
-  values = [
-    np.ravel(x) for x in (value if isinstance(value, list) else [value])
-  ]
-  flat = np.concatenate(values) if values else np.zeros(0)
-  if not flat.any():
-    flat = np.zeros(1)
-  return np.asarray(mpi_moments(flat)[0])
+  values = np.ravel(value)
+  return np.asarray(mpi_moments(values if values.any() else np.zeros(1))[0])
 
 
 def check_seeds(comm: Any) -> None:
@@ -102,18 +96,15 @@ class MpiAdam:
 
   def __init__(
     self,
-    var_list: 'Iterable[tf.Variable]',
+    var_list: Iterable[tf.Variable],
     *,
     beta1: float = 0.9,
     beta2: float = 0.999,
     epsilon: float = 1e-8,
     scale_grad_by_procs: bool = True,
     comm: Any = None,
-    sess: 'tf.Session | None' = None,
+    sess: tf.Session | None = None,
   ):
-    from agents.tools.tf1 import tf
-    from baselines_her import tf_util
-
     self.var_list = list(var_list)
     self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
     self.scale_grad_by_procs = scale_grad_by_procs
@@ -158,8 +149,8 @@ class MpiAdam:
     return self._get['v']() / np.float32(self._v_factor)
 
   def define_update(
-    self, gradients: 'Sequence[tf.Tensor]', stepsize: 'float | tf.Tensor'
-  ) -> 'tf.Operation':
+    self, gradients: Sequence[tf.Tensor], stepsize: float | tf.Tensor
+  ) -> tf.Operation:
     """Define an operation that sums gradients over ranks and applies them.
 
     All ranks have to execute it, in the same order as other communication.
@@ -168,8 +159,6 @@ class MpiAdam:
       gradients: Tensors in the shapes of the variables.
       stepsize: Learning rate, number or tensor.
     """
-    from agents.tools.tf1 import tf
-
     gradients = self._combine(gradients)
     t = tf.cast(tf.assign_add(self._t, 1), tf.float64)
     stepsize = tf.cast(stepsize, tf.float64)
@@ -238,9 +227,6 @@ class MpiAdam:
 
   @functools.cached_property
   def _host_update(self) -> Callable[..., Any]:
-    from agents.tools.tf1 import tf
-    from baselines_her import tf_util
-
     size = sum(tf_util.numel(x) for x in self.var_list)
     with self._sess.graph.as_default():
       feeds = [
@@ -251,12 +237,9 @@ class MpiAdam:
       update = self.define_update(gradients, feeds[1])
     return tf_util.make_function(update, feeds, self._sess)
 
-  def _combine(self, gradients: 'Sequence[tf.Tensor]') -> 'Sequence[tf.Tensor]':
+  def _combine(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
     if self.comm.Get_size() == 1:
       return gradients
-    from agents.run import mpi_ops
-    from baselines_her import tf_util, util
-
     total = mpi_ops.allreduce(
       util.flatten_grads(self.var_list, gradients), self.comm
     )
@@ -265,9 +248,7 @@ class MpiAdam:
     return tf_util.split_flat(total, self.var_list)
 
 
-def _slot(value: 'tf.Tensor', name: str) -> 'tf.Variable':
-  from agents.tools.tf1 import tf
-
+def _slot(value: tf.Tensor, name: str) -> tf.Variable:
   return tf.Variable(
     value, trainable=False, name=name, collections=[SLOTS], use_resource=True
   )

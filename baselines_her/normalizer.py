@@ -1,14 +1,10 @@
 """Observations and goals on a common scale, from statistics of all ranks."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from agents.run import mpi
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
-
-_TOTALS = ('sum', 'sumsq', 'count')
 
 
 class Normalizer:
@@ -37,24 +33,33 @@ class Normalizer:
     self.default_clip_range = default_clip_range
     self.sess = sess or tf_util.get_session()
     self.comm = mpi.world()
-    self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
-    self._define_variables()
+    self.sum = self._define_variable('sum', size, 0.0)
+    self.sumsq = self._define_variable('sumsq', size, 0.0)
+    self.count = self._define_variable('count', 1, 1.0)
+    self.mean = self._define_variable('mean', size, 0.0)
+    self.std = self._define_variable('std', size, 1.0)
+    self._totals = self.sum, self.sumsq, self.count
+    self._define_updates()
+    self._forget()
 
   def update(self, v: np.ndarray) -> None:
     """Gather values [..., size]."""
     v = np.asarray(v).reshape(-1, self.size)
-    self._local['sum'] += v.sum(axis=0)
-    self._local['sumsq'] += np.square(v).sum(axis=0)
-    self._local['count'] += len(v)
+    sums, squares, count = self._local
+    sums += v.sum(axis=0)
+    squares += np.square(v).sum(axis=0)
+    count += len(v)
 
   def recompute_stats(self) -> None:
     """Add what all ranks have gathered, averaged over them."""
-    gathered = self._local
-    self._local = {x: np.zeros(n, np.float32) for x, n in self._shapes()}
-    feed = {self._inputs[k]: self._average(v) for k, v in gathered.items()}
+    means = [np.empty_like(x) for x in self._local]
+    for local, mean in zip(self._local, means):
+      self.comm.Allreduce(local, mean)
+      mean /= self.comm.Get_size()
+    self._forget()
     # Two runs, as one would leave open what is read first.
-    self.sess.run(self._add_op, feed)
-    self.sess.run(self._recompute_op)
+    self._add(*means)
+    self._recompute()
 
   def normalize(
     self, v: tf.Tensor, clip_range: float | None = None
@@ -72,47 +77,28 @@ class Normalizer:
     std = util.reshape_for_broadcasting(self.std, v)
     return mean + v * std
 
-  def _shapes(self) -> Iterable[tuple[str, int]]:
-    return zip(_TOTALS, (self.size, self.size, 1))
+  def _forget(self) -> None:
+    self._local = [np.zeros(x.shape, np.float32) for x in self._totals]
 
-  def _define_variables(self) -> None:
-    def variable(name: str, size: int, value: float) -> tf.Variable:
-      return tf.get_variable(
-        name,
-        [size],
-        initializer=tf.constant_initializer(value),
-        trainable=False,
-      )
-
-    self.sum = variable('sum', self.size, 0.0)
-    self.sumsq = variable('sumsq', self.size, 0.0)
-    self.count = variable('count', 1, 1.0)
-    self.mean = variable('mean', self.size, 0.0)
-    self.std = variable('std', self.size, 1.0)
-    self._inputs = {
-      name: tf.placeholder(tf.float32, [n], name) for name, n in self._shapes()
-    }
-    self._add_op = tf.group(
-      *[
-        tf.assign_add(getattr(self, name), self._inputs[name])
-        for name in _TOTALS
-      ]
+  def _define_variable(self, name: str, size: int, value: float) -> tf.Variable:
+    initializer = tf.constant_initializer(value)
+    return tf.get_variable(
+      name, [size], initializer=initializer, trainable=False
     )
+
+  def _define_updates(self) -> None:
+    inputs = [tf.placeholder(tf.float32, x.shape) for x in self._totals]
+    add = [tf.assign_add(x, y) for x, y in zip(self._totals, inputs)]
+    self._add = tf_util.make_function(tf.group(*add), inputs, self.sess)
     mean = self.sum / self.count
     variance = self.sumsq / self.count - tf.square(mean)
     std = tf.sqrt(tf.maximum(tf.square(self.eps), variance))
-    self._recompute_op = tf.group(
-      tf.assign(self.mean, mean), tf.assign(self.std, std)
-    )
-
-  def _average(self, value: np.ndarray) -> np.ndarray:
-    total = np.empty_like(value)
-    self.comm.Allreduce(value, total)
-    return total / self.comm.Get_size()
+    recompute = tf.assign(self.mean, mean), tf.assign(self.std, std)
+    self._recompute = tf_util.make_function(tf.group(*recompute), [], self.sess)
 
 
 class IdentityNormalizer:
-  """Stands in for a `Normalizer`; only scales.
+  """Stands in for a `Normalizer`; only scales. Unused by the product.
 
   Args:
     size: Number of dimensions.

@@ -246,9 +246,11 @@ def build_env(
     args: What `parse_args` returns.
     time_limit: Number of steps of an episode; by default that of the id.
   """
+  from agents.tools.tf1 import tf
   from baselines_her import tf_util
 
-  tf_util.get_session(tf_util.single_threaded_config())
+  if not tf.get_default_session():
+    tf_util.make_session(num_cpu=1, make_default=True)
   return vec_env.make_vec_env(
     args.env,
     'robotics',

@@ -17,10 +17,8 @@ from annotated_types import Ge, Gt
 
 from agents.run import errors, flags, schema, wandb_mirror
 from agents.run.schema import (
-  WHOLE,
   Amount,
   Count,
-  Finite,
   Fraction,
   Name,
   Number,
@@ -39,27 +37,28 @@ def _to_bool(value: Any) -> Any:
   return bool(value) if is_number and value in (0, 1) else value
 
 
-Flag = Annotated[
-  bool,
-  pydantic.Strict(),
-  pydantic.BeforeValidator(_to_bool),
-  Words('True or False'),
-]
-Switch = Annotated[
-  Literal[0, 1],
-  WHOLE,
-  pydantic.BeforeValidator(lambda x: int(x) if isinstance(x, bool) else x),
-  Words('0 or 1'),
-]
+def _to_switch(value: Any) -> Any:
+  return int(value) if isinstance(_to_bool(value), bool) else value
+
+
+def _to_limits(value: Any) -> Any:
+  return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+Before = pydantic.BeforeValidator
+Flag = Annotated[schema.Flag, Before(_to_bool), Words('True or False')]
+Switch = Annotated[Literal[0, 1], Before(_to_switch), Words('0 or 1')]
 Rate = Annotated[Number, Gt(0)]
 Limits = Annotated[
   Number | list[Number],
-  pydantic.BeforeValidator(
-    lambda x: x.tolist() if isinstance(x, np.ndarray) else x
-  ),
+  Before(_to_limits),
   Words('a number or a list of numbers'),
 ]
-File = Annotated[str, pydantic.BeforeValidator(str)]
+Limit = Annotated[
+  bool | float | None, Before(_to_bool), Words('True, False or a number')
+]
+File = Annotated[str, Before(str)]
+Steps = Annotated[schema.Finite, Ge(0)]
 
 # Flags of Baselines that are accepted and do nothing.
 IGNORED = ('env_type', 'network', 'gamestate')
@@ -77,19 +76,13 @@ class Flags(schema.Settings):
   env: str = setting('FetchReach-v1', 'environment id')
   env_type: str | None = setting(None, _IGNORED_MEANING)
   seed: Count | None = setting(None, 'random seed')
-  num_timesteps: Annotated[Finite, Ge(0)] = setting(
-    1e6, 'environment steps per rank'
-  )
+  num_timesteps: Steps = setting(1e6, 'environment steps per rank')
   network: str | None = setting(None, _IGNORED_MEANING)
   gamestate: str | None = setting(None, _IGNORED_MEANING)
   num_env: Positive | None = setting(None, 'environments per rank (default 1)')
   reward_scale: Number = setting(1.0, 'factor applied to logged rewards')
-  save_path: str | None = setting(
-    None, 'file to save all variables to after training'
-  )
-  save_video_interval: Count = setting(
-    0, 'steps between videos; 0 records none'
-  )
+  save_path: str | None = setting(None, 'file for all variables, at the end')
+  save_video_interval: Count = setting(0, 'steps between videos; 0 for none')
   save_video_length: Positive = setting(200, 'length of each video in steps')
   log_path: str | None = setting(
     None, 'folder of the run, also --logdir (default a temporary folder)'
@@ -125,20 +118,12 @@ class Agent(schema.Settings):
   )
   Q_lr: Rate = setting(0.001, 'learning rate of the critic')
   pi_lr: Rate = setting(0.001, 'learning rate of the actor')
-  buffer_size: Positive = setting(
-    int(1e6), 'capacity of the replay in transitions'
-  )
-  polyak: Fraction = setting(
-    0.95, 'share of old weights kept by a target update'
-  )
+  buffer_size: Positive = setting(int(1e6), 'transitions kept in the replay')
+  polyak: Fraction = setting(0.95, 'share of the old weights in the target')
   action_l2: Number = setting(1.0, 'penalty on the mean squared action')
-  clip_obs: Number = setting(
-    200.0, 'limit of observations before normalization'
-  )
+  clip_obs: Number = setting(200.0, 'limit of raw observations and goals')
   scope: str = setting('ddpg', 'variable scope')
-  relative_goals: Flag = setting(
-    False, 'express goals relative to achieved goals'
-  )
+  relative_goals: Flag = setting(False, 'goals relative to achieved goals')
   batch_size: Positive = setting(256, 'transitions per update')
   norm_eps: Number = setting(0.01, 'lower bound of the standard deviation')
   norm_clip: Number = setting(5, 'limit of normalized inputs')
@@ -148,9 +133,7 @@ class Params(Agent):
   """Settings in `DEFAULT_PARAMS`, as the original has them."""
 
   bc_loss: Switch = setting(0, '1 imitates demonstrations')
-  q_filter: Switch = setting(
-    0, '1 imitates only where the critic prefers the demonstration'
-  )
+  q_filter: Switch = setting(0, '1 imitates only what the critic prefers')
   num_demo: Positive = setting(100, 'number of demonstrations')
   demo_batch_size: Whole = setting(128, 'demonstrated transitions per batch')
   prm_loss_weight: Number = setting(
@@ -178,11 +161,7 @@ class Settings(Params):
 
   policy_save_interval: Whole = setting(5, 'epochs between saved policies')
   # A number is the limit itself, as `DDPG` of the original takes it.
-  clip_return: Annotated[
-    bool | float | None,
-    pydantic.BeforeValidator(_to_bool),
-    Words('True, False or a number'),
-  ] = setting(True, 'clip target values to the largest possible return')
+  clip_return: Limit = setting(True, 'clip values to the largest return')
   clip_pos_returns: Flag = setting(True)
   demo_file: File | None = setting(None, 'file of demonstrations (pickle)')
   load_path: File | None = setting(None, 'file of initial variables (pickle)')
@@ -203,8 +182,7 @@ class Settings(Params):
       UsageError: Naming the first unknown name, or else the first wrong value.
     """
     cls.check_names(given, more=Flags.names())
-    checked = {k: cls.check_value(k, v) for k, v in given.items()}
-    return cls.model_construct(**{**cls.defaults(), **checked})
+    return cls.model_construct(**{**cls.defaults(), **cls.check(given)})
 
   @classmethod
   def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':
@@ -366,18 +344,15 @@ def describe(argv: Sequence[str] = ()) -> str:
   if limit := envs.find_time_limit(env):
     values = values.complete(limit, 1)
   names = [x for x in Settings.names() if x not in _DERIVED]
-  return '\n'.join(
-    [
-      *flags.describe(Flags),
-      '',
-      'settings (--name=value, or several as --params={name: value}):',
-      f'name, value for {env}, meaning',
-      *Settings.table(names, dict(values)),
-      '',
-      'Pickles (demo_file, load_path) can run arbitrary code; use only files',
-      'you trust. Checkpoints are plain data.',
-    ]
-  )
+  lines = [
+    *flags.describe(Flags),
+    '\nsettings (--name=value, or several as --params={name: value}):',
+    f'name, value for {env}, meaning',
+    *Settings.table(names, dict(values)),
+    '\nPickles (demo_file, load_path) can run arbitrary code; use only files',
+    'you trust. Checkpoints are plain data.',
+  ]
+  return '\n'.join(lines)
 
 
 def common_arg_parser() -> argparse.ArgumentParser:

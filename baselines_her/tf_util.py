@@ -10,16 +10,14 @@ import numpy as np
 
 from agents.run import errors, files, random_state
 from agents.tools.tf1 import CallableOptions, tf
+from baselines_her import util
 
 set_global_seeds = random_state.set_seeds
 
 
 def get_session(config: tf.ConfigProto | None = None) -> tf.Session:
   """Return the default session; create an interactive one if needed."""
-  session = tf.get_default_session()
-  if session is None:
-    session = make_session(config=config, make_default=True)
-  return session
+  return tf.get_default_session() or make_session(config, make_default=True)
 
 
 def make_session(
@@ -37,36 +35,27 @@ def make_session(
     make_default: Whether to make it the default session from now on.
     graph: Graph of the session, the default one if not given.
   """
-  if num_cpu is None:
-    num_cpu = int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
-  if config is None:
-    config = _define_config(num_cpu, num_cpu)
+  threads = num_cpu or int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
   kind = tf.InteractiveSession if make_default else tf.Session
-  return kind(config=config, graph=graph)
+  return kind(config=config or _define_config(threads, threads), graph=graph)
 
 
 def single_threaded_session(graph: tf.Graph | None = None) -> tf.Session:
   """Create a session of one thread: the same numbers every time."""
-  return tf.Session(config=single_threaded_config(), graph=graph)
-
-
-def single_threaded_config() -> tf.ConfigProto:
-  """Return the configuration of `single_threaded_session`."""
-  return _define_config(1, 1)
+  return make_session(num_cpu=1, graph=graph)
 
 
 def _define_config(inter_op: int, intra_op: int) -> tf.ConfigProto:
-  config = tf.ConfigProto(
+  return tf.ConfigProto(
     allow_soft_placement=True,
     inter_op_parallelism_threads=inter_op,
     intra_op_parallelism_threads=intra_op,
+    gpu_options=tf.GPUOptions(allow_growth=True),
   )
-  config.gpu_options.allow_growth = True
-  return config
 
 
 def in_session(function: Callable) -> Callable:
-  """Open a default session for each call of the decorated function."""
+  """Open a default session for each call; unused by the product."""
 
   @functools.wraps(function)
   def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -77,7 +66,7 @@ def in_session(function: Callable) -> Callable:
 
 
 def initialize() -> None:
-  """Initialize the variables that have no value in the default session."""
+  """Initialize the variables without a value; unused by the product."""
   sess = get_session()
   variables = _global_variables(sess)
   known = sess.run([tf.is_variable_initialized(x) for x in variables])
@@ -85,15 +74,8 @@ def initialize() -> None:
 
 
 @contextlib.contextmanager
-def own_graph(wanted: bool) -> Iterator[None]:
-  """Build in a graph and session of one's own, or in the default ones.
-
-  Args:
-    wanted: Whether to create them; the graph gets the default graph's seed.
-  """
-  if not wanted:
-    yield
-    return
+def own_graph() -> Iterator[None]:
+  """Build in a new graph and session, with the default graph's seed."""
   seed = tf.get_default_graph().seed
   with tf.Graph().as_default() as graph:
     tf.set_random_seed(seed)
@@ -104,10 +86,12 @@ def own_graph(wanted: bool) -> Iterator[None]:
 def function(
   inputs: Sequence[tf.Tensor],
   outputs: Any,
-  updates: Sequence[tf.Operation] | None = None,
+  updates: Sequence[tf.Operation] = (),
   givens: dict[tf.Tensor, Any] | None = None,
 ) -> Callable[..., Any]:
   """Define a function of placeholders, to be called in a default session.
+
+  The product has `make_function` instead.
 
   Args:
     inputs: List of placeholders.
@@ -121,14 +105,13 @@ def function(
     name, to arrays in the form of `outputs`.
   """
   names = {x.op.name.rpartition('/')[2]: x for x in inputs}
-  update = tf.group(*(updates or ()))
+  update = tf.group(*updates)
 
   def call(*args: Any, **kwargs: Any) -> Any:
     count = len(args) + len(kwargs)
     assert count <= len(inputs), f'{count} arguments for {len(inputs)} inputs'
-    feed = dict(givens or {})
-    feed.update(zip(inputs, args))
-    feed.update({names[key]: value for key, value in kwargs.items()})
+    named = {names[key]: value for key, value in kwargs.items()}
+    feed = {**(givens or {}), **dict(zip(inputs, args)), **named}
     return get_session().run((outputs, update), feed)[0]
 
   return call
@@ -137,7 +120,7 @@ def function(
 def make_function(
   fetches: Sequence[tf.Tensor] | tf.Operation,
   feeds: Sequence[tf.Tensor],
-  sess: tf.Session | None = None,
+  sess: tf.Session,
   *,
   small: bool = False,
 ) -> Callable[..., Any]:
@@ -146,7 +129,7 @@ def make_function(
   Args:
     fetches: List of tensors, or one operation.
     feeds: List of tensors.
-    sess: Session; the default one if not given.
+    sess: Session to run in.
     small: Whether to run in the thread of the caller, as handing a small graph
       over to TensorFlow's takes longer than to run it. That thread computes
       with subnormal numbers, many times slower, where TensorFlow's take zero.
@@ -162,7 +145,6 @@ def make_function(
     options.fetch.extend(x.name for x in fetches)
   if small:
     options.run_options.inter_op_thread_pool = -1
-  sess = sess or get_session()
   run = sess._make_callable_from_options(options)
   types = [x.dtype.as_numpy_dtype for x in feeds]
 
@@ -178,15 +160,9 @@ def numel(tensor: tf.Tensor) -> int:
 
 
 def flatgrad(loss: tf.Tensor, var_list: Sequence[tf.Variable]) -> tf.Tensor:
-  """Return gradients of a loss as one vector; zeros for unused variables."""
-  gradients = tf.gradients(loss, var_list)
-  return tf.concat(
-    [
-      tf.reshape(tf.zeros_like(v) if g is None else g, [numel(v)])
-      for v, g in zip(var_list, gradients)
-    ],
-    0,
-  )
+  """Return gradients of a loss as one vector; unused by the product."""
+  gradients = tf.gradients(loss, var_list, unconnected_gradients='zero')
+  return util.flatten_grads(var_list, gradients)
 
 
 def split_flat(
@@ -204,7 +180,7 @@ class GetFlat:
     self, var_list: Sequence[tf.Variable], sess: tf.Session | None = None
   ):
     self._sess = sess
-    self._flat = tf.concat([tf.reshape(v, [numel(v)]) for v in var_list], 0)
+    self._flat = util.flatten_grads(var_list, var_list)
 
   def __call__(self) -> np.ndarray:
     return (self._sess or get_session()).run(self._flat)
@@ -217,9 +193,8 @@ class SetFromFlat:
     self, var_list: Sequence[tf.Variable], sess: tf.Session | None = None
   ):
     self._sess = sess
-    self._flat = tf.placeholder(
-      tf.float32, [sum(numel(v) for v in var_list)], 'flat'
-    )
+    size = sum(numel(x) for x in var_list)
+    self._flat = tf.placeholder(tf.float32, [size], 'flat')
     parts = split_flat(self._flat, var_list)
     self._assign = tf.group(*[tf.assign(v, p) for v, p in zip(var_list, parts)])
 
@@ -255,7 +230,7 @@ def load_variables(
 ) -> None:
   """Assign variables from a file of `save_variables`.
 
-  The original's format is a pickle, so only open files that you trust.
+  It is a pickle, which can run any program, so only open files that you trust.
 
   Args:
     path: File to read, a dict from name to array or a list of arrays.
@@ -263,47 +238,31 @@ def load_variables(
     sess: Session to assign in.
 
   Raises:
-    UsageError: If the file does not exist or holds other variables.
-  """
-  sess = sess or get_session()
-  variables = variables or _global_variables(sess)
-  values = read_variables(path)
-  if isinstance(values, list):
-    values = dict(zip([v.name for v in variables], values))
-  missing = [v.name for v in variables if v.name not in values]
-  if missing:
-    raise errors.UsageError(
-      f'File {path} has no variable {missing[0]} (and {len(missing) - 1} '
-      'others are missing); it belongs to another kind of model.'
-    )
-  for variable in variables:
-    found, want = np.shape(values[variable.name]), tuple(variable.shape)
-    if found != want:
-      raise errors.UsageError(
-        f'Variable {variable.name} has shape {found} in {path}, but {want} in '
-        'this model; use the environment and settings of its training.'
-      )
-  for variable in variables:
-    variable.load(values[variable.name], sess)
-
-
-def read_variables(path: str) -> Any:
-  """Return the content of a file of `save_variables`.
-
-  It is a pickle, which can run any program, so only open files that you trust.
-
-  Raises:
-    UsageError: If the file cannot be read.
+    UsageError: If the file cannot be read or holds other variables.
   """
   import joblib
 
+  sess = sess or get_session()
+  variables = variables or _global_variables(sess)
   try:
-    return joblib.load(os.path.expanduser(path))
+    values = joblib.load(os.path.expanduser(path))
+    if isinstance(values, list):
+      values = dict(zip([v.name for v in variables], values))
+    shapes = {name: np.shape(value) for name, value in values.items()}
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
       f'Cannot load variables from {path!r}: {error!r}. Give a file that was '
       'written by --save_path.'
     ) from None
+  for variable in variables:
+    if shapes.get(variable.name) != tuple(variable.shape):
+      raise errors.UsageError(
+        f'File {path} has no variable {variable.name} of shape '
+        f'{tuple(variable.shape)}; give one of the same environment and '
+        'settings.'
+      )
+  for variable in variables:
+    variable.load(values[variable.name], sess)
 
 
 def _global_variables(sess: tf.Session) -> list[tf.Variable]:

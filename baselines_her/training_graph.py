@@ -8,6 +8,7 @@ import numpy as np
 from agents.tools.tf1 import tf
 from baselines_her import losses, mpi, tf_util, util
 from baselines_her.actor_critic import ActorCritic
+from baselines_her.normalizer import Normalizer
 from baselines_her.settings import Settings
 
 
@@ -15,72 +16,82 @@ class TrainingGraph:
   """Everything of a `DDPG` agent that is computed in the graph.
 
   A batch reaches the graph through a staging area, or many batches do as one
-  array each, which a loop in the graph works off.
+  array each, which a loop in the graph works off. Variables are created in
+  the current scope, which has to be that of the settings.
 
   Args:
     settings: Settings of the agent.
-    stage_shapes: Dict of the shapes of the arrays of a batch.
-    create_networks: Function from a dict of float tensors `o`, `g` and `u`
-      [batch, size] to networks, whose variables are in the current scope.
+    dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     sess: Session of the networks.
 
   Attributes:
+    stage_shapes: Dict of the shapes of the arrays of a batch, in order.
+    o_stats, g_stats: Normalizers.
     main, target: Networks that learn and target networks, on the staged batch.
     losses: `Losses` of the staged batch.
+    Q_grad, pi_grad: Gradients of critic and actor, one vector each.
     Q_adam, pi_adam: Optimisers.
-    stage: Function that hands over the arrays of a batch, in the order of the
-      staged keys.
+    variables: All variables but the slots of the optimisers.
+    stage: Function that hands over the arrays of a batch, in their order.
     train: Function that updates both networks with the staged batch; returns
       the loss of the critic and the values [batch, 1] of the policy's actions.
+    is_finite: Function that returns a list of whether all variables are.
     init_target: Function that copies the networks to the target networks.
     update_target: Function that moves these a step towards the networks.
   """
 
   def __init__(
-    self,
-    settings: Settings,
-    stage_shapes: dict[str, tuple[int | None, ...]],
-    create_networks: Callable[[losses.Batch], ActorCritic],
-    sess: tf.Session,
+    self, settings: Settings, dims: dict[str, int], sess: tf.Session
   ):
-    self._settings = settings
-    self._stage_shapes = stage_shapes
-    self._create_networks = create_networks
-    self._sess = sess
+    self._settings, self._dims, self._sess = settings, dims, sess
+    self.stage_shapes = _define_stage_shapes(dims)
+    limits = settings.norm_eps, settings.norm_clip, sess
+    with tf.variable_scope('o_stats'):
+      self.o_stats = Normalizer(dims['o'], *limits)
+    with tf.variable_scope('g_stats'):
+      self.g_stats = Normalizer(dims['g'], *limits)
     batch, self.stage = self._define_stage()
     self.main, self.target = self._define_networks(batch)
     self.losses = losses.define_losses(batch, self.main, self.target, settings)
-    self._Q_vars = self._variables('main/Q')
-    self._pi_vars = self._variables('main/pi')
+    self._Q_vars = self._trainable('main/Q')
+    self._pi_vars = self._trainable('main/pi')
     self.Q_adam, self.pi_adam = (
       mpi.MpiAdam(x, scale_grad_by_procs=False, sess=sess)
       for x in (self._Q_vars, self._pi_vars)
     )
-    self._gradients = self._define_gradients(self.losses)
-    with tf.control_dependencies([self._define_update(self._gradients)]):
+    Q_gradients, pi_gradients = gradients = self._define_gradients(self.losses)
+    self.Q_grad = util.flatten_grads(self._Q_vars, Q_gradients)
+    self.pi_grad = util.flatten_grads(self._pi_vars, pi_gradients)
+    with tf.control_dependencies([self._define_update(gradients)]):
       fetches = [tf.identity(self.losses.critic), self.main.Q_pi_tf]
     self.train = tf_util.make_function(fetches, [], sess)
     self.init_target, self.update_target = self._define_targets()
+    self.variables = tf.get_collection(
+      tf.GraphKeys.GLOBAL_VARIABLES, f'{settings.scope}/'
+    )
+    finite = [tf.reduce_all(tf.is_finite(x)) for x in self.variables]
+    self.is_finite = tf_util.make_function([tf.reduce_all(finite)], [], sess)
+    sess.run([x.initializer for x in self.variables])
+    self.Q_adam.sync()
+    self.pi_adam.sync()
+    self.init_target()
 
-  def flat_gradients(self) -> list[tf.Tensor]:
-    """Return the gradients of critic and actor, one vector each."""
-    variables = self._Q_vars, self._pi_vars
-    return list(map(util.flatten_grads, variables, self._gradients))
-
-  def define_acting(self) -> dict[tuple[str, bool], Callable[..., list]]:
+  def define_acting(self) -> dict[tuple[bool, bool], Callable[..., list]]:
     """Define functions that act.
 
     Returns:
-      Dict from `main` or `target`, and whether values are wanted, to a
-      function of observations and goals [batch, size] to a list of the
+      Dict from whether the target networks act, and whether values are wanted,
+      to a function of observations and goals [batch, size] to a list of the
       actions and, if wanted, their values [batch, 1].
     """
     functions = {}
-    for name, net in (('main', self.main), ('target', self.target)):
-      for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf]):
-        # Feeding what the stage returns leaves the stage alone.
-        functions[name, len(fetches) > 1] = tf_util.make_function(
-          fetches, [net.o_tf, net.g_tf], self._sess, small=True
+    for is_target, net in ((False, self.main), (True, self.target)):
+      # Feeding what the stage returns leaves the stage alone.
+      feeds = [net.o_tf, net.g_tf]
+      for compute_Q in (False, True):
+        fetches = [net.pi_tf, net.Q_pi_tf] if compute_Q else [net.pi_tf]
+        functions[is_target, compute_Q] = tf_util.make_function(
+          fetches, feeds, self._sess, small=True
         )
     return functions
 
@@ -98,7 +109,7 @@ class TrainingGraph:
 
   def _define_stage(self) -> tuple[losses.Batch, Callable[..., None]]:
     """Return the batch that is taken from the stage, and how to put one."""
-    shapes = self._stage_shapes
+    shapes = self.stage_shapes
     inputs = [tf.placeholder(tf.float32, x) for x in shapes.values()]
     name = tf.get_default_graph().unique_name('staged_batch', False)
     put = tf.raw_ops.Stage(values=inputs, shared_name=name)
@@ -107,14 +118,28 @@ class TrainingGraph:
     )
     for tensor, shape in zip(got, shapes.values()):
       tensor.set_shape(shape)
-    function = tf_util.make_function(put, inputs, self._sess, small=True)
-    return self._name_batch(got), lambda batch: function(*batch)
+    stage = tf_util.make_function(put, inputs, self._sess, small=True)
+    return self._name_batch(got), stage
 
   def _name_batch(self, tensors: Iterable[tf.Tensor]) -> losses.Batch:
     """Return a dict of the tensors of a batch, with rewards [batch, 1]."""
-    batch = dict(zip(self._stage_shapes, tensors))
+    batch = dict(zip(self.stage_shapes, tensors))
     batch['r'] = tf.reshape(batch['r'], [-1, 1])
     return batch
+
+  def _create_networks(self, inputs: losses.Batch) -> ActorCritic:
+    settings, dims = self._settings, self._dims
+    sizes = {'hidden': settings.hidden, 'layers': settings.layers}
+    return util.import_function(settings.network_class)(
+      inputs,
+      dimo=dims['o'],
+      dimg=dims['g'],
+      dimu=dims['u'],
+      max_u=settings.action_limit,
+      o_stats=self.o_stats,
+      g_stats=self.g_stats,
+      **{**sizes, **settings.network_args},
+    )
 
   def _define_networks(
     self, batch: losses.Batch, reuse: bool | None = None
@@ -156,7 +181,7 @@ class TrainingGraph:
     """Define many updates, with the same numbers as one by one."""
     inputs = [
       tf.placeholder(tf.float32, (None, *shape))
-      for shape in self._stage_shapes.values()
+      for shape in self.stage_shapes.values()
     ]
     count = tf.shape(inputs[0])[0]
 
@@ -180,26 +205,31 @@ class TrainingGraph:
   def _define_targets(self) -> list[Callable[[], None]]:
     """Define how the target networks become and follow the networks."""
     polyak = self._settings.polyak
-    pairs = [
-      pair
-      for part in ('Q', 'pi')
-      for pair in zip(
-        self._variables(f'main/{part}'), self._variables(f'target/{part}')
-      )
-    ]
-    copy = [tf.assign(target, main) for main, target in pairs]
-    average = [
-      tf.assign(target, polyak * target + (1.0 - polyak) * main)
-      for main, target in pairs
-    ]
+    copy, average = [], []
+    for part in ('Q', 'pi'):
+      mains = self._trainable(f'main/{part}')
+      for main, target in zip(mains, self._trainable(f'target/{part}')):
+        mean = polyak * target + (1.0 - polyak) * main
+        copy.append(tf.assign(target, main))
+        average.append(tf.assign(target, mean))
     return [
       tf_util.make_function(tf.group(*x), [], self._sess)
       for x in (copy, average)
     ]
 
-  def _variables(self, scope: str) -> list[tf.Variable]:
+  def _trainable(self, scope: str) -> list[tf.Variable]:
     found = tf.get_collection(
       tf.GraphKeys.TRAINABLE_VARIABLES, f'{self._settings.scope}/{scope}/'
     )
     assert found, f'{scope} has no variables'
     return found
+
+
+def _define_stage_shapes(
+  dims: dict[str, int],
+) -> dict[str, tuple[int | None, ...]]:
+  """Return the shapes of a batch of transitions, in the original's order."""
+  shapes: dict[str, tuple[int | None, ...]] = {
+    key: (None, dims[key]) for key in sorted(dims) if key[:5] != 'info_'
+  }
+  return {**shapes, 'o_2': shapes['o'], 'g_2': shapes['g'], 'r': (None,)}

@@ -21,19 +21,17 @@ Episode = dict[str, np.ndarray]
 
 
 def store_args(method: Callable[..., None]) -> Callable[..., None]:
-  """Make a constructor store its arguments, defaults included, as attributes.
+  """Store all arguments of a constructor as attributes, defaults included.
 
-  Keyword arguments that are not in the signature are stored, too.
+  Those in its **kwargs are stored, too. The product does without it.
   """
-  parameters = list(inspect.signature(method).parameters.values())[1:]
-  names = [x.name for x in parameters if x.kind != x.VAR_KEYWORD]
-  defaults = {
-    x.name: x.default for x in parameters if x.default is not inspect._empty
-  }
+  spec = inspect.getfullargspec(method)
+  names, kwdefaults = spec.args[1:], spec.kwonlydefaults or {}
+  defaults = dict(zip(names[::-1], (spec.defaults or ())[::-1]), **kwdefaults)
 
   @functools.wraps(method)
   def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
-    self.__dict__.update({**defaults, **dict(zip(names, args)), **kwargs})
+    vars(self).update({**defaults, **dict(zip(names, args)), **kwargs})
     method(self, *args, **kwargs)
 
   return wrapper
@@ -97,10 +95,7 @@ def convert_episode_to_batch_major(
   episode: dict[str, list[np.ndarray]],
 ) -> Episode:
   """Turn lists over time of arrays [batch, size] into [batch, time, size]."""
-  return {
-    key: np.array(values).copy().swapaxes(0, 1)
-    for key, values in episode.items()
-  }
+  return {k: np.array(x).copy().swapaxes(0, 1) for k, x in episode.items()}
 
 
 def transitions_in_episode_batch(episode_batch: Episode) -> int:
@@ -141,20 +136,19 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """
   if n <= 1 or os.environ.get('IN_MPI') or mpi.world().Get_size() > 1:
     return 'child'
-  environ = dict(os.environ)
-  environ.update(MKL_NUM_THREADS='1', OMP_NUM_THREADS='1', IN_MPI='1')
+  names = ['MKL_NUM_THREADS', 'OMP_NUM_THREADS', 'IN_MPI']
   if os.geteuid() == 0:
     # Open MPI refuses otherwise, but containers often have no other user.
-    environ.update(
-      OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1'
-    )
+    names += ['OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM']
   beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
   mpirun = beside if os.path.exists(beside) else 'mpirun'
   spec = sys.modules['__main__'].__spec__
   program = ['-m', spec.name, *sys.argv[1:]] if spec else sys.argv
   command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
   try:
-    subprocess.check_call(command, env=environ)
+    subprocess.check_call(
+      command, env={**os.environ, **dict.fromkeys(names, '1')}
+    )
   except FileNotFoundError:
     raise errors.UsageError(
       f'Flag --num_cpu={n} needs mpirun, which is not installed: pip install '
