@@ -16,8 +16,8 @@ from typing import Any
 
 from agents.run import references
 from agents.run.silence import Record, silence
-from agents.tools.attr_dict import AttrDict
 from planet.scripts import train as program
+from planet.tools.attr_dict import AttrDict
 
 
 def train(
@@ -52,7 +52,7 @@ def train(
     logdir=logdir,
     num_runs=1,
     config=config,
-    params=AttrDict(params or {}, _strict=True),
+    params=AttrDict(params or {}),
     ping_every=0,
     resume_runs=True,
     seed=seed,

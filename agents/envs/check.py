@@ -5,6 +5,7 @@ Every training looks at the spaces and at one step; `check`, the program
 """
 
 import dataclasses
+import itertools
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, guard, opengl, spaces
+from agents.envs import adapters, guard, opengl, spaces, wrappers
 from agents.run import errors
 
 # Systems as users name them, and as sentences do.
@@ -83,17 +84,36 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
     EnvError: Naming the first problem.
   """
   name = guard.find_name(env) if name is None else name
-  with guard.explained(name, 'when it is reset'):
-    observation = env.reset()
-  problem = _find_problem(observation, env.observation_space, 'the reset')
-  info: dict[str, Any] = {}
+  played = _play(env, name)
+  (observation, _, _, info), problem = next(played)
   if not problem:
-    with guard.explained(name, 'in step 1'):
-      after, reward, _, info = env.step(env.action_space.sample())
-    problem = _find_problem(after, env.observation_space, 'step 1', reward)
+    (_, _, _, info), problem = next(played)
   if problem:
     raise errors.EnvError(f'Environment {name} is not usable: {problem}')
   return observation, info
+
+
+def _play(env, name):
+  """Play an episode with random actions.
+
+  Yields:
+    Tuple of a transition and what is wrong with it, or None: first of a reset,
+    as a transition without reward, then of each step.
+  """
+  space = env.observation_space
+  with guard.explained(name, 'when it is reset'):
+    observation = env.reset()
+  problem = _find_problem(observation, space, 'the reset')
+  done = False
+  yield (observation, 0.0, done, {}), problem
+  number = 0
+  while not done:
+    number += 1
+    with guard.explained(name, f'in step {number}'):
+      transition = env.step(env.action_space.sample())
+    observation, reward, done, _ = transition
+    problem = _find_problem(observation, space, f'step {number}', reward)
+    yield transition, problem
 
 
 @dataclasses.dataclass
@@ -119,9 +139,9 @@ class Report:
       result += [f'  - {x}' for x in found]
     return result + [f'Hint: {x}' for x in self.hints]
 
-  def add(self, system: str, problem: str | None) -> None:
-    """Note a problem of a system, if there is one and the system is asked."""
-    if problem and system in self.problems:
+  def add(self, system: str, problem: str) -> None:
+    """Note a problem of a system, if it is asked for."""
+    if system in self.problems:
       self.problems[system].append(problem)
 
 
@@ -158,7 +178,8 @@ def check(
       )
     if isinstance(env, adapters.GymnasiumEnv):
       report.hints += _ask_gymnasium(env)
-    _play(env, env_id, seed, images, report)
+    env.seed(seed)
+    _check_episode(env, env_id, images, report)
   finally:
     env.close()
   return report
@@ -182,44 +203,34 @@ def _ask_gymnasium(env):
   """Return what the checker of gymnasium says."""
   from gymnasium.utils import env_checker
 
+  found = []
   with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter('always')
     warnings.filterwarnings('ignore', _TASTE)
     try:
       env_checker.check_env(env.unwrapped, skip_render_check=True)
-      found = []
-    except (
-      Exception
-    ) as error:  # Assertions, or whatever the user's code raises.
-      found = [str(error)]
+    except Exception as error:  # Whatever the user's code may raise.
+      found.append(str(error))
   # Without the colours.
   found += [str(x.message)[5:-4] for x in caught]
   return [f"gymnasium's check_env: {x}" for x in dict.fromkeys(found)]
 
 
-def _play(env, env_id, seed, images, report):
+def _check_episode(env, env_id, images, report):
   """Play an episode; the first problem concerns all systems."""
-  env.seed(seed)
-  with guard.explained(env_id, 'when it is reset'):
-    observation = env.reset()
-  problem = _find_problem(observation, env.observation_space, 'reset')
-  kept: list[tuple] = []
-  seconds, length, done, info = 1e-9, 0, False, {}
-  while not done and length < _MOST_STEPS:
-    action = env.action_space.sample()
-    length += 1
-    began = time.perf_counter()
-    with guard.explained(env_id, f'in step {length}'):
-      observation, reward, done, info = env.step(action)
-    seconds += time.perf_counter() - began
-    problem = problem or _find_problem(
-      observation, env.observation_space, f'step {length}', reward
-    )
-    kept += [(observation, reward, info)][: _REWARDS - len(kept)]
+  first_problem, kept = None, []
+  began = time.perf_counter()
+  played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
+  for length, (transition, problem) in enumerate(played):
+    first_problem = first_problem or problem
+    if 0 < length <= _REWARDS:
+      kept.append(transition)
     if length == _RENDER_STEP and images:
       _check_render(env, env_id, report)
+  done = transition[2]
   report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
-  report.facts['speed'] = f'{length / seconds:.0f} steps per second'
+  speed = length / (time.perf_counter() - began)
+  report.facts['speed'] = f'at least {speed:.0f} steps per second'
   if not done:
     report.hints.append(
       f'The episode did not end within {_MOST_STEPS} steps; register the '
@@ -228,17 +239,15 @@ def _play(env, env_id, seed, images, report):
   if report.problems.get('her') == []:
     _check_goals(env, kept, length, report)
   for found in report.problems.values():
-    found[:0] = [problem] if problem else []
+    found[:0] = [first_problem] if first_problem else []
 
 
 def _check_render(env, env_id, report):
   try:
-    with guard.explained(env_id, 'when it renders'):
-      image = env.render('rgb_array')
-    guard.check_image(image, env_id)
-    kind = f'{np.asarray(image).dtype} {list(np.shape(image))}'
+    image = np.asarray(wrappers.Guard(env, env_id).render())
+    kind = f'{image.dtype} {list(image.shape)}'
     report.facts['images'] = kind
-    if not (kind.startswith('uint8') and kind.endswith(', 3]')):
+    if image.dtype != np.uint8 or image.shape[2] != 3:
       raise errors.EnvError(
         f'render returns {kind}; it must return uint8 [height, width, 3].'
       )
@@ -257,22 +266,23 @@ def _check_goals(env, kept, length, report):
       'episodes of equal length, so never set terminated.',
     )
   achieved, desired = (
-    np.stack([x[key] for x, _, _ in kept])
+    np.stack([x[key] for x, *_ in kept])
     for key in ('achieved_goal', 'desired_goal')
   )
+  infos = [info for *_, info in kept]
   rows = {
-    key: np.stack([np.reshape(x[key], [-1]) for _, _, x in kept])
-    for key in kept[0][2]
-    if key != 'truncated' and all(key in x for _, _, x in kept)
+    key: np.stack([np.reshape(x[key], [-1]) for x in infos])
+    for key in infos[0]
+    if all(key in x for x in infos)
   }
   rewards = env.unwrapped.compute_reward(achieved, desired, rows)
-  if not np.allclose(rewards, [reward for _, reward, _ in kept]):
+  if not np.allclose(rewards, [reward for _, reward, *_ in kept]):
     report.add(
       'her',
       'compute_reward and step return different rewards; call '
       'compute_reward in step.',
     )
-  if 'is_success' not in kept[-1][2]:
+  if 'is_success' not in infos[-1]:
     report.hints.append(
       "info has no 'is_success', so HER cannot report a success rate."
     )
@@ -287,8 +297,8 @@ def _find_problem(observation, space, when, reward=0.0):
         f'{name} of {when} has shape {array.shape}, but its space has shape '
         f'{part.shape}; make them equal.'
       )
-    if array.dtype.kind in 'fc' and guard.not_finite(array):
-      kind = guard.not_finite(array)
+    kind = array.dtype.kind in 'fc' and guard.not_finite(array)
+    if kind:
       return f'{name} of {when} is {kind}; return finite numbers.'
     if not np.can_cast(array.dtype, part.dtype, 'same_kind'):
       return (

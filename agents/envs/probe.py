@@ -2,8 +2,9 @@
 
 import contextlib
 import functools
-import logging
+import logging.handlers
 import os
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -12,27 +13,25 @@ import numpy as np
 from agents.envs import check, hosts, opengl, spaces
 from agents.run import errors
 
+# More messages than an environment can have.
+_MESSAGES = 10**6
 
-def measure(env: Any, with_info: bool = False) -> dict[str, Any]:
+
+def measure(env: Any) -> dict[str, tuple[int, ...]]:
   """Make a step in an environment to learn its shapes, and that it works.
 
   Args:
     env: Environment with dictionaries as observations.
-    with_info: Whether to tell the shapes of the info of the step, too.
 
   Returns:
-    Dict of `shapes`, from the names of observations, `action`, `reward` and,
-    if asked for, `info_<name>` to shapes.
+    Dict from the names of observations, `action` and `reward` to shapes.
 
   Raises:
     EnvError: If observation or reward are not what the spaces say.
   """
-  observ, info = check.try_step(env)
+  observ, _ = check.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
-  shapes.update(action=env.action_space.shape, reward=())
-  if with_info:
-    shapes.update({f'info_{k}': np.shape(v) for k, v in info.items()})
-  return {'shapes': shapes}
+  return {**shapes, 'action': env.action_space.shape, 'reward': ()}
 
 
 def describe(env: Any) -> dict[str, Any]:
@@ -42,7 +41,9 @@ def describe(env: Any) -> dict[str, Any]:
     Dict of `env_type`, `observation_space` (dict from path to description),
     `action_space` (dict from name of agent to description, the only name being
     `agent` unless the space is a dictionary) and `max_episode_steps` (None if
-    there is no limit). Descriptions are those of `describe_space`.
+    there is no limit). A description is a dict of `typ`, `Box` or `Discrete`;
+    `dim`, the shape or the number of choices; and `lim`, lists of lowest and
+    highest values, None if discrete.
 
   Raises:
     UsageError: If a space is of a kind that is not supported.
@@ -50,40 +51,35 @@ def describe(env: Any) -> dict[str, Any]:
   spec = getattr(env, 'spec', None)
   return {
     'env_type': type(getattr(env, 'unwrapped', env)).__name__,
-    'observation_space': _describe_spaces(env.observation_space),
-    'action_space': _describe_spaces(env.action_space),
+    'observation_space': _describe(spaces.convert(env.observation_space)),
+    'action_space': _describe(spaces.convert(env.action_space)),
     'max_episode_steps': getattr(spec, 'max_episode_steps', None),
   }
 
 
-def describe_space(space: Any) -> dict[str, Any]:
-  """Describe a space in plain data.
-
-  Args:
-    space: Box or discrete space of gymnasium.
-
-  Returns:
-    Dict of `typ`, `Box` or `Discrete`; `dim`, the shape or the number of
-    choices; and `lim`, lists of lowest and highest values, None if discrete.
-
-  Raises:
-    UsageError: If it is any other space.
-  """
+def _describe(space, path=''):
+  """Dict from path to description; the path is `agent` if there is one."""
   kind = type(space).__name__
+  if kind == 'Dict':
+    parts: dict[str, Any] = {}
+    for key, below in space.spaces.items():
+      parts.update(_describe(below, f'{path}/{key}' if path else key))
+    return parts
   if kind == 'Box':
     lim = [space.low.tolist(), space.high.tolist()]
-    return {'typ': kind, 'dim': list(space.shape), 'lim': lim}
-  if kind == 'Discrete':
-    return {'typ': kind, 'dim': int(space.n), 'lim': None}
-  raise errors.UsageError(
-    f'Spaces of the kind {kind} ({space}) are not supported; use an '
-    'environment with boxes or discrete spaces, or dictionaries of them.'
-  )
+    found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
+  elif kind == 'Discrete':
+    found = {'typ': kind, 'dim': int(space.n), 'lim': None}
+  else:
+    raise errors.UsageError(
+      f'Spaces of the kind {kind} ({space}) are not supported; use an '
+      'environment with boxes or discrete spaces, or dictionaries of them.'
+    )
+  return {path or 'agent': found}
 
 
 def inspect(
-  constructor: Callable[[], Any],
-  look: Callable[[Any], dict[str, Any]] = measure,
+  constructor: Callable[[], Any], look: Callable[[Any], dict[str, Any]]
 ) -> dict[str, Any]:
   """Build an environment in a process of its own, and look at it.
 
@@ -101,7 +97,7 @@ def inspect(
     UsageError: If the environment misses something.
     WorkerError: If it fails, with its traceback.
   """
-  host = hosts.EnvHost(functools.partial(_Probe, constructor, look), 'process')
+  host = hosts.EnvHost(functools.partial(_probe, constructor, look), 'process')
   try:
     report = host.access(None, 'report')()
   finally:
@@ -110,39 +106,23 @@ def inspect(
   return report
 
 
-class _Probe:
-  """Has looked at an environment, in the process that it belongs to."""
-
-  def __init__(self, constructor, look):
-    messages = []
-    handler = logging.Handler()
-    setattr(handler, 'emit', lambda x: messages.append(x.getMessage()))
-    logging.getLogger('agents').addHandler(handler)
-    logging.getLogger('agents').setLevel(logging.INFO)
-    env = constructor()
-    try:
-      found = look(env)
-    finally:
-      with contextlib.suppress(AttributeError):
-        env.close()
-    self.report = {
-      **found,
-      'environ': {
-        key: os.environ[key] for key in opengl.VARIABLES if key in os.environ
-      },
-      'renderer': opengl.selected_renderer(),
-      'messages': messages,
-    }
-
-
-def _describe_spaces(space):
-  """Dict from path to description; the path is `agent` if there is one."""
-  space = spaces.convert(space)
-  if not hasattr(space, 'spaces'):
-    return {'agent': describe_space(space)}
-  parts = {k: _describe_spaces(v) for k, v in dict(space.spaces).items()}
-  return {
-    key if path == 'agent' else f'{key}/{path}': part
-    for key, below in parts.items()
-    for path, part in below.items()
+def _probe(constructor, look):
+  """Object with a `report`, made in the process of the environment."""
+  handler = logging.handlers.BufferingHandler(_MESSAGES)
+  logging.getLogger('agents').addHandler(handler)
+  logging.getLogger('agents').setLevel(logging.INFO)
+  env = constructor()
+  try:
+    found = look(env)
+  finally:
+    with contextlib.suppress(AttributeError):
+      env.close()
+  report = {
+    **found,
+    'environ': {
+      key: os.environ[key] for key in opengl.VARIABLES if key in os.environ
+    },
+    'renderer': opengl.selected_renderer(),
+    'messages': [x.getMessage() for x in handler.buffer],
   }
+  return types.SimpleNamespace(report=report)

@@ -26,7 +26,7 @@ class AgentBase:
     memory: Dict from mode to memory, usually only `train`.
     name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`,
       and the scope of the variables.
-    action_space: Plain description of the actions, see `describe_space` of
+    action_space: Plain description of the actions, see `describe` of
       `agents.envs.probe`; needed by `random_action_generator`.
     sampler: Function from the memories to a batch, or to None while there are
       too few data; needed by `step`.

@@ -1,7 +1,6 @@
 """Execute operations in a loop and coordinate logging and checkpoints."""
 
 import logging
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,7 +37,8 @@ class Loop(phases.PhaseMachine):
     comm: Any = None,
     **more: Any,
   ):
-    super().__init__(logdir, **more)
+    # Resuming within a phase would lose unfinished episodes.
+    super().__init__(logdir, saves_within=False, **more)
     if step is None:
       step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
     self._step = step
@@ -47,7 +47,6 @@ class Loop(phases.PhaseMachine):
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
     self._comm = comm
     self._processes = comm.Get_size() if comm else 1
-    self._saver: Any = None
     self._forget: dict[str, tf.Operation] = {}
 
   def add_phase(
@@ -86,25 +85,24 @@ class Loop(phases.PhaseMachine):
     summary = tf.convert_to_tensor(summary, tf.string)
     if done.shape.ndims is None or score.shape.ndims is None:
       raise ValueError("Rank of 'done' and 'score' tensors must be known.")
-    writer = self._logdir and tf.summary.FileWriter(
-      os.path.join(self._logdir, name), tf.get_default_graph(), flush_secs=60
-    )
+    writer = self._make_writer(name, flush_secs=60)
     batch = 1 if score.shape.ndims == 0 else score.shape.as_list()[0]
     batch *= self._processes
     mean = streaming_mean.StreamingMean((), tf.float32, comm=self._comm)
     op = self._define_step(done, score, summary, mean)
-    phase = phases.Phase(
-      name,
-      int(steps),
-      batch,
-      op,
-      writer,
-      report_every,
-      log_every if writer else None,
-      checkpoint_every,
-      {} if feed is None else feed,
+    self._phases.append(
+      phases.Phase(
+        name,
+        int(steps),
+        batch,
+        op,
+        writer,
+        report_every,
+        log_every if writer else None,
+        checkpoint_every,
+        feed or {},
+      )
     )
-    self._phases.append(phase)
     if repeat:
       self._forget[name] = mean.forget()
 
@@ -147,30 +145,13 @@ class Loop(phases.PhaseMachine):
     feed = {self._reset: reset, self._log: log, self._report: report}
     try:
       with graph_errors.unwrapped():
-        found = sess.run(phase.op, {**phase.feed, **feed})
+        summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
     except tf.errors.InvalidArgumentError as error:
       if 'Tensor had' not in str(error):
         raise
       step = sess.run(self._step)
       raise checkpoint.not_finite(self._logdir, step) from None
-    summary, score, global_step = found
     return summary, score, int(global_step)
-
-  def _may_checkpoint(self, global_step):
-    # Resuming within a phase would lose unfinished episodes.
-    _, _, steps_in = self._find_current_phase(global_step)
-    return steps_in < max(phase.batch_size for phase in self._phases)
-
-  def _store_checkpoint(self, sess, global_step):
-    if not self._logdir or not self._saver:
-      return None
-    tf.gfile.MakeDirs(self._logdir)
-    filename = os.path.join(self._logdir, 'model.ckpt')
-    return self._saver.save(sess, filename, global_step)
-
-  def _store_best(self, sess, global_step, score):
-    if self._logdir and self._saver:
-      checkpoint.keep_best(sess, self._saver, self._logdir, global_step, score)
 
   def _define_step(self, done, score, summary, mean):
     """Tensors for the summary, the mean score, and the new global step."""

@@ -82,7 +82,7 @@ class PhaseMachine:
   steps are counted over examples: one execution of a phase advances the
   global step by the batch size of the phase.
 
-  Subclasses define `_execute`, `_store_checkpoint` and `_store_best`.
+  Subclasses define `_execute`, and what is worth saving.
 
   Args:
     logdir: Folder for event files and checkpoints, or None for none.
@@ -93,6 +93,8 @@ class PhaseMachine:
     observers: List of `Observer`.
     should_stop: Function that tells whether to end before the next execution;
       by default whether the user has asked for it.
+    saves_within: Whether checkpoints by the clock may be written within a
+      phase; if not, only at its beginning.
   """
 
   def __init__(
@@ -102,6 +104,7 @@ class PhaseMachine:
     checkpoint_secs: float | None = None,
     observers: Iterable[Observer] = (),
     should_stop: Callable[[], bool] = stopping.requested,
+    saves_within: bool = True,
   ):
     self._logdir = logdir and os.path.expanduser(logdir)
     self._phases: list[Phase] = []
@@ -110,7 +113,11 @@ class PhaseMachine:
     self.checkpoint_secs = checkpoint_secs
     self.best_phase = best_phase
     self.should_stop = should_stop
+    self._saves_within = saves_within
     self._best_score = -math.inf
+    # For subclasses: what is saved, and bool tensors that have to hold then.
+    self._saver: Any = None
+    self._finite: list[Any] = []
 
   def add_observer(self, observer: Observer) -> None:
     """Tell an `Observer` what happens from now on."""
@@ -120,13 +127,14 @@ class PhaseMachine:
     """Run the graph once; returns summary, score and new global step."""
     raise NotImplementedError
 
-  def _store_checkpoint(self, sess, global_step):
-    """Write a checkpoint; returns its path or None."""
-    raise NotImplementedError
+  def _make_writer(self, name, flush_secs):
+    """Writer of the summaries of a phase; None without a folder."""
+    from agents.tools.tf1 import tf
 
-  def _store_best(self, sess, global_step, score):
-    """Keep the variables as those with the best score so far."""
-    raise NotImplementedError
+    folder = self._logdir and os.path.join(self._logdir, name)
+    return folder and tf.summary.FileWriter(
+      folder, tf.get_default_graph(), flush_secs=flush_secs
+    )
 
   def _iterate(self, sess, global_step, max_step):
     """Execute phases until the global step reaches a limit.
@@ -142,7 +150,6 @@ class PhaseMachine:
     Yields:
       Scores when they are due.
     """
-    made = 1
     started = None
     last_checkpoint = time.time()
     writers = [x.writer for x in self._phases if x.writer]
@@ -156,54 +163,51 @@ class PhaseMachine:
           break
         phase, epoch, steps_in = self._find_current_phase(global_step)
         phase_step = epoch * phase.steps + steps_in
-        batch = self._expected_batch(phase, made)
-        if steps_in < batch or started is not phase:
+        begins = steps_in < phase.batch_size
+        if begins or started is not phase:
           self._notify(
             'start_phase', phase, epoch, steps_in, phase_step, global_step
           )
           started = phase
-        due = self._find_due_events(phase, phase_step)
+        log, report, save = [
+          self._is_every_steps(phase_step, phase.batch_size, every)
+          for every in (
+            phase.log_every,
+            phase.report_every,
+            phase.checkpoint_every,
+          )
+        ]
         before = global_step
         try:
           summary, score, global_step = self._execute(
-            sess,
-            phase,
-            phase_step,
-            steps_in < batch,
-            due['log'],
-            due['report'],
+            sess, phase, phase_step, begins, log, report
           )
         except stopping.StopRequested:
           break
-        made = global_step - before
-        self._notify('step', phase, made, global_step)
+        self._notify('step', phase, global_step - before, global_step)
         # All is told before it is stored: a process that is killed in between
         # tells it again, as it goes on from the checkpoint before.
-        if due['report']:
+        if report:
           if np.isinf(score):
             raise checkpoint.not_finite(self._logdir, global_step)
           self._keep_best(sess, phase, global_step, score)
           self._notify('score', phase, epoch, global_step, score)
         if summary:
-          self._write_summary(phase, epoch, steps_in, global_step, summary)
-        if due['checkpoint'] or (
-          self._may_checkpoint(global_step)
-          and self._out_of_date(last_checkpoint)
-        ):
+          # The longest phase decides, so that the phases line up in plots.
+          step = epoch * max(x.steps for x in self._phases) + steps_in
+          if phase.writer:
+            phase.writer.add_summary(summary, step)
+          self._notify('summary', phase, step, global_step, summary)
+        if save or self._is_overdue(last_checkpoint, global_step):
           last_checkpoint = time.time()
           self._checkpoint(sess, global_step)
-        if due['report']:
+        if report:
           yield score
     finally:
       self._closed = True
       for writer in writers:
         writer.close()
       self._notify('close')
-
-  def _expected_batch(self, phase, made):
-    """Number of steps below which a phase counts as just begun."""
-    del made
-    return phase.batch_size
 
   def _find_current_phase(self, global_step):
     """Phase, epoch, and steps within the phase at a global step."""
@@ -215,51 +219,39 @@ class PhaseMachine:
       steps_in -= phase.steps
     raise AssertionError((global_step, self._phases))
 
-  def _find_due_events(self, phase, phase_step):
-    """Whether log, report and checkpoint are due in the next execution."""
-    return {
-      name: self._is_every_steps(phase_step, phase.batch_size, every)
-      for name, every in (
-        ('log', phase.log_every),
-        ('report', phase.report_every),
-        ('checkpoint', phase.checkpoint_every),
-      )
-    }
-
-  def _write_summary(self, phase, epoch, steps_in, global_step, summary):
-    # The longest phase decides, so that the phases line up in plots.
-    step = epoch * max(x.steps for x in self._phases) + steps_in
-    if phase.writer:
-      phase.writer.add_summary(summary, step)
-    self._notify('summary', phase, step, global_step, summary)
-
   def _is_every_steps(self, phase_step, batch, every):
     """Whether a multiple of `every` is completed by the next batch."""
     if not every:
       return False
     return (phase_step + batch) // every > phase_step // every
 
-  def _may_checkpoint(self, global_step):
-    """Whether a checkpoint by the clock makes sense at a global step."""
-    del global_step
-    return True
-
-  def _out_of_date(self, last_checkpoint):
-    return bool(self.checkpoint_secs) and (
-      time.time() - last_checkpoint >= self.checkpoint_secs
-    )
+  def _is_overdue(self, last_checkpoint, global_step):
+    """Whether a checkpoint is due by the clock."""
+    seconds = time.time() - last_checkpoint
+    if not self.checkpoint_secs or seconds < self.checkpoint_secs:
+      return False
+    phase, _, steps_in = self._find_current_phase(global_step)
+    return self._saves_within or steps_in < phase.batch_size
 
   def _checkpoint(self, sess, global_step):
-    path = self._store_checkpoint(sess, global_step)
-    if path:
+    if self._logdir and self._saver:
+      self._check_finite(sess, global_step)
+      path = os.path.join(self._logdir, 'model.ckpt')
+      with sess.graph.as_default():
+        path = self._saver.save(sess, path, global_step)
       self._notify('checkpoint', path)
 
   def _keep_best(self, sess, phase, global_step, score):
-    wanted = self._logdir and phase.name == self.best_phase
+    wanted = self._logdir and self._saver and phase.name == self.best_phase
     if wanted and score > self._best_score:
+      self._check_finite(sess, global_step)
       self._best_score = score
-      self._store_best(sess, global_step, score)
+      checkpoint.keep_best(sess, self._saver, self._logdir, global_step, score)
       _logger.debug('Score %.4g is the best so far; kept the model.', score)
+
+  def _check_finite(self, sess, global_step):
+    if not all(sess.run(self._finite)):
+      raise checkpoint.not_finite(self._logdir, global_step)
 
   def _notify(self, event, *args):
     for observer in self._observers:

@@ -211,7 +211,7 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
 
 
 def _look(env):
-  return {**probe.measure(env), 'action_space': env.action_space}
+  return {'shapes': probe.measure(env), 'action_space': env.action_space}
 
 
 def _check_renderer(task, renderer, isolate_envs):

@@ -33,7 +33,7 @@ from agents.run import (
   wandb_mirror,
 )
 from agents.tools import phases
-from agents.tools.attr_dict import AttrDict
+from planet.tools.attr_dict import AttrDict
 
 if TYPE_CHECKING:
   from planet.training.ranks import Ranks
@@ -292,7 +292,7 @@ def parse_params(text: str) -> AttrDict:
   """
   example = '{tasks: [cheetah_run], batch_shape: [50, 50]}'
   params = schema.parse_mapping(text.replace('#', ','), 'params', example)
-  return AttrDict(params, _strict=True)
+  return AttrDict(params)
 
 
 def run(argv: list[str] | None = None) -> int:

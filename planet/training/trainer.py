@@ -62,8 +62,6 @@ class Trainer(phases.PhaseMachine):
     self._report = tf.placeholder(tf.bool, (), name='report')
     self.reset = tf.placeholder(tf.bool, (), name='reset')
     self._variables: list[tf.Variable] = []
-    self._saver: Any = None
-    self._finite: list[tf.Tensor] = []
 
   def add_saver(
     self, include: Patterns = '.*', exclude: Patterns = '.^'
@@ -117,9 +115,7 @@ class Trainer(phases.PhaseMachine):
     summary = tf.convert_to_tensor(summary, tf.string)
     if not score.shape.ndims:
       score = score[None]
-    writer = self._logdir and tf.summary.FileWriter(
-      os.path.join(self._logdir, name), tf.get_default_graph(), flush_secs=30
-    )
+    writer = self._make_writer(name, flush_secs=30)
     op = self._define_step(name, batch_size, score, summary)
     self._phases.append(
       phases.Phase(
@@ -188,27 +184,6 @@ class Trainer(phases.PhaseMachine):
   def _save_at_end(self, sess):
     if self._config.get('checkpoint_at_end'):
       self._checkpoint(sess, int(sess.run(self.global_step)))
-
-  def _store_checkpoint(self, sess, global_step):
-    folder = self._find_folder(sess, global_step)
-    if not folder:
-      return None
-    filename = os.path.join(folder, 'model.ckpt')
-    with sess.graph.as_default():
-      return self._saver.save(sess, filename, global_step)
-
-  def _store_best(self, sess, global_step, score):
-    folder = self._find_folder(sess, global_step)
-    if folder:
-      checkpoint.keep_best(sess, self._saver, folder, global_step, score)
-
-  def _find_folder(self, sess, global_step):
-    """Return where to save what is finite, None if nothing is saved."""
-    if not self._saver:
-      return None
-    if self._logdir and not all(sess.run(self._finite)):
-      raise checkpoint.not_finite(self._logdir, global_step)
-    return self._logdir
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""

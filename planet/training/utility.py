@@ -62,7 +62,7 @@ def load_config(logdir: str) -> AttrDict:
   Raises:
     UsageError: If the file is missing or damaged.
   """
-  return AttrDict(folder.read_settings(logdir), _strict=False)
+  return AttrDict(folder.read_settings(logdir))
 
 
 def train(

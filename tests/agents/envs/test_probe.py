@@ -22,18 +22,15 @@ def test_measure():
   with processes.time_limit(60), pytest.MonkeyPatch.context() as patch:
     name = opengl.VARIABLES[0]
     patch.setenv(name, 'before')
-    report = probe.inspect(functools.partial(make_env, name))
+    report = probe.inspect(functools.partial(make_env, name), probe.measure)
     assert os.environ[name] == 'chosen'
   assert report == {
-    'shapes': {'state': (2,), 'action': (2,), 'reward': ()},
+    'state': (2,),
+    'action': (2,),
+    'reward': (),
     'messages': ['Using something.'],
     'renderer': None,
   }
-
-
-def test_measure_with_info():
-  shapes = probe.measure(scripted_envs.ScriptedEnv(), with_info=True)['shapes']
-  assert shapes['info_t'] == () and shapes['state'] == (2,)
 
 
 def test_describe():
@@ -53,4 +50,4 @@ def test_describe():
 def test_failures_arrive():
   with processes.time_limit(60):
     with pytest.raises(hosts.WorkerError, match='broken constructor'):
-      probe.inspect(scripted_envs.fail_to_construct)
+      probe.inspect(scripted_envs.fail_to_construct, probe.measure)

@@ -7,13 +7,14 @@ import pytest
 
 from agents.tools import nested
 from agents.tools.attr_dict import AttrDict
+from planet.tools.attr_dict import AttrDict as Strict
 
-both = pytest.mark.parametrize('strict', [False, True])
+both = pytest.mark.parametrize('kind', [AttrDict, Strict])
 
 
 def test_strict_refuses_missing_keys():
   """A missing key is an AttributeError of `x.k` and `x['k']`."""
-  settings = AttrDict(dict(known=1), _strict=True)
+  settings = Strict(dict(known=1))
   with pytest.raises(AttributeError, match='known'):
     _ = settings.missing
   with pytest.raises(AttributeError, match='known'):
@@ -32,7 +33,7 @@ def test_lenient_returns_none():
 
 
 def test_strict_names_the_nearest_key():
-  settings = AttrDict(dict(free_nats=3, seed=1), _strict=True)
+  settings = Strict(dict(free_nats=3, seed=1))
   for name, nearest in (('free_nat', 'free_nats'), ('seeds', 'seed')):
     with pytest.raises(AttributeError, match=f'Did you mean {nearest}'):
       getattr(settings, name)
@@ -40,9 +41,7 @@ def test_strict_names_the_nearest_key():
 
 def test_planet_is_strict_by_default():
   """Duplicates of every kind are, too."""
-  from planet import tools
-
-  settings = tools.AttrDict(known=1, inner=tools.AttrDict(known=1))
+  settings = Strict(known=1, inner=Strict(known=1))
   for twin in (
     settings,
     settings.inner,
@@ -56,8 +55,8 @@ def test_planet_is_strict_by_default():
 
 
 @both
-def test_attributes_are_locked(strict):
-  settings = AttrDict(dict(known=1), _strict=strict)
+def test_attributes_are_locked(kind):
+  settings = kind(dict(known=1))
   with pytest.raises(RuntimeError, match="Cannot set attribute 'known'."):
     settings.known = 2
   with pytest.raises(RuntimeError):
@@ -68,7 +67,7 @@ def test_attributes_are_locked(strict):
 
 
 def test_items_are_locked_if_strict():
-  settings = AttrDict(dict(known=1), _strict=True)
+  settings = Strict(dict(known=1))
   with pytest.raises(RuntimeError):
     settings['known'] = 2
   with pytest.raises(RuntimeError):
@@ -86,11 +85,9 @@ def test_items_are_open_if_lenient():
 
 def test_created_empty():
   """PlaNet's is unlocked then, PPO's never is without being asked."""
-  from planet import tools
-
   with pytest.raises(RuntimeError):
     AttrDict().key = 1
-  settings = tools.AttrDict()
+  settings = Strict()
   settings.key = 1
   assert settings.update(other=2) is settings
   settings.lock()
@@ -99,14 +96,14 @@ def test_created_empty():
 
 
 @both
-def test_created_unlocked(strict):
-  assert AttrDict(dict(key=1), _unlocked=True, _strict=strict).update(a=1)
+def test_created_unlocked(kind):
+  assert kind(dict(key=1), _unlocked=True).update(a=1)
 
 
 @both
-def test_lock_recurses(strict):
-  inner = AttrDict(dict(key=1), _strict=strict)
-  outer = AttrDict(dict(inner=inner), _strict=strict)
+def test_lock_recurses(kind):
+  inner = kind(dict(key=1))
+  outer = kind(dict(inner=inner))
   with outer.unlocked:
     outer.inner.key = 2
   with pytest.raises(RuntimeError):
@@ -115,8 +112,8 @@ def test_lock_recurses(strict):
 
 
 @both
-def test_unlocked_is_exception_safe(strict):
-  settings = AttrDict(dict(key=1), _strict=strict)
+def test_unlocked_is_exception_safe(kind):
+  settings = kind(dict(key=1))
   with pytest.raises(KeyError):
     with settings.unlocked:
       settings.key = 2
@@ -127,8 +124,8 @@ def test_unlocked_is_exception_safe(strict):
 
 
 @both
-def test_magic_names_are_no_keys(strict):
-  settings = AttrDict(_strict=strict)
+def test_magic_names_are_no_keys(kind):
+  settings = kind()
   for access in (
     lambda: settings.__absent__,
     lambda: setattr(settings, '__key__', 1),
@@ -142,26 +139,26 @@ def test_magic_names_are_no_keys(strict):
 @pytest.mark.parametrize(
   'duplicate', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 )
-def test_duplicates_keep_their_state(duplicate, strict):
+def test_duplicates_keep_their_state(duplicate, kind):
   """Pickling and deepcopy keep lock and strictness."""
-  inner = AttrDict(dict(list=[1]), _strict=strict)
-  settings = AttrDict(dict(inner=inner), _strict=strict)
+  inner = kind(dict(list=[1]))
+  settings = kind(dict(inner=inner))
   twin = duplicate(settings)
-  assert type(twin) is type(twin.inner) is AttrDict
+  assert type(twin) is type(twin.inner) is kind
   assert twin == settings
   twin.inner.list.append(2)
   assert inner.list == [1]
   for locked in (twin, twin.inner):
     with pytest.raises(RuntimeError):
       locked.key = 1
-  if strict:
+  if kind is Strict:
     with pytest.raises(AttributeError):
       _ = twin.missing
 
 
 @both
-def test_copy_is_locked(strict):
-  settings = AttrDict(_strict=strict, _unlocked=True)
+def test_copy_is_locked(kind):
+  settings = kind(_unlocked=True)
   settings.key = 1
   with pytest.raises(RuntimeError):
     settings.copy().key = 2

@@ -51,7 +51,7 @@ def test_other_tasks():
 @pytest.mark.parametrize('name, repeat, components, actions', SUITE)
 def test_suite_environments(name, repeat, components, actions):
   """Built in a process of their own, with images of the right size."""
-  report = probe.inspect(define(name, image_size=32).env_ctor)
+  report = probe.inspect(define(name, image_size=32).env_ctor, tasks._look)
   shapes = report['shapes']
   assert shapes['image'] == (32, 32, 3)
   assert shapes['action'] == (actions,) and shapes['reward'] == ()
@@ -77,7 +77,7 @@ def test_suite_environments(name, repeat, components, actions):
 )
 @pytest.mark.render
 def test_gym_environments(name, state, actions, message):
-  report = probe.inspect(define(name).env_ctor)
+  report = probe.inspect(define(name).env_ctor, tasks._look)
   shapes = report['shapes']
   assert shapes['image'] == (64, 64, 3) and shapes['action'] == (actions,)
   assert shapes.get('state') == (None if state is None else (state,))
@@ -123,7 +123,7 @@ def test_two_tasks_share_actions_and_images():
   found = tasks.prepare(config, 'unused')
   assert [x.state_components for x in config.tasks] == [['reward']] * 2
   for task in config.tasks:
-    shapes = probe.inspect(task.env_ctor)['shapes']
+    shapes = probe.inspect(task.env_ctor, tasks._look)['shapes']
     assert shapes == {'image': (64, 64, 3), 'action': (2,), 'reward': ()}
     assert shapes == found
   assert list(config.train_collects) == [
