@@ -138,9 +138,7 @@ def visualize(
 
 def _create_environment(env, max_length, seed, paths, title):
   """Environment of the training that records videos."""
-  created = continuous.make(env, 'rgb_array')
-  if seed is not None:
-    created.seed(seed)
+  created = continuous.make(env, 'rgb_array', seed)
   created = wrappers.LimitDuration(created, max_length)
   return recorder.RecordEpisodes(created, paths, title)
 

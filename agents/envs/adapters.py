@@ -218,8 +218,6 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     raise errors.UsageError(
       f'Cannot create environment {env_id!r}: {error}'
     ) from None
-  except (errors.UsageError, errors.EnvError):
-    raise
   except Exception as error:  # Whatever the user's code may raise.
     if render_mode and _refuses_render_mode(error):
       raise errors.UsageError(
@@ -227,11 +225,8 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
         'render; add the argument, or do without images: omit videos and '
         '--play, and train PlaNet with --params "{observations: vector}".'
       ) from None
-    raise guard.explain(
-      error,
-      f'Cannot create environment {env_id!r}: its module or constructor '
-      f'fails with {error!r}.',
-    ) from None
+    when = 'in its module or constructor'
+    raise guard.translate(error, env_id, when) from None
   return GymnasiumEnv(env, env_id)
 
 

@@ -1,6 +1,5 @@
 """Environments that step together, in this process or in others."""
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from agents.envs import vector
 
 
-class VectorEnv:
+class VectorEnv(vector.Vector):
   """Environments in this thread, or spread over processes or threads.
 
   Items are the environments; attributes that this class lacks are those of the
@@ -33,16 +32,13 @@ class VectorEnv:
     num_workers: int | None = 0,
     strategy: str = 'process',
   ):
-    self._vector = vector.Vector(
-      self.group, constructors, num_workers, strategy
-    )
-    self.observation_space, self.action_space = self._vector.common_spaces()
-
-  def __len__(self) -> int:
-    return len(self._vector)
-
-  def __getitem__(self, index: int) -> Any:
-    return self._vector[index]
+    super().__init__(self.group, constructors, num_workers, strategy)
+    pairs = vector.join(self.get('spaces'))
+    for kind, spaces in zip(('observation', 'action'), zip(*pairs)):
+      if not all(space == spaces[0] for space in spaces):
+        self.close()
+        raise ValueError(f'All environments must use the same {kind} space.')
+    self.observation_space, self.action_space = pairs[0]
 
   def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
@@ -64,24 +60,7 @@ class VectorEnv:
       ValueError: If an action is not in the action space.
     """
     check_actions(self.action_space, actions)
-    return vector.join_transitions(self._vector.call('step', actions))
-
-  def reset(
-    self, indices: Sequence[int] | np.ndarray | None = None
-  ) -> np.ndarray:
-    """Reset environments and return their first observations.
-
-    Args:
-      indices: Which environments to reset; all by default.
-
-    Returns:
-      Observations of these environments, [len(indices), ...].
-    """
-    return self._vector.reset(range(len(self)) if indices is None else indices)
-
-  def close(self) -> None:
-    """Close the environments and end their hosts."""
-    self._vector.close()
+    return vector.join_transitions(self.call('step', actions))
 
 
 class _Blocking(vector.Group):
@@ -121,11 +100,7 @@ class BatchEnv(VectorEnv):
 
   def __init__(self, envs: Sequence[Any], blocking: bool):
     self.group = _Blocking if blocking else _Promising
-    super().__init__([functools.partial(_same, env) for env in envs])
-
-
-def _same(env):
-  return env
+    super().__init__([lambda env=env: env for env in envs])
 
 
 def stack_transitions(transitions: Sequence[tuple]) -> tuple:

@@ -19,11 +19,10 @@ from agents.envs import (
   wrappers,
 )
 
-# Robots that no id leads to, and whether they carry a duck.
-_MINITAURS = {'minitaur': False, 'duck_minitaur': True}
 
-
-def make(env: Any, render_mode: str | None = None) -> Any:
+def make(
+  env: Any, render_mode: str | None = None, seed: int | None = None
+) -> Any:
   """Create an environment as it comes.
 
   Args:
@@ -31,6 +30,7 @@ def make(env: Any, render_mode: str | None = None) -> Any:
       `duck_minitaur`; or a function without arguments that returns an
       environment, or its name as `module:function`.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
+    seed: Seed of the environment, None for none.
 
   Returns:
     Environment with the interface of `agents.envs.adapters`. Once it is
@@ -45,13 +45,16 @@ def make(env: Any, render_mode: str | None = None) -> Any:
   own = _find_function(env) if isinstance(env, str) else env
   created = own() if own else adapters.make(env, render_mode)
   check.check_spaces(created, env, 'ppo')
-  return wrappers.with_own_randomness(wrappers.Guard(created, env))
+  created = wrappers.with_own_randomness(wrappers.Guard(created, env))
+  if seed is not None:
+    created.seed(seed)
+  return created
 
 
 def _find_function(name):
   """Function that makes an environment without an id, None for ids."""
-  if name in _MINITAURS:
-    return functools.partial(minitaur.minitaur, duck=_MINITAURS[name])
+  if name in ('minitaur', 'duck_minitaur'):
+    return functools.partial(minitaur.minitaur, duck='duck' in name)
   module, _, function = name.partition(':')
   if not function.isidentifier():
     return None
@@ -59,18 +62,6 @@ def _find_function(name):
     return getattr(importlib.import_module(module), function, None)
   except ModuleNotFoundError:
     return None
-
-
-def seeded(env: Any, seed: int) -> Any:
-  """Create an environment as it comes, and seed it.
-
-  Args:
-    env: See `make`.
-    seed: Integer.
-  """
-  created = make(env)
-  created.seed(seed)
-  return created
 
 
 def batch(
@@ -89,10 +80,10 @@ def batch(
       core.
   """
   constructors = [
-    functools.partial(make, config.env)
-    if seed is None
-    else functools.partial(seeded, config.env, seed + index)
-    for index in range(num_agents)
+    functools.partial(
+      make, config.env, None, None if seed is None else seed + x
+    )
+    for x in range(num_agents)
   ]
   return ScaledVectorEnv(constructors, config.max_length, num_workers)
 
@@ -153,6 +144,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
   """
 
   group = _Rows
+  _arrays: Any = None  # from the first reset on
 
   def __init__(
     self,
@@ -161,7 +153,6 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     num_workers: int | None = 0,
   ):
     super().__init__(constructors, num_workers)
-    self._arrays: Any = None
     self._is_shared = num_workers != 0
     self._duration = duration or np.inf
     self._steps = np.full(len(self), np.inf)
@@ -190,7 +181,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     if (self._steps >= self._duration).any():
       raise RuntimeError('Must reset environment.')
     self._arrays.action[:] = self._ranges.action(self._ranges.clip(actions))
-    self._vector.call('step')
+    self.call('step')
     self._steps += 1
     done = self._arrays.done | (self._steps >= self._duration)
     everywhere = np.arange(len(self))
@@ -204,12 +195,11 @@ class ScaledVectorEnv(batch_env.VectorEnv):
   ) -> np.ndarray:
     indices = np.arange(len(self)) if indices is None else indices
     self._steps[indices] = 0
-    observ = self._vector.reset(indices)
+    observ = super().reset(indices)
     if self._arrays is None:
       # The first observation tells the type; spaces may name another one.
       self._arrays = self._allocate(observ[0])
-      rows = np.arange(len(self))
-      self._vector.call('attach', rows, arrays=self._arrays)
+      self.call('attach', np.arange(len(self)), arrays=self._arrays)
     else:
       observ = self._arrays.observ[indices]
     return self._convert(observ, indices)
@@ -237,7 +227,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
 
   def _check_finite(self, what, values, indices):
     if not np.isfinite(values).all():
-      names = vector.join(self._vector.get('names'))
+      names = vector.join(self.get('names'))
       for index, value in zip(indices, values):
         guard.check_finite(value, what, names[index])
 

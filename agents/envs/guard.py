@@ -89,12 +89,9 @@ def translate(error: Exception, name: Any, when: str) -> Exception:
   """Return the error to raise for one of an environment; see `explained`."""
   if isinstance(error, _EXPLAINED):
     return error
-  return explain(error, f'Environment {name} fails {when} with {error!r}.')
-
-
-def explain(error: Exception, sentence: str) -> errors.EnvError:
-  """Return an `EnvError` with the traceback of another error."""
   # gymnasium raises some errors a second time, from those of the environment.
   cause = error.__cause__ if isinstance(error, TypeError) else None
-  lines = traceback.format_exception(cause or error)
-  return errors.EnvError(sentence, ''.join(lines))
+  sentence = f'Environment {name} fails {when} with {error!r}.'
+  return errors.EnvError(
+    sentence, ''.join(traceback.format_exception(cause or error))
+  )

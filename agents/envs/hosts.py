@@ -63,7 +63,8 @@ class EnvHost:
   """
 
   def __init__(self, constructor: Callable[[], Any], strategy: str):
-    if strategy not in ('thread', 'process'):
+    start = {'thread': _start_thread, 'process': _start_process}.get(strategy)
+    if not start:
       raise NotImplementedError(
         f"Unknown strategy {strategy!r}; use 'thread' or 'process'."
       )
@@ -74,20 +75,14 @@ class EnvHost:
     self._failure = ''
     # Shared, as it must be known while the host does not answer.
     self._close_timeout: Any = multiprocessing.RawValue('d', 0.0)
-    self._process: Any = None
-    self._thread: threading.Thread | None = None
-    if strategy == 'process':
-      self._conn, self._process = _start_process(
-        constructor, self._close_timeout
-      )
-    else:
-      self._conn, self._thread = _start_thread(constructor, self._close_timeout)
+    self._conn, self._worker = start(constructor, self._close_timeout)
+    self._is_thread = strategy == 'thread'
     _hosts.add(self)
 
   @property
   def pid(self) -> int:
     """Number of the process that the object lives in."""
-    return self._process.pid if self._process else os.getpid()
+    return os.getpid() if self._is_thread else self._worker.pid
 
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
     """Return a promise of the value of an attribute."""
@@ -113,13 +108,11 @@ class EnvHost:
 
   def _join(self, deadline):
     seconds = max(0, deadline + self._close_timeout.value - time.time())
-    if self._process and self._process.is_alive():
-      self._process.join(seconds)
-      if self._process.is_alive():
-        self._process.kill()
-        self._process.join()
-    if self._thread and self._thread is not threading.current_thread():
-      self._thread.join(seconds)
+    if self._worker is not threading.current_thread():
+      self._worker.join(seconds)
+    if not self._is_thread and self._worker.is_alive():
+      self._worker.kill()
+      self._worker.join()
 
   def _request(self, kind, payload):
     with self._lock:
@@ -156,17 +149,17 @@ class EnvHost:
       raise RuntimeError(self._failure)
 
   def _describe_death(self):
-    if not self._process:
+    if self._is_thread:
       return 'The thread of the environment ended.'
-    self._process.join(1)
-    code = self._process.exitcode
+    self._worker.join(1)
+    code = self._worker.exitcode
     name = ''
     if code is not None and code < 0:
       with contextlib.suppress(ValueError):
         name = f' ({signal.Signals(-code).name})'
     return (
-      f'Environment worker crashed: process {self._process.pid} ended '
-      f'with exit code {code}{name}.'
+      f'Environment worker crashed: process {self.pid} ended with exit code '
+      f'{code}{name}.'
     )
 
 
@@ -359,12 +352,11 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
       conn.send(_answer(served, kind, *payload))
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
-  except (errors.UsageError, errors.EnvError) as error:
+  except Exception as error:
+    if not isinstance(error, (errors.UsageError, errors.EnvError)):
+      error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
       conn.send((EXCEPTION, error))
-  except Exception:
-    with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, WorkerError(traceback.format_exc())))
   finally:
     with contextlib.suppress(Exception):
       getattr(served, 'close', lambda: None)()

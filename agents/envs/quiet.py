@@ -5,6 +5,7 @@ import ctypes
 import io
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 
@@ -34,7 +35,7 @@ def quietly() -> Iterator[None]:
     contextlib.redirect_stderr(io.StringIO()),
     contextlib.redirect_stdout(io.StringIO()),
     warnings.catch_warnings(),
-    _quiet_libraries(),
+    hold_back(1, 2),
   ):
     warnings.simplefilter('ignore')
     try:
@@ -44,20 +45,29 @@ def quietly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet_libraries():
-  """Hide what libraries print past Python."""
-  streams = (1, 2)
+def hold_back(*streams: int) -> Iterator[None]:
+  """Hold back what libraries print past Python, unless they fail.
+
+  Args:
+    *streams: 1 for standard output, 2 for standard error.
+
+  Yields:
+    Nothing.
+  """
   saved = [os.dup(x) for x in streams]
-  nothing = os.open(os.devnull, os.O_WRONLY)
-  try:
+  with tempfile.TemporaryFile() as held:
     for stream in streams:
-      os.dup2(nothing, stream)
-    yield
-  finally:
-    # What waits in the buffers of C would be printed at the end otherwise.
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-      ctypes.CDLL(None).fflush(None)
-    for stream, copy in zip(streams, saved):
-      os.dup2(copy, stream)
-      os.close(copy)
-    os.close(nothing)
+      os.dup2(held.fileno(), stream)
+    try:
+      yield
+    except BaseException:
+      held.seek(0)
+      os.write(saved[-1], held.read())
+      raise
+    finally:
+      # What waits in the buffers of C would be printed at the end otherwise.
+      with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).fflush(None)
+      for stream, copy in zip(streams, saved):
+        os.dup2(copy, stream)
+        os.close(copy)

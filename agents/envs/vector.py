@@ -72,19 +72,6 @@ class Vector:
       self.close()
       raise
 
-  def common_spaces(self) -> tuple[Any, Any]:
-    """Return the observation and the action space of all environments.
-
-    Raises:
-      ValueError: If they differ; the groups are closed.
-    """
-    pairs = join(self.get('spaces'))
-    for kind, spaces in zip(('observation', 'action'), zip(*pairs)):
-      if not all(space == spaces[0] for space in spaces):
-        self.close()
-        raise ValueError(f'All environments must use the same {kind} space.')
-    return pairs[0]
-
   def send(
     self, name: str, *args: Any, **kwargs: Any
   ) -> Callable[[], list[Any]]:
@@ -99,9 +86,6 @@ class Vector:
     Returns:
       Function that waits for the list of results, one per group.
     """
-    if isinstance(self._hosts[0], Group):  # It has all of the environments.
-      results = [getattr(self._hosts[0], name)(*args, **kwargs)]
-      return lambda: results
     promises = [
       host.call(None, name, *[_part(x, rows) for x in args], **kwargs)
       for host, rows in zip(self._hosts, self._rows)
@@ -112,16 +96,17 @@ class Vector:
     """Call a method of all groups and wait; see `send`."""
     return self.send(name, *args, **kwargs)()
 
-  def reset(self, indices: Sequence[int] | np.ndarray) -> Any:
+  def reset(self, indices: Sequence[int] | np.ndarray | None = None) -> Any:
     """Reset environments, by groups that have some of them.
 
     Args:
-      indices: Numbers of the environments.
+      indices: Numbers of the environments; all by default.
 
     Returns:
       Joined observations in the order of the indices; None if the groups
       return none.
     """
+    indices = range(len(self)) if indices is None else indices
     order = np.argsort(indices, kind='stable')
     ordered = np.asarray(indices)[order]
     promises = []

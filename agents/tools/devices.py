@@ -5,7 +5,8 @@ import ctypes
 import glob
 import os
 
-from agents.tools.tf1 import quiet_stderr, tf
+from agents.envs import quiet
+from agents.tools.tf1 import tf
 
 
 def describe(use_gpu: bool = True) -> str:
@@ -87,5 +88,5 @@ def list_usable() -> list[str]:
 
 def _find_usable():
   # Where there is a GPU, what TensorFlow says of its driver is worth reading.
-  with contextlib.nullcontext() if list_present() else quiet_stderr():
+  with contextlib.nullcontext() if list_present() else quiet.hold_back(2):
     return tf.config.experimental.list_physical_devices('GPU')

@@ -60,13 +60,6 @@ class StreamingMean:
     value = tf.convert_to_tensor(value, self._dtype)
     if value.shape.ndims == len(self._shape):
       value = value[None]
-    if not value.shape[1:].is_compatible_with(self._shape) or (
-      value.shape.ndims != len(self._shape) + 1
-    ):
-      raise ValueError(
-        f'Value of shape {value.shape} cannot be added to a mean of shape '
-        f'{self._shape}; submit one value or a batch of them.'
-      )
     return tf.group(
       self._sum.assign_add(tf.reduce_sum(value, 0)),
       self._count.assign_add(tf.shape(value)[0]),

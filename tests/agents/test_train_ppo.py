@@ -212,7 +212,7 @@ def test_bad_input(capsys, tmp_path, args, message):
 @pytest.mark.parametrize(
   'name, code, message',
   [
-    ('Broken', 1, 'constructor fails with KeyError'),
+    ('Broken', 1, 'constructor with KeyError'),
     ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
     ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),

@@ -40,7 +40,7 @@ CONFIGS = [x for x in vars(configs) if x.startswith('pybullet_')]
 def test_same_seed_same_episodes(name):
   """In one process and in turn, whatever draws from the global generators."""
   constructor = getattr(configs, name)()['env']
-  envs = [continuous.seeded(constructor, seed) for seed in (5, 5, 6)]
+  envs = [continuous.make(constructor, seed=seed) for seed in (5, 5, 6)]
   rows = [[], [], []]
   for step in range(6):
     for env, row in zip(envs, rows):
@@ -74,7 +74,7 @@ class Drawer:
 
 def test_global_generators_stay_as_they_are():
   """They belong to the rest of the program; without a seed they are used."""
-  env, other = continuous.seeded(Drawer, 1), continuous.seeded(Drawer, 1)
+  env, other = continuous.make(Drawer, seed=1), continuous.make(Drawer, seed=1)
   random.seed(2)
   np.random.seed(2)
   rows = [env.reset(), env.step(np.zeros(1))[0]]

@@ -23,7 +23,7 @@ def play(name):
 @pytest.mark.parametrize(
   'name, kind, message',
   [
-    ('Broken', errors.EnvError, "constructor fails with KeyError.'no such"),
+    ('Broken', errors.EnvError, "constructor with KeyError.'no such"),
     (
       'Growing',
       errors.EnvError,

@@ -121,18 +121,18 @@ def test_discrete_actions(start, workers):
     for one, two in zip(env.step(actions)[:3], reference.step(actions)):
       assert one.dtype == two.dtype
       np.testing.assert_array_equal(one, two)
-    taken = env._vector[0].actions[-1], env._vector[2].actions[-1]
+    taken = env[0].actions[-1], env[2].actions[-1]
     assert taken == (actions[0] - 1, actions[2] - 1)
     assert all(np.asarray(x).dtype.kind == 'i' for x in taken)
 
 
 def worker_pids(env):
-  return [host._process.pid for host in env._vector._hosts]
+  return [host.pid for host in env._hosts]
 
 
 def test_workers_are_free_of_tensorflow(start):
   env = start([scripted_envs.VectorEnv] * 2, None, 2)
-  each = [env._vector[index] for index in range(2)]
+  each = [env[index] for index in range(2)]
   assert [x.has_tensorflow for x in each] == [False] * 2
   assert sorted(x.pid for x in each) == sorted(worker_pids(env))
 

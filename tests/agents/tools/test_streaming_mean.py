@@ -59,7 +59,7 @@ def test_recorded_batch_of_vectors():
 
 @pytest.mark.parametrize('shape', [(2, 3), (3,), (1, 1, 2)])
 def test_other_shapes_are_refused(shape):
-  with pytest.raises(ValueError, match='cannot be added'):
+  with pytest.raises(ValueError):
     StreamingMean((2,), tf.float32).submit(tf.zeros(shape))
 
 

@@ -143,7 +143,7 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
 @pytest.mark.parametrize(
   'name, code, message',
   [
-    ('Broken', 1, 'constructor fails with KeyError'),
+    ('Broken', 1, 'constructor with KeyError'),
     ('NoImage', 1, 'returns None; with render_mode'),
     ('NaN', 1, 'NaN observation encountered in'),
     ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
