@@ -5,6 +5,7 @@ line: a name of this project, or `module:name` of something of the user's own.
 """
 
 import functools
+import pkgutil
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -28,24 +29,19 @@ Layers = Annotated[list[Positive], MinLen(1)]
 # Format of `config.yaml`.
 VERSION = 1
 # What configurations name, and where it is.
-_ALGORITHMS = {'PPOAlgorithm': 'agents.ppo.algorithm:'}
-_NETWORKS = dict.fromkeys(
-  ('feed_forward_gaussian', 'recurrent_gaussian', 'feed_forward_categorical'),
-  'agents.networks:',
-)
-_OPTIMIZERS = dict.fromkeys(
-  (
-    'AdadeltaOptimizer',
-    'AdagradOptimizer',
-    'AdamOptimizer',
-    'FtrlOptimizer',
-    'GradientDescentOptimizer',
-    'RMSPropOptimizer',
-  ),
-  'agents.tools.tf1:tf.train',
-)
-# Settings that are such names.
-NAMES = ('algorithm', 'network', 'optimizer', 'env')
+_ALGORITHMS = {'PPOAlgorithm': 'agents.ppo.algorithm:PPOAlgorithm'}
+_NETWORKS = {
+  x: f'agents.networks:{x}'
+  for x in (
+    'feed_forward_gaussian',
+    'recurrent_gaussian',
+    'feed_forward_categorical',
+  )
+}
+_OPTIMIZERS = {
+  f'{x}Optimizer': f'agents.tools.tf1:tf.train.{x}Optimizer'
+  for x in ('Adadelta', 'Adagrad', 'Adam', 'Ftrl', 'GradientDescent', 'RMSProp')
+}
 _KNOWN = {**_ALGORITHMS, **_NETWORKS, **_OPTIMIZERS}
 
 
@@ -181,8 +177,7 @@ def find(value: Any) -> Any:
   """Return what a name of this project stands for; other values as they are."""
   if not isinstance(value, str) or value not in _KNOWN:
     return value
-  place = _KNOWN[value] + ('' if _KNOWN[value].endswith(':') else '.')
-  return references.resolve(place + value, references.EVERYTHING)
+  return pkgutil.resolve_name(_KNOWN[value])
 
 
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,12 +219,30 @@ def from_plain(
       'start a new run.'
     )
   values = {k: v for k, v in stored.items() if k not in ('version', 'logdir')}
-  values = Config.check(values)
+  return import_own(Config.check(values), trust)
+
+
+def import_own(
+  values: Mapping[str, Any], trust: references.Trust
+) -> dict[str, Any]:
+  """Replace names of the user's own, `module:name`, by what they stand for.
+
+  The module of an environment is imported when one is made.
+
+  Args:
+    values: Configuration.
+    trust: `agents.run.references.Trust` in what it may name.
+
+  Raises:
+    NotTrusted: If it names anything else, which is not imported then.
+  """
   references.check_env_id(values.get('env'), trust)
-  for key in ('algorithm', 'network', 'optimizer'):
-    if isinstance(values.get(key), str) and ':' in values[key]:
-      values[key] = references.resolve(values[key], trust)
-  return {**values, 'logdir': stored.get('logdir')}
+  found = {
+    key: references.resolve(values[key], trust)
+    for key in ('algorithm', 'network', 'optimizer')
+    if isinstance(values.get(key), str) and ':' in values[key]
+  }
+  return {**values, **found}
 
 
 def describe() -> list[str]:

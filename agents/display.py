@@ -47,8 +47,11 @@ class Display(phases.Observer):
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
-      self._scores = ScoreTable(
-        os.path.join(config.logdir, 'scores.csv'), first_step
+      # What happened after the checkpoint was lost, and happens again.
+      self._scores = log.Table(
+        os.path.join(config.logdir, 'scores.csv'),
+        _COLUMNS,
+        lambda row: _step_of(row) <= first_step,
       )
     self._progress = progress.Progress(
       self._status, max_step, stream, unit='steps'
@@ -79,32 +82,32 @@ class Display(phases.Observer):
       f'{global_step} environment steps.'
     )
     if self._scores:
-      self._scores.append(
-        phase.name,
-        global_step,
-        score,
-        # The update of a training phase follows its score.
-        None if phase.name == 'train' else self._values['kl'],
-        None if phase.name == 'train' else self._values['penalty'],
-      )
+      row: dict[str, Any] = {
+        'phase': phase.name,
+        'global_step': global_step,
+        'mean_score': score,
+        'wall_time': f'{time.time():.3f}',
+      }
+      # The update of a training phase follows its score.
+      if phase.name != 'train':
+        row['kl_change'] = self._values['kl']
+        row['penalty'] = self._values['penalty']
+      self._scores.append(row)
 
   def summary(
     self, phase: Any, step: int, global_step: int, summary: Any
   ) -> None:
-    if b'kl_change' in summary:
-      scalars = log.read_summary(summary)
-      for name, key in (('kl_change', 'kl'), ('penalty', 'penalty')):
-        for tag, value in scalars.items():
-          if tag.endswith('adjust_penalty/' + name):
-            self._values[key] = f'{value:.3g}'
+    scalars = log.read_summary(summary)
+    values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
+    if 'kl_change' in values:
+      self._values['kl'] = f'{values["kl_change"]:.3g}'
+      self._values['penalty'] = f'{values["penalty"]:.3g}'
       self._progress.write(
         f'Update {self._epoch + 1}, {global_step} environment steps: '
-        f'{describe_update(scalars)}.'
+        f'{describe_update(values)}.'
       )
-    if self._metrics:
-      self._metrics.write_summary(
-        phase.name, step, global_step, summary, global_step
-      )
+    if self._metrics and scalars:
+      self._metrics.write(phase.name, step, global_step, scalars, global_step)
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
@@ -118,14 +121,13 @@ class Display(phases.Observer):
     return {k: v for k, v in self._values.items() if v is not None}
 
 
-def describe_update(scalars: dict) -> str:
+def describe_update(values: dict[str, float]) -> str:
   """Return in one line what the original prints during an update.
 
   Args:
-    scalars: Dict from tag to number; the last parts of the tags count. What
-      is missing is left out.
+    values: Dict from the last part of a tag to a number. What is missing is
+      left out.
   """
-  values = {tag.rpartition('/')[2]: value for tag, value in scalars.items()}
   parts = [
     f'{label} {values[key]:.3g}'
     for key, label in (
@@ -147,34 +149,6 @@ def describe_update(scalars: dict) -> str:
   if episodes:
     parts.append(f'kl cutoff! ({episodes:.3g} episodes per epoch)')
   return ', '.join(parts)
-
-
-class ScoreTable:
-  """CSV file of scores over global steps.
-
-  Args:
-    filename: File to create or continue.
-    first_step: Lines beyond this global step are dropped, as what they tell
-      was lost with the process and happens again.
-  """
-
-  def __init__(self, filename: str, first_step: int = 0) -> None:
-    self._table = log.Table(
-      filename, _COLUMNS, lambda row: _step_of(row) <= first_step
-    )
-
-  def append(
-    self,
-    phase: str,
-    global_step: int,
-    score: float,
-    kl_change: str | None,
-    penalty: str | None,
-  ) -> None:
-    """Add a line; values that are None stay empty."""
-    values = (phase, global_step, score, kl_change, penalty)
-    row = {k: v for k, v in zip(_COLUMNS, values) if v is not None}
-    self._table.append({**row, 'wall_time': f'{time.time():.3f}'})
 
 
 def _step_of(row):

@@ -65,8 +65,9 @@ def _train(claimed, env_processes):
     config = run.config
     records = _Records(config)
 
-    def observers(first_step, total):
-      return [display.Display(config, first_step, total), records]
+    def observers():
+      last_step = runs.total_steps(config)
+      return [display.Display(config, run.step, last_step), records]
 
     scores = train_ppo.train(
       config, env_processes, observers=observers, run=run

@@ -2,12 +2,13 @@
 
 import contextlib
 import datetime
+import itertools
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from agents import configs, utility
-from agents.run import checkpoint, errors, files, folder, references
+from agents.run import errors, files, folder, references
 from agents.tools.attr_dict import AttrDict
 
 # What may differ when a run is continued.
@@ -21,7 +22,6 @@ def claim(
   timestamp: str | None = None,
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
-  write: bool = True,
 ) -> Iterator[folder.Run]:
   """Choose a run, lock it, and put its configuration together.
 
@@ -36,8 +36,6 @@ def claim(
     timestamp: Time that names the run; for a new run the current one.
     overrides: Dict of values that the user has given.
     trust: `agents.run.references.Trust` in what stored runs may name.
-    write: Whether to create and lock the folder, and to try a step of the
-      environment.
 
   Yields:
     `Run` with `config`, a locked AttrDict with the folder as `logdir`, and
@@ -47,51 +45,33 @@ def claim(
     UsageError: If an argument is wrong or does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  given = {k: v for k, v in (overrides or {}).items() if v is not None}
-  given = configs.Config.check(given)
-  config = {'version': configs.VERSION, **configs.make(name), **given}
-  typed = references.typed([config.get(x) for x in configs.NAMES])
-  trust = references.Trust((*trust.names, *typed), trust.everything)
+  config, given = _combine(name, overrides)
   logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
   missing = files.first_missing(logdir) if logdir else None
-  with contextlib.ExitStack() as stack:
-    run = folder.Run(None, reason='Start a run without --logdir.')
-    if logdir and timestamp:
-      run = _choose_named(os.path.join(logdir, f'{timestamp}-{name}'), write)
-    elif logdir:
-      run = _choose_newest(logdir, name, config, given, write)
-    stack.enter_context(run)
-    if write and run.folder and not run.settings:
-      path = run.folder
-      stack.enter_context(
-        folder.removed_if_refused(
-          path, missing or path, lambda: folder.has(path, 'config.yaml')
+  with _choose(logdir, timestamp, name, config, given) as run:
+    with contextlib.ExitStack() as stack:
+      if run.settings:
+        trust = trust.and_typed([given.get('env')])
+        merged = _merge(run, given)
+        config = configs.from_plain(merged, trust, run.folder)
+      elif run.folder:
+        path = run.folder
+        stack.enter_context(
+          folder.removed_if_refused(
+            path, missing or path, lambda: folder.has(path, 'config.yaml')
+          )
         )
-      )
-    if run.settings:
-      config = _merge(run, given)
-    config = configs.from_plain(config, trust, run.folder)
-    if not config.get('env'):
-      raise errors.UsageError(
-        f'Configuration {name} names no environment; give one with --env, such '
-        'as --env=Pendulum-v1.'
-      )
-    run.config = AttrDict({**config, 'logdir': run.folder})
-    if write:
-      _check_env(run.config)
-    yield run
+      run.config = _complete(name, config, run.folder)
+      _try_env(run.config.env)
+      yield run
 
 
 def prepare(
-  name: str | None,
-  logdir: str | None = None,
-  timestamp: str | None = None,
-  overrides: dict[str, Any] | None = None,
-  trust: references.Trust = references.NOTHING,
+  name: str | None, overrides: dict[str, Any] | None = None
 ) -> AttrDict:
-  """Return the configuration that `claim` yields; nothing is written."""
-  with claim(name, logdir, timestamp, overrides, trust, write=False) as run:
-    return run.config
+  """Return the configuration of a run that keeps nothing, see `claim`."""
+  config, _ = _combine(name, overrides)
+  return _complete(name, config, None)
 
 
 def load(
@@ -120,11 +100,8 @@ def store(run: folder.Run) -> None:
   Args:
     run: What `claim` yields. Without a folder, nothing is written.
   """
-  if not run.settings:
-    utility.save_config(run.config, run.folder)
-  elif run.step < total_steps(run.config):
-    filename = os.path.join(run.config.logdir, 'config.yaml')
-    files.write_yaml(filename, configs.to_plain(run.config))
+  if not run.settings or run.step < total_steps(run.config):
+    utility.save_config(run.config)
 
 
 def total_steps(config: AttrDict) -> int:
@@ -133,30 +110,37 @@ def total_steps(config: AttrDict) -> int:
   return int(config.steps / config.update_every * per_update)
 
 
-def last_step(run: str) -> int:
-  """Return the step of the checkpoint to continue a run from, else 0.
-
-  Raises:
-    UsageError: If there are checkpoints, but all of them are damaged.
-  """
-  return checkpoint.newest_step(run)
-
-
-def _choose_named(path, write):
-  """Run that the user has named."""
-  if not write and folder.is_locked(path):
-    folder.refuse(path)
-  run = folder.Run.open(path) if write else folder.Run(path)
-  words = 'Continue the' if run.settings else 'Start a new'
-  run.reason = f'{words} run in {path}, as --timestamp says.'
-  return run
+def _combine(name, overrides):
+  """Return the configuration of a new run, and what is given of it."""
+  given = {k: v for k, v in (overrides or {}).items() if v is not None}
+  given = configs.Config.check(given)
+  config = {**configs.make(name), **given}
+  config = configs.import_own(config, references.EVERYTHING)
+  return config, {x: config[x] for x in given}
 
 
-def _choose_newest(logdir, name, config, given, write):
-  """Newest run that can go on, or a new one."""
-  runs = folder.find(logdir, 'config.yaml', f'-{name}')
+def _complete(name, config, path):
+  """Return what a training gets."""
+  if not config.get('env'):
+    raise errors.UsageError(
+      f'Configuration {name} names no environment; give one with --env, such '
+      'as --env=Pendulum-v1.'
+    )
+  return AttrDict({**config, 'logdir': path})
+
+
+def _choose(logdir, timestamp, name, config, given):
+  """Return the run that a command begins or continues, locked."""
+  if not logdir:
+    return folder.Run(None, reason='Start a run without --logdir.')
+  if timestamp:
+    run = folder.Run.open(os.path.join(logdir, f'{timestamp}-{name}'))
+    words = 'Continue the' if run.settings else 'Start a new'
+    run.reason = f'{words} run in {run.folder}, as --timestamp says.'
+    return run
+  older = folder.find(logdir, 'config.yaml', f'-{name}')
   run, words = folder.choose(
-    reversed(runs), lambda x: _why_not(x, config, given), write
+    reversed(older), lambda x: _why_not(x, config, given)
   )
   if run:
     run.reason = (
@@ -164,23 +148,12 @@ def _choose_newest(logdir, name, config, given, write):
       'that is neither finished nor in use.'
     )
     return run
-  names = _make_names(name)
-  if write:
-    run = folder.Run(*folder.create(logdir, names))
-  else:
-    new = next(x for x in names if not folder.has(logdir, x))
-    run = folder.Run(os.path.join(logdir, new))
+  now = datetime.datetime.now()
+  times = (now + datetime.timedelta(seconds=x) for x in itertools.count())
+  run = folder.create(logdir, (f'{x:%Y%m%dT%H%M%S}-{name}' for x in times))
   words = words or 'it is the first one of this configuration'
   run.reason = f'Start a new run in {run.folder}: {words}.'
   return run
-
-
-def _make_names(name):
-  """Generate the time of now, of the next second, and so on, as names."""
-  moment = datetime.datetime.now()
-  while True:
-    yield f'{moment:%Y%m%dT%H%M%S}-{name}'
-    moment += datetime.timedelta(seconds=1)
 
 
 def _why_not(run, config, given):
@@ -207,18 +180,12 @@ def _merge(run, given):
   return {**run.settings, **given}
 
 
-def _check_env(config):
-  """Try a step of the environment, to refuse early what cannot work."""
-  from agents.envs import check, continuous, spaces
+def _try_env(name):
+  """Try a step of an environment, to refuse early what cannot work."""
+  from agents.envs import check, continuous
 
-  created = continuous.make(config.env)
+  created = continuous.make(name)
   try:
-    check.try_step(created, config.env)
-    discrete = spaces.is_discrete(created.action_space)
-    if discrete and config.network == 'recurrent_gaussian':
-      raise errors.UsageError(
-        'The network recurrent_gaussian does not suit discrete actions; omit '
-        'the parameter network.'
-      )
+    check.try_step(created, name)
   finally:
     getattr(created, 'close', lambda: None)()

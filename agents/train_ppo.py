@@ -9,7 +9,6 @@ To continue a run that was stopped or killed, repeat the command. A different
 processes, use mpirun -n N ppo-train ...
 """
 
-import contextlib
 import logging
 import os
 import sys
@@ -30,6 +29,9 @@ from agents.run import (
 )
 from agents.run.schema import Positive, setting
 from agents.tools import graph_errors
+
+# `python -m` gives this module another name.
+_logger = logging.getLogger('agents.train_ppo')
 
 
 class Flags(schema.Settings):
@@ -71,8 +73,7 @@ def train(
   config: Any,
   env_processes: bool,
   comm: Any = None,
-  observers: Callable[[int, int], list] = lambda first, last: [],
-  batch_env: Any = None,
+  observers: Callable[[], list] = list,
   threads: int | None = None,
   run: folder.Run | None = None,
 ) -> Iterator[float]:
@@ -83,10 +84,8 @@ def train(
       of the run, or None to keep nothing.
     env_processes: Whether to step environments in processes of their own.
     comm: MPI communicator; several processes train together then.
-    observers: Function from the first and the last global step to a list of
-      `agents.tools.phases.Observer`.
-    batch_env: Batch environment to act in; created by default. It is closed
-      at the end.
+    observers: Function that returns a list of `agents.tools.phases.Observer`,
+      called once the graph is built.
     threads: Number of threads that compute large operations; by default one
       per core, which the processes of MPI share.
     run: What `runs.claim` yields; its configuration is stored once the graph is
@@ -105,41 +104,35 @@ def train(
 
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
-  _check_numbers(config, size)
+  for name in ('num_agents', 'update_every'):
+    if config[name] % size:
+      raise errors.UsageError(
+        f'{size} processes cannot share {name} {config[name]} evenly; change '
+        'it, or the number of processes.'
+      )
   stored = run or folder.Run(config.logdir if rank == 0 else None)
   first_step = comm.bcast(stored.step)
+  own = config.num_agents // size
   tf.reset_default_graph()
-  seed = _seed(config, first_step, rank, size)
-  if batch_env is None:
-    # Processes of MPI are the processes.
-    workers = None if env_processes and size == 1 else 0
-    own = config.num_agents // size
-    batch_env = continuous.batch(config, own, seed, workers)
+  env_seed = None
+  if config.seed is not None:
+    tf.set_random_seed(config.seed + first_step + 7919 * rank)
+    env_seed = 1000 * config.seed + first_step + own * rank
+  # Processes of MPI are the processes.
+  workers = None if env_processes and size == 1 else 0
+  batch_env = continuous.batch(config, own, env_seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
       env = in_graph_batch_env.InGraphBatchEnv(batch_env)
       graph = utility.define_simulation_graph(
         env, config.algorithm, config, comm
       )
-      last_step = runs.total_steps(config)
-      loop = _define_loop(
-        graph, stored.folder, config, observers(first_step, last_step), comm
-      )
+      loop = _define_loop(graph, stored.folder, config, observers(), comm)
       if run:
         runs.store(run)
       yield from _run(loop, graph, config, comm, threads, stored)
   finally:
     batch_env.close()
-
-
-def _seed(config, first_step, rank, size):
-  """Seed the graph; return the seed of the first environment, if any."""
-  from agents.tools.tf1 import tf
-
-  if config.seed is None:
-    return None
-  tf.set_random_seed(config.seed + first_step + 7919 * rank)
-  return 1000 * config.seed + first_step + config.num_agents // size * rank
 
 
 def main(_: Any) -> None:
@@ -154,20 +147,25 @@ def main(_: Any) -> None:
 
   FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
   comm = mpi.world()
-  with contextlib.ExitStack() as stack:
-    stack.enter_context(stopping.handle_signals())
-    run = None
+  utility.set_up_logging()
+  with stopping.handle_signals():
     if comm.Get_rank() == 0:
-      run = stack.enter_context(_claim(FLAGS))
-    config = comm.bcast(run and run.config)
-    _train_and_report(config, run, FLAGS, comm)
+      with _claim(FLAGS) as run:
+        comm.bcast(run.config)
+        _train_and_report(run, FLAGS, comm)
+    else:
+      _logger.parent.setLevel(logging.WARNING)
+      config = comm.bcast(None)
+      for _ in train(config, FLAGS.env_processes, comm, threads=FLAGS.threads):
+        pass
     stopping.check()
 
 
 def _claim(FLAGS):
   """Run that the flags stand for."""
   wandb_mirror.check(FLAGS.wandb, FLAGS.logdir)
-  overrides = parse_params(FLAGS.params)
+  example = '{num_agents: 10, learning_rate: 3e-4}'
+  overrides = schema.parse_mapping(FLAGS.params, 'params', example)
   for name in ('env', 'seed', 'steps'):
     if getattr(FLAGS, name) is not None:
       overrides[name] = getattr(FLAGS, name)
@@ -175,16 +173,6 @@ def _claim(FLAGS):
   return runs.claim(
     FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
   )
-
-
-def parse_params(text: str) -> dict[str, Any]:
-  """Return the mapping that the text of `--params` holds.
-
-  Raises:
-    UsageError: If the text is not a YAML mapping.
-  """
-  example = '{num_agents: 10, learning_rate: 3e-4}'
-  return schema.parse_mapping(text, 'params', example)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -198,34 +186,31 @@ def run(argv: Sequence[str] | None = None) -> int:
   return entry.run(lambda: flags.run(name, text, Flags, main, argv, more))
 
 
-def _train_and_report(config, run, FLAGS, comm):
+def _train_and_report(run, FLAGS, comm):
+  """Train on the first rank, and tell the user."""
   from agents import display
   from agents.tools import devices
 
-  utility.set_up_logging()
-  processes, threads = FLAGS.env_processes, FLAGS.threads
-  if comm.Get_rank() > 0:
-    logging.getLogger('agents').setLevel(logging.WARNING)
-    for _ in train(config, processes, comm, threads=threads):
-      pass
-    return
-  log = logging.getLogger('agents.train_ppo')
-  log.info('%s', run.reason)
-  log.info('%s', devices.describe(config.use_gpu))
+  config = run.config
+  _logger.info('%s', run.reason)
+  _logger.info('%s', devices.describe(config.use_gpu))
   if comm.Get_size() > 1:
-    log.info('%d processes train together.', comm.Get_size())
+    _logger.info('%d processes train together.', comm.Get_size())
 
-  def observers(first_step, total):
+  def observers():
     shown = configs.to_plain(config)
-    mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, config.logdir, shown)
-    return [display.Display(config, first_step, total, mirrors=mirrors)]
+    mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, run.folder, shown)
+    last_step = runs.total_steps(config)
+    return [display.Display(config, run.step, last_step, mirrors=mirrors)]
 
-  scores = train(config, processes, comm, observers, threads=threads, run=run)
+  scores = train(
+    config, FLAGS.env_processes, comm, observers, FLAGS.threads, run
+  )
   if not list(scores) and not stopping.requested():
-    log.info(
+    _logger.info(
       'There is nothing to do: the run in %s is finished. To train it for '
       'longer, raise --steps.',
-      config.logdir,
+      run.folder,
     )
 
 
@@ -272,23 +257,21 @@ def _run(loop, graph, config, comm, threads, stored):
   from agents.run import mpi_ops
   from agents.tools.tf1 import tf
 
-  log = logging.getLogger('agents.train_ppo')
   if config.update_every % config.num_agents:
-    log.warning('Number of agents should divide episodes per update.')
-  log.info('Graph contains %s trainable weights.', f'{tools.count_weights():,}')
+    _logger.warning('Number of agents should divide episodes per update.')
+  weights = tools.count_weights()
+  _logger.info('Graph contains %s trainable weights.', f'{weights:,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
-  start = [mpi_ops.define_broadcast(tf.global_variables(), comm)]
-  if comm.Get_size() > 1:
-    begin = graph.algo.begin_together()
-    start.append(lambda sess: sess.run(begin))
+  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
+  begin = graph.algo.begin_together() if comm.Get_size() > 1 else ()
   options = _session_options(mpi.find_share(comm).cores, threads)
   with tf.Session(config=options) as sess:
     utility.initialize_variables(sess, saver, None)
     if stored.checkpoint:
       saver.restore(sess, stored.checkpoint)
       saver.continue_in(stored.folder)
-    for function in start:
-      function(sess)
+    broadcast(sess)
+    sess.run(begin)
     before = sess.run(graph.step)
     with stopping.on_close(lambda: loop.save(sess)):
       yield from loop.run(sess, saver, runs.total_steps(config))
@@ -318,19 +301,6 @@ def _session_options(cores, threads=None):
   # Threads that wait for work would take the cores of the environments.
   options.experimental.disable_thread_spinning = True
   return options
-
-
-def _check_numbers(config, size):
-  for name in ('num_agents', 'update_every'):
-    if config[name] % size:
-      raise errors.UsageError(
-        f'{size} processes cannot share {name} {config[name]} evenly; change '
-        'it, or the number of processes.'
-      )
-  if not config.max_length:
-    raise errors.UsageError(
-      'Parameter max_length is missing; PPO has to know the longest episode.'
-    )
 
 
 if __name__ == '__main__':

@@ -40,22 +40,13 @@ def load(
     UsageError: If there is no run or no checkpoint.
   """
   logdir, config = runs.load(logdir, trust)
-  return PPO(config, find_checkpoint(logdir, checkpoint))
-
-
-def find_checkpoint(logdir: str, name: str | None = None) -> str:
-  """Return the path of a checkpoint of a run, see `load`.
-
-  Raises:
-    UsageError: If there is none.
-  """
-  path = checkpoint_lib.find_variables(logdir, name, warn=None)
+  path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
   if not path:
     raise errors.UsageError(
       f'There is no checkpoint in {logdir} yet. One is written after phases, '
       'at most one a minute, and at the end of the training.'
     )
-  return path
+  return PPO(config, path)
 
 
 class PPO(TrainedAgent):
@@ -64,11 +55,14 @@ class PPO(TrainedAgent):
   Args:
     config: Configuration of the run.
     path: Path of the checkpoint.
+
+  Attributes:
+    config: The configuration.
   """
 
   def __init__(self, config: Any, path: str) -> None:
     super().__init__()
-    self._config = config
+    self.config = config
     env = self.make_env()
     self.observation_space = env.observation_space
     self.action_space = env.action_space
@@ -79,12 +73,12 @@ class PPO(TrainedAgent):
     self._define(path)
 
   def make_env(self) -> Any:
-    env = continuous.make(self._config.env)
-    return wrappers.LimitDuration(env, self._config.max_length)
+    env = continuous.make(self.config.env)
+    return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    plain = configs.to_plain({**self._config, 'logdir': None})
+    plain = configs.to_plain({**self.config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
     path = os.path.join(folder, self._name)
     self._saver.save(self._sess, path)
@@ -123,7 +117,7 @@ class PPO(TrainedAgent):
         observ.shape.as_list()[1:],
         spaces.count_outputs(self.action_space),
         sampling,
-        self._config,
+        self.config,
         discrete=spaces.is_discrete(self.action_space),
       )
       self._state_size = network.state_size

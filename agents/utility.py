@@ -116,14 +116,14 @@ def save_config(
 
   logger = logging.getLogger(__name__)
   logdir = logdir or config.get('logdir')
-  if logdir:
-    with config.unlocked:
-      config.logdir = logdir
-    logger.info('Write summaries and checkpoints to %s.', logdir)
-    filename = os.path.join(logdir, 'config.yaml')
-    files.write_yaml(filename, configs.to_plain(config))
-  else:
+  if not logdir:
     logger.info('Store no summaries and checkpoints, as there is no logdir.')
+    return config
+  logger.info('Write summaries and checkpoints to %s.', logdir)
+  with config.unlocked:
+    config.logdir = logdir
+  plain = configs.to_plain(config)
+  files.write_yaml(os.path.join(logdir, 'config.yaml'), plain)
   return config
 
 
@@ -138,7 +138,8 @@ def load_config(
       the parts of this project that are made for it.
 
   Returns:
-    Locked AttrDict, with the user's own functions imported again.
+    Locked AttrDict with this folder as `logdir`, and with the user's own
+    functions imported again.
 
   Raises:
     UsageError: See `agents.configs.from_plain`; also if there is no file, or it
@@ -149,7 +150,8 @@ def load_config(
 
   logdir = os.path.expanduser(logdir)
   stored = folder.read_settings(logdir)
-  return attr_dict.AttrDict(configs.from_plain(stored, trust, logdir))
+  config = configs.from_plain(stored, trust, logdir)
+  return attr_dict.AttrDict(config, logdir=logdir)
 
 
 def define_saver(exclude: Iterable[str] | None = None, **kwargs: Any) -> Any:

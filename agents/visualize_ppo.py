@@ -9,6 +9,7 @@ have been moved.
 """
 
 import functools
+import itertools
 import math
 import os
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from agents import runs, trained
+from agents import trained
 from agents.envs import (
   adapters,
   batch_env,
@@ -70,7 +71,7 @@ class Flags(schema.Settings):
 
 def visualize(
   logdir: str,
-  outdir: str,
+  outdir: str | None,
   num_agents: int,
   num_episodes: int,
   checkpoint: str | None = None,
@@ -83,7 +84,8 @@ def visualize(
 
   Args:
     logdir: Folder of the run.
-    outdir: Folder for the videos and `episodes.jsonl`.
+    outdir: Folder for the videos and `episodes.jsonl`; `videos` in the folder
+      of the run by default.
     num_agents: Number of environments that play at once.
     num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint, or `best`; the newest one by default.
@@ -98,39 +100,42 @@ def visualize(
     episode; fewer if the user asks to stop.
 
   Raises:
-    UsageError: If there is no run or no checkpoint, or nowhere to show it.
+    UsageError: If there is no run or no checkpoint, or nowhere to show or
+      write it.
   """
   if render:
     window.check()
-  outdir = os.path.expanduser(outdir)
-  logdir, config = runs.load(logdir, trust)
-  os.makedirs(outdir, exist_ok=True)
-  per_agent = math.ceil(num_episodes / num_agents)
-  constructors = [
-    functools.partial(
-      _create_environment,
-      config.env,
-      config.max_length,
-      None if seed is None else seed + index,
-      [
-        os.path.join(outdir, f'agent{index + 1}-episode-{number + 1}.mp4')
-        for number in range(per_agent)
-      ],
-      f'agent{index + 1}' if render else None,
-    )
-    for index in range(num_agents)
-  ]
-  episodes: list[dict[str, Any]] = []
   with trained.load(logdir, checkpoint, trust) as agent:
-    workers = None if env_processes else 0
-    env = batch_env.VectorEnv(constructors, workers)
+    config = agent.config
+    if adapters.renders_with_opengl(config.env) and not env_processes:
+      raise errors.UsageError(
+        f'{config.env} renders with OpenGL, which crashes in the process of '
+        'TensorFlow; omit --noenv_processes.'
+      )
+    outdir = os.path.expanduser(outdir or os.path.join(config.logdir, 'videos'))
+    files.check_writable(outdir)
+    per_agent = math.ceil(num_episodes / num_agents)
+    constructors = [
+      functools.partial(
+        _create_environment,
+        config.env,
+        config.max_length,
+        None if seed is None else seed + index,
+        [
+          os.path.join(outdir, f'agent{index + 1}-episode-{number + 1}.mp4')
+          for number in range(per_agent)
+        ],
+        f'agent{index + 1}' if render else None,
+      )
+      for index in range(num_agents)
+    ]
+    env = batch_env.VectorEnv(constructors, None if env_processes else 0)
+    episodes: list[dict[str, Any]] = []
     try:
-      for episode in _play(agent, env):
+      for episode in itertools.islice(_play(agent, env), num_episodes):
         episodes.append(episode)
         line = {**episode, 'video': os.path.basename(episode['video'])}
         log.append_json(os.path.join(outdir, 'episodes.jsonl'), line)
-        if len(episodes) == num_episodes:
-          break
     finally:
       env.close()
   return episodes
@@ -174,40 +179,27 @@ def main(_: Any) -> None:
     raise errors.UsageError(
       'You must specify a logdir: give --logdir with the folder of a run.'
     )
-  trust = references.parse(FLAGS.trust)
-  logdir, config = runs.load(FLAGS.logdir, trust)
-  if adapters.renders_with_opengl(config.env) and not FLAGS.env_processes:
-    raise errors.UsageError(
-      f'{config.env} renders with OpenGL, which crashes in the process of '
-      'TensorFlow; omit --noenv_processes.'
-    )
-  trained.find_checkpoint(logdir, FLAGS.checkpoint)
-  if FLAGS.render:
-    window.check()
-  outdir = os.path.expanduser(FLAGS.outdir or os.path.join(logdir, 'videos'))
-  files.check_writable(outdir)
   with stopping.handle_signals():
-    scores = []
-    for episode in visualize(
-      logdir,
-      outdir,
+    episodes = visualize(
+      FLAGS.logdir,
+      FLAGS.outdir,
       FLAGS.num_agents,
       FLAGS.num_episodes,
       FLAGS.checkpoint,
       FLAGS.env_processes,
-      trust,
+      references.parse(FLAGS.trust),
       FLAGS.seed,
       FLAGS.render,
-    ):
-      scores.append(episode['return'])
+    )
+    for episode in episodes:
       print(
         f'Return {episode["return"]:.2f}, {episode["length"]} environment '
         f'steps, {episode["video"]}',
         flush=True,
       )
-    if scores:
-      mean = sum(scores) / len(scores)
-      print(f'Mean return {mean:.2f} of {len(scores)} episodes.')
+    if episodes:
+      mean = sum(x['return'] for x in episodes) / len(episodes)
+      print(f'Mean return {mean:.2f} of {len(episodes)} episodes.')
     stopping.check()
 
 

@@ -180,9 +180,8 @@ class Session:
     repeal(self.params, args.repeal)
     if self._loaded:
       # What is typed for --repeal is trusted.
-      typed = references.typed(args.repeal.values())
-      names = references.parse(args.trust).names + typed
-      toolbox.check_names(self.params, references.Trust(names))
+      trust = references.parse(args.trust).and_typed(args.repeal.values())
+      toolbox.check_names(self.params, trust)
 
   def _open_folder(self):
     """Create or enter the folder; only the first rank keeps its path."""

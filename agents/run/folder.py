@@ -9,7 +9,7 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from agents.run import checkpoint, errors, files
 
@@ -46,13 +46,19 @@ class Run:
     self._lock = lock or contextlib.ExitStack()
 
   @classmethod
-  def open(cls, folder: str, name: str = LOCK) -> 'Run':
+  def open(cls, folder: str) -> 'Run':
     """Create a folder if needed, and lock it.
 
     Raises:
       UsageError: If another process works there, or nothing can be written.
     """
-    return cls(folder, lock(folder, name) or refuse(folder))
+    taken = lock(folder)
+    if not taken:
+      raise errors.UsageError(
+        f'Another process works on the run in {folder}. Wait until it has '
+        'ended, or use another folder.'
+      )
+    return cls(folder, taken)
 
   def __enter__(self) -> 'Run':
     return self
@@ -113,30 +119,22 @@ def read_settings(run: str) -> dict[str, Any]:
   return found
 
 
-def create(
-  base: str, names: Iterable[str], name: str = LOCK
-) -> tuple[str, contextlib.ExitStack]:
+def create(base: str, names: Iterable[str]) -> Run:
   """Create the first folder that is free, and lock it.
 
   Args:
     base: Folder of the runs, created if needed.
     names: Names to try one after the other.
-    name: Name of the file to lock.
-
-  Returns:
-    Tuple of the folder and what `lock` returns.
 
   Raises:
     FileExistsError: If all names are taken.
     UsageError: If nothing can be written there.
   """
   files.check_writable(base)
-  for run in (os.path.join(base, x) for x in names):
+  for path in (os.path.join(base, x) for x in names):
     with contextlib.suppress(FileExistsError):
-      os.mkdir(run)
-      locked = lock(run, name)
-      if locked:
-        return run, locked
+      os.mkdir(path)
+      return Run.open(path)
   raise FileExistsError(f'All names of runs in {base} are taken.')
 
 
@@ -191,16 +189,6 @@ def removed_if_refused(
     raise
 
 
-def is_locked(run: str, name: str = LOCK) -> bool:
-  """Whether another process has locked a run; nothing is written."""
-  if not has(run, name):
-    return False
-  locked = files.try_lock(os.path.join(run, name))
-  if locked:
-    locked.release()
-  return not locked
-
-
 def find(base: str, marker: str, suffix: str = '') -> list[str]:
   """Return the sorted folders in a folder that have a file.
 
@@ -236,44 +224,37 @@ def find_single(logdir: str) -> str:
 
 
 def choose(
-  folders: Iterable[str], why_not: Callable[[Run], str | None], locked: bool
+  folders: Iterable[str], why_not: Callable[[Run], str | None]
 ) -> tuple[Run | None, str]:
-  """Choose the first run that can be continued.
+  """Choose the first run that can be continued, and lock it.
 
   Args:
     folders: Folders of runs, the most wanted first.
     why_not: Function from a run to the words that say why it cannot be
       continued, or None.
-    locked: Whether to lock it.
 
   Returns:
     Tuple of the run, None if there is none, and words about what is in the way
     of those before.
   """
   reasons: list[str] = []
+  run = None
   for folder in folders:
-    run = Run(folder)
-    reason = why_not(run)
-    if not reason and is_locked(folder):
-      reason = 'is in use by another process'
-    elif not reason and locked:
+    reason = why_not(Run(folder))
+    if not reason:
       taken = lock(folder)
       run = Run(folder, taken)
       # The process that had the lock until now may have finished the run.
       reason = why_not(run) if taken else 'is in use by another process'
-    if not reason:
-      return run, _shorten(reasons)
-    run.close()
+      if not reason:
+        break
+      run.close()
+      run = None
     reasons.append(f'{os.path.basename(folder)} {reason}')
-  return None, _shorten(reasons)
-
-
-def _shorten(reasons):
-  words = '; '.join(reasons[:_MOST_NAMED])
   others = len(reasons) - _MOST_NAMED
-  return words + (
-    f'; {others} older cannot be continued either' if others > 0 else ''
-  )
+  if others > 0:
+    reasons[_MOST_NAMED:] = [f'{others} older cannot be continued either']
+  return run, '; '.join(reasons)
 
 
 def compare(
@@ -299,13 +280,14 @@ def compare(
 
 def describe(differences: Mapping[str, list[Any]]) -> str:
   """Put what `compare` returns into words: `steps 100 instead of 200`."""
-  return ', '.join(
+  words = []
+  for name, values in differences.items():
+    if not any(isinstance(x, (dict, list)) for x in values):
+      old, new = ('unset' if x is None else x for x in values)
+      name = f'{name} {old} instead of {new}'
     # Trees would fill the screen.
-    name
-    if isinstance(old, (dict, list)) or isinstance(new, (dict, list))
-    else f'{name} {_name(old)} instead of {_name(new)}'
-    for name, (old, new) in differences.items()
-  )
+    words.append(name)
+  return ', '.join(words)
 
 
 def check_same(
@@ -342,15 +324,3 @@ def unmark(run: str, marker: str) -> None:
   """Remove what `mark` has written, if it is there."""
   with contextlib.suppress(FileNotFoundError):
     os.remove(os.path.join(run, marker))
-
-
-def _name(value):
-  return 'unset' if value is None else value
-
-
-def refuse(run: str) -> NoReturn:
-  """Refuse to work on a run that another process has locked."""
-  raise errors.UsageError(
-    f'Another process works on the run in {run}. Wait until it has ended, or '
-    'use another folder.'
-  )

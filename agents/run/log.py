@@ -105,7 +105,6 @@ class Table:
     path: File in a folder that exists.
     columns: Columns to begin with.
     keep: Function that tells which of the earlier rows stay; all by default.
-    flush_seconds: How long a row may wait until it is written.
   """
 
   def __init__(
@@ -113,13 +112,9 @@ class Table:
     path: str,
     columns: Iterable[str] = (),
     keep: Callable[[Row], bool] | None = None,
-    flush_seconds: float = 0.0,
   ):
     append(path, '')
     self._path = path
-    self._flush_seconds = flush_seconds
-    self._waiting: list[list[str]] = []
-    self._flushed = time.monotonic()
     with open(path, encoding='utf-8', errors='replace', newline='') as file_:
       self._columns = next(csv.reader(file_), [])
     new = [x for x in columns if x not in self._columns]
@@ -127,23 +122,11 @@ class Table:
       self._rewrite(new, keep)
 
   def append(self, row: Mapping[str, Any]) -> None:
-    """Add a row; columns without a value stay empty."""
-    new = sorted(key for key in row if key not in self._columns)
+    """Add a row; columns without a value, or with None, stay empty."""
+    new = sorted(set(row) - set(self._columns))
     if new:
-      self.flush()
       self._rewrite(new)
-    self._waiting.append(
-      [str(row[key]) if key in row else '' for key in self._columns]
-    )
-    if time.monotonic() - self._flushed >= self._flush_seconds:
-      self.flush()
-
-  def flush(self) -> None:
-    """Write the rows that wait."""
-    rows, self._waiting = self._waiting, []
-    self._flushed = time.monotonic()
-    if rows:
-      append(self._path, _format_rows(rows))
+    append(self._path, _format_rows([map(row.get, self._columns)]))
 
   def _rewrite(
     self, new: list[str], keep: Callable[[Row], bool] | None = None
@@ -151,7 +134,7 @@ class Table:
     """Add columns and drop rows."""
     rows = [x for x in read_table(self._path) if keep is None or keep(x)]
     self._columns += new
-    lines = [[row.get(key) or '' for key in self._columns] for row in rows]
+    lines = [map(row.get, self._columns) for row in rows]
     write_table(self._path, self._columns, lines)
 
 
@@ -315,19 +298,6 @@ class MetricsWriter:
     for mirror in self._mirrors if finite else ():
       named = {names[tag] or tag: value for tag, value in finite.items()}
       mirror.write(global_step if env_steps is None else env_steps, named)
-
-  def write_summary(
-    self,
-    phase: str,
-    step: int,
-    global_step: int,
-    summary: bytes,
-    env_steps: int | None = None,
-  ) -> None:
-    """Append the scalars of a serialised TensorFlow summary, if any."""
-    scalars = read_summary(summary)
-    if scalars:
-      self.write(phase, step, global_step, scalars, env_steps)
 
   def close(self) -> None:
     """Close the event files, and end the mirrors."""

@@ -47,6 +47,17 @@ class Trust:
     inside = (f'{dotted}.'.startswith(f'{x}.') for x in self.names)
     return self.everything or any(inside)
 
+  def and_typed(self, texts: Iterable[Any]) -> 'Trust':
+    """Trust in what the user has typed, too.
+
+    Args:
+      texts: Values of the command line: ids of environments such as
+        `my_package:MyEnv-v0`, dotted names, paths, or anything else.
+    """
+    names = [x for x in texts if isinstance(x, str) and re.search('[.:/]', x)]
+    modules = [re.sub(r'^(\w+(\.\w+)*):.*', r'\1', x) for x in names]
+    return dataclasses.replace(self, names=(*self.names, *modules))
+
 
 NOTHING = Trust()
 EVERYTHING = Trust(everything=True)
@@ -58,17 +69,6 @@ def parse(texts: Iterable[str] | Trust | None) -> Trust:
     return texts
   names = ','.join(texts or ()).split(',')
   return Trust(tuple(x.strip() for x in names if x.strip()))
-
-
-def typed(texts: Iterable[Any]) -> tuple[str, ...]:
-  """Names to trust since the user has typed them.
-
-  Args:
-    texts: Values of the command line: ids of environments such as
-      `my_package:MyEnv-v0`, dotted names, paths, or anything else.
-  """
-  names = [x for x in texts if isinstance(x, str) and re.search('[.:/]', x)]
-  return tuple(re.sub(r'^(\w+(\.\w+)*):.*', r'\1', x) for x in names)
 
 
 def nameable(value: _Named) -> _Named:

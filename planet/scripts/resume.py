@@ -5,7 +5,6 @@ change when a run is resumed; `fixed` of the parameters says what may not, and
 why.
 """
 
-import dataclasses
 import logging
 import os
 import re
@@ -45,8 +44,7 @@ def define_config(
   given = parameters.check(args.params)
   seed = getattr(args, 'seed', None)
   trust = references.parse(getattr(args, 'trust', None))
-  typed = references.typed(_gym_ids(given))
-  trust = dataclasses.replace(trust, names=trust.names + typed)
+  trust = trust.and_typed(_gym_ids(given))
   logdir = os.path.normpath(os.path.expanduser(logdir))
   run = folder.Run(logdir)
   stored = _read_source(run, trust)

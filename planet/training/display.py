@@ -101,9 +101,10 @@ class Display(phases.Observer):
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes
   ) -> None:
     self._train.update()
-    self._metrics.write_summary(
-      phase.name, step, global_step, summary, self._train.steps
-    )
+    scalars = log.read_summary(summary)
+    if scalars:
+      steps = self._train.steps
+      self._metrics.write(phase.name, step, global_step, scalars, steps)
 
   def checkpoint(self, path: str) -> None:
     _logger.debug('Saved %s.', path)

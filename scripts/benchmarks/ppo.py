@@ -27,7 +27,7 @@ def run(variant: str, args: Any) -> dict[str, Any]:
   timer = _Timer()
   workers = variant == 'baseline' and args.name == 'ppo'
   comm = mpi.world() if variant == 'rank' else None
-  for _ in train_ppo.train(config, workers, comm, lambda *unused: [timer]):
+  for _ in train_ppo.train(config, workers, comm, lambda: [timer]):
     pass
   return timer.clock.report(steps * args.updates)
 

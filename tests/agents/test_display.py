@@ -16,24 +16,36 @@ def read(path):
   return [x.rpartition(',')[0] for x in path.read_text().splitlines()]
 
 
+def make(logdir, first_step=0):
+  """Display, and the stream of its progress."""
+  stream = io.StringIO()
+  config = types.SimpleNamespace(logdir=logdir and str(logdir))
+  return display.Display(config, first_step, 40, stream), stream
+
+
+def score(logdir, first_step, *steps):
+  """Scores of a training that begins at a step."""
+  shown, _ = make(logdir, first_step)
+  for step in steps:
+    shown.score(types.SimpleNamespace(name='train'), 0, step, step / 4)
+  shown.close()
+
+
 def test_scores_after_a_kill(tmp_path):
   """What happened after the checkpoint is dropped, as are broken lines."""
   path = tmp_path / 'scores.csv'
-  table = display.ScoreTable(str(path))
-  for step in (10, 20, 30):
-    table.append('train', step, step / 4, None, None)
+  score(tmp_path, 0, 10, 20, 30)
   with open(path, 'a') as file_:
     file_.write('eval,2')
-  table = display.ScoreTable(str(path), 20)
-  table.append('eval', 25, 0.1, '0.01', '1.5')
+  score(tmp_path, 20, 25)
   assert read(path) == [
     HEADER.rpartition(',')[0],
     'train,10,2.5,,',
     'train,20,5.0,,',
-    'eval,25,0.1,0.01,1.5',
+    'train,25,6.25,,',
   ]
   assert path.read_text().startswith(HEADER)
-  display.ScoreTable(str(path))
+  score(tmp_path, 0)
   assert len(read(path)) == 1
 
 
@@ -57,8 +69,7 @@ def show(**values):
     'kl_cutoff_episodes': 0,
     **values,
   }
-  tags = {f'a/update/{k}': v for k, v in scalars.items()}
-  return display.describe_update(log.read_summary(summarize(**tags)))
+  return display.describe_update(scalars)
 
 
 def test_line_of_an_update():
@@ -72,14 +83,12 @@ def test_line_of_an_update():
   assert 'penalty 1, decrease penalty to 0.667, kl cutoff! ' in text
   assert text.endswith('kl cutoff! (1.44 episodes per epoch)')
   # The rest of a summary, or one of an older version.
-  assert display.describe_update({'a/mean_score': 1.0}) == ''
+  assert display.describe_update({'mean_score': 1.0}) == ''
 
 
 def run_phases(logdir):
   """One update and its evaluation, as the loop tells about them."""
-  stream = io.StringIO()
-  config = types.SimpleNamespace(logdir=logdir and str(logdir))
-  shown = display.Display(config, 0, 40, stream)
+  shown, stream = make(logdir)
   train, eval_ = [
     types.SimpleNamespace(name=x, steps=20) for x in ('train', 'eval')
   ]
@@ -134,6 +143,6 @@ def test_scores_without_wall_times(tmp_path):
   """Files of other programs are continued, too."""
   path = tmp_path / 'scores.csv'
   path.write_text('phase,global_step,mean_score\neval,10,1\neval,30,2\n,,\n')
-  display.ScoreTable(str(path), 20).append('eval', 25, 3.0, None, None)
+  score(tmp_path, 20, 25)
   lines = [x.split(',')[:3] for x in path.read_text().splitlines()[1:]]
-  assert lines == [['eval', '10', '1'], ['eval', '25', '3.0']]
+  assert lines == [['eval', '10', '1'], ['train', '25', '6.25']]

@@ -13,7 +13,7 @@ import pytest
 
 from agents import runs, train_ppo, visualize_ppo
 from agents.ppo import together
-from agents.run import stopping
+from agents.run import checkpoint, stopping
 from tests.agents import training_runs
 
 MPIRUN = os.path.join(os.path.dirname(sys.executable), 'mpirun')
@@ -75,7 +75,7 @@ def test_training(tmp_path):
   with config.unlocked:
     config.steps = 120
   assert len(list(train_ppo.train(config, False))) == 2
-  assert runs.last_step(run) == 240
+  assert checkpoint.newest_step(run) == 240
   play(run, tmp_path / 'videos')
 
 
@@ -117,7 +117,7 @@ def test_other_numbers_of_processes_continue(tmp_path, before):
     output = train(after, logdir, {**params, 'steps': 360}, env)
     assert 'Continue the run' in output, output
     run = training_runs.run_dir(logdir)
-    assert runs.last_step(run) == 720
+    assert checkpoint.newest_step(run) == 720
     play(run, logdir / 'videos')
 
 

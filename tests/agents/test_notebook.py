@@ -5,7 +5,7 @@ import os
 import nbclient
 import nbformat
 
-from agents import runs, utility
+from agents import utility
 from tests import golden
 from tests.agents import training_runs
 
@@ -35,13 +35,8 @@ print(len(scores), 'scores')
 
 def test_recipes(tmp_path, monkeypatch):
   """The flags and their defaults belong to the notebook."""
-  run = runs.prepare(
-    'default',
-    str(tmp_path),
-    '1',
-    {**training_runs.SMALL, 'env': 'Pendulum-v1'},
-  )
-  utility.save_config(run)
+  run = str(tmp_path / '1-default')
+  utility.save_config(training_runs.config(), run)
   settings = {**training_runs.SMALL, 'steps': 40}
   cells = [
     BY_FLAGS.format(logdir=str(tmp_path)),
@@ -57,5 +52,5 @@ def test_recipes(tmp_path, monkeypatch):
   ]
   assert 'code None' in first and 'eval, 160 environment steps.' in first
   assert len(training_runs.scores(tmp_path)) == 4
-  assert os.path.exists(os.path.join(run.logdir, 'model.ckpt-160.index'))
+  assert os.path.exists(os.path.join(run, 'model.ckpt-160.index'))
   assert '2 scores' in second

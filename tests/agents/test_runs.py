@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from agents import runs, utility
-from agents.run import errors, files
+from agents.run import checkpoint, errors, files
 from tests.agents import training_runs
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
@@ -16,15 +16,19 @@ SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
 
 def make_run(logdir, time, step=0, name='default', **overrides):
   """Store a run as training does, with a checkpoint of a step."""
-  config = runs.prepare(name, str(logdir), time, {**SMALL, **overrides})
-  utility.save_config(config, config.logdir)
+  config = runs.prepare(name, {**SMALL, **overrides})
+  run = os.path.join(logdir, f'{time}-{name}')
+  utility.save_config(config, run)
   if step:
-    training_runs.write_checkpoint(config.logdir, step)
-  return config.logdir
+    training_runs.write_checkpoint(run, step)
+  return run
 
 
 def prepare(logdir, timestamp=None, name='default', **overrides):
-  return runs.prepare(name, str(logdir), timestamp, {**SMALL, **overrides})
+  """Configuration that a command would train with."""
+  overrides = {**SMALL, **overrides}
+  with runs.claim(name, str(logdir), timestamp, overrides) as run:
+    return run.config
 
 
 def refuse(function, *args, **kwargs):
@@ -37,13 +41,13 @@ def refuse(function, *args, **kwargs):
 
 
 def test_new_run(tmp_path):
-  """It is named by time and configuration; nothing is written yet."""
+  """It is named by time and configuration."""
   config = prepare(tmp_path)
   folder, name = os.path.split(config.logdir)
   assert folder == str(tmp_path) and name.endswith('-default')
-  assert config.steps == 60 and not os.listdir(tmp_path)
+  assert config.steps == 60 and os.listdir(config.logdir) == ['lock']
   assert prepare(tmp_path, '7').logdir == str(tmp_path / '7-default')
-  assert runs.prepare('default', None, None, SMALL).logdir is None
+  assert runs.prepare('default', SMALL).logdir is None
 
 
 def test_newest_unfinished_run_is_continued(tmp_path):
@@ -51,7 +55,7 @@ def test_newest_unfinished_run_is_continued(tmp_path):
   newest = make_run(tmp_path, '2', 80)
   make_run(tmp_path, '3', name='pybullet_ant')
   assert prepare(tmp_path).logdir == newest
-  assert runs.last_step(newest) == 80
+  assert checkpoint.newest_step(newest) == 80
 
 
 def test_finished_run_starts_another(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agents import runs, train_ppo
-from agents.run import errors, stopping
+from agents.run import checkpoint, errors, stopping
 from agents.tools import phases
 from tests import processes
 from tests.agents import training_runs
@@ -114,7 +114,7 @@ def test_sigterm_saves(tmp_path):
   finally:
     process.kill()
   assert children and not processes.wait_for_end(children)
-  step = runs.last_step(training_runs.run_dir(tmp_path))
+  step = checkpoint.newest_step(training_runs.run_dir(tmp_path))
   assert step >= 80
   result = training_runs.train(
     tmp_path, {'steps': 1e6}, args=[f'--steps={step // 2 + 40}']
@@ -143,8 +143,8 @@ def test_stop_within_evaluation(step, begin, tmp_path, monkeypatch):
     config.logdir = str(tmp_path)
   stop = StopAt(step)
   monkeypatch.setattr(stopping, 'requested', lambda: stop.asked)
-  list(train_ppo.train(config, False, observers=lambda *steps: [stop]))
-  assert runs.last_step(config.logdir) == begin
+  list(train_ppo.train(config, False, observers=lambda: [stop]))
+  assert checkpoint.newest_step(config.logdir) == begin
 
 
 def find_children(pid):
@@ -170,7 +170,7 @@ def test_resume_after_being_killed(tmp_path, kills):
     finally:
       process.kill()
       process.communicate()
-    step = runs.last_step(training_runs.run_dir(tmp_path))
+    step = checkpoint.newest_step(training_runs.run_dir(tmp_path))
     assert step >= last
     last = step
   result = training_runs.train(tmp_path, params, [f'--steps={last // 2 + 80}'])

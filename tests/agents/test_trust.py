@@ -8,6 +8,7 @@ from agents import configs, runs, train_ppo, utility, visualize_ppo
 from agents.run import errors, files
 from agents.tools.attr_dict import AttrDict
 from tests.agents import hostile, training_runs
+from tests.agents.envs import odd_gymnasium
 
 
 def make_run(folder, **values):
@@ -75,13 +76,10 @@ def test_trusted_modules(tmp_path, monkeypatch, capsys):
 
 def test_typed_ids_of_environments(tmp_path):
   """Who gives --env trusts its module; a stored id is a name like others."""
-  run = make_run(tmp_path, env='my_package:My-v0')
-  # The network is named, so that nobody has to look at the environment.
-  overrides = {
-    'env': 'my_package:My-v0',
-    'network': 'feed_forward_gaussian',
-  }
-  config = runs.prepare('default', os.path.dirname(run), overrides=overrides)
-  assert config.env == 'my_package:My-v0' and config.logdir == run
-  with pytest.raises(errors.UsageError, match='--trust my_package '):
+  env = f'{odd_gymnasium.MODULE}:OddFaulty-v0'
+  run = make_run(tmp_path, env=env)
+  logdir = os.path.dirname(run)
+  with runs.claim('default', logdir, overrides={'env': env}) as claimed:
+    assert claimed.config.env == env and claimed.folder == run
+  with pytest.raises(errors.UsageError, match='--trust tests'):
     runs.load(run)

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from agents import runs, utility
+from agents import utility
 from agents.run import checkpoint, errors, mpi
 from agents.tools.tf1 import tf
 
@@ -250,12 +250,12 @@ def test_truncated_variables(tmp_path, caplog, ending, length):
   """Both files count; a run goes on from the checkpoint before."""
   variable, saver = save_variables(tmp_path, [5, 40])
   newest, older = str(tmp_path / 'model.ckpt-40'), tmp_path / 'model.ckpt-5'
-  assert runs.last_step(str(tmp_path)) == 40
+  assert checkpoint.newest_step(str(tmp_path)) == 40
   if length is None:
     os.remove(newest + ending)
   else:
     os.truncate(newest + ending, length)
-  assert runs.last_step(str(tmp_path)) == 5 and not caplog.messages
+  assert checkpoint.newest_step(str(tmp_path)) == 5 and not caplog.messages
   with tf.Session() as sess:
     utility.initialize_variables(sess, saver, str(tmp_path))
     assert sess.run(variable).sum() == 15

@@ -14,27 +14,33 @@ def make_runs(base, *names, marker='config.yaml'):
     folder.mark(str(base / name), marker)
 
 
+def is_locked(run):
+  """Whether another process could not lock a run."""
+  held = folder.lock(run)
+  if held:
+    held.close()
+  return not held
+
+
 def test_the_first_free_name_is_taken(tmp_path):
   """Two commands at once get two folders, each with its lock."""
   base = str(tmp_path / 'new')
-  run, held = folder.create(base, ['a', 'b'])
-  other, _ = folder.create(base, ['a', 'b'])
-  assert [run, other] == [os.path.join(base, x) for x in 'ab']
-  assert folder.is_locked(run) and folder.is_locked(other)
-  held.close()
-  assert not folder.is_locked(run)
+  run, other = (folder.create(base, ['a', 'b']) for _ in range(2))
+  assert [run.folder, other.folder] == [os.path.join(base, x) for x in 'ab']
+  assert is_locked(run.folder) and is_locked(other.folder)
+  run.close()
+  assert not is_locked(run.folder)
   with pytest.raises(FileExistsError, match='taken'):
     folder.create(base, ['a', 'b'])
 
 
 def test_one_holder_at_a_time(tmp_path):
-  """Asking writes nothing; the name of the file is up to the system."""
+  """The name of the file is up to the system."""
   run = str(tmp_path)
-  assert not folder.is_locked(run) and not os.listdir(run)
   with folder.lock(run, 'running.lock'):
     assert folder.lock(run, 'running.lock') is None
-    assert folder.is_locked(run, 'running.lock') and not folder.is_locked(run)
     assert os.listdir(run) == ['running.lock']
+    assert not is_locked(run)
 
 
 def test_run(tmp_path):
@@ -46,7 +52,7 @@ def test_run(tmp_path):
     assert (run.settings, run.checkpoint, run.step) == (None, None, 0)
     (tmp_path / 'run' / 'config.yaml').write_text('a: 1')
     assert folder.Run(path).settings == {'a': 1} and run.settings is None
-  assert not folder.is_locked(path)
+  assert not is_locked(path)
   for text in ('- 1', '{'):
     (tmp_path / 'run' / 'config.yaml').write_text(text)
     with pytest.raises(errors.UsageError, match='Cannot read .*config.yaml'):
@@ -61,7 +67,7 @@ def test_lock_of_a_removed_folder(tmp_path):
   shutil.rmtree(run)
   with folder.lock(run):
     held.close()
-    assert folder.is_locked(run)
+    assert is_locked(run)
 
 
 def test_find(tmp_path):
@@ -98,27 +104,26 @@ def test_choose(tmp_path):
     return None
 
   with folder.lock(runs[1]):
-    run, words = folder.choose(runs[:3], why_not, True)
+    run, words = folder.choose(runs[:3], why_not)
     assert run is None
   named = '5 is finished; 4 is in use by another process; 3 is finished'
   assert words == named
   # That of a run which turned out to be finished is free again.
-  assert not folder.is_locked(runs[2])
+  assert not is_locked(runs[2])
   looks.clear()
-  run, words = folder.choose(runs[3:], why_not, True)
+  run, words = folder.choose(runs[3:], why_not)
   assert (run.folder, words) == (runs[3], '')
-  assert folder.is_locked(runs[3])
+  assert is_locked(runs[3])
   run.close()
-  assert folder.choose(runs[3:], why_not, False)[0].folder == runs[3]
-  assert not folder.is_locked(runs[3])
+  assert not is_locked(runs[3])
 
 
 def test_explanations_are_short():
-  run, words = folder.choose('abcde', lambda run: 'is old', False)
+  run, words = folder.choose('abcde', lambda run: 'is old')
   assert run is None
   named = 'a is old; b is old; c is old; 2 older cannot be continued either'
   assert words == named
-  assert folder.choose([], lambda run: 'is old', False) == (None, '')
+  assert folder.choose([], lambda run: 'is old') == (None, '')
 
 
 def test_differences():
