@@ -24,7 +24,7 @@ from agents.run.schema import (
   Number,
   Positive,
   Whole,
-  Words,
+  described,
   setting,
 )
 from baselines_her import envs
@@ -46,16 +46,16 @@ def _to_limits(value: Any) -> Any:
 
 
 Before = pydantic.BeforeValidator
-Flag = Annotated[schema.Flag, Before(_to_bool), Words('True or False')]
-Switch = Annotated[Literal[0, 1], Before(_to_switch), Words('0 or 1')]
+Flag = Annotated[schema.Flag, Before(_to_bool), described('True or False')]
+Switch = Annotated[Literal[0, 1], Before(_to_switch), described('0 or 1')]
 Rate = Annotated[Number, Gt(0)]
 Limits = Annotated[
   Number | list[Number],
   Before(_to_limits),
-  Words('a number or a list of numbers'),
+  described('a number or a list of numbers'),
 ]
 Limit = Annotated[
-  bool | float | None, Before(_to_bool), Words('True, False or a number')
+  bool | float | None, Before(_to_bool), described('True, False or a number')
 ]
 File = Annotated[str, Before(str)]
 Steps = Annotated[schema.Finite, Ge(0)]
@@ -181,8 +181,8 @@ class Settings(Params):
     Raises:
       UsageError: Naming the first unknown name, or else the first wrong value.
     """
-    cls.check_names(given, more=Flags.names())
-    return cls.model_construct(**{**cls.defaults(), **cls.check(given)})
+    checked = cls.check(given, more=Flags.names())
+    return cls.model_construct(**{**cls.defaults(), **checked})
 
   @classmethod
   def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':

@@ -6,6 +6,8 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import absl.flags
+
 from agents.run import errors, schema
 
 HELP = {'--help', '-h', '-help', '--helpfull'}
@@ -43,21 +45,19 @@ def run(
     lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
     print('\n'.join([*lines, *describe(declared), *more]))
     raise SystemExit(0)
-  values, rest = _parse(program, declared, argv, known_only=False)
-  if rest:
-    raise errors.UsageError(
-      f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
-    )
-  from agents.tools.tf1 import tf
-
-  _define(
-    declared, tf.app.flags, {x: values[x].value for x in declared.names()}
-  )
+  # These are `tf.app.flags.FLAGS`.
+  values = absl.flags.FLAGS
+  _define(declared, values)
   try:
+    rest = _parse(program, declared, values, argv)
+    if rest:
+      raise errors.UsageError(
+        f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
+      )
     run_app(main, [program])
   finally:
     for name in declared.names():
-      delattr(tf.app.flags.FLAGS, name)
+      delattr(values, name)
 
 
 def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
@@ -119,39 +119,37 @@ def parse_known(
   Raises:
     UsageError: If a flag has a value that is not allowed.
   """
-  values, rest = _parse(program, declared, argv, known_only=True)
+  values = absl.flags.FlagValues()
+  values.set_gnu_getopt(True)
+  _define(declared, values)
+  rest = _parse(program, declared, values, argv, known_only=True)
   return read(values, declared), rest
 
 
-def _parse(program, declared, argv, known_only):
-  """Parse flags, apart from those of `tf.app.flags`."""
-  from absl import flags
+def _define(declared, values):
+  """Define flags with their declared types, defaults and meanings."""
+  define = {
+    str: absl.flags.DEFINE_string,
+    int: absl.flags.DEFINE_integer,
+    float: absl.flags.DEFINE_float,
+    bool: absl.flags.DEFINE_bool,
+    list: absl.flags.DEFINE_multi_string,
+  }
+  for name in declared.names():
+    default, text = declared.default(name), declared.meaning(name)
+    define[declared.base(name)](name, default, text, flag_values=values)
 
-  values = flags.FlagValues()
-  values.set_gnu_getopt(True)
-  _define(declared, flags, declared.defaults(), flag_values=values)
+
+def _parse(program, declared, values, argv, known_only=False):
+  """Give flags their values; return the arguments that are not among them."""
   try:
-    return values, values([program, *argv], known_only=known_only)[1:]
-  except flags.UnrecognizedFlagError as error:
-    declared.check_names([error.flagname], 'Flag --{}')
+    return values([program, *argv], known_only=known_only)[1:]
+  except absl.flags.UnrecognizedFlagError as error:
+    declared.check({error.flagname: None}, 'Flag --{}')
     raise
-  except flags.Error as error:
+  except absl.flags.Error as error:
     text = ' '.join(str(error).split())
     raise errors.UsageError(f'{text}. See {program} --help.') from None
-
-
-def _define(declared, flags, defaults, **kwargs):
-  """Define flags by the functions of `tf.app.flags` or `absl.flags`."""
-  define = {
-    str: flags.DEFINE_string,
-    int: flags.DEFINE_integer,
-    float: flags.DEFINE_float,
-    bool: flags.DEFINE_bool,
-    list: flags.DEFINE_multi_string,
-  }
-  for name, default in defaults.items():
-    text = declared.meaning(name)
-    define[declared.base(name)](name, default, text, **kwargs)
 
 
 def check(
@@ -171,7 +169,7 @@ def check(
     value = getattr(args, name)
     if value != declared.default(name):
       shown = name.replace('_', '-') if dashes else name
-      declared.check_value(name, value, f'Flag --{shown}')
+      declared.check({name: value}, f'Flag --{shown}')
 
 
 def add_arguments(

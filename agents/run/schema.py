@@ -6,12 +6,12 @@ sentence. Overrides are YAML, see `parse_mapping`.
 """
 
 import ast
-import dataclasses
+import copy
 import math
 import numbers
 import pathlib
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import annotated_types
@@ -20,11 +20,20 @@ import pydantic
 from agents.run import errors, files
 
 
-@dataclasses.dataclass(frozen=True)
-class Words:
-  """What a type allows, where what pydantic says of it is no help."""
+def described(text: str) -> Any:
+  """Return an annotation that says what a type allows in other words.
 
-  text: str
+  Args:
+    text: What to give, as part of a sentence.
+  """
+
+  def validate(value, handler):
+    try:
+      return handler(value)
+    except pydantic.ValidationError:
+      raise ValueError(f'give {text}') from None
+
+  return pydantic.WrapValidator(validate)
 
 
 def _to_whole(value: Any) -> Any:
@@ -115,7 +124,7 @@ class Settings(pydantic.BaseModel):
   @classmethod
   def defaults(cls) -> dict[str, Any]:
     """Return copies of all defaults by name."""
-    return {name: cls.default(name) for name in cls.model_fields}
+    return dict(cls())
 
   @classmethod
   def meaning(cls, name: str) -> str:
@@ -125,9 +134,8 @@ class Settings(pydantic.BaseModel):
   @classmethod
   def fixed(cls, name: str) -> str | None:
     """Return why a run keeps its value of a setting; None if it may change."""
-    extra = cls.model_fields[name].json_schema_extra
-    assert isinstance(extra, dict), name
-    return typing.cast(str | None, extra['fixed'])
+    extra: Any = cls.model_fields[name].json_schema_extra
+    return extra['fixed']
 
   @classmethod
   def borrow(cls, name: str, fixed: str | None = None) -> tuple[Any, Any]:
@@ -137,76 +145,46 @@ class Settings(pydantic.BaseModel):
       name: Name of the setting.
       fixed: See `setting`.
     """
-    kind = cls._kind(name)
-    return kind, setting(cls.default(name), cls.meaning(name), fixed)
+    field = copy.copy(cls.model_fields[name])
+    field.json_schema_extra = {'fixed': fixed}
+    return field.annotation, field
 
   @classmethod
   def check(
-    cls, given: Mapping[str, Any], called: str | None = None
+    cls,
+    given: Mapping[str, Any],
+    called: str | None = None,
+    more: Iterable[str] = (),
   ) -> dict[str, Any]:
     """Return the given values in their declared types, without defaults.
 
     Args:
       given: Values by name.
       called: How errors name a setting, if not like the class says.
-
-    Raises:
-      UsageError: Naming the first unknown name, or else the first wrong value.
-    """
-    cls.check_names(given, called)
-    return {
-      name: cls.check_value(name, value, called)
-      for name, value in given.items()
-    }
-
-  @classmethod
-  def check_names(
-    cls,
-    names: Iterable[str],
-    called: str | None = None,
-    more: Iterable[str] = (),
-  ) -> None:
-    """Refuse settings that do not exist.
-
-    Args:
-      names: Names to check.
-      called: See `check`.
       more: Further names that the user may have meant.
 
     Raises:
-      UsageError: Naming the first unknown one and the nearest known ones.
+      UsageError: Naming the first unknown name and the nearest known ones, or
+        else the first wrong value.
     """
-    for name in names:
+    called = called or cls.called
+    for name in given:
       if name not in cls.model_fields:
         raise errors.UsageError(
-          f'{(called or cls.called).format(name)} is unknown. '
+          f'{called.format(name)} is unknown. '
           f'{errors.suggest(str(name), [*cls.model_fields, *more])}'
         )
-
-  @classmethod
-  def check_value(cls, name: str, value: Any, called: str | None = None) -> Any:
-    """Return a value in the type that a setting is declared with.
-
-    Args:
-      name: Name of the setting.
-      value: Given value.
-      called: See `check`.
-
-    Raises:
-      UsageError: If it has another type or is out of range.
-    """
-    holder = cls.model_construct()
     try:
-      setattr(holder, name, value)
+      checked = cls.model_validate(dict(given))
     except pydantic.ValidationError as error:
-      said = [f'give {x.text}' for x in _list_words(cls._kind(name))]
-      said.append(error.errors()[0]['msg'].removeprefix('Value error, '))
-      words = said[0]
+      first = error.errors()[0]
+      name = str(first['loc'][0])
+      words = first['msg'].removeprefix('Value error, ')
       raise errors.UsageError(
-        f'{(called or cls.called).format(name)} is {value!r}: '
+        f'{called.format(name)} is {given[name]!r}: '
         f'{words[:1].lower()}{words[1:]}.'
       ) from None
-    return getattr(holder, name)
+    return {name: getattr(checked, name) for name in given}
 
   @classmethod
   def base(cls, name: str) -> type:
@@ -240,18 +218,13 @@ class Settings(pydantic.BaseModel):
       for x in names
     ]
 
-  @classmethod
-  def _kind(cls, name: str) -> Any:
-    field = cls.model_fields[name]
-    return _annotate(field.annotation, field.metadata)
-
 
 def check_like(example: Any, value: Any, called: str) -> Any:
   """Return a value in the type of an example; null always fits.
 
   Args:
     example: Value that stands for the type; None stands for any. Numbers are
-      alike, as long as nothing is lost.
+      alike, as long as nothing is lost, and so are lists and tuples.
     value: Given value.
     called: How errors name the setting.
 
@@ -260,23 +233,17 @@ def check_like(example: Any, value: Any, called: str) -> Any:
   """
   if example is None or value is None:
     return value
-  if isinstance(example, (list, tuple)):
-    fits = isinstance(value, (list, tuple))
-  elif isinstance(example, (bool, int, float)):
-    kinds = ((bool, Flag), (int, Whole), (float, Number))
-    kind = next(y for x, y in kinds if isinstance(example, x))
-    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
-    try:
-      return adapter.validate_python(value)
-    except pydantic.ValidationError:
-      fits = False
-  else:
-    fits = isinstance(value, type(example))
-  if not fits:
+  kinds: dict[type, Any] = {bool: Flag, int: Whole, float: Number}
+  adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(
+    kinds.get(type(example), type(example)),
+    config={'arbitrary_types_allowed': True},
+  )
+  try:
+    return adapter.validate_python(value)
+  except pydantic.ValidationError:
     raise errors.UsageError(
       f'{called} is {value!r}; it has to be like {example!r}.'
-    )
-  return value
+    ) from None
 
 
 def parse_value(text: str) -> Any:
@@ -334,20 +301,6 @@ def _check_colons(values, flag):
       raise errors.UsageError(
         f'Flag --{flag} has {key!r}; write a space after the colon.'
       )
-
-
-def _list_words(kind: Any) -> Iterator[Words]:
-  """Yield the `Words` in a type, whatever it is made of."""
-  if isinstance(kind, Words):
-    yield kind
-  for part in typing.get_args(kind):
-    yield from _list_words(part)
-
-
-def _annotate(kind: Any, marks: Iterable[Any]) -> Any:
-  for mark in marks:
-    kind = Annotated[kind, mark]
-  return kind
 
 
 def _shorten(value: Any) -> str:

@@ -215,10 +215,8 @@ def make_experiment(
   from planet import training
   from planet.scripts import parameters, resume
 
-  max_steps = 0
-  if 'max_steps' in args.params:
-    value = args.params['max_steps']
-    max_steps = parameters.Parameters.check_value('max_steps', value)
+  given = {k: v for k, v in args.params.items() if k == 'max_steps'}
+  max_steps = parameters.Parameters.check(given).get('max_steps', 0)
   return training.Experiment(
     args.logdir,
     process_fn=functools.partial(process, args=args, show=show, ranks=ranks),

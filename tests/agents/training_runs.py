@@ -77,8 +77,9 @@ def train(logdir, params=None, args=(), **kwargs):
 def fail(capsys, program, args):
   """Sentence that a command line leads to."""
   assert program.run(args) == 2
-  error = capsys.readouterr().err.strip()
-  assert error.startswith('Error: ') and '\n' not in error
+  printed = capsys.readouterr().err
+  *_, error = printed.strip().splitlines()
+  assert error.startswith('Error: ') and 'Traceback' not in printed
   return error
 
 

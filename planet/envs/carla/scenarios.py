@@ -6,7 +6,14 @@ import pydantic
 from annotated_types import MinLen
 
 from agents.run import errors, files, schema
-from agents.run.schema import Count, Finite, Name, Positive, Words, setting
+from agents.run.schema import (
+  Count,
+  Finite,
+  Name,
+  Positive,
+  described,
+  setting,
+)
 
 WEATHERS = (
   'Default ClearNoon CloudyNoon WetNoon WetCloudyNoon MidRainyNoon '
@@ -23,7 +30,7 @@ _AS_LIST = pydantic.BeforeValidator(
 )
 _Pose = Annotated[
   tuple[Finite, Finite, Finite, Finite],
-  Words('x, y and z in metres, and the heading in degrees'),
+  described('x, y and z in metres, and the heading in degrees'),
 ]
 
 
@@ -49,17 +56,17 @@ class Scenario(schema.Settings):
   called: ClassVar[str] = 'Key {!r} of a scenario'
 
   name: Name = setting('own')
-  city: Annotated[Name, Words('the name of a town')] = setting('Town02')
+  city: Annotated[Name, described('the name of a town')] = setting('Town02')
   num_vehicles: Count = setting(0)
   num_pedestrians: Count = setting(0)
   max_steps: Positive = setting(2000)
   weather_distribution: Annotated[
-    tuple[Any, ...], MinLen(1), Words('one or more weathers'), _AS_LIST
+    tuple[Any, ...], MinLen(1), described('one or more weathers'), _AS_LIST
   ] = setting((0,))
   kinds: Annotated[
     tuple[Literal[_ALL], ...],  # type: ignore[valid-type]
     MinLen(1),
-    Words(f'one or more of {", ".join(_ALL)}'),
+    described(f'one or more of {", ".join(_ALL)}'),
     _AS_LIST,
   ] = setting(_ALL)
   start_pos_id: Count | None = setting(None)

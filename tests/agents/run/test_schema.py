@@ -74,7 +74,7 @@ def test_values(name, value, wanted):
 def test_errors(name, value):
   """One sentence that names the setting and the value."""
   with pytest.raises(errors.UsageError) as error:
-    Example.check_value(name, value)
+    Example.check({name: value})
   text = str(error.value)
   assert text.startswith(f'Value {name!r} is {value!r}: ')
   assert text.endswith('.') and '\n' not in text
@@ -131,7 +131,7 @@ def test_mappings():
     (2, 3.0, 3),
     (0.5, 1, 1.0),
     (None, 'x', 'x'),
-    ([1], (2,), (2,)),
+    ([1], (2,), [2]),
     (1, None, None),
   ],
 )

@@ -229,7 +229,7 @@ def test_all_losses_of_tasks_have_scales():
 def test_every_default_passes_its_own_check():
   declared = parameters.Parameters
   for name, default in declared.defaults().items():
-    assert declared.check_value(name, default) == default, name
+    assert declared.check({name: default}) == {name: default}
 
 
 def test_misspelt_names_of_the_configuration_are_errors(tmp_path):
