@@ -46,13 +46,17 @@ class Run:
     self._lock = lock or contextlib.ExitStack()
 
   @classmethod
-  def open(cls, folder: str) -> 'Run':
+  def open(cls, folder: str, name: str = LOCK) -> 'Run':
     """Create a folder if needed, and lock it.
+
+    Args:
+      folder: Path.
+      name: Name of the file to lock.
 
     Raises:
       UsageError: If another process works there, or nothing can be written.
     """
-    taken = lock(folder)
+    taken = lock(folder, name)
     if not taken:
       raise errors.UsageError(
         f'Another process works on the run in {folder}. Wait until it has '
