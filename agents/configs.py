@@ -53,17 +53,6 @@ class Config(schema.Settings):
 
   called: ClassVar[str] = 'Parameter {!r}'
 
-  @classmethod
-  def check(
-    cls, given: Mapping[str, Any], called: str | None = None
-  ) -> dict[str, Any]:
-    if 'meet_every' in given:
-      raise errors.UsageError(
-        "Parameter 'meet_every' is gone: processes sync at updates only. Omit "
-        'it, or start a new run.'
-      )
-    return super().check(given, called)
-
   # General.
   num_agents: Positive = setting(30, 'environments to step in parallel')
   eval_episodes: Count = setting(

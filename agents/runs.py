@@ -139,15 +139,15 @@ def _choose(logdir, timestamp, name, config, given):
     run.reason = f'{words} run in {run.folder}, as --timestamp says.'
     return run
   older = folder.find(logdir, 'config.yaml', f'-{name}')
-  run, words = folder.choose(
+  newest, words = folder.choose(
     reversed(older), lambda x: _why_not(x, config, given)
   )
-  if run:
-    run.reason = (
-      f'Continue the run in {run.folder}, the newest one with these settings '
-      'that is neither finished nor in use.'
+  if newest:
+    newest.reason = (
+      f'Continue the run in {newest.folder}, the newest one with these '
+      'settings that is neither finished nor in use.'
     )
-    return run
+    return newest
   now = datetime.datetime.now()
   times = (now + datetime.timedelta(seconds=x) for x in itertools.count())
   run = folder.create(logdir, (f'{x:%Y%m%dT%H%M%S}-{name}' for x in times))

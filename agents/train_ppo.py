@@ -154,7 +154,7 @@ def main(_: Any) -> None:
         comm.bcast(run.config)
         _train_and_report(run, FLAGS, comm)
     else:
-      _logger.parent.setLevel(logging.WARNING)
+      logging.getLogger('agents').setLevel(logging.WARNING)
       config = comm.bcast(None)
       for _ in train(config, FLAGS.env_processes, comm, threads=FLAGS.threads):
         pass

@@ -128,7 +128,7 @@ def parse_known(
 
 def _define(declared, values):
   """Define flags with their declared types, defaults and meanings."""
-  define = {
+  define: dict[type, Any] = {
     str: absl.flags.DEFINE_string,
     int: absl.flags.DEFINE_integer,
     float: absl.flags.DEFINE_float,

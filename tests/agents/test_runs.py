@@ -226,7 +226,6 @@ PARAMS = [
   ({'optimizer': 'MomentumOptimizer'}, 'give one of AdadeltaOptimizer'),
   ({'eval_episodes': -1}, 'greater than or equal to 0'),
   ({'seed': 'x'}, 'number'),
-  ({'meet_every': 3}, 'processes sync at updates only'),
 ]
 
 
