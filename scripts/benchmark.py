@@ -9,49 +9,47 @@ machine speed affect both. Quote the ratios, not the seconds.
 """
 
 import argparse
-import importlib
+import inspect
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any
 
-from agents.run import entry, errors
+from agents.run import entry
 from scripts import machine
-from scripts.benchmarks import common
+from scripts.benchmarks import carla, common, her, planet, ppo
 
-_MODULES = ('carla', 'her', 'planet', 'ppo')
+_MODULES = carla, her, planet, ppo
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_RESULT = 'RESULT '
 
 
 def main(argv: Sequence[str] | None = None) -> None:
   """Run one benchmark and print a table; with `--json` an object, too."""
   argv = list(sys.argv[1:] if argv is None else argv)
-  benchmark, args = parse_args(argv)
+  args = parse_args(argv)
+  benchmark = common.BENCHMARKS[args.name]
   if args.child:
-    print(f'RESULT {json.dumps(_run_child(benchmark, args, argv))}', flush=True)
+    flags = {name: getattr(args, name) for name in benchmark.flags}
+    print(f'{_RESULT}{json.dumps(benchmark.run(args.child, **flags))}')
     return
-  described = (
-    f'{machine.describe_processor()}, Python {platform.python_version()}, '
-    f'TensorFlow {metadata.version("tensorflow")}'
-  )
-  print(f'{benchmark.name}: {benchmark.meaning}\n{described}')
-  variants = {'ours': _ROOT}
+  versions = machine.describe()
+  described = f'{versions["processor"]}, {versions["versions"]}'
+  print(f'{args.name}: {benchmark.meaning}\n{described}')
+  variants = {'ours': (benchmark.ours, _ROOT)}
   if args.against:
-    variants['baseline'] = os.path.abspath(args.against)
+    variants['baseline'] = (benchmark.ours, os.path.abspath(args.against))
   elif benchmark.baseline:
-    variants['baseline'] = _ROOT
+    variants['baseline'] = (benchmark.baseline, _ROOT)
   found: dict[str, list[dict[str, Any]]] = {x: [] for x in variants}
   for repeat in range(args.repeats):
-    for variant, folder in variants.items():
-      child = 'ours' if args.against else variant
-      result = _start(benchmark, child, folder, _remove_own(argv))
-      found[variant].append(result)
-      print(_describe(f'{variant} {repeat + 1}', benchmark, result), flush=True)
+    for name, (variant, folder) in variants.items():
+      result = _measure(benchmark, argv, variant, folder, args.ranks)
+      found[name].append(result)
+      print(_describe(f'{name} {repeat + 1}', benchmark, result), flush=True)
   summary = _summarize(found)
   if 'ratio' in summary:
     print(
@@ -60,90 +58,56 @@ def main(argv: Sequence[str] | None = None) -> None:
       f'{summary["wall_ratio"]:.2f}; more than 1 is faster than the baseline.'
     )
   if args.json:
-    summary = {'name': benchmark.name, 'unit': benchmark.unit, **summary}
+    summary = {'name': args.name, 'unit': benchmark.unit, **summary}
     print(json.dumps({**summary, 'machine': described}))
 
 
-def parse_args(
-  argv: Sequence[str],
-) -> tuple[common.Benchmark, argparse.Namespace]:
-  """Return the benchmark and the parsed arguments."""
-  known = {
-    x.name: x
-    for module in _MODULES
-    for x in importlib.import_module(f'scripts.benchmarks.{module}').ALL
-  }
-  parser = argparse.ArgumentParser(
-    prog='python -m scripts.benchmark',
-    description=__doc__,
-    epilog='\n'.join(f'{k:14} {v.meaning}' for k, v in known.items()),
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  add = parser.add_argument
-  add('name', help='benchmark, see below')
+def parse_args(argv: Sequence[str]) -> argparse.Namespace:
+  """Parse the command line, with the flags of the benchmark."""
+  shared = entry.Parser(add_help=False)
+  add = shared.add_argument
   add('--repeats', type=int, default=3, help='number of paired runs')
   add('--against', help='folder of another checkout, used as the baseline')
+  add('--ranks', type=int, default=2, help='number of processes of MPI')
   add('--json', action='store_true', help='print JSON in the last line')
   add('--child', help=argparse.SUPPRESS)
-  name = next((x for x in argv if x in known), '')
-  for flag, default, meaning in known[name].flags if name else ():
-    kind = str if default is None else type(default)
-    add(f'--{flag}', type=kind, default=default, help=meaning)
-  args = parser.parse_args(argv)
-  if args.name not in known:
-    raise errors.UsageError(
-      f'Benchmark {args.name!r} is unknown. {errors.suggest(args.name, known)}'
+  parser = entry.Parser(
+    prog='python -m scripts.benchmark',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  names = parser.add_subparsers(dest='name', metavar='NAME', required=True)
+  for name, benchmark in common.BENCHMARKS.items():
+    own = names.add_parser(
+      name,
+      help=benchmark.meaning,
+      description=inspect.getdoc(benchmark.run),
+      formatter_class=argparse.RawDescriptionHelpFormatter,
+      parents=[shared],
     )
-  return known[args.name], args
+    for flag, default in benchmark.flags.items():
+      own.add_argument(f'--{flag}', type=type(default), default=default)
+  return parser.parse_args(argv)
 
 
-def _remove_own(argv):
-  """Return the arguments without those that are not for children."""
-  parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-  parser.add_argument('--json', action='store_true')
-  for name in ('--repeats', '--against'):
-    parser.add_argument(name)
-  return parser.parse_known_args(argv)[1]
-
-
-def _start(benchmark, variant, folder, argv):
-  """Run a variant in a process of its own, with the code in a folder."""
-  command = [sys.executable, '-m', 'scripts.benchmark', *argv]
-  result = subprocess.run(
-    [*command, '--child', variant],
-    env={**os.environ, **benchmark.environ(variant)},
+def _measure(benchmark, argv, variant, folder, ranks):
+  """Run a variant with the code in a folder; add up what its ranks need."""
+  command = ['python', '-m', 'scripts.benchmark', *argv, '--child', variant]
+  if variant == 'rank':
+    mpirun = ['mpirun', '--oversubscribe', '--bind-to', 'none', '-n']
+    command = [*mpirun, str(ranks), *command]
+  output = subprocess.run(
+    machine.resolve(command),
+    env=machine.environ(**benchmark.environ),
     cwd=folder,
     stdout=subprocess.PIPE,
     text=True,
     check=True,
-  )
-  return _find_results(result.stdout)[-1]
-
-
-def _run_child(benchmark, args, argv):
-  """Return the numbers of a variant; those of all ranks are combined."""
-  if not (benchmark.ranks and args.child == 'ours'):
-    return benchmark.run(args.child, args)
-  mpirun = os.path.join(os.path.dirname(sys.executable), 'mpirun')
-  command = [mpirun, '--oversubscribe', '--bind-to', 'none', '-n']
-  command += [str(args.ranks), sys.executable, '-m', 'scripts.benchmark']
-  # Open MPI refuses root, but containers often have no other user.
-  root = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
-  result = subprocess.run(
-    [*command, *argv, '--child', 'rank'],
-    env={**os.environ, **root},
-    stdout=subprocess.PIPE,
-    text=True,
-    check=True,
-  )
-  found = _find_results(result.stdout)
+  ).stdout
+  lines = [x for x in output.splitlines() if x.startswith(_RESULT)]
+  found = [json.loads(x.removeprefix(_RESULT)) for x in lines]
   slowest = max(found, key=lambda x: x['wall_s'])
   return {**slowest, 'cpu_s': sum(x['cpu_s'] for x in found)}
-
-
-def _find_results(output):
-  lines = [x for x in output.splitlines() if x.startswith('RESULT ')]
-  return [json.loads(x.removeprefix('RESULT ')) for x in lines]
 
 
 def _describe(title, benchmark, result):
@@ -157,17 +121,13 @@ def _describe(title, benchmark, result):
 
 def _summarize(found):
   """Return medians, and ratios over the pairs of runs."""
-  costs = {
-    key: {k: [x[key] / x['units'] for x in v] for k, v in found.items()}
-    for key in ('cpu_s', 'wall_s')
-  }
   summary: dict[str, Any] = {}
-  for key, cost in costs.items():
-    summary[key] = statistics.median(cost['ours'])
-    if 'baseline' in cost:
-      ratios = [y / x for x, y in zip(cost['ours'], cost['baseline'])]
-      prefix = key.removesuffix('s').replace('cpu_', '')
-      summary[f'baseline_{key}'] = statistics.median(cost['baseline'])
+  for key, prefix in (('cpu_s', ''), ('wall_s', 'wall_')):
+    costs = {k: [x[key] / x['units'] for x in v] for k, v in found.items()}
+    summary[key] = statistics.median(costs['ours'])
+    if 'baseline' in costs:
+      ratios = [y / x for x, y in zip(costs['ours'], costs['baseline'])]
+      summary[f'baseline_{key}'] = statistics.median(costs['baseline'])
       summary[f'{prefix}ratio'] = statistics.median(ratios)
       summary[f'{prefix}ratios'] = ratios
   return summary

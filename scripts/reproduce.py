@@ -12,7 +12,6 @@ copies finished results to results/ and updates its tables and figures.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -24,24 +23,24 @@ from scripts.reproductions.entry import RESULTS, find
 def main(argv: Sequence[str] | None = None) -> int:
   """Do what the command line says; return the exit code."""
   args = parse_args(argv)
+  # The list needs no TensorFlow.
   if args.list:
     from scripts.reproductions import tables
 
     print(tables.make_list())
-  elif args.figure or args.collect:
-    from scripts.reproductions import collecting, figures
+    return 0
+  from scripts.reproductions import collecting, figures, shipping
 
-    if args.collect:
-      collecting.collect(args.out, args.results)
-    for path in figures.draw(args.results):
-      print(f'Wrote {path}.')
-  elif args.check:
-    from scripts.reproductions import shipping
-
+  if args.check:
     good = shipping.check(find(args.name), args.results, args.episodes)
     return 0 if good else 1
-  else:
-    _reproduce(find(args.name), args.seed, args.out, args.results)
+  if args.name:
+    collecting.reproduce(find(args.name), args.seed, args.out, args.results)
+    return 0
+  if args.collect:
+    collecting.collect(args.out, args.results)
+  for path in figures.draw(args.results):
+    print(f'Wrote {path}.')
   return 0
 
 
@@ -71,21 +70,6 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
       '--figure.'
     )
   return args
-
-
-def _reproduce(entry, seed, out, results):
-  """Train, evaluate, and write what is known so far."""
-  from scripts.reproductions import collecting, shipping, tables, training
-
-  seed = entry.seeds[0] if seed is None else seed
-  try:
-    training.train(entry, seed, out)
-    shipping.evaluate(entry, seed, out)
-  finally:
-    folder = os.path.dirname(training.make_folder(entry, seed, out))
-    if collecting.summarize(entry, out, folder, results):
-      line = tables.describe(entry, tables.read_runs(folder))
-      print(f'{entry.name}: {line}')
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -48,7 +48,6 @@ class Style:
     ylabel: Name of the values.
     ylim: Range of the values; by default, that of the curves.
     counts: Whether abscissas are whole numbers.
-    logarithmic: Whether the abscissa is logarithmic.
     quartiles: Whether to draw the median and the quartiles of the runs of a
       group; by default their mean and standard deviation.
     trim: Whether to draw only what all runs of a group cover.
@@ -61,7 +60,6 @@ class Style:
   ylabel: str = ''
   ylim: tuple[float, float] | None = None
   counts: bool = True
-  logarithmic: bool = False
   quartiles: bool = False
   trim: bool = False
   window: int = 1
@@ -208,30 +206,47 @@ def draw(
   Returns:
     The figure.
   """
+  from matplotlib import ticker
+
   figure, axes = make_figure((6.4, 4))
-  _fill(axes, title, groups, style)
-  return figure
-
-
-def draw_panels(
-  panels: Sequence[tuple[str, Mapping[str, Sequence[Points]], Style]],
-) -> Any:
-  """Draw several figures side by side, two in a row.
-
-  Args:
-    panels: Title, groups and style of each, as those of `draw`.
-
-  Returns:
-    The figure.
-  """
-  rows = -(-len(panels) // 2)
-  columns = min(2, len(panels))
-  figure, axes = make_figure((4.8 * columns, 3.2 * rows), rows, columns, False)
-  places = np.ravel(axes)
-  for place, (title, groups, style) in zip(places, panels):
-    _fill(place, title, groups, style)
-  for place in places[len(panels) :]:
-    place.set_axis_off()
+  for number, (label, runs) in enumerate(groups.items()):
+    smoothed = [(x, smooth(y, style.window)) for x, y in runs]
+    x, values = align(smoothed, style.trim)
+    low, middle, high = summarize(values, style.quartiles)
+    (line,) = axes.plot(
+      x,
+      middle,
+      marker='.' if len(x) <= _FEW_POINTS else None,
+      linestyle=('-', '--', ':')[number // _COLORS % 3],
+      label=label if len(runs) == 1 else f'{label} ({len(runs)} runs)',
+    )
+    if len(runs) > 1:
+      axes.fill_between(
+        x, low, high, color=line.get_color(), alpha=0.2, linewidth=0
+      )
+    elif style.window > 1:
+      axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
+  for number, (label, value) in enumerate(style.levels.items()):
+    axes.axhline(
+      value,
+      color='gray',
+      linewidth=1,
+      linestyle=(':', '--', '-.')[number % 3],
+      label=f'{label}: {value:g}',
+    )
+  axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
+  axes.set(ylim=style.ylim)
+  axes.margins(x=0.02)
+  if style.counts:
+    low, high = axes.get_xlim()
+    if high - low < 1:
+      axes.set_xlim(low - 0.5, high + 0.5)
+    axes.xaxis.set_major_locator(
+      ticker.MaxNLocator(8, integer=True, min_n_ticks=1)
+    )
+    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
+  axes.grid(alpha=0.3)
+  axes.legend(loc='best', fontsize='small', framealpha=0.7)
   return figure
 
 
@@ -266,19 +281,14 @@ def draw_all(
   return paths
 
 
-def make_figure(
-  size: tuple[float, float],
-  rows: int = 1,
-  columns: int = 1,
-  sharex: bool = True,
-) -> tuple[Any, Any]:
+def make_figure(size: tuple[float, float], rows: int = 1) -> tuple[Any, Any]:
   """Return a figure and its axes, an array if there are several."""
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=size, layout='constrained')
   FigureCanvasAgg(figure)
-  return figure, figure.subplots(rows, columns, sharex=sharex)
+  return figure, figure.subplots(rows, sharex=True)
 
 
 def save(figure: Any, path: str) -> str:
@@ -297,52 +307,6 @@ def save(figure: Any, path: str) -> str:
       'Choose another folder for the figures.'
     ) from None
   return path
-
-
-def _fill(axes, title, groups, style):
-  """Draw groups of runs into axes."""
-  from matplotlib import ticker
-
-  for number, (label, runs) in enumerate(groups.items()):
-    smoothed = [(x, smooth(y, style.window)) for x, y in runs]
-    x, values = align(smoothed, style.trim)
-    low, middle, high = summarize(values, style.quartiles)
-    (line,) = axes.plot(
-      x,
-      middle,
-      marker='.' if len(x) <= _FEW_POINTS else None,
-      linestyle=('-', '--', ':')[number // _COLORS % 3],
-      label=label if len(runs) == 1 else f'{label} ({len(runs)} runs)',
-    )
-    if len(runs) > 1:
-      axes.fill_between(
-        x, low, high, color=line.get_color(), alpha=0.2, linewidth=0
-      )
-    elif style.window > 1:
-      axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
-  for number, (label, value) in enumerate(style.levels.items()):
-    axes.axhline(
-      value,
-      color='gray',
-      linewidth=1,
-      linestyle=(':', '--', '-.')[number % 3],
-      label=f'{label}: {value:g}',
-    )
-  axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
-  axes.set(ylim=style.ylim)
-  axes.margins(x=0.02)
-  if style.logarithmic:
-    axes.set_xscale('log')
-  elif style.counts:
-    low, high = axes.get_xlim()
-    if high - low < 1:
-      axes.set_xlim(low - 0.5, high + 0.5)
-    axes.xaxis.set_major_locator(
-      ticker.MaxNLocator(8, integer=True, min_n_ticks=1)
-    )
-    axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
-  axes.grid(alpha=0.3)
-  axes.legend(loc='best', fontsize='small', framealpha=0.7)
 
 
 def _list_differences(runs: Sequence[Run]) -> list[tuple[str, ...]]:

@@ -1,25 +1,40 @@
 """Steps of the driving environment without a server."""
 
-from typing import Any
-
 from scripts.benchmarks import common
 
 _STEPS = 100
 
 
-def run_step(variant: str, args: Any) -> dict[str, Any]:
-  """Measure steps of episodes of 100, resets and rendering included."""
+@common.benchmark('steps')
+def carla_step(
+  variant: str,
+  size: int = 64,
+  vehicles: int = 10,
+  pedestrians: int = 0,
+  map: str = 'loop',
+  units: int = 1000,
+) -> common.Result:
+  """Offline steps of the carla task; baseline: 400 x 175 pixels, resized.
+
+  Resets after 100 steps and rendering count.
+
+  Flags:
+    size: Size of images in pixels.
+    vehicles, pedestrians: Number of others.
+    map: loop, grid or a .xodr file.
+    units: Number of steps.
+  """
   import numpy as np
 
   from planet.envs.carla import env as env_lib
 
   env = env_lib.CarlaEnv(
     {
-      'map': args.map,
-      'x_res': args.size,
-      'y_res': args.size,
-      'vehicles': args.vehicles,
-      'pedestrians': args.pedestrians,
+      'x_res': size,
+      'y_res': size,
+      'vehicles': vehicles,
+      'pedestrians': pedestrians,
+      'map': map,
       'offline_direct_render': variant == 'ours',
       'seed': 0,
     }
@@ -31,21 +46,4 @@ def run_step(variant: str, args: Any) -> dict[str, Any]:
     for _ in range(_STEPS):
       env.step(action)
 
-  return common.measure(play, max(1, args.units // _STEPS), _STEPS)
-
-
-ALL = [
-  common.Benchmark(
-    'carla-step',
-    'offline steps of the carla task; baseline: 400 x 175 pixels, resized',
-    'steps',
-    run_step,
-    [
-      ('size', 64, 'image size in pixels'),
-      ('vehicles', 10, 'number of other vehicles'),
-      ('pedestrians', 0, 'number of pedestrians'),
-      ('map', 'loop', 'loop, grid or a .xodr file'),
-      ('units', 1000, 'number of steps'),
-    ],
-  )
-]
+  return common.measure(play, max(1, units // _STEPS), _STEPS)

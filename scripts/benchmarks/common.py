@@ -1,10 +1,15 @@
 """What a benchmark is, and how a variant is measured."""
 
 import dataclasses
+import inspect
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
+
+# What a child process prints: seconds, number of units, and peak memory.
+Result = dict[str, float]
+BENCHMARKS: 'dict[str, Benchmark]' = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,68 +17,75 @@ class Benchmark:
   """Something to measure.
 
   Attributes:
-    name: Name on the command line.
-    meaning: One line for the user.
+    run: Function from the variant, and flags, which have defaults, to what
+      `Clock.report` returns. Called in a process of its own. Its docstring is
+      the help.
     unit: What is counted, such as `updates`.
-    run: Function from the variant, `ours`, `baseline` or `rank`, and the parsed
-      arguments to what `measure` returns. Called in a process of its own.
-    flags: Name, default and meaning of further flags.
-    environ: Function from the variant to environment variables of its process,
-      for what counts before TensorFlow is imported.
-    baseline: Whether there is a baseline.
-    ranks: Whether ours is `rank`, in as many processes of MPI as a flag says.
+    ours: Variant to measure: `ours`, or `rank` for several processes of MPI.
+    baseline: Variant to compare with, empty for none.
+    environ: Environment variables of the processes.
   """
 
-  name: str
-  meaning: str
+  run: Callable[..., Result]
   unit: str
-  run: Callable[[str, Any], dict[str, Any]]
-  flags: Sequence[tuple[str, Any, str]]
-  environ: Callable[[str], dict[str, str]] = lambda variant: {}
-  baseline: bool = True
-  ranks: bool = False
+  ours: str = 'ours'
+  baseline: str = 'baseline'
+  environ: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+  @property
+  def meaning(self) -> str:
+    """One line for the user."""
+    return str(self.run.__doc__).partition('\n')[0]
+
+  @property
+  def flags(self) -> dict[str, Any]:
+    """Dict from the names of flags to their defaults."""
+    _, *flags = inspect.signature(self.run).parameters.values()
+    return {x.name: x.default for x in flags}
+
+
+def benchmark(unit: str, **kwargs: Any) -> Callable[..., Callable[..., Result]]:
+  """Make a function a benchmark of its name, see `Benchmark`."""
+
+  def add(run: Callable[..., Result]) -> Callable[..., Result]:
+    name = run.__name__.replace('_', '-')
+    BENCHMARKS[name] = Benchmark(run, unit, **kwargs)
+    return run
+
+  return add
 
 
 class Clock:
-  """Adds up the CPU and wall seconds of `with` blocks.
-
-  Attributes:
-    cpu_s: CPU seconds of this process and of its ended children.
-    wall_s: Seconds that passed.
-  """
+  """Adds up the seconds between `start` and `stop`."""
 
   def __init__(self) -> None:
-    self.cpu_s = self.wall_s = 0.0
+    self._cpu = self._wall = 0.0
 
-  def __enter__(self) -> 'Clock':
-    self.cpu_s -= _cpu_seconds()
-    self.wall_s -= time.time()
-    return self
+  def start(self) -> None:
+    """Begin to measure."""
+    self._cpu -= time.process_time()
+    self._wall -= time.perf_counter()
 
-  def __exit__(self, *unused: Any) -> None:
-    self.cpu_s += _cpu_seconds()
-    self.wall_s += time.time()
+  def stop(self) -> None:
+    """Add the time since `start`."""
+    self._cpu += time.process_time()
+    self._wall += time.perf_counter()
 
-  def report(self, units: int) -> dict[str, Any]:
-    """Return plain numbers, with the peak memory of the process."""
+  def report(self, units: int) -> Result:
+    """Return seconds, units, and the peak memory of the process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    times = {'cpu_s': self.cpu_s, 'wall_s': self.wall_s}
+    times = {'cpu_s': self._cpu, 'wall_s': self._wall}
     return {'units': units, **times, 'peak_bytes': peak}
 
 
 def measure(
   function: Callable[[], Any], calls: int, units_per_call: int = 1
-) -> dict[str, Any]:
+) -> Result:
   """Call a function once to warm up, and measure further calls."""
   function()
-  with Clock() as clock:
-    for _ in range(calls):
-      function()
+  clock = Clock()
+  clock.start()
+  for _ in range(calls):
+    function()
+  clock.stop()
   return clock.report(calls * units_per_call)
-
-
-def _cpu_seconds():
-  usages = map(
-    resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-  )
-  return sum(x.ru_utime + x.ru_stime for x in usages)

@@ -3,56 +3,42 @@
 Both on one thread, with the networks and the batch of the original.
 """
 
-from typing import Any
-
-import numpy as np
+import contextlib
 
 from scripts.benchmarks import common
 
 _ENV = 'FetchReach-v4'
 _STEPS = 50
 _CYCLE = 40
+_STORED = 50
+# OpenBLAS and MKL read it, too.
+_ONE_THREAD = {'OMP_NUM_THREADS': '1'}
 
 
-def run_update(unused_variant: str, args: Any) -> dict[str, Any]:
-  """Measure updates of critic and actor, 40 in one run, sampling included."""
-  from baselines_her import tf_util
+@common.benchmark('updates', baseline='', environ=_ONE_THREAD)
+def her_update(variant: str, updates: int = 400) -> common.Result:
+  """DDPG updates with hindsight, batch 256, networks 3 x 256, one thread.
 
-  with tf_util.single_threaded_session().as_default():
-    policy, dims = _make_policy()
-    dims = {**dims, 'ag': dims['g']}
-    lengths = {'o': _STEPS, 'ag': _STEPS}
-    for _ in range(200):
-      policy.store_episode(
-        {
-          key: np.random.uniform(-1, 1, (1, lengths.get(key, _STEPS - 1), size))
-          for key, size in dims.items()
-        }
-      )
-    calls = args.updates // _CYCLE
+  Sampling counts; an execution makes 40.
+  """
+  with _training() as (policy, worker):
+    for _ in range(_STORED):
+      policy.store_episode(worker.generate_rollouts())
+    calls = updates // _CYCLE
     return common.measure(lambda: policy.train_many(_CYCLE), calls, _CYCLE)
 
 
-def run_rollout(variant: str, args: Any) -> dict[str, Any]:
-  """Measure steps with the policy, or with random actions and no policy."""
+@common.benchmark('steps', environ=_ONE_THREAD)
+def her_rollout(variant: str, episodes: int = 60) -> common.Result:
+  """Steps of FetchReach with the policy; baseline: bare environment."""
   if variant == 'baseline':
-    return _run_bare(args)
-  from baselines_her import logger, rollout, tf_util, vec_env
-
-  with tf_util.single_threaded_session().as_default():
-    policy, dims = _make_policy()
-    logger.configure(format_strs=[])
-    env = vec_env.make_vec_env(_ENV, 'robotics', 1, 0)
-    values = policy.settings
-    noise = {x: getattr(values, x) for x in ('noise_eps', 'random_eps')}
-    worker = rollout.RolloutWorker(env, policy, dims, logger, _STEPS, **noise)
-    result = common.measure(worker.generate_rollouts, args.episodes, _STEPS)
-    env.close()
-  return result
+    return common.measure(_define_bare_episode(), episodes, _STEPS)
+  with _training() as (_, worker):
+    return common.measure(worker.generate_rollouts, episodes, _STEPS)
 
 
-def _run_bare(args):
-  """Measure the environment as the library makes it, reset once per episode."""
+def _define_bare_episode():
+  """Return a function that plays with the environment as the library has it."""
   import gymnasium
   import gymnasium_robotics
 
@@ -67,44 +53,36 @@ def _run_bare(args):
     for action in actions:
       env.step(action)
 
-  return common.measure(play, args.episodes, _STEPS)
+  return play
 
 
-def _make_policy():
-  """Return an agent of the default settings, and its sizes."""
+@contextlib.contextmanager
+def _training():
+  """Yield an agent of the default settings, and a worker that plays with it."""
+  import numpy as np
+
   from agents.tools.tf1 import tf
-  from baselines_her import config, ddpg, settings
+  from baselines_her import (
+    config,
+    ddpg,
+    logger,
+    rollout,
+    settings,
+    tf_util,
+    vec_env,
+  )
 
   np.random.seed(0)
   tf.set_random_seed(0)
+  logger.configure(format_strs=[])
   task = config.Task(_ENV)
   values = settings.Settings.make(_ENV, {}).complete(task.time_limit, 1)
   sampler = task.make_sampler(values)
-  policy = ddpg.DDPG(values, task.dims, sample_transitions=sampler)
-  return policy, task.dims
-
-
-def _one_thread(unused_variant):
-  names = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
-  return dict.fromkeys(names, '1')
-
-
-ALL = [
-  common.Benchmark(
-    'her-update',
-    'DDPG updates with hindsight, batch 256, networks 3 x 256, one thread',
-    'updates',
-    run_update,
-    [('updates', 400, 'number of updates')],
-    _one_thread,
-    baseline=False,
-  ),
-  common.Benchmark(
-    'her-rollout',
-    f'steps of {_ENV} with the policy; baseline: bare environment',
-    'steps',
-    run_rollout,
-    [('episodes', 60, 'number of episodes')],
-    _one_thread,
-  ),
-]
+  noise = {x: getattr(values, x) for x in ('noise_eps', 'random_eps')}
+  env = vec_env.make_vec_env(_ENV, 'robotics', 1, 0)
+  with tf_util.single_threaded_session().as_default(), contextlib.closing(env):
+    policy = ddpg.DDPG(values, task.dims, sample_transitions=sampler)
+    yield (
+      policy,
+      rollout.RolloutWorker(env, policy, task.dims, logger, _STEPS, **noise),
+    )

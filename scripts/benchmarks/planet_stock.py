@@ -1,11 +1,28 @@
 """Formulations of the original PlaNet that ours replaces, for benchmarks."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 from agents.tools import layers
 from agents.tools.tf1 import tf
+from planet import models
+from planet.control import planning
+from planet.tools import unroll
 from planet.tools.shape import shape
+
+
+@contextlib.contextmanager
+def formulation() -> Iterator[None]:
+  """Use these functions instead of ours."""
+  with (
+    mock.patch.object(layers, 'conv2d_transpose', conv2d_transpose),
+    mock.patch.object(models.RSSM, '_define_posterior', define_posterior),
+    mock.patch.object(unroll, 'closed_loop', closed_loop),
+    mock.patch.object(planning, '_predict', predict),
+  ):
+    yield
 
 
 def conv2d_transpose(

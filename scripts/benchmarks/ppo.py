@@ -1,7 +1,5 @@
 """Training of PPO, in one process, with workers, and with ranks."""
 
-from typing import Any
-
 from agents.tools import phases
 from scripts.benchmarks import common
 
@@ -9,27 +7,51 @@ from scripts.benchmarks import common
 _WARM_UP = 2
 
 
-def run(variant: str, args: Any) -> dict[str, Any]:
-  """Measure training phases, each with the update at its end.
+@common.benchmark('steps')
+def ppo(
+  variant: str,
+  config: str = 'pybullet_pendulum',
+  updates: int = 6,
+  episodes: int = 0,
+) -> common.Result:
+  """Training steps of PPO in one process; baseline: with worker processes.
 
-  The baseline of `ppo` steps environments in worker processes, whose CPU
-  seconds are not counted: look at the wall. That of `ppo-ranks` is one process.
+  The updates count. The CPU seconds of workers do not: look at the wall.
+
+  Flags:
+    config: Configuration.
+    updates: Number of updates to measure.
+    episodes: Episodes per update and environments; 0: as configured.
   """
   from agents import runs, train_ppo
   from agents.run import mpi
 
   names = ('num_agents', 'update_every', 'eval_episodes')
-  sizes = dict.fromkeys(names, args.episodes or None)
-  config = runs.prepare(args.config, overrides={'seed': 0, **sizes})
-  steps = config.update_every * config.max_length
-  with config.unlocked:
-    config.steps = steps * (args.updates + _WARM_UP)
+  overrides = {'seed': 0, **dict.fromkeys(names, episodes or None)}
+  settings = runs.prepare(config, overrides=overrides)
+  steps = settings.update_every * settings.max_length
+  with settings.unlocked:
+    settings.steps = steps * (updates + _WARM_UP)
   timer = _Timer()
-  workers = variant == 'baseline' and args.name == 'ppo'
+  workers = variant == 'baseline'
   comm = mpi.world() if variant == 'rank' else None
-  for _ in train_ppo.train(config, workers, comm, lambda: [timer]):
+  for _ in train_ppo.train(settings, workers, comm, lambda: [timer]):
     pass
-  return timer.clock.report(steps * args.updates)
+  return timer.clock.report(steps * updates)
+
+
+@common.benchmark('steps', ours='rank', baseline='ours')
+def ppo_ranks(
+  variant: str,
+  config: str = 'pybullet_pendulum',
+  updates: int = 6,
+  episodes: int = 0,
+) -> common.Result:
+  """Training steps of PPO by processes of MPI; baseline: one process.
+
+  The flags are those of ppo, for all processes together.
+  """
+  return ppo(variant, config, updates, episodes)
 
 
 class _Timer(phases.Observer):
@@ -42,34 +64,10 @@ class _Timer(phases.Observer):
   def start_phase(self, phase, epoch, *unused):
     self.close()
     if epoch >= _WARM_UP and phase.name == 'train':
-      self.clock.__enter__()
+      self.clock.start()
       self._running = True
 
   def close(self):
     if self._running:
-      self.clock.__exit__()
+      self.clock.stop()
     self._running = False
-
-
-_FLAGS = [
-  ('config', 'pybullet_pendulum', 'configuration'),
-  ('updates', 6, 'number of updates to measure'),
-  ('episodes', 0, 'episodes per update and environments; 0: as configured'),
-]
-ALL = [
-  common.Benchmark(
-    'ppo',
-    'training steps of PPO in one process; baseline: with worker processes',
-    'steps',
-    run,
-    _FLAGS,
-  ),
-  common.Benchmark(
-    'ppo-ranks',
-    'training steps of PPO by several processes of MPI; baseline: one process',
-    'steps',
-    run,
-    [*_FLAGS, ('ranks', 2, 'number of processes')],
-    ranks=True,
-  ),
-]

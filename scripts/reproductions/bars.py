@@ -1,18 +1,18 @@
 """What a curve has to reach, as one number per seed and a verdict.
 
 A curve is `agents.run.plot.Points`: environment steps and mean values of the
-evaluations.
+evaluations, at least one.
 """
 
-import dataclasses
 import math
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from agents.run import plot
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Bar:
   """Measure of a curve, and the value that it should have.
 
@@ -41,73 +41,69 @@ class Bar:
     """Whether the number is one of environment steps."""
     return self.kind in ('reach', 'stay')
 
-  def measure(self, points: plot.Points) -> float:
-    """Return the number of a seed; infinity or NaN if there is none."""
-    steps, values = points
-    if self.in_steps:
-      first = self._find(values >= self.level)
-      return float(steps[first]) if first < len(steps) else math.inf
-    if not len(values) or self.kind == 'gain' and len(values) < 2 * self.count:
-      return math.nan
-    mean = float(np.mean(values[-self.count :]))
-    if self.kind == 'gain':
-      mean -= float(np.mean(values[: self.count]))
+
+def measure(bar: Bar, points: plot.Points) -> float:
+  """Return the number of a seed; infinity or NaN if there is none."""
+  steps, values = points
+  if bar.in_steps:
+    good = values >= bar.level
+    if bar.kind == 'stay':
+      good = np.logical_and.accumulate(good[::-1])[::-1]
+    else:
+      good = np.convolve(good, np.ones(bar.count))[: len(good)] == bar.count
+    return float(steps[good.argmax()]) if good.any() else math.inf
+  mean = float(values[-bar.count :].mean())
+  if bar.kind != 'gain':
     return mean
+  if len(values) < 2 * bar.count:
+    return math.nan
+  return mean - float(values[: bar.count].mean())
 
-  def judge(
-    self, points: plot.Points, reference: plot.Points | None
-  ) -> bool | None:
-    """Return whether the bar is reached; None if there is none or no number.
 
-    Args:
-      points: Our curve.
-      reference: Curve to compare with, of the same seed, or None.
-    """
-    if self.kind == 'same':
-      return reference and all(
-        np.array_equal(ours, theirs[: len(ours)])
-        for ours, theirs in zip(points, reference)
-      )
-    number = self.measure(points)
-    if self.in_steps:
-      limit = self.steps
-      if self.factor and reference is not None:
-        limit = self.factor * self.measure(reference)
-      return None if limit is None else number <= limit
-    if self.level is None or math.isnan(number):
-      return None
-    return number > self.level if self.kind == 'gain' else number >= self.level
+def judge(
+  bar: Bar, points: plot.Points, reference: plot.Points | None
+) -> bool | None:
+  """Return whether a bar is reached; None if there is none or no number.
 
-  @property
-  def words(self) -> str:
-    """What is measured and has to be reached, for the table."""
-    several = self.count > 1
-    by = f' by step {self.steps:,.0f}' if self.steps else ''
-    if self.factor:
-      by = f' within {self.factor:g} times the steps of the curve beside it'
-      if self.factor == 1:
-        by = ' no later than in the curve to compare with'
-    level = '' if self.level is None else f' >= {self.level:g}'
-    last = f'mean of the last {self.count} evaluations'
-    return {
-      'reach': f'{self.count} evaluations in a row{level}{by}'
-      if several
-      else f'first evaluation{level}{by}',
-      'stay': f'all evaluations{level} from step {self.steps or 0:,.0f} on',
-      'last_mean': (last if several else 'last evaluation')
-      + (level or ', of all while there are fewer'),
-      'gain': f'gain from the first to the last {self.count} evaluations > 0',
-      'played': f'mean of the episodes of the trained agent{level}',
-      'same': 'same evaluations as the stand-alone run, to the bit',
-    }[self.kind]
+  Args:
+    bar: Bar.
+    points: Our curve.
+    reference: Curve to compare with, of the same seed, or None.
+  """
+  if bar.kind == 'same':
+    return reference and all(
+      np.array_equal(ours, theirs[: len(ours)])
+      for ours, theirs in zip(points, reference)
+    )
+  number = measure(bar, points)
+  if bar.in_steps:
+    limit = bar.steps
+    if bar.factor and reference:
+      limit = bar.factor * measure(bar, reference)
+    return None if limit is None else number <= limit
+  if bar.level is None or math.isnan(number):
+    return None
+  return number > bar.level if bar.kind == 'gain' else number >= bar.level
 
-  def _find(self, good):
-    """Index of the evaluation that counts; their number if there is none."""
-    if self.kind == 'stay':
-      return len(good) - np.logical_and.accumulate(good[::-1]).sum()
-    streak = 0
-    for index, value in enumerate(good):
-      streak = streak + 1 if value else 0
-      if streak == self.count:
-        return index
-    return len(good)
+
+def describe(bar: Bar) -> str:
+  """Return what is measured and has to be reached, for the table."""
+  count = bar.count
+  level = '' if bar.level is None else f' >= {bar.level:g}'
+  by = f' by step {bar.steps:,.0f}' if bar.steps else ''
+  if bar.factor:
+    by = f' within {bar.factor:g} times the steps of the curve beside it'
+  if bar.factor == 1:
+    by = ' no later than in the curve to compare with'
+  first, last = 'first evaluation', 'last evaluation'
+  if count > 1:
+    first = f'{count} evaluations in a row'
+    last = f'mean of the last {count} evaluations'
+  return {
+    'reach': first + level + by,
+    'stay': f'all evaluations{level} from step {bar.steps or 0:,.0f} on',
+    'last_mean': last + (level or ', of all while there are fewer'),
+    'gain': f'gain from the first to the last {count} evaluations > 0',
+    'played': f'mean of the episodes of the trained agent{level}',
+    'same': 'same evaluations as the stand-alone run, to the bit',
+  }[bar.kind]

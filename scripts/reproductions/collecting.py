@@ -1,16 +1,46 @@
-"""From folders of runs to `results`: curves, records, agents, figures."""
+"""From trainings to `results`: curves, records, agents, figures."""
 
 import json
+import math
 import os
 import shutil
 from typing import Any
 
+import numpy as np
+
 from agents.run import files, plot
-from scripts.reproductions import curves, figures, shipping, tables, training
+from scripts.reproductions import (
+  bars,
+  curves,
+  figures,
+  shipping,
+  tables,
+  training,
+)
 from scripts.reproductions.entry import Entry, load
 
 
-def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
+def reproduce(entry: Entry, seed: int | None, out: str, results: str) -> None:
+  """Train, evaluate, and write and print what is known so far.
+
+  Args:
+    entry: What to train.
+    seed: Seed, by default the first one.
+    out: Folder of all runs.
+    results: Folder of all results, for the curves to compare with.
+  """
+  seed = entry.seeds[0] if seed is None else seed
+  trial = training.Trial(entry, seed, out)
+  try:
+    training.train(trial)
+    shipping.evaluate(trial)
+  finally:
+    runs = summarize(entry, out, os.path.dirname(trial.folder), results)
+    if runs:
+      print(f'{entry.name}: {tables.describe(entry, runs)}')
+
+
+def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
   """Write curve, figure and a line per seed of what lies in a folder of runs.
 
   Seeds that `folder` has and `out` has not stay as they are.
@@ -22,66 +52,76 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> bool:
     results: Folder of all results, for the curves to compare with.
 
   Returns:
-    Whether there is any evaluation.
+    What is known of each seed, nothing before the first evaluation.
   """
   path = os.path.join(folder, curves.FILE)
-  found, collected = curves.read(path), curves.read(path, curves.COLLECTED)
+  names = curves.EVALUATED, curves.COLLECTED
+  phases = {name: curves.read(path, name) for name in names}
   runs = tables.read_runs(folder)
   references = curves.read_reference(entry, results)
-  for seed in training.find_seeds(entry, out):
-    place = training.make_folder(entry, seed, out)
-    run = os.path.join(place, 'run')
-    points = curves.read_run(entry, run)
-    if not len(points[0]):
-      continue
-    found[seed] = points
-    if entry.shows_collected:
-      collected[seed] = curves.read_collected(entry, run)
-    runs[seed] = _make_line(entry, place, points, references.get(seed))
-  if not runs:
-    return False
-  curves.write(path, found, collected)
-  with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
-    json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
-  figures.draw_entry(entry, folder, results)
-  return True
+  for trial in training.find(entry, out):
+    points = curves.read_run(entry, trial.run)
+    if len(points[0]):
+      seed = trial.seed
+      phases[curves.EVALUATED][seed] = points
+      if entry.shows_collected:
+        collected = curves.read_run(entry, trial.run, curves.COLLECTED)
+        phases[curves.COLLECTED][seed] = collected
+      runs[seed] = make_line(entry, trial.read(), points, references.get(seed))
+  if runs:
+    curves.write(path, phases)
+    with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
+      json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
+    figures.draw_entry(entry, folder, results)
+  return runs
 
 
 def collect(out: str, results: str) -> None:
   """Copy all runs of a folder to `results`, and write the tables anew."""
   for entry in load().values():
-    if not training.find_seeds(entry, out):
-      continue
-    summarize(entry, out, os.path.join(results, entry.name), results)
+    if training.find(entry, out):
+      summarize(entry, out, os.path.join(results, entry.name), results)
     if entry.check:
-      place = training.make_folder(entry, entry.check.seed, out)
-      exported = os.path.join(place, 'agent')
-      if os.path.exists(exported):
+      trial = training.Trial(entry, entry.check.seed, out)
+      if os.path.exists(trial.exported):
         target = os.path.join(results, shipping.AGENTS, entry.name)
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(exported, target)
+        shutil.copytree(trial.exported, target)
   tables.write(results)
 
 
-def _make_line(
+def make_line(
   entry: Entry,
-  folder: str,
+  record: dict[str, Any],
   points: plot.Points,
   reference: plot.Points | None,
 ) -> dict[str, Any]:
-  """Return what the tables and their readers want to know of a seed."""
-  record = training.read_record(folder)
+  """Return what the tables and their readers want to know of a seed.
+
+  Args:
+    entry: What was trained.
+    record: What `training.Trial.read` returns.
+    points: Curve of the seed.
+    reference: Curve to compare with, or None.
+  """
   sittings, evaluation = record['sittings'], record.get('evaluation')
-  played = evaluation and evaluation['mean']
-  hours = {
-    f'{x}_hours': round(sum(y[f'{x}_seconds'] for y in sittings) / 3600, 3)
-    for x in ('wall', 'cpu')
+  steps, judged = points[0], points
+  if entry.bar.kind == 'played':
+    played = evaluation['mean'] if evaluation else math.nan
+    judged = steps[-1:], np.array([played])
+  measured = bars.measure(entry.bar, judged)
+  seconds = {
+    name: sum(x[f'{name}_seconds'] for x in sittings)
+    for name in ('wall', 'cpu')
   }
   return {
     'command': record['command'],
     'complete': record['complete'],
-    **tables.make_line(entry, points, reference, played),
-    **hours,
+    'steps': int(steps[-1]),
+    # JSON has no infinity.
+    'measured': measured if math.isfinite(measured) else None,
+    'reached': bars.judge(entry.bar, judged, reference),
+    **{f'{name}_hours': round(x / 3600, 3) for name, x in seconds.items()},
     'sittings': len(sittings),
     **{key: sittings[-1][key] for key in ('processor', 'versions', 'commit')},
     'evaluation': evaluation,

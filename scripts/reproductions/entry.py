@@ -5,10 +5,9 @@ import functools
 import glob
 import os
 import shlex
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from pydantic.dataclasses import dataclass
 
 from agents.run import errors, files
 from scripts.reproductions.bars import Bar
@@ -26,7 +25,7 @@ PROGRAMS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Check:
   """How a shipped agent is played.
 
@@ -42,7 +41,7 @@ class Check:
   tolerance: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Entry:
   """One result: a training for several seeds.
 
@@ -52,7 +51,6 @@ class Entry:
     meaning: What is trained, for the table.
     flags: Arguments of the program besides its folder; `{seed}`, `{run}` and
       `{parent}`, the folder of the run, are filled in.
-    steps: Environment steps at which a run is complete.
     bar: What is measured, and what it has to be.
     hours: Estimated wall hours of a seed on `cores`.
     seeds: Seeds that belong to the result.
@@ -74,21 +72,19 @@ class Entry:
       its last word is the file that it writes.
     check: How the shipped agent is played, None if there is none.
     reward_scale: Factor of rewards in the training; returns are shown without.
-    panel: Panel of the figure in README, empty for none.
   """
 
   name: str
   system: str
   meaning: str
   flags: str
-  steps: int
   bar: Bar
   hours: float
   seeds: Sequence[int] = (0,)
   measure: str = 'return'
   reproduces: bool = False
   published: str = ''
-  levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  levels: dict[str, float] = dataclasses.field(default_factory=dict)
   shows_collected: bool = False
   reference: str = ''
   cores: int = 1
@@ -99,7 +95,6 @@ class Entry:
   before: str = ''
   check: Check | None = None
   reward_scale: float = 1.0
-  panel: str = ''
 
   def command(self, seed: int, run: str) -> list[str]:
     """Return the command that begins or continues a run in a folder."""
@@ -108,9 +103,9 @@ class Entry:
     if self.ranks > 1:
       start = f'mpirun -n {self.ranks} {start}'
     if self.system == 'pipeline':
-      session = find_session(run)
-      if session:
-        return [*start.split(), '--load-checkpoint', session, '--resume']
+      sessions = find_sessions(run)
+      if sessions:
+        return [*start.split(), '--load-checkpoint', sessions[-1], '--resume']
       number = len(glob.glob(os.path.join(run, 'session*')))
       folder = folder.replace('{number}', str(number))
     return fill(f'{start} {self.flags} {folder}', seed, run)
@@ -119,16 +114,9 @@ class Entry:
 @functools.cache
 def load() -> dict[str, Entry]:
   """Return all entries of `results.yaml` by name."""
-  table = files.read_yaml(
-    os.path.join(os.path.dirname(__file__), 'results.yaml')
-  )
-  entries = {}
-  for name, row in table.items():
-    values: dict[str, Any] = {**row, 'name': name, 'bar': Bar(**row['bar'])}
-    if 'check' in row:
-      values['check'] = Check(**row['check'])
-    entries[name] = Entry(**values)
-  return entries
+  path = os.path.join(os.path.dirname(__file__), 'results.yaml')
+  rows = files.read_yaml(path)
+  return {name: Entry(name=name, **row) for name, row in rows.items()}
 
 
 def find(name: str) -> Entry:
@@ -141,11 +129,12 @@ def find(name: str) -> Entry:
   return entries[name]
 
 
-def find_session(run: str) -> str | None:
-  """Return the newest session of the pipeline that has a checkpoint."""
+def find_sessions(run: str) -> list[str]:
+  """Return the sessions of the pipeline that have a checkpoint, newest last."""
   pattern = os.path.join(glob.escape(run), 'session*', 'checkpoints', '*')
-  found = sorted(glob.glob(pattern))
-  return os.path.dirname(os.path.dirname(found[-1])) if found else None
+  return [
+    os.path.dirname(os.path.dirname(x)) for x in sorted(glob.glob(pattern))
+  ]
 
 
 def fill(command: str, seed: int, run: str) -> list[str]:
@@ -155,15 +144,3 @@ def fill(command: str, seed: int, run: str) -> list[str]:
   for key, value in (('seed', str(seed)), ('run', run), ('parent', parent)):
     parts = [x.replace(f'{{{key}}}', value) for x in parts]
   return parts
-
-
-def executable(command: Sequence[str]) -> list[str]:
-  """Return the command with the Python and the mpirun of this environment."""
-  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
-  mpirun = beside if os.path.exists(beside) else shutil.which('mpirun')
-  if 'mpirun' in command and not mpirun:
-    raise errors.UsageError(
-      "This result needs mpirun, which is not installed: pip install '.[mpi]'."
-    )
-  known = {'python': sys.executable, 'mpirun': str(mpirun)}
-  return [known.get(x, x) for x in command]

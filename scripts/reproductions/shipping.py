@@ -11,39 +11,37 @@ import numpy as np
 
 from agents import evaluation
 from agents.run import errors, files
-from agents.run import folder as run_folder
-from scripts.reproductions import training
 from scripts.reproductions.entry import Entry
+from scripts.reproductions.training import Trial
 
 AGENTS = 'agents'
 _SHIPPED = 'shipped.json'
 # Seeds of evaluations; none of them is one of a training.
 _SEED = 9000
+_PACKAGES = {'ppo': 'agents', 'her': 'baselines_her', 'planet': 'planet'}
 
 
-def evaluate(entry: Entry, seed: int, out: str) -> None:
-  """Play the trained agent and keep the figures with the record of the run.
+def evaluate(trial: Trial) -> None:
+  """Play the trained agent and keep the numbers with the record of the run.
 
   The agent of the seed that is shipped is exported beside its run.
-
-  Args:
-    entry: What was trained.
-    seed: Seed of the run.
-    out: Folder of all runs.
   """
-  folder = training.make_folder(entry, seed, out)
-  record = training.read_record(folder)
+  entry, record = trial.entry, trial.read()
   if not entry.check or 'evaluation' in record:
     return
-  run = os.path.join(folder, 'run')
-  record['evaluation'] = _play(entry, run, _SEED, entry.check.episodes)
-  if seed == entry.check.seed:
-    exported = os.path.join(folder, 'agent')
-    shutil.rmtree(exported, ignore_errors=True)
-    with _load(entry, run) as agent:
-      agent.save(exported)
-    _write_shipped(entry, exported, record['evaluation'])
-  training.write_record(folder, record)
+  played = _play(entry, trial.run, _SEED, entry.check.episodes)
+  record['evaluation'] = played
+  if trial.seed == entry.check.seed:
+    shutil.rmtree(trial.exported, ignore_errors=True)
+    with _load(entry, trial.run) as agent:
+      agent.save(trial.exported)
+    error = played['std'] * math.sqrt(2 / played['episodes'])
+    margin = max(entry.check.tolerance, 3 * error)
+    interval = [played['mean'] - margin, played['mean'] + margin]
+    path = os.path.join(trial.exported, _SHIPPED)
+    with files.atomic_write(path) as file_:
+      json.dump({**played, 'interval': interval}, file_, indent=1)
+  trial.write(record)
 
 
 def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
@@ -57,52 +55,39 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
   Raises:
     UsageError: If no agent is shipped.
   """
-  folder = find(entry, results)
+  folder = os.path.join(results, AGENTS, entry.name)
+  if not entry.check or not os.path.exists(folder):
+    raise errors.UsageError(
+      f'There is no shipped agent of {entry.name}; those that are shipped lie '
+      f'in {os.path.join(results, AGENTS)}.'
+    )
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
   if episodes is None:
-    assert entry.check, entry.name
     episodes = entry.check.episodes
-  # Other episodes than those of the shipped figures.
-  measured = _play(entry, folder, _SEED + 1, episodes)
+  # Other episodes than those of the shipped numbers.
+  mean = _play(entry, folder, _SEED + 1, episodes)['mean']
   low, high = shipped['interval']
-  inside = low <= measured['mean'] <= high
+  inside = low <= mean <= high
   print(
-    f'{entry.name}: {entry.measure} {measured["mean"]:.4g} over {episodes} '
-    f'episodes; shipped {shipped["mean"]:.4g}, interval {low:.4g} to '
-    f'{high:.4g}: ' + ('inside.' if inside else 'OUTSIDE.')
+    f'{entry.name}: {entry.measure} {mean:.4g} over {episodes} episodes; '
+    f'shipped {shipped["mean"]:.4g}, interval {low:.4g} to {high:.4g}: '
+    + ('inside.' if inside else 'OUTSIDE.')
   )
   return inside
 
 
-def find(entry: Entry, results: str) -> str:
-  """Return the folder of the shipped agent.
-
-  Raises:
-    UsageError: If no agent is shipped.
-  """
-  names = run_folder.find(os.path.join(results, AGENTS), _SHIPPED)
-  known = {os.path.basename(x): x for x in names}
-  if not entry.check or entry.name not in known:
-    raise errors.UsageError(
-      f'There is no shipped agent of {entry.name}; shipped are: '
-      f'{", ".join(known) or "none at all"}.'
-    )
-  return known[entry.name]
-
-
-def _load(entry, folder, seed=None):
+def _load(entry, folder, **seed):
   """Load the trained agent of a run or of a folder that is shipped."""
-  package = {'ppo': 'agents', 'her': 'baselines_her', 'planet': 'planet'}
-  # Planner and environments of PlaNet have one seed.
-  more = {'seed': seed} if entry.system == 'planet' else {}
-  return importlib.import_module(package[entry.system]).load(folder, **more)
+  return importlib.import_module(_PACKAGES[entry.system]).load(folder, **seed)
 
 
 def _play(entry, folder, seed, episodes) -> dict[str, Any]:
-  """Play some episodes; return plain figures."""
-  own = None if entry.system == 'planet' else seed
-  with _load(entry, folder, seed) as agent:
+  """Play some episodes; return plain numbers."""
+  # Planner and environments of PlaNet have one seed.
+  is_planet = entry.system == 'planet'
+  with _load(entry, folder, **({'seed': seed} if is_planet else {})) as agent:
+    own = None if is_planet else seed
     played = evaluation.evaluate(agent, episodes=episodes, seed=own)
   values = np.array(played.successes, float)
   if entry.measure == 'return':
@@ -114,12 +99,3 @@ def _play(entry, folder, seed, episodes) -> dict[str, Any]:
     'episodes': episodes,
     'seed': seed,
   }
-
-
-def _write_shipped(entry, folder, evaluation):
-  """Write the figures of a shipped agent, and what a check may measure."""
-  error = evaluation['std'] * math.sqrt(2 / evaluation['episodes'])
-  margin = max(entry.check.tolerance, 3 * error)
-  interval = [evaluation['mean'] - margin, evaluation['mean'] + margin]
-  with files.atomic_write(os.path.join(folder, _SHIPPED)) as file_:
-    json.dump({**evaluation, 'interval': interval}, file_, indent=1)

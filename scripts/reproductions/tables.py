@@ -5,16 +5,14 @@ import math
 import os
 import re
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from agents.run import files, plot
-from scripts.reproductions import curves
+from agents.run import files
+from scripts.reproductions import bars, curves, figures
 from scripts.reproductions.entry import Entry, find, load
 
 RUNS = 'runs.json'
-FIGURE = 'curve.png'
 # What lies between these in README.md and results/README.md is generated.
 MARKERS = '<!-- results -->', '<!-- /results -->'
 _HIGHLIGHTS = (
@@ -23,6 +21,7 @@ _HIGHLIGHTS = (
 )
 _ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
 
+# By seed what `collecting.make_line` returns.
 Runs = dict[int, dict[str, Any]]
 
 
@@ -69,44 +68,16 @@ def insert(text: str, rows: list[dict[str, str]]) -> str:
   return re.sub(f'{first}.*{last}', lambda unused: new, text, flags=re.DOTALL)
 
 
-def make_line(
-  entry: Entry,
-  points: plot.Points,
-  reference: plot.Points | None,
-  played: float | None = None,
-) -> dict[str, Any]:
-  """Return what a curve says about a seed.
-
-  Args:
-    entry: What was trained.
-    points: Curve of the seed.
-    reference: Curve to compare with, or None.
-    played: Mean of the episodes of the trained agent, None if there are none.
-  """
-  judged = points
-  if entry.bar.kind == 'played':
-    values = [] if played is None else [played]
-    judged = points[0][-1:], np.array(values)
-  measured = entry.bar.measure(judged)
-  return {
-    'steps': int(points[0][-1]),
-    # JSON has no infinity.
-    'measured': measured if math.isfinite(measured) else None,
-    'reached': entry.bar.judge(judged, reference),
-  }
-
-
 def make_row(entry: Entry, results: str) -> dict[str, str]:
   """Return the cells of an entry by their titles."""
-  runs = read_runs(os.path.join(results, entry.name))
-  measured = f'{entry.measure}: {entry.bar.words}'
+  name, runs = entry.name, read_runs(os.path.join(results, entry.name))
+  measured = f'{entry.measure}: {bars.describe(entry.bar)}'
   original = _compare(entry, results)
   if original and not entry.reference.endswith('.csv'):
     measured += f' ({entry.reference}: {original})'
     original = ''
-  name = entry.name
   return {
-    'result': f'[{name}]({name}/{FIGURE})' if runs else name,
+    'result': f'[{name}]({name}/{figures.FILE})' if runs else name,
     'what': entry.meaning,
     'published': entry.published or '-',
     'measured': measured,
@@ -127,20 +98,19 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
   if entry.reference.endswith('.csv'):
     published.append(f'{_compare(entry, results)} (original code)')
   what = entry.measure
-  if entry.bar.kind == 'stay':
-    what = f'steps until {what} stays {entry.bar.level}'
-  elif entry.bar.in_steps:
-    what = f'steps to {what} {entry.bar.level}'
+  if entry.bar.in_steps:
+    word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
+    what = f'steps {word.format(what)} {entry.bar.level:g}'
   hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
-  seeds = f'{len(runs)} seed' + 's' * (len(runs) > 1)
+  ours = show(entry, [x['measured'] for x in runs.values()])
   return {
-    'result': f'[{entry.meaning}](results/{entry.name}/{FIGURE})',
+    'result': f'[{entry.meaning}](results/{entry.name}/{figures.FILE})',
     'measure': what,
     'published, or original code today': '; '.join(published) or '-',
-    'ours': f'{_show_ours(entry, runs)} ({seeds}): {_judge_bar(entry, runs)}',
-    'cost on one core': f'{hours:.1f} h'
-    if hours >= 1
-    else f'{60 * hours:.0f} min',
+    'ours': (f'{ours} ({len(runs)} {_seeds(runs)}): {_judge_bar(entry, runs)}'),
+    'cost on one core': (
+      f'{hours:.1f} h' if hours >= 1 else f'{60 * hours:.0f} min'
+    ),
   }
 
 
@@ -150,8 +120,8 @@ def describe(entry: Entry, runs: Runs) -> str:
     return '-'
   steps = sorted({x['steps'] for x in runs.values()})
   most = ' to '.join(f'{x:,}' for x in dict.fromkeys([steps[0], steps[-1]]))
-  seeds = 'seed' + 's' * (len(runs) > 1) + f' {", ".join(map(str, runs))}'
-  text = f'{_show_ours(entry, runs)} ({seeds}; {most} steps)'
+  text = show(entry, [x['measured'] for x in runs.values()])
+  text += f' ({_seeds(runs)} {", ".join(map(str, runs))}; {most} steps)'
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
@@ -165,13 +135,14 @@ def describe(entry: Entry, runs: Runs) -> str:
 def judge(entry: Entry, runs: Runs) -> str:
   """Return words about the state of a result."""
   if not runs:
-    more = ' per seed' if len(entry.seeds) > 1 else ''
-    return f'not run: {_estimate(entry)}{more}'
+    return f'not run: {_estimate(entry)}' + ' per seed' * (len(entry.seeds) > 1)
   words = [_judge_bar(entry, runs)]
   complete = sum(x['complete'] for x in runs.values())
   if complete < len(entry.seeds):
     words.append(f'{complete} of {len(entry.seeds)} seeds complete')
-  return '; '.join([*words, *filter(None, [entry.reduced])])
+  if entry.reduced:
+    words.append(entry.reduced)
+  return '; '.join(words)
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:
@@ -184,25 +155,26 @@ def show_cost(entry: Entry, runs: Runs) -> str:
   return text
 
 
-def show(entry: Entry, numbers: list[float]) -> str:
+def show(entry: Entry, numbers: Sequence[float | None]) -> str:
   """Return numbers of several seeds as one: middle and spread.
 
   Args:
     entry: What was measured.
-    numbers: One per seed; infinite for steps that were not reached, NaN for
-      what has not been measured.
+    numbers: One per seed; None or infinite for steps that were not reached,
+      None or NaN for what has not been measured.
   """
-  known = sorted(x for x in numbers if math.isfinite(x))
+  finite = [x for x in numbers if x is not None and math.isfinite(x)]
+  known, missing = sorted(finite), len(numbers) - len(finite)
   if not entry.bar.in_steps:
     mean = f'{statistics.mean(known):.4g}' if known else 'not measured'
     return mean + (f' ± {statistics.stdev(known):.2g}' if known[1:] else '')
   parts = []
   if known:
     parts.append(f'{statistics.median_high(known):,.0f}')
-    if known[1:]:
-      parts[0] += f' [{known[0]:,.0f}, {known[-1]:,.0f}]'
-  if len(known) < len(numbers):
-    parts.append(f'never for {len(numbers) - len(known)} of {len(numbers)}')
+  if known[1:]:
+    parts[0] += f' [{known[0]:,.0f}, {known[-1]:,.0f}]'
+  if missing:
+    parts.append(f'never for {missing} of {len(numbers)}')
   return '; '.join(parts)
 
 
@@ -221,18 +193,18 @@ def _judge_bar(entry, runs):
   return 'not reproduced' if entry.reproduces else 'own threshold missed'
 
 
-def _show_ours(entry, runs):
-  missing = math.inf if entry.bar.in_steps else math.nan
-  numbers = [x['measured'] for x in runs.values()]
-  return show(entry, [missing if x is None else x for x in numbers])
-
-
 def _compare(entry, results):
   """Return the numbers of the curves to compare with; empty without any."""
   found = curves.read_reference(entry, results).values()
-  return show(entry, [entry.bar.measure(x) for x in found]) if found else ''
+  return (
+    show(entry, [bars.measure(entry.bar, x) for x in found]) if found else ''
+  )
 
 
 def _estimate(entry):
   where = 'a GPU' if entry.gpu else f'{entry.cores} core(s)'
   return f'about {entry.hours:g} h on {where}'
+
+
+def _seeds(runs):
+  return 'seeds' if len(runs) > 1 else 'seed'

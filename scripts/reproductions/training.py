@@ -1,11 +1,10 @@
 """Trainings of entries: begun or continued by their public commands."""
 
 import contextlib
-import datetime
+import dataclasses
 import json
 import math
 import os
-import resource
 import shlex
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from typing import Any
 from agents.run import errors, files, stopping
 from agents.run import folder as run_folder
 from scripts import machine
-from scripts.reproductions import curves
-from scripts.reproductions.entry import ROOT, Entry, executable, fill
+from scripts.reproductions import bars, curves
+from scripts.reproductions.entry import Entry, fill
 
 _RECORD = 'record.json'
 _POLL_SECONDS = 10
@@ -25,148 +24,140 @@ _POLL_SECONDS = 10
 _COMPLETE = (0, 3)
 
 
-def train(entry: Entry, seed: int, out: str) -> None:
-  """Train until the run is complete; a run that was stopped is continued.
+@dataclasses.dataclass(frozen=True)
+class Trial:
+  """A seed of an entry, which has a folder with the run and a record.
 
-  Args:
+  Attributes:
     entry: What to train.
     seed: Seed.
-    out: Folder of all runs. The run lies in `<out>/<name>/seed<seed>/run`, what
-      is known about it in `record.json` beside it.
+    out: Folder of all trials.
+  """
+
+  entry: Entry
+  seed: int
+  out: str
+
+  @property
+  def folder(self) -> str:
+    """Folder of the trial."""
+    out = os.path.abspath(os.path.expanduser(self.out))
+    return os.path.join(out, self.entry.name, f'seed{self.seed}')
+
+  @property
+  def run(self) -> str:
+    """Folder of the training."""
+    return os.path.join(self.folder, 'run')
+
+  @property
+  def exported(self) -> str:
+    """Folder of the trained agent, for the seed whose agent is shipped."""
+    return os.path.join(self.folder, 'agent')
+
+  def read(self) -> dict[str, Any]:
+    """Return what is known.
+
+    Returns:
+      Dict with `complete`, `command`, and `sittings`, a list of dicts with the
+      machine, the wall and the CPU seconds of each.
+    """
+    path = os.path.join(self.folder, _RECORD)
+    if not os.path.exists(path):
+      return {'complete': False, 'sittings': []}
+    with open(path) as file_:
+      return json.load(file_)
+
+  def write(self, record: dict[str, Any]) -> None:
+    """Write what is known, completely or not at all."""
+    with files.atomic_write(os.path.join(self.folder, _RECORD)) as file_:
+      json.dump(record, file_, indent=1)
+
+
+def find(entry: Entry, out: str) -> list[Trial]:
+  """Return the trials of an entry that have begun."""
+  parent = os.path.dirname(Trial(entry, 0, out).folder)
+  folders = run_folder.find(parent, _RECORD)
+  return [Trial(entry, int(x.rpartition('seed')[2]), out) for x in folders]
+
+
+def train(trial: Trial) -> None:
+  """Train until the run is complete; a run that was stopped is continued.
 
   Raises:
     UsageError: If another process trains here, or the program fails.
     StopRequested: If the user asks to stop.
   """
-  folder = make_folder(entry, seed, out)
-  os.makedirs(folder, exist_ok=True)
-  lock = run_folder.lock(folder)
-  if lock is None:
-    raise errors.UsageError(
-      f'Another process trains in {folder}; wait, or choose another --out.'
-    )
-  with lock:
-    record = read_record(folder)
+  entry, seed = trial.entry, trial.seed
+  with run_folder.Run.open(trial.folder):
+    record = trial.read()
     if record['complete']:
       print(f'{entry.name}, seed {seed}: the training is complete.')
       return
-    run = os.path.join(folder, 'run')
-    _run_before(entry, seed, run)
-    command = entry.command(seed, run)
-    print(shlex.join(command), flush=True)
+    before = fill(entry.before, seed, trial.run)
+    if before and not os.path.exists(before[-1]):
+      print(shlex.join(before), flush=True)
+      environ = machine.environ()
+      subprocess.run(machine.resolve(before), env=environ, check=True)
     record['command'] = shlex.join(entry.command(seed, 'RUN'))
-    _run_once(entry, command, folder, record)
-  stopping.check()
-
-
-def make_folder(entry: Entry, seed: int, out: str) -> str:
-  """Return the folder of a seed."""
-  out = os.path.abspath(os.path.expanduser(out))
-  return os.path.join(out, entry.name, f'seed{seed}')
-
-
-def find_seeds(entry: Entry, out: str) -> list[int]:
-  """Return the seeds of the folders that hold a run."""
-  parent = os.path.dirname(make_folder(entry, 0, out))
-  found = run_folder.find(parent, _RECORD)
-  names = [os.path.basename(x).removeprefix('seed') for x in found]
-  return sorted(int(x) for x in names if x.isdigit())
-
-
-def read_record(folder: str) -> dict[str, Any]:
-  """Return what is known about a run.
-
-  Returns:
-    Dict with `complete`, `sittings`, a list of dicts with the machine, the
-    wall and the CPU seconds of each, and `command`.
-  """
-  path = os.path.join(folder, _RECORD)
-  if not os.path.exists(path):
-    return {'complete': False, 'sittings': []}
-  with open(path) as file_:
-    return json.load(file_)
-
-
-def write_record(folder: str, record: dict[str, Any]) -> None:
-  """Write what is known about a run, completely or not at all."""
-  with files.atomic_write(os.path.join(folder, _RECORD)) as file_:
-    json.dump(record, file_, indent=1)
-
-
-def make_environ() -> dict[str, str]:
-  """Return variables of a program; root may use MPI in containers."""
-  paths = [ROOT, *filter(None, [os.environ.get('PYTHONPATH')])]
-  environ = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
-  if os.geteuid() == 0:
-    environ['OMPI_ALLOW_RUN_AS_ROOT'] = '1'
-    environ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM'] = '1'
-  return environ
-
-
-def _run_before(entry, seed, run):
-  """Make what the training needs besides, once."""
-  command = fill(entry.before, seed, run)
-  if command and not os.path.exists(command[-1]):
+    command = entry.command(seed, trial.run)
     print(shlex.join(command), flush=True)
-    subprocess.run(executable(command), env=make_environ(), check=True)
+    code = _run_once(trial, record, command)
+  stopping.check()
+  if not record['complete']:
+    raise errors.UsageError(
+      f'{shlex.join(command)} ended with exit code {code}; its last words are '
+      'above. Repeat the command to continue.'
+    )
 
 
-def _run_once(entry, command, folder, record):
+def _run_once(trial, record, command):
   """Run the program until it ends, has reached enough, or is to stop."""
-  began, before, enough = time.time(), _cpu_seconds(), False
-  sitting: dict[str, Any] = {
-    'began': datetime.datetime.now().isoformat(timespec='seconds'),
-    'cpu_seconds': 0,
-    **machine.describe(entry.system),
-  }
+  began, before = time.time(), _cpu_seconds()
+  sitting = {**machine.describe(), 'cpu_seconds': 0}
   record['sittings'].append(sitting)
+  enough = stopped = False
   with stopping.handle_signals():
     # A group of its own: Ctrl-C reaches this program, which passes it on.
     process = subprocess.Popen(
-      executable(command), env=make_environ(), start_new_session=True
+      machine.resolve(command), env=machine.environ(), start_new_session=True
     )
     while process.returncode is None:
       with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_POLL_SECONDS)
-      used = round(_cpu_seconds(process.pid) - before)
+      used = round(_cpu_seconds() - before)
       sitting['cpu_seconds'] = max(sitting['cpu_seconds'], used)
       sitting['wall_seconds'] = round(time.time() - began)
-      if process.returncode is None and not enough:
-        enough = _has_enough(entry, folder)
-        if enough or stopping.requested():
+      enough = trial.entry.stop_early and _has_reached(trial)
+      if process.poll() is None and not stopped:
+        stopped = enough or stopping.requested()
+        if stopped:
           process.send_signal(signal.SIGINT)
-      else:
-        done = process.returncode in _COMPLETE and not stopping.requested()
-        record['complete'] = process.returncode is not None and (enough or done)
-      write_record(folder, record)
-  if not record['complete'] and not stopping.requested():
-    raise errors.UsageError(
-      f'{shlex.join(command)} ended with exit code {process.returncode}; its '
-      'last words are above. Repeat the command to continue.'
-    )
+      trial.write(record)
+  done = process.returncode in _COMPLETE and not stopping.requested()
+  record['complete'] = enough or done
+  trial.write(record)
+  return process.returncode
 
 
-def _has_enough(entry, folder):
+def _has_reached(trial):
   """Whether a run that may be stopped early has reached its bar."""
-  if not entry.stop_early:
-    return False
-  points = curves.read_run(entry, os.path.join(folder, 'run'))
-  return len(points[0]) > 0 and math.isfinite(entry.bar.measure(points))
+  points = curves.read_run(trial.entry, trial.run)
+  bar = trial.entry.bar
+  return len(points[0]) > 0 and math.isfinite(bars.measure(bar, points))
 
 
-def _cpu_seconds(pid=None):
-  """CPU seconds of programs that ended, and of one that may still run.
+def _cpu_seconds():
+  """CPU seconds of all programs that this one has started.
 
   An mpirun that is interrupted ends without those of its ranks, so they are
   counted before.
   """
   import psutil
 
-  used = resource.getrusage(resource.RUSAGE_CHILDREN)
-  total = used.ru_utime + used.ru_stime
-  with contextlib.suppress(psutil.NoSuchProcess):
-    root = psutil.Process(pid)
-    for process in [root, *root.children(recursive=True)] if pid else ():
-      with contextlib.suppress(psutil.NoSuchProcess):
-        total += sum(process.cpu_times()[:4])
+  here = psutil.Process()
+  used = here.cpu_times()
+  total = used.children_user + used.children_system
+  for process in here.children(recursive=True):
+    with contextlib.suppress(psutil.NoSuchProcess):
+      total += sum(process.cpu_times()[:4])
   return total

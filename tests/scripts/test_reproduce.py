@@ -15,15 +15,16 @@ import pytest
 from agents.run import errors
 from scripts import reproduce
 from scripts.reproductions import (
+  bars,
   collecting,
   curves,
-  figures,
   shipping,
   tables,
   training,
 )
 from scripts.reproductions import entry as entry_lib
 from scripts.reproductions.bars import Bar
+from scripts.reproductions.training import Trial
 from tests import golden
 
 NAMES = """
@@ -45,7 +46,6 @@ def make_entry(**kwargs):
     meaning='a toy',
     flags='--seed={seed}',
     seeds=(0, 1),
-    steps=600,
     bar=Bar('reach', 195, steps=450),
     hours=3,
   )
@@ -129,37 +129,41 @@ def test_bad_usage(argv, words, capsys):
   ],
 )
 def test_bars(bar, values, measured, reached):
-  np.testing.assert_equal(bar.measure(points(*values)), measured)
-  assert bar.judge(points(*values), None) is reached
-  assert bar.words
+  np.testing.assert_equal(bars.measure(bar, points(*values)), measured)
+  assert bars.judge(bar, points(*values), None) is reached
+  assert bars.describe(bar)
 
 
 def test_bars_beside_a_reference():
   bar, ours = Bar('reach', 3, factor=2), points(0, 0, 0, 3)
-  assert bar.judge(ours, points(0, 3)) is True
-  assert bar.judge(ours, points(3, 0)) is False
-  assert bar.judge(ours, None) is None
-  assert 'no later than' in Bar('reach', 3, factor=1).words
+  assert bars.judge(bar, ours, points(0, 3)) is True
+  assert bars.judge(bar, ours, points(3, 0)) is False
+  assert bars.judge(bar, ours, None) is None
+  assert 'no later than' in bars.describe(Bar('reach', 3, factor=1))
   same = Bar('same')
-  assert same.judge(points(1, 2), points(1, 2, 3)) is True
-  assert same.judge(points(1, 2), points(1, 2.001, 3)) is False
-  assert same.judge(points(1, 2, 3), points(1, 2)) is False
+  assert bars.judge(same, points(1, 2), points(1, 2, 3)) is True
+  assert bars.judge(same, points(1, 2), points(1, 2.001, 3)) is False
+  assert bars.judge(same, points(1, 2, 3), points(1, 2)) is False
 
 
 def test_bar_of_the_trained_agent():
   """Its episodes count, not the curve."""
   entry = make_entry(bar=Bar('played', 3))
-  line = tables.make_line(entry, points(9, 1), None, 3.5)
-  assert line == {'steps': 200, 'measured': 3.5, 'reached': True}
-  assert tables.describe(entry, {0: line}).startswith('3.5 (seed 0; 200 steps')
-  evaluation = {'mean': 3.5, 'episodes': 40}
-  lines = {seed: {**line, 'evaluation': evaluation} for seed in (0, 1)}
-  words = '(seeds 0, 1; 200 steps); trained agent in 40 episodes per seed'
-  assert tables.describe(entry, lines) == f'3.5 ± 0 {words}'
-  line = tables.make_line(entry, points(9, 1), None)
-  assert line == {'steps': 200, 'measured': None, 'reached': None}
-  assert tables.describe(entry, {0: line}).startswith('not measured (seed 0')
-  line['complete'] = True
+  sitting = dict.fromkeys(('processor', 'versions', 'commit'), '')
+  sitting.update(wall_seconds=60, cpu_seconds=60)
+  record = {'complete': True, 'sittings': [sitting], 'command': 'python'}
+  played = {**record, 'evaluation': {'mean': 3.5, 'episodes': 40}}
+  line = collecting.make_line(entry, played, points(9, 1), None)
+  assert (line['steps'], line['measured'], line['reached']) == (200, 3.5, True)
+  words = (
+    '3.5 ± 0 (seeds 0, 1; 200 steps); trained agent in 40 episodes per seed'
+  )
+  assert tables.describe(entry, {0: line, 1: line}) == words
+  line = collecting.make_line(entry, record, points(9, 1), None)
+  assert (line['measured'], line['reached']) == (None, None)
+  assert tables.describe(entry, {0: line}) == (
+    'not measured (seed 0; 200 steps)'
+  )
   assert tables.judge(entry, {0: line}) == (
     'not measured; 1 of 2 seeds complete'
   )
@@ -169,14 +173,14 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   out, results = str(tmp_path / 'out'), str(tmp_path / 'results')
   assert reproduce.run(['toy', '--seed', '1', '--out', out]) == 0
   assert 'toy: 400 (seed 1; 600 steps)' in capfd.readouterr().out
-  run = os.path.join(out, 'toy', 'seed1')
-  record = training.read_record(run)
+  trial = Trial(toy, 1, out)
+  record = trial.read()
   assert record['complete'] and len(record['sittings']) == 1
   program = 'python -m tests.scripts.training_program'
   assert record['command'] == f'{program} --seed=1 --logdir=RUN'
   # Again: nothing to do.
   assert reproduce.run(['toy', '--seed', '1', '--out', out]) == 0
-  assert training.read_record(run) == record
+  assert trial.read() == record
   os.makedirs(results)
   markers = '\n'.join(tables.MARKERS)
   for folder in (tmp_path, tmp_path / 'results'):
@@ -225,12 +229,12 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
     before=f'python -c "{code}" {{parent}}/made.txt',
   )
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
-    training.train(entry, 0, str(tmp_path))
+    training.train(Trial(entry, 0, str(tmp_path)))
   mended = dataclasses.replace(entry, flags=entry.flags.replace('--fail=3', ''))
-  training.train(mended, 0, str(tmp_path))
-  folder = training.make_folder(toy, 0, str(tmp_path))
-  assert training.read_record(folder)['complete']
-  with open(os.path.join(folder, 'made.txt')) as file_:
+  training.train(Trial(mended, 0, str(tmp_path)))
+  trial = Trial(toy, 0, str(tmp_path))
+  assert trial.read()['complete']
+  with open(os.path.join(trial.folder, 'made.txt')) as file_:
     assert file_.read() == 'made'
   assert '--needs=./made.txt' in entry.command(0, 'RUN')
 
@@ -245,26 +249,26 @@ def test_file_of_demonstrations(tmp_path):
 
 def test_failure_is_no_result(toy, tmp_path, capfd):
   broken = dataclasses.replace(toy, flags=f'{toy.flags} --fail=3')
+  trial = Trial(toy, 0, str(tmp_path))
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
-    training.train(broken, 0, str(tmp_path))
-  folder = training.make_folder(toy, 0, str(tmp_path))
-  assert not training.read_record(folder)['complete']
-  assert len(curves.read_run(toy, os.path.join(folder, 'run'))[0]) == 3
+    training.train(dataclasses.replace(trial, entry=broken))
+  assert not trial.read()['complete']
+  assert len(curves.read_run(toy, trial.run)[0]) == 3
   # The mended program goes on.
-  training.train(toy, 0, str(tmp_path))
-  record = training.read_record(folder)
+  training.train(trial)
+  record = trial.read()
   assert record['complete'] and len(record['sittings']) == 2
-  assert len(curves.read_run(toy, os.path.join(folder, 'run'))[0]) == 6
+  assert len(curves.read_run(toy, trial.run)[0]) == 6
 
 
 def test_stop_as_soon_as_reached(toy, tmp_path):
   slow = f'{toy.flags} --seconds=1'
   entry = dataclasses.replace(toy, flags=slow, stop_early=True)
   began = time.monotonic()
-  training.train(entry, 0, str(tmp_path))
-  folder = training.make_folder(toy, 0, str(tmp_path))
-  steps, values = curves.read_run(entry, os.path.join(folder, 'run'))
-  assert training.read_record(folder)['complete']
+  trial = Trial(entry, 0, str(tmp_path))
+  training.train(trial)
+  steps, values = curves.read_run(entry, trial.run)
+  assert trial.read()['complete']
   assert 195 <= values.max() and len(steps) < 6
   assert time.monotonic() - began < 30
 
@@ -273,15 +277,16 @@ def test_cpu_seconds_of_ranks(toy, tmp_path):
   """They count although mpirun is interrupted before it has counted them."""
   flags = f'{toy.flags} --seconds=1 --busy=1'
   entry = dataclasses.replace(toy, flags=flags, ranks=2, stop_early=True)
-  training.train(entry, 0, str(tmp_path))
-  record = training.read_record(training.make_folder(toy, 0, str(tmp_path)))
+  trial = Trial(entry, 0, str(tmp_path))
+  training.train(trial)
+  record = trial.read()
   assert record['command'].startswith('mpirun -n 2')
   # As many as a busy machine grants.
   assert 1 <= record['sittings'][0]['cpu_seconds'] <= 20
 
 
 def test_stop_and_continue(toy, tmp_path):
-  """SIGTERM to the tool ends the training in order; the command goes on."""
+  """SIGTERM to the tool is one Ctrl-C to the training; the command goes on."""
   code = (
     'from scripts import reproduce\n'
     'from scripts.reproductions import training\n'
@@ -291,23 +296,23 @@ def test_stop_and_continue(toy, tmp_path):
     "program = 'tests.scripts.training_program', '--logdir={run}'\n"
     "entry_lib.PROGRAMS['ppo'] = program\n"
     'training._POLL_SECONDS = 0.05\n'
-    "flags = '--seed={seed} --seconds=2'\n"
+    "flags = '--seed={seed} --seconds=2 --slow-stop=1'\n"
     "entry_lib.load()['toy'] = tests.make_entry(flags=flags)\n"
     f"sys.exit(reproduce.run(['toy', '--out', {str(tmp_path)!r}]))\n"
   )
   process = subprocess.Popen([sys.executable, '-c', code], cwd=golden.ROOT)
-  folder = training.make_folder(toy, 0, str(tmp_path))
-  run = os.path.join(folder, 'run')
-  while not len(curves.read_run(toy, run)[0]):
+  trial = Trial(toy, 0, str(tmp_path))
+  while not len(curves.read_run(toy, trial.run)[0]):
     assert process.poll() is None
     time.sleep(0.1)
   process.terminate()
   assert process.wait(30) == 0
-  record = training.read_record(folder)
+  assert os.path.exists(os.path.join(trial.run, 'stopped-1-times'))
+  record = trial.read()
   assert not record['complete'] and record['sittings'][0]['wall_seconds'] >= 0
-  assert 1 <= len(curves.read_run(toy, run)[0]) < 6
-  training.train(toy, 0, str(tmp_path))
-  assert training.read_record(folder)['complete']
+  assert 1 <= len(curves.read_run(toy, trial.run)[0]) < 6
+  training.train(trial)
+  assert trial.read()['complete']
 
 
 def test_tables_are_the_shipped_ones(tmp_path):
@@ -386,7 +391,7 @@ def test_a_new_agent_replaces_the_shipped_one(toy, tmp_path, monkeypatch):
   entry = dataclasses.replace(toy, check=entry_lib.Check(1, 5, 0.1))
   monkeypatch.setitem(entry_lib.load(), 'toy', entry)
   out, results = tmp_path / 'out', tmp_path / 'results'
-  training.train(entry, 1, str(out))
+  training.train(Trial(entry, 1, str(out)))
   (out / 'toy' / 'seed1' / 'agent').mkdir()
   (out / 'toy' / 'seed1' / 'agent' / 'model-200').touch()
   shipped = results / shipping.AGENTS / 'toy'
@@ -412,14 +417,11 @@ def test_shipped_agent(tmp_path, capsys):
   assert 'OUTSIDE' in capsys.readouterr().out
 
 
-def test_panels(toy, tmp_path, monkeypatch):
-  """As many panels as there are results, none without any."""
-  other = make_entry(name='other', panel='HER')
-  monkeypatch.setitem(entry_lib.load(), 'other', other)
-  results = str(tmp_path)
-  assert figures.draw(results) == []
-  (tmp_path / 'other').mkdir()
-  path = str(tmp_path / 'other' / curves.FILE)
-  curves.write(path, {0: points(1, 2)}, {})
-  assert reproduce.run(['--figure', '--results', results]) == 0
-  assert os.path.getsize(os.path.join(results, 'panels.png')) > 1000
+def test_figures(toy, tmp_path, capsys):
+  """One per result that has a curve."""
+  assert reproduce.run(['--figure', '--results', str(tmp_path)]) == 0
+  assert not capsys.readouterr().out
+  (tmp_path / 'toy').mkdir()
+  curves.write(str(tmp_path / 'toy' / curves.FILE), {'eval': {0: points(1, 2)}})
+  assert reproduce.run(['--figure', '--results', str(tmp_path)]) == 0
+  assert os.path.getsize(tmp_path / 'toy' / 'curve.png') > 1000

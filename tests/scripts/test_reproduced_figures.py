@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from agents.run import log, plot
-from scripts.reproductions import (
-  collecting,
-  curves,
-  figures,
-  tables,
-  training,
-)
+from scripts.reproductions import collecting, curves, figures, tables
 from scripts.reproductions import entry as entry_lib
+from scripts.reproductions.training import Trial
 
 LABELLED = [x for x in entry_lib.load().values() if x.levels]
 
@@ -25,7 +20,7 @@ def test_published_values_are_drawn(tmp_path, monkeypatch):
   entry = entry_lib.load()['planet_default']
   steps = np.array([11000.0, 21000.0])
   points = steps, np.array([30, 90])
-  curves.write(str(tmp_path / curves.FILE), {0: points}, {})
+  curves.write(str(tmp_path / curves.FILE), {'eval': {0: points}})
   figures.draw_entry(entry, str(tmp_path), str(tmp_path))
   (axes,) = saved[0].axes
   lines = {x.get_label(): x for x in axes.get_lines()}
@@ -49,9 +44,9 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
   entry, out = entry_lib.load()['planet_default'], str(tmp_path)
-  seed = training.make_folder(entry, 0, out)
-  run = os.path.join(seed, 'run')
-  assert not len(curves.read_collected(entry, run)[0])
+  trial = Trial(entry, 0, out)
+  run = trial.run
+  assert not len(curves.read_run(entry, run, curves.COLLECTED)[0])
   writer = log.MetricsWriter(os.path.join(run, '00001'))
   tag = 'graph/collection/should_collect_{0}_main/{0}_main/return'
   writer.write('train', 0, 50, {tag.format('train'): 40.0}, 6000)
@@ -65,7 +60,7 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   sitting = dict.fromkeys(('processor', 'versions', 'commit'), '')
   sitting.update(wall_seconds=60, cpu_seconds=60)
   record = {'complete': False, 'sittings': [sitting], 'command': 'python'}
-  training.write_record(seed, record)
+  trial.write(record)
   folder = str(tmp_path / 'results')
   os.makedirs(folder)
   assert collecting.summarize(entry, out, folder, folder)

@@ -40,6 +40,10 @@ def main():
       if 'busy' not in values:
         time.sleep(0.02)
     if stopped:
+      # A second Ctrl-C would end other programs at once.
+      time.sleep(float(values.get('slow-stop', 0)))
+      name = f'stopped-{len(stopped)}-times'
+      open(os.path.join(values['logdir'], name), 'w').close()
       return
   print('Done.')
 
