@@ -53,7 +53,6 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
   settings = dict(Settings.make(cpanel['model_name'], given))
-  network = settings.pop('network_class').replace(':', '.')
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   modes = (
     ['train', 'test', 'eval'] if cpanel['test_activate'] else ['train', 'eval']
@@ -72,12 +71,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
         'args': {'env': env, 'settings': settings},
       }
     },
-    'agents': {
-      'agent': {
-        'name': 'baselines_her.pipeline.HERAgent',
-        'policy': {'name': network, 'args': settings.pop('network_args')},
-      }
-    },
+    'agents': {'agent': {'name': 'baselines_her.pipeline.HERAgent'}},
     'explorer': {
       mode: {'name': 'baselines_her.pipeline.HERExplorer'} for mode in modes
     },

@@ -1,15 +1,14 @@
 """DDPG with hindsight as an agent of the pipeline."""
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.pipeline import session as session_lib
 from agents.pipeline.agent import AgentBase
-from agents.run import errors, plain_data, references
-from baselines_her import ddpg, mpi, policies, replay_buffer, tf_util, vec_env
+from agents.run import errors, references
+from baselines_her import ddpg, mpi, policies, tf_util, vec_env
 from baselines_her.pipeline.memory import HERMemory
 
 
@@ -21,11 +20,6 @@ class HERAgent(AgentBase):
     session: Session that the agent runs in.
     memory: Dict with a `HERMemory` as `train`, which has the settings.
     name: Name in the tree of parameters.
-    policy: Partial of a class such as `ActorCritic`, with arguments that are
-      not among the settings.
-    sampler: Function from the function of rewards to one that samples
-      transitions, see `baselines_her.her_sampler`; by default that of the
-      memory.
 
   Attributes:
     policy: The `DDPG` agent.
@@ -45,16 +39,9 @@ class HERAgent(AgentBase):
     session: session_lib.Session,
     memory: dict[str, HERMemory],
     name: str = 'agent',
-    *,
-    policy: functools.partial,
-    sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, memory, name)
-    own, settings = memory['train'], memory['train'].settings.model_copy()
-    settings.network_class = plain_data.reference(policy.func)
-    settings.network_args = policy.keywords
-    if sampler:
-      own.buffer.sample_transitions = sampler(own.task.reward_fun)
+    own, settings = memory['train'], memory['train'].settings
     self.success_rate = np.nan
     self.venv: vec_env.VecEnv | None = None
     self._n_batches = settings.n_batches

@@ -1,6 +1,6 @@
 """Replay of whole episodes as a memory of the pipeline."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ class HERMemory(MemoryBase):
     mode: Mode of the explorer that fills it.
     env: Dict of the `name` and the `seed` of the environment.
     settings: Values of `Settings` by name.
+    sampler: Function from the function of rewards to one that samples
+      transitions, see `baselines_her.her_sampler`; by default as the settings
+      say.
 
   Attributes:
     env: As given.
@@ -41,6 +44,7 @@ class HERMemory(MemoryBase):
     *,
     env: dict[str, Any],
     settings: dict[str, Any],
+    sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, mode)
     values = Settings.make(env['name'], settings)
@@ -49,9 +53,12 @@ class HERMemory(MemoryBase):
     self.settings = values.complete(
       self.task.time_limit, values.rollout_batch_size
     )
-    self.buffer = replay_buffer.create(
-      self.settings, self.task.dims, self.task.make_sampler(self.settings)
+    draw = (
+      sampler(self.task.reward_fun)
+      if sampler
+      else self.task.make_sampler(self.settings)
     )
+    self.buffer = replay_buffer.create(self.settings, self.task.dims, draw)
     self.last_episodes: Mapping[str, np.ndarray] = {}
 
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:

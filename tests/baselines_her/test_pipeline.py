@@ -1,6 +1,5 @@
 """HER through the pipeline: the numbers of the stand-alone training."""
 
-import functools
 import os
 import pickle
 
@@ -12,7 +11,6 @@ from agents.pipeline.session import Session
 from agents.run import errors, stopping
 from agents.tools.tf1 import tf
 from baselines_her import demonstrations, her, logger, vec_env
-from baselines_her.actor_critic import ActorCritic
 from baselines_her.params import common
 from tests.baselines_her import toy
 
@@ -311,9 +309,9 @@ def test_memory(started):
 
 def test_two_agents_of_one_scope(started):
   """The second one would not be saved, so it is refused."""
-  agent, policy = started.agents['agent'], functools.partial(ActorCritic)
+  agent = started.agents['agent']
   with pytest.raises(errors.UsageError, match="'ddpg' is used"):
-    type(agent)(agent.session, started.memory, 'other', policy=policy)
+    type(agent)(agent.session, started.memory, 'other')
 
 
 def test_infinite_weights_are_not_saved(tmp_path):

@@ -19,22 +19,18 @@ class Narrow(actor_critic.ActorCritic):
 
 
 @references.nameable
-def latest_only():
+def latest_only(reward_fun):
   """Sampler of the last transition of each episode, without hindsight."""
+  sampler = her_sampler.HindsightSampler(0, reward_fun)
+  draw = sampler.draw
 
-  def define(reward_fun):
-    sampler = her_sampler.HindsightSampler(0, reward_fun)
-    draw = sampler.draw
+  def draw_last(episodes, length, batch_size):
+    draws = draw(episodes, length, batch_size)
+    draws.time[:] = length - 1
+    return draws
 
-    def draw_last(episodes, length, batch_size):
-      draws = draw(episodes, length, batch_size)
-      draws.time[:] = length - 1
-      return draws
-
-    sampler.draw = draw_last
-    return sampler
-
-  return define
+  sampler.draw = draw_last
+  return sampler
 
 
 def test_other_parts(tmp_path, monkeypatch):
@@ -43,12 +39,12 @@ def test_other_parts(tmp_path, monkeypatch):
 
   def other(panel):
     params = define(panel)
-    node = params['agents']['agent']
-    node['policy'] = {
-      'name': f'{__name__}.Narrow',
-      'args': {'hidden': 8, 'layers': 1, 'narrowness': 4},
-    }
-    node['sampler'] = {'name': f'{__name__}.latest_only'}
+    args = params['memory']['train']['args']
+    args['settings'].update(
+      network_class=f'{__name__}:Narrow',
+      network_args={'hidden': 8, 'layers': 1, 'narrowness': 4},
+    )
+    args['sampler'] = {'reference': f'{__name__}:latest_only'}
     return params
 
   monkeypatch.setattr(test_pipeline, 'gen_params', other)

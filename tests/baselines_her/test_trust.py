@@ -10,8 +10,6 @@ from tests.baselines_her import test_pipeline
 
 toys = test_pipeline.toys
 
-POLICY = 'baselines_her.util.import_function'
-
 
 @pytest.mark.parametrize(
   'kind, part, name, value',
@@ -20,8 +18,8 @@ POLICY = 'baselines_her.util.import_function'
     ('memory', 'env', 'name', 'hostile:Any-v0'),
     ('memory', 'settings', 'demo_file', 'demos.npz'),
     ('memory', 'settings', 'load_path', 'weights'),
-    ('agents', 'policy', 'name', POLICY),
-    ('agents', 'policy', 'name', 'hostile.anything'),
+    ('memory', 'sampler', 'reference', 'hostile:anything'),
+    ('memory', 'settings', 'network_class', 'baselines_her.play:show'),
   ],
 )
 def test_nothing_is_called(tmp_path, monkeypatch, kind, part, name, value):
@@ -34,7 +32,7 @@ def test_nothing_is_called(tmp_path, monkeypatch, kind, part, name, value):
   # Whoever exchanges a file can exchange its size, too.
   (path / 'checkpoints' / 'checkpoint-1' / 'COMPLETE').write_text('{}')
   for node in stored['params'][kind].values():
-    node.get('args', node).get(part, node.get(part))[name] = value
+    node['args'].setdefault(part, {})[name] = value
     if name == 'demo_file':
       node['args']['settings']['demo_batch_size'] = 1
   files.write_yaml(filename, stored)
