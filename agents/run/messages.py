@@ -55,8 +55,6 @@ def set_up_logging(verbose: bool = False) -> None:
     verbose: Whether to print details, too, which otherwise only go to the files
       of `write_messages`.
   """
-  logging.captureWarnings(True)
-  logging.getLogger('py.warnings').setLevel(logging.ERROR)
   for name in _PACKAGES:
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)

@@ -1,10 +1,13 @@
 """Messages on the terminal and in files."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
 from agents.run import messages
+from tests import golden
 
 
 @pytest.fixture
@@ -41,3 +44,17 @@ def test_details(logger, tmp_path, capsys):
     shown = 'detail\n' * verbose + 'event\nafter\n'
     assert capsys.readouterr().err == shown
   assert path.read_text() == 'detail\nevent\n' * 3
+
+
+def test_warnings_of_others_are_shown():
+  code = (
+    'import warnings\nfrom agents.run import messages\n'
+    "messages.set_up_logging()\nwarnings.warn('attention')"
+  )
+  result = subprocess.run(
+    [sys.executable, '-c', code],
+    cwd=golden.ROOT,
+    capture_output=True,
+    text=True,
+  )
+  assert 'UserWarning: attention' in result.stderr
