@@ -104,6 +104,9 @@ class Flags(schema.Settings):
   monitor_gpu: bool = setting(False)
 
 
+# Keys of a cpanel that can be null whatever their default: random numbers, and
+# no limit.
+_NULLABLE = 'seed', 'max_exec_time', 'max_exec_iter'
 # Flags of which only one can be given.
 _EXCLUSIVE = (
   'play resume custom',
@@ -582,12 +585,15 @@ def update_cpanel(
     given: Dict of replacements; a key with a plus sign in front is added.
 
   Raises:
-    UsageError: If a key is unknown, or its value is of another type.
+    UsageError: If a key is unknown, or its value is of another type, such as
+      null for a number.
   """
   result = dict(copy.deepcopy(cpanel))
   for key, value in given.items():
     if str(key).startswith('+'):
       result[key[1:]] = value
+    elif key in _NULLABLE and value is None:
+      result[key] = None
     elif key in cpanel:
       result[key] = schema.check_like(
         cpanel[key], value, f'Key {key!r} of --cpanel'

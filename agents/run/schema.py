@@ -220,7 +220,7 @@ class Settings(pydantic.BaseModel):
 
 
 def check_like(example: Any, value: Any, called: str) -> Any:
-  """Return a value in the type of an example; null always fits.
+  """Return a value in the type of an example.
 
   Args:
     example: Value that stands for the type; None stands for any. Numbers are
@@ -231,7 +231,7 @@ def check_like(example: Any, value: Any, called: str) -> Any:
   Raises:
     UsageError: If the value has another type.
   """
-  if example is None or value is None:
+  if example is None:
     return value
   kinds: dict[type, Any] = {bool: Flag, int: Whole, float: Number}
   adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(

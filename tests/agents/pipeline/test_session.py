@@ -4,14 +4,15 @@ import contextlib
 import json
 import os
 import re
+import types
 
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints, main
+from agents.pipeline import checkpoints, main, visdom_mirror
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
-from agents.run import errors, files, folder
+from agents.run import errors, files, folder, wandb_mirror
 
 
 def start(tmp_path, *args, name='run', **cpanel):
@@ -137,6 +138,22 @@ def test_start_that_fails(tmp_path, monkeypatch, place, error):
       assert start(tmp_path) == 2
   assert os.listdir(tmp_path / 'all') == ['__init__.py']
   assert start(tmp_path) == 0
+
+
+def test_outputs_are_closed_if_the_next_one_fails(tmp_path, monkeypatch):
+  """A run of wandb ends if visdom cannot start."""
+  closed = []
+  mirror = types.SimpleNamespace(close=lambda: closed.append('wandb'))
+
+  def fail(*unused_args):
+    raise errors.UsageError('no server')
+
+  monkeypatch.setattr(wandb_mirror, 'check', lambda unused_project: None)
+  monkeypatch.setattr(wandb_mirror, 'make_mirrors', lambda *unused: [mirror])
+  monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: None)
+  monkeypatch.setattr(visdom_mirror, 'VisdomMirror', fail)
+  assert start(tmp_path, '--wandb=project', '--visdom') == 2
+  assert closed == ['wandb']
 
 
 def test_start_that_was_killed(tmp_path, monkeypatch):

@@ -52,6 +52,7 @@ def test_what_does_not(argv, message):
 
 CPANEL = {
   'number_epochs': 2,
+  'seed': 0,
   'lr': 0.5,
   'name': 'a',
   'flag': True,
@@ -60,11 +61,12 @@ CPANEL = {
 
 
 def test_control_panel():
-  given = {'number_epochs': 3.0, 'lr': 1, 'free': 'x', '+more': 4}
+  given = {'number_epochs': 3.0, 'lr': 1, 'free': 'x', '+more': 4, 'seed': None}
   result = session.update_cpanel(CPANEL, given)
   assert result == {
     **CPANEL,
     'number_epochs': 3,
+    'seed': None,
     'lr': 1,
     'free': 'x',
     'more': 4,
@@ -83,6 +85,7 @@ def test_control_panel():
     ({'number_epochs': float('inf')}, 'has to be like 2'),
     ({'flag': 1}, 'has to be like True'),
     ({'lr': True}, 'has to be like 0.5'),
+    ({'lr': None}, 'is None; it has to be like 0.5'),
   ],
 )
 def test_wrong_control_panel(given, message):
