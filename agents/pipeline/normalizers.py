@@ -1,6 +1,7 @@
 """Scales observations and rewards by what has been seen so far."""
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,19 +9,16 @@ import numpy as np
 _EPSILON = 1e-8  # Added to variances.
 
 
+@dataclasses.dataclass
 class Moments:
   """Mean and variance of a stream of arrays.
 
   Batches are combined by the parallel algorithm of Chan et al. (1979).
-
-  Args:
-    shape: Shape of an element.
   """
 
-  def __init__(self, shape: Sequence[int] = ()) -> None:
-    self.count = 0
-    self.mean = np.zeros(shape)
-    self.variance = np.ones(shape)
+  count: int = 0
+  mean: Any = 0.0
+  variance: Any = 1.0
 
   @property
   def scale(self) -> np.ndarray:
@@ -40,14 +38,6 @@ class Moments:
     self.variance = squares / total
     self.count = total
 
-  def state_dict(self) -> dict[str, Any]:
-    """Return the moments, for a checkpoint."""
-    return dict(vars(self))
-
-  def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore what `state_dict` has returned."""
-    vars(self).update(state)
-
 
 class ObservationNormalizer:
   """Observations of mean zero and variance one, path by path.
@@ -63,13 +53,13 @@ class ObservationNormalizer:
   def update(self, observations: Mapping[str, np.ndarray]) -> None:
     """Add a dict from path to array [workers, ...]."""
     for path, value in observations.items():
-      self._moments.setdefault(path, Moments(value.shape[1:])).update(value)
+      self._moments.setdefault(path, Moments()).update(value)
 
   def transform(
     self, observations: Mapping[str, np.ndarray]
   ) -> dict[str, np.ndarray]:
     """Normalise a dict from path to array [..., shape of the path]."""
-    result = dict(observations)
+    result = {}
     for path, value in observations.items():
       if path in self._moments:
         moments = self._moments[path]
@@ -80,13 +70,11 @@ class ObservationNormalizer:
 
   def state_dict(self) -> dict[str, Any]:
     """Return the moments, for a checkpoint."""
-    return {path: x.state_dict() for path, x in self._moments.items()}
+    return {path: dict(vars(x)) for path, x in self._moments.items()}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore what `state_dict` has returned."""
-    self._moments = {path: Moments() for path in state}
-    for path, moments in self._moments.items():
-      moments.load_state_dict(state[path])
+    self._moments = {path: Moments(**x) for path, x in state.items()}
 
 
 class RewardNormalizer:
@@ -119,9 +107,9 @@ class RewardNormalizer:
 
   def state_dict(self) -> dict[str, Any]:
     """Return moments and unfinished returns, for a checkpoint."""
-    return {'moments': self._moments.state_dict(), 'returns': self._returns}
+    return {'moments': dict(vars(self._moments)), 'returns': self._returns}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore what `state_dict` has returned."""
-    self._moments.load_state_dict(state['moments'])
+    self._moments = Moments(**state['moments'])
     self._returns = np.array(state['returns'])

@@ -126,7 +126,7 @@ def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
   whole = sum(row['own'] for row in rows) or 1e-9
   figure, axes = plot.make_figure((8.5, 1.3 + 0.32 * len(rows)))
   for y, row in enumerate(rows):
-    seconds = row['own'] + row['inner']
+    seconds = row['seconds']
     axes.barh(y, 100 * seconds / whole, color='#b9d3e8')
     axes.barh(y, 100 * row['own'] / whole, color='#2b6ca3')
     each = 1e3 * seconds / max(row['occurs'], 1)
@@ -142,16 +142,16 @@ def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-  """List the tree of scopes in the order in which it is drawn.
+  """List the scopes, each behind the one that it is in.
 
   Args:
     tables: List of dicts from path to columns `occurs` and `seconds`; for the
       root also `outside`, the seconds of scopes that it did not surround.
 
   Returns:
-    List of dicts with `path`, `occurs`, and the seconds `own` and `inner`,
-    which are spent in recorded scopes within it. The root contains what was
-    outside of it too.
+    List of dicts with `path`, `occurs`, `seconds`, and their parts `own` and
+    `inner`, which are spent in recorded scopes within it. The root contains
+    what was outside of it too.
   """
   rows: dict[str, dict[str, Any]] = {}
   for table in tables:
@@ -160,19 +160,13 @@ def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
       row['occurs'] += np.nansum(columns['occurs'])
       row['seconds'] += np.nansum(columns['seconds'])
       row['seconds'] += np.nansum(columns.get('outside', 0))
-  parents = {path: _find_parent(path, rows) for path in rows}
-  for path, parent in parents.items():
+  for path in rows:
+    parent = _find_parent(path, rows)
     if parent is not None:
       rows[parent]['inner'] += rows[path]['seconds']
-
-  def visit(parent):
-    inside = [x for x in rows if parents[x] == parent]
-    for path in sorted(inside, key=lambda x: -rows[x]['seconds']):
-      own = max(rows[path]['seconds'] - rows[path]['inner'], 0.0)
-      yield {'path': path, 'own': own, **rows[path]}
-      yield from visit(path)
-
-  return list(visit(None))
+  for path, row in rows.items():
+    row.update(path=path, own=max(row['seconds'] - row['inner'], 0.0))
+  return sorted(rows.values(), key=lambda row: row['path'].split('/'))
 
 
 def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
@@ -212,8 +206,7 @@ def main(args: argparse.Namespace) -> None:
     raise errors.UsageError('No session was given; name at least one folder.')
   groups = [[os.path.abspath(x) for x in group] for group in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
-  counts = args.keyx != 'clock'
-  xlabel = _AXES[args.keyx]
+  xlabel, counts = _AXES[args.keyx], args.keyx != 'clock'
   style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
   runs = load_runs(groups, args.keyx)
   known = {name for run in runs for name in run.curves}
@@ -247,11 +240,7 @@ def main(args: argparse.Namespace) -> None:
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='agents-plot',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='agents-plot', description=__doc__)
   add, more = parser.add_argument, 'runs of another experiment; repeatable'
   add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
   add('--group', nargs='+', metavar='SESSION', action='append', help=more)

@@ -483,8 +483,7 @@ def _check_combination(args):
     )
   if (args.resume or args.custom) and not args.load_checkpoint:
     raise errors.UsageError(
-      f'Flag {"--resume" if args.resume else "--custom"} needs a session; add '
-      '--load-checkpoint=PATH.'
+      'Flags --resume and --custom need a session; add --load-checkpoint=PATH.'
     )
   if not (args.params or args.load_checkpoint):
     raise errors.UsageError(

@@ -69,7 +69,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a value is wrong, or the environment cannot be used.
   """
   from agents import runs
-  from agents.pipeline import agent, env_config
+  from agents.pipeline import env_config
   from agents.run import plain_data
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
@@ -77,11 +77,8 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     cpanel['config'], overrides={**overrides, **cpanel['ppo']}
   )
   env = _define_env(config)
-  # The wrappers would make boxes of whatever there is.
-  bare = common.find_spaces(env_config.inspect({'name': config.env}))
-  agent.find_shape(bare['observation_space'], 'observations', vector=False)
-  agent.find_shape(bare['action_space'], 'actions')
-  env['config'] = env_config.inspect(env)
+  # The wrappers keep shapes, but make boxes of whatever there is.
+  env['config'] = env_config.inspect({'name': config.env})
   plain = plain_data.to_plain(config)
   return {
     # Episodes go on where they were.

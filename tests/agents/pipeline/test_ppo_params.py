@@ -82,7 +82,6 @@ def test_overrides():
     ({'ppo': {'learning_rat': 1}}, 'learning_rate'),
     ({'gamma': 'high'}, 'discount'),
     ({'config': 'pybullet_minitaur'}, 'id'),
-    ({'model_name': 'CartPole-v1'}, 'continuous'),
     ({'model_name': 'Pendul-v1'}, 'Pendulum-v1'),
   ],
 )
