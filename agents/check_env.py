@@ -21,11 +21,7 @@ check_env = check.check
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = entry.Parser(
-    prog='agents-check-env',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='agents-check-env', description=__doc__)
   add = parser.add_argument
   add('env', help='environment id, such as my_module:MyEnv-v0')
   add(

@@ -60,13 +60,13 @@ def load_runs(
   names = [os.path.join(x, 'scores.csv') for x in folders]
   runs = []
   for name in names or [os.path.expanduser(path)]:
-    seeds: dict[str | None, tuple[list[float], list[float]]] = {}
+    seeds: dict[Any, list[tuple[float, float]]] = {}
     try:
       for row in log.read_table(name):
         if row.get('phase') == phase:
-          steps, scores = seeds.setdefault(row.get('seed'), ([], []))
-          steps.append(int(row['global_step'] or '') / divide)
-          scores.append(float(row['mean_score'] or ''))
+          step, score = row['global_step'] or '', row['mean_score'] or ''
+          point = int(step) / divide, float(score)
+          seeds.setdefault(row.get('seed'), []).append(point)
     except OSError as error:
       raise errors.UsageError(
         f'There are no scores in {path}: {error.strerror}. Give a CSV file, or '
@@ -79,7 +79,7 @@ def load_runs(
       ) from None
     task, settings = _describe(name)
     for points in seeds.values():
-      curves = {phase: plot.make_points(*points)}
+      curves = {phase: plot.make_points(*zip(*points))}
       runs.append(plot.Run(label or task, curves, settings))
   if not runs:
     raise errors.UsageError(f'There are no scores of phase {phase} in {path}.')
@@ -88,28 +88,14 @@ def load_runs(
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='ppo-plot',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  parser.add_argument(
-    'sources', nargs='+', help='label=path of a CSV file or a folder of runs'
-  )
-  parser.add_argument('--out', required=True, help='image file to write')
-  parser.add_argument(
-    '--phase', default='eval', help='phase to plot, train or eval'
-  )
-  parser.add_argument('--title', default='', help='title of the plot')
-  parser.add_argument(
-    '--divide', type=float, default=1, help='number to divide the steps by'
-  )
-  parser.add_argument(
-    '--window',
-    type=int,
-    default=1,
-    help='window of the moving average, in points',
-  )
+  parser = entry.Parser(prog='ppo-plot', description=__doc__)
+  add = parser.add_argument
+  add('sources', nargs='+', help='label=path of a CSV file or a folder of runs')
+  add('--out', required=True, help='image file to write')
+  add('--phase', default='eval', help='phase to plot, train or eval')
+  add('--title', default='', help='title of the plot')
+  add('--divide', type=float, default=1, help='number to divide the steps by')
+  add('--window', type=int, default=1, help='points of the moving average')
   return parser.parse_args(argv)
 
 
@@ -124,9 +110,8 @@ def _describe(path: str) -> tuple[str, dict[str, Any]]:
     return name.removesuffix('.csv'), {}
   config = files.read_yaml(os.path.join(folder, 'config.yaml'))
   source = os.path.basename(folder).partition('-')[2] or 'ppo'
-  env = config.pop('env', '')
   settings = {k: v for k, v in config.items() if k not in _NEUTRAL}
-  return f'{source} {env}', {'env': env, **settings}
+  return f'{source} {config.get("env", "")}', settings
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import tqdm
 
 from agents.pipeline import logs, toolbox
 from agents.run import errors, random_state, references, schema, stopping
@@ -366,7 +367,7 @@ class Runner:
   def _report(self, done):
     """Tell what came out and where it is."""
     info, state = self.session.logger.info, self.state
-    total = progress_lib.format_duration(self.state_dict()['seconds'])
+    total = tqdm.tqdm.format_interval(self.state_dict()['seconds'])
     what = 'Finished' if done else 'Stopped'
     info(f'{what} after {state["i_epoch"]} epochs and {total}.')
     if state['best_score'] is not None:

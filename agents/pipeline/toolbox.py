@@ -81,7 +81,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
     if key in _PICKLES:
       references.check_pickle(name, trust)
     elif key == 'from_module':
-      references.check_module(name, trust)
+      references.check_place(name, name, trust)
     elif key == 'name' and ':' in name:
       references.check_env_id(name, trust)
     else:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
 from agents.run import errors, files
 
@@ -90,28 +91,26 @@ def make_points(x: Any, y: Any) -> Points:
   return unique, np.bincount(index, y[valid]) / np.bincount(index)
 
 
-def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
+def group(runs: Sequence[Run]) -> dict[str, list[Run]]:
   """Gather runs of equal label and settings.
 
   Returns:
     Dict from name to runs. Names are labels, with the first settings in which
     groups of the same label differ.
   """
-  labels: dict[str, list[Run]] = {}
-  for run in runs:
-    labels.setdefault(run.label, []).append(run)
-  groups: dict[str, list[Run]] = {}
-  for label, members in labels.items():
-    parts: dict[tuple[str, ...], list[Run]] = {}
-    for run, words in zip(members, _list_differences(members)):
-      parts.setdefault(words, []).append(run)
-    for words, part in parts.items():
-      shown = [x if len(x) <= _LONGEST else x[:_LONGEST] + '...' for x in words]
-      name = ', '.join([label, *filter(None, shown[:_MOST_SETTINGS])])
-      if name in groups:
-        name += f', {len(groups) + 1}'
-      groups[name] = part
-  return groups
+  groups: dict[tuple[str, ...], list[Run]] = {}
+  labels = [x.label for x in runs]
+  for run in sorted(runs, key=lambda run: labels.index(run.label)):
+    words = _list_differences(run, [x for x in runs if x.label == run.label])
+    groups.setdefault((run.label, *words), []).append(run)
+  named: dict[str, list[Run]] = {}
+  for (label, *words), members in groups.items():
+    shown = [x if len(x) <= _LONGEST else x[:_LONGEST] + '...' for x in words]
+    name = ', '.join([label, *shown[:_MOST_SETTINGS]])
+    if name in named:
+      name += f', {len(named) + 1}'
+    named[name] = members
+  return named
 
 
 def choose_names(
@@ -138,12 +137,11 @@ def smooth(values: np.ndarray, window: int) -> np.ndarray:
   """Average over `window` neighbours; fewer at the ends."""
   if window <= 1:
     return values
-  left = window // 2
-  sums = np.cumsum(np.concatenate([[0.0], values]))
-  index = np.arange(len(values))
-  first = np.maximum(index - left, 0)
-  last = np.minimum(index - left + window, len(values))
-  return (sums[last] - sums[first]) / (last - first)
+  sums, counts = (
+    ndimage.uniform_filter1d(x, window, mode='constant')
+    for x in (np.asarray(values, float), np.ones(len(values)))
+  )
+  return sums / counts
 
 
 def align(
@@ -283,11 +281,9 @@ def draw_all(
 
 def make_figure(size: tuple[float, float], rows: int = 1) -> tuple[Any, Any]:
   """Return a figure and its axes, an array if there are several."""
-  from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=size, layout='constrained')
-  FigureCanvasAgg(figure)
   return figure, figure.subplots(rows, sharex=True)
 
 
@@ -309,12 +305,10 @@ def save(figure: Any, path: str) -> str:
   return path
 
 
-def _list_differences(runs: Sequence[Run]) -> list[tuple[str, ...]]:
-  """Return for each run those settings in words that not all have in common."""
-  words = [
-    {key: f'{key} {value}' for key, value in run.settings.items()}
-    for run in runs
+def _list_differences(run: Run, others: Sequence[Run]) -> list[str]:
+  """Return those settings in words that not all of some runs have in common."""
+  keys = dict.fromkeys(key for x in others for key in x.settings)
+  differing = [
+    k for k in keys if len({str(x.settings.get(k, '')) for x in others}) > 1
   ]
-  keys = list(dict.fromkeys(key for x in words for key in x))
-  differing = [k for k in keys if len({x.get(k) for x in words}) > 1]
-  return [tuple(x.get(key, '') for key in differing) for x in words]
+  return [f'{k} {run.settings[k]}' for k in differing if k in run.settings]

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
+import tqdm
+
 
 def set_activity(text: str) -> None:
   """Say what happens within the current step, such as an episode; or ''."""
@@ -36,26 +38,23 @@ class Progress:
 
   def __init__(
     self,
-    status: Callable[[], dict[str, Any]] | None = None,
+    status: Callable[[], dict[str, Any]] = dict,
     max_step: float | None = None,
     stream: TextIO | None = None,
     interval: float = 30.0,
     unit: str = 'ex',
   ):
     self._unit = unit
-    self._status = status or dict
+    self._status = status
     self._max_step = max_step
     self._stream = stream or sys.stderr
     self._interval = interval
     self._fancy = self._stream.isatty()
     self._bar: Any = None
     self._phase = ''
-    self._steps = 0
-    self._done = 0
-    self._global_step = 0
+    self._steps = self._done = self._global_step = 0
     self._first: tuple[float, int] | None = None
-    self._last_line = 0.0
-    self._rate: float | None = None
+    self._last_line = self._rate = 0.0
     self._closed = threading.Event()
     self._lock = threading.RLock()
     self._ticker = threading.Thread(target=self._tick, daemon=True)
@@ -73,14 +72,11 @@ class Progress:
       global_step: Step over all phases.
     """
     with self._lock:
-      self._finish_bar()
       self._phase, self._steps, self._done = name, steps, done
       self._global_step = global_step
-      if self._first is None:
-        self._first = (time.time(), global_step)
+      self._first = self._first or (time.time(), global_step)
       if self._fancy:
-        import tqdm
-
+        self._finish_bar()
         self._bar = tqdm.tqdm(
           total=steps,
           initial=done,
@@ -99,9 +95,7 @@ class Progress:
       self._global_step = global_step
       assert self._first, 'a phase has been started'
       began, first_step = self._first
-      elapsed = time.time() - began
-      if elapsed > 0:
-        self._rate = (global_step - first_step) / elapsed
+      self._rate = (global_step - first_step) / max(1e-9, time.time() - began)
       if self._bar is not None:
         # Draws at most ten times a second; the ticker adds the other values.
         self._bar.update(amount)
@@ -111,10 +105,8 @@ class Progress:
   def write(self, text: str) -> None:
     """Print a line that stays."""
     with self._lock:
-      if self._bar is not None:
-        self._bar.write(text, file=self._stream)
-      else:
-        print(text, file=self._stream, flush=True)
+      tqdm.tqdm.write(text, file=self._stream)
+      self._stream.flush()
 
   def close(self) -> None:
     """Stop showing anything."""
@@ -138,41 +130,23 @@ class Progress:
     if self._closed.is_set():
       return
     if self._bar is not None:
-      self._bar.set_postfix_str(self._describe(), refresh=False)
-      self._bar.refresh()
+      self._bar.set_postfix_str(self._describe())
     elif time.time() - self._last_line >= self._interval and not self._fancy:
       self._last_line = time.time()
-      print(
-        f'{self._phase}: {self._done}/{self._steps}, {self._describe()}',
-        file=self._stream,
-        flush=True,
+      self.write(
+        f'{self._phase}: {self._done}/{self._steps}, {self._describe()}'
       )
 
   def _describe(self):
-    values: dict[str, Any] = {'step': self._global_step}
-    values.update(self._status())
-    if self._rate:
-      if not self._fancy:
-        values[f'{self._unit}/s'] = f'{self._rate:.3g}'
-      if self._max_step:
-        left = max(0, self._max_step - self._global_step) / self._rate
-        values['left'] = format_duration(left)
+    values: dict[str, Any] = {'step': self._global_step, **self._status()}
+    if self._rate and not self._fancy:
+      values[f'{self._unit}/s'] = f'{self._rate:.3g}'
+    if self._rate and self._max_step:
+      left = max(0, self._max_step - self._global_step) / self._rate
+      values['left'] = tqdm.tqdm.format_interval(left)
     values['mem'] = f'{resident_memory() / 2**30:.1f}G'
     text = ', '.join(f'{k} {v}' for k, v in values.items() if v is not None)
     return f'{text}, {self.activity}' if self.activity else text
-
-
-def format_duration(seconds: float) -> str:
-  """Return the short form of a duration, such as `3h12m` or `45s`."""
-  seconds = int(seconds)
-  for size, large, unit, small in (
-    (86400, 'd', 3600, 'h'),
-    (3600, 'h', 60, 'm'),
-    (60, 'm', 1, 's'),
-  ):
-    if seconds >= size:
-      return f'{seconds // size}{large}{seconds % size // unit:02d}{small}'
-  return f'{seconds}s'
 
 
 def resident_memory() -> int:

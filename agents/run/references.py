@@ -6,20 +6,16 @@ user trusts the module where it lies.
 """
 
 import dataclasses
-import importlib
+import pkgutil
 import re
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from agents.run import errors
 
 HELP = 'Module of your own that the stored run may import. Can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
-_HARMLESS = (bool, dict, float, int, list, str, tuple)
-_OPTIMIZERS = 'tensorflow.python.training'
 _nameable: set[str] = set()
 _Named = TypeVar('_Named', bound=Callable[..., Any])
 
@@ -85,16 +81,13 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
 
   Raises:
     NotTrusted: If a file may not name it.
-    ValueError: If the module or the name within it does not exist.
+    UsageError: If the module or the name within it does not exist.
   """
-  module, _, qualname = name.partition(':')
-  check_place(module, name, trust)
+  check_place(name.partition(':')[0], name, trust)
   try:
-    value = importlib.import_module(module)
-    for part in qualname.split('.'):
-      value = getattr(value, part)
-  except (ImportError, AttributeError) as error:
-    raise ValueError(f'Cannot find {name!r}: {error}.') from None
+    value = pkgutil.resolve_name(name)
+  except (ImportError, AttributeError, ValueError) as error:
+    raise errors.UsageError(f'Cannot find {name!r}: {error}.') from None
   check_value(value, name, trust)
   return value
 
@@ -105,14 +98,11 @@ def check_place(module: str, name: str, trust: Trust) -> None:
   Raises:
     NotTrusted: If not.
   """
-  known = (*PROJECT, 'builtins', 'numpy', _OPTIMIZERS)
-  if not (trust.covers(name) or Trust(known).covers(module)):
+  if not (trust.covers(name) or Trust(PROJECT).covers(module)):
     raise _refusal(name)
 
 
-def check_value(
-  value: Any, name: str, trust: Trust, base: type | None = None
-) -> None:
+def check_value(value: Any, name: str, trust: Trust) -> None:
   """Make sure that what was found under a name may be used.
 
   It counts where it was defined: a trusted module does not vouch for what it
@@ -122,8 +112,6 @@ def check_value(
     value: What the name refers to.
     name: The name, such as `module:Class` or `module.Class`.
     trust: What the user trusts.
-    base: Class that parts of this project have to be derived from; by default
-      they have to be `nameable`.
 
   Raises:
     NotTrusted: If it may not be used.
@@ -132,7 +120,7 @@ def check_value(
     return
   if isinstance(value, (type, types.FunctionType)):
     home = f'{value.__module__}.{value.__qualname__}'
-    if trust.covers(home) or _is_made_for_it(value, home, base):
+    if trust.covers(home) or home in _nameable:
       return
   raise _refusal(name)
 
@@ -152,16 +140,6 @@ def check_env_id(env_id: Any, trust: Trust) -> None:
       raise _refusal(env_id)
 
 
-def check_module(name: str, trust: Trust) -> None:
-  """Make sure that a module that a file names may be imported for its effects.
-
-  Raises:
-    NotTrusted: If it is neither of this project nor trusted.
-  """
-  if not (trust.covers(name) or Trust(PROJECT).covers(name)):
-    raise _refusal(name)
-
-
 def check_pickle(path: str, trust: Trust) -> None:
   """Make sure that a file that can hold a program is one that the user named.
 
@@ -174,24 +152,6 @@ def check_pickle(path: str, trust: Trust) -> None:
       'programs; if you know where it comes from, add --trust '
       f'{path} to the command.'
     )
-
-
-def _is_made_for_it(value, home, base):
-  """Whether a function or class is one that any file may name."""
-  if base is not None:
-    ours = Trust(PROJECT).covers(home)
-    return ours and isinstance(value, type) and issubclass(value, base)
-  if home in _nameable or value in _HARMLESS:
-    return True
-  if not isinstance(value, type):
-    return False
-  if issubclass(value, np.generic):
-    return value.__module__ == 'numpy'
-  if not Trust((_OPTIMIZERS,)).covers(home):
-    return False
-  from agents.tools.tf1 import tf
-
-  return issubclass(value, tf.train.Optimizer)
 
 
 def _refusal(name):

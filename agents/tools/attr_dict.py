@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from agents.run import files, references
+from agents.run import files
 
 
-@references.nameable
 class AttrDict(dict):
   """Wrap a dictionary to access its keys as attributes.
 

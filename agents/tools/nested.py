@@ -8,8 +8,6 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from agents.run import references
-
 _EMPTY = object()
 
 
@@ -53,7 +51,6 @@ def zip_(*structures: Any, flatten: bool = False) -> Any:
   return flatten_(result) if flatten else result
 
 
-@references.nameable
 def flatten_(structure: Any) -> tuple[Any, ...]:
   """Tuple of the leaves, depth first, dictionaries by sorted key."""
   if isinstance(structure, (tuple, list)):

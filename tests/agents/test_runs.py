@@ -222,6 +222,8 @@ PARAMS = [
   ({'policy_layers': []}, 'at least 1 item'),
   ({'steps': float('inf')}, 'finite'),
   ({'max_length': float('nan')}, 'a whole number'),
+  ({'network': 'no.such:net'}, "Cannot find 'no.such:net'"),
+  ({'network': 'agents.networks:missing'}, 'Cannot find'),
   ({'network': 'lstm'}, 'give one of feed_forward_gaussian'),
   ({'optimizer': 'MomentumOptimizer'}, 'give one of AdadeltaOptimizer'),
   ({'eval_episodes': -1}, 'greater than or equal to 0'),

@@ -1,25 +1,9 @@
-"""Tests of progress lines and durations."""
+"""Tests of progress lines."""
 
 import io
 import time
 
-import pytest
-
 from agents.run import progress
-
-
-@pytest.mark.parametrize(
-  'seconds, text',
-  [
-    (3, '3s'),
-    (61, '1m01s'),
-    (3600, '1h00m'),
-    (11520, '3h12m'),
-    (90000, '1d01h'),
-  ],
-)
-def test_durations(seconds, text):
-  assert progress.format_duration(seconds) == text
 
 
 def test_plain_lines():
