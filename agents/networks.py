@@ -1,7 +1,6 @@
 """Policies and value functions."""
 
 import collections
-import functools
 import math
 from typing import Any
 
@@ -46,9 +45,7 @@ def feed_forward_gaussian(
   """
   flat = _flatten(observations)
   with scopes.uncached_scope('policy'):
-    hidden = flat
-    for size in config.policy_layers:
-      hidden = layers.dense(hidden, size, tf.nn.relu)
+    hidden = _define_hidden(config.policy_layers, flat)
     mean, logstd = _define_policy(config, hidden, action_size)
   return _define_output(config, flat, mean, logstd, state)
 
@@ -77,9 +74,7 @@ def feed_forward_categorical(
   """
   flat = _flatten(observations)
   with scopes.uncached_scope('policy'):
-    hidden = flat
-    for size in config.policy_layers:
-      hidden = layers.dense(hidden, size, tf.nn.relu)
+    hidden = _define_hidden(config.policy_layers, flat)
     logits = _define_last_layer(config, hidden, action_size)
   value = _define_value(config, flat)
   logits = tf.check_numerics(logits, 'logits')
@@ -113,9 +108,7 @@ def recurrent_gaussian(
   """
   flat = _flatten(observations)
   with scopes.uncached_scope('policy'):
-    hidden = flat
-    for size in config.policy_layers[:-1]:
-      hidden = layers.dense(hidden, size, tf.nn.relu)
+    hidden = _define_hidden(config.policy_layers[:-1], flat)
     cell = _RecurrentCell(config.policy_layers[-1])
     hidden, state = tf.nn.dynamic_rnn(
       cell, hidden, tf.cast(length, tf.int32), state, tf.float32
@@ -138,6 +131,12 @@ class _RecurrentCell:
     with scopes.uncached_scope('cell'):
       output = layers.gru_cell(inputs, state)
     return output, output
+
+
+def _define_hidden(sizes, hidden):
+  for size in sizes:
+    hidden = layers.dense(hidden, size, tf.nn.relu)
+  return hidden
 
 
 def _define_policy(config, hidden, action_size):
@@ -164,9 +163,7 @@ def _define_last_layer(config, hidden, size, activation=None):
 
 def _define_value(config, flat):
   with scopes.uncached_scope('value'):
-    hidden = flat
-    for size in config.value_layers:
-      hidden = layers.dense(hidden, size, tf.nn.relu)
+    hidden = _define_hidden(config.value_layers, flat)
     return layers.dense(hidden, 1)[..., 0]
 
 
@@ -182,7 +179,7 @@ def _define_output(config, flat, mean, logstd, state):
 def _flatten(observations):
   """Observations [batch, time, ...] as vectors [batch, time, size]."""
   shape = observations.shape.as_list()
-  size = functools.reduce(lambda x, y: x * y, shape[2:], 1)
+  size = math.prod(shape[2:])
   dims = tf.shape(observations)
   flat = tf.reshape(observations, tf.stack([dims[0], dims[1], size]))
   flat.set_shape(shape[:2] + [size])

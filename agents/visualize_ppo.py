@@ -180,17 +180,8 @@ def main(_: Any) -> None:
       'You must specify a logdir: give --logdir with the folder of a run.'
     )
   with stopping.handle_signals():
-    episodes = visualize(
-      FLAGS.logdir,
-      FLAGS.outdir,
-      FLAGS.num_agents,
-      FLAGS.num_episodes,
-      FLAGS.checkpoint,
-      FLAGS.env_processes,
-      references.parse(FLAGS.trust),
-      FLAGS.seed,
-      FLAGS.render,
-    )
+    FLAGS.trust = references.parse(FLAGS.trust)
+    episodes = visualize(**vars(FLAGS))
     for episode in episodes:
       print(
         f'Return {episode["return"]:.2f}, {episode["length"]} environment '

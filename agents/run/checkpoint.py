@@ -6,6 +6,7 @@ of HER and the pipeline are folders with the state of every rank, see
 """
 
 import contextlib
+import functools
 import glob
 import json
 import logging
@@ -66,7 +67,8 @@ def read_tree(prefix: str) -> Any:
     with np.load(prefix + '.npz', allow_pickle=False) as arrays:
       if zlib.crc32(text) != arrays[_CHECKSUM]:
         raise ValueError(f'{prefix}.json has changed')
-      return _unpack(json.loads(text), arrays)
+      unpack = functools.partial(_unpack, arrays)
+      return json.loads(text, object_hook=unpack)
   except OSError:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
@@ -74,21 +76,20 @@ def read_tree(prefix: str) -> Any:
 
 
 def _pack(value, arrays, path):
+  """Return what JSON can hold; arrays and bytes are moved to a dict."""
   if value is None or isinstance(value, (bool, int, float, str)):
     return value
+  name = str(len(arrays))
+  if isinstance(value, bytes):
+    arrays[name] = np.frombuffer(value, np.uint8)
+    return {_BYTES: name}
   if isinstance(value, (np.ndarray, np.generic)):
     if value.dtype.hasobject:
       raise TypeError(f'{path} is an array of objects')
-    arrays[str(len(arrays))] = value
-    scalar = isinstance(value, np.generic)
-    return {_ARRAY: str(len(arrays) - 1), 'scalar': scalar}
-  if isinstance(value, bytes):
-    arrays[str(len(arrays))] = np.frombuffer(value, np.uint8)
-    return {_BYTES: str(len(arrays) - 1)}
+    arrays[name] = value
+    return {_ARRAY: name, 'scalar': isinstance(value, np.generic)}
   if isinstance(value, (list, tuple)):
-    items = [
-      _pack(x, arrays, f'{path}/{index}') for index, x in enumerate(value)
-    ]
+    items = [_pack(x, arrays, f'{path}/{i}') for i, x in enumerate(value)]
     return {_TUPLE: items} if isinstance(value, tuple) else items
   if isinstance(value, dict):
     wrong = [key for key in value if not isinstance(key, str)]
@@ -98,19 +99,14 @@ def _pack(value, arrays, path):
   raise TypeError(f'{path} is {type(value).__name__}, which cannot be stored')
 
 
-def _unpack(value, arrays):
-  if isinstance(value, list):
-    return [_unpack(x, arrays) for x in value]
-  if not isinstance(value, dict):
-    return value
+def _unpack(arrays, value):
+  """Return what a dict stands for whose values are unpacked already."""
   if _ARRAY in value:
     array = arrays[value[_ARRAY]]
     return array[()] if value['scalar'] else array
   if _BYTES in value:
     return arrays[value[_BYTES]].tobytes()
-  if _TUPLE in value:
-    return tuple(_unpack(x, arrays) for x in value[_TUPLE])
-  return {key: _unpack(x, arrays) for key, x in value.items()}
+  return tuple(value[_TUPLE]) if _TUPLE in value else value
 
 
 @contextlib.contextmanager
@@ -175,20 +171,16 @@ def list_folders(parent: str, prefix: str = '') -> dict[str, str]:
   Returns:
     Dict from name to path, of those that may turn out to be damaged, too.
   """
-  name = rf'({re.escape(prefix)}\d+\+*)'
-  pattern = re.compile(rf'\.{name}\.old|{name}')
+  name = rf'({re.escape(prefix)}(\d+)(\+*))'
   found = {}
-  # Those in their place come last.
-  for filename in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
-    match = pattern.fullmatch(filename)
-    if match:
-      found[match.group(1) or match.group(2)] = os.path.join(parent, filename)
-  return {x: found[x] for x in sorted(found, key=_sort_key)}
-
-
-def _sort_key(name):
-  """Number in a name and how many `+` follow it."""
-  return int(re.findall(r'\d+', name)[-1]), len(name)
+  # Those in their place count if there are both.
+  for pattern in (rf'\.{name}\.old', name):
+    for filename in os.listdir(parent) if os.path.isdir(parent) else ():
+      match = re.fullmatch(pattern, filename)
+      if match:
+        order = int(match[2]), match[3]
+        found[order] = match[1], os.path.join(parent, filename)
+  return dict(found[order] for order in sorted(found))
 
 
 def find_damage(path: str) -> str | None:
@@ -224,18 +216,18 @@ def choose_newest(
     UsageError: If all are damaged, as beginning anew would overwrite them and
       what lies beside them.
   """
-  damaged: list[tuple[str, str]] = []
+  damaged: dict[str, str] = {}
   for path in reversed(list(paths)):
     damage = find_damage(path)
     if damage is None:
-      for other, words in damaged:
+      for other, words in damaged.items():
         if warn:
           warn(f'Checkpoint {other} is damaged ({words}); go on from {path}.')
       return path
-    damaged.append((path, damage))
+    damaged[path] = damage
   if not damaged:
     return None
-  named = ', '.join(f'{x} ({words})' for x, words in damaged)
+  named = ', '.join(f'{x} ({words})' for x, words in damaged.items())
   raise errors.UsageError(
     f'No whole checkpoint is left; damaged: {named}. Begin anew in another '
     'folder, or move all of this one away.'
@@ -354,9 +346,9 @@ class Checkpoints:
 def list_variables(folder: str) -> list[str]:
   """Return the paths of the files `model.ckpt-<step>`, oldest first."""
   names = glob.glob('model.ckpt-*.index', root_dir=folder)
-  found = [re.fullmatch(r'(model\.ckpt-(\d+))\.index', x) for x in names]
-  rows = sorted((int(x.group(2)), x.group(1)) for x in found if x)
-  return [os.path.join(folder, name) for _, name in rows]
+  found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', x) for x in names]
+  steps = sorted(int(x[1]) for x in found if x)
+  return [os.path.join(folder, f'model.ckpt-{x}') for x in steps]
 
 
 def find_variables(
@@ -380,30 +372,35 @@ def find_variables(
       are damaged.
   """
   folder = os.path.expanduser(folder)
-  best = _read_best(folder)
-  spare = best and os.path.join(folder, BEST, best['checkpoint'])
-  if name == BEST and not best:
-    raise errors.UsageError(
-      f'There is no best checkpoint in {folder} yet. It is written after the '
-      'first evaluation; omit --checkpoint for the newest one.'
-    )
-  if name:
-    path = spare if name == BEST else os.path.join(folder, name)
-    if not os.path.exists(path + '.index'):
-      raise errors.UsageError(f'There is no checkpoint {name} in {folder}.')
-    damage = _find_damaged_variables(path)
-    if damage:
+  if not name:
+    return _find_newest(folder, warn)
+  path = os.path.join(folder, name)
+  if name == BEST:
+    path, _ = _read_best(folder)
+    if not path:
       raise errors.UsageError(
-        f'Checkpoint {path} is damaged ({damage}); give an older one.'
+        f'There is no best checkpoint in {folder} yet. It is written after the '
+        'first evaluation; omit --checkpoint for the newest one.'
       )
-    return path
+  if not os.path.exists(path + '.index'):
+    raise errors.UsageError(f'There is no checkpoint {name} in {folder}.')
+  damage = _find_damaged_variables(path)
+  if damage:
+    raise errors.UsageError(
+      f'Checkpoint {path} is damaged ({damage}); give an older one.'
+    )
+  return path
+
+
+def _find_newest(folder, warn):
   try:
     return choose_newest(list_variables(folder), _find_damaged_variables, warn)
   except errors.UsageError as error:
-    if not spare or _find_damaged_variables(spare):
+    best, _ = _read_best(folder)
+    if not best or _find_damaged_variables(best):
       raise
     raise errors.UsageError(
-      f'{error} The best one is whole: to go on from it, copy {spare}.* to '
+      f'{error} The best one is whole: to go on from it, copy {best}.* to '
       f'{folder}.'
     ) from None
 
@@ -438,14 +435,14 @@ def keep_best(
 
 def read_best_score(folder: str) -> float:
   """Return the score of the best checkpoint, -infinity without one."""
-  return _read_best(os.path.expanduser(folder)).get('score', -math.inf)
+  return _read_best(os.path.expanduser(folder))[1]
 
 
 def _read_best(folder):
-  """Return what `keep_best` says of its checkpoint; {} if there is none.
+  """Return path and score of what `keep_best` has written, None without it.
 
   Raises:
-    UsageError: If the file is damaged.
+    UsageError: If the file that names it is damaged.
   """
   filename = os.path.join(folder, BEST, _SCORE)
   try:
@@ -455,13 +452,13 @@ def _read_best(folder):
     if not re.fullmatch(r'model\.ckpt-\d+', name) or not math.isfinite(score):
       raise ValueError(found)
   except FileNotFoundError:
-    return {}
+    return None, -math.inf
   except (KeyError, TypeError, ValueError):
     raise errors.UsageError(
       f'{filename} is damaged; remove the folder that it is in to continue.'
     ) from None
-  whole = os.path.exists(os.path.join(folder, BEST, name + '.index'))
-  return {'checkpoint': name, 'score': score} if whole else {}
+  path = os.path.join(folder, BEST, name)
+  return (path, score) if os.path.exists(path + '.index') else (None, -math.inf)
 
 
 def newest_step(folder: str) -> int:

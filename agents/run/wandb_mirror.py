@@ -62,7 +62,7 @@ class WandbMirror:
     except wandb.Error as error:
       raise errors.UsageError(
         f'Weights & Biases cannot start: {error} Set WANDB_MODE=offline to '
-        'send nothing for now, or leave --wandb away.'
+        'send nothing for now, or omit --wandb.'
       ) from None
     self._run.define_metric(_STEP)
     self._run.define_metric('*', step_metric=_STEP)
@@ -113,7 +113,7 @@ def check(project: str | None, folder: str | None = '.') -> None:
   if not spec or not spec.origin:
     raise errors.UsageError(
       'Flag --wandb needs a package that is not installed: pip install '
-      "'reference-agents[wandb]', or leave the flag away."
+      "'reference-agents[wandb]', or omit the flag."
     )
 
 
