@@ -9,14 +9,7 @@ from typing import Any
 from agents.run import log, progress
 from agents.tools import phases
 
-_COLUMNS = (
-  'phase',
-  'global_step',
-  'mean_score',
-  'kl_change',
-  'penalty',
-  'wall_time',
-)
+_COLUMNS = 'phase global_step mean_score kl_change penalty wall_time'.split()
 
 
 class Display(phases.Observer):

@@ -49,21 +49,19 @@ def claim(
   logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
   missing = files.first_missing(logdir) if logdir else None
   with _choose(logdir, timestamp, name, config, given) as run:
-    with contextlib.ExitStack() as stack:
-      if run.settings:
-        trust = trust.and_typed([given.get('env')])
-        merged = _merge(run, given)
-        config = configs.from_plain(merged, trust, run.folder)
-      elif run.folder:
-        path = run.folder
-        stack.enter_context(
-          folder.removed_if_refused(
-            path, missing or path, lambda: folder.has(path, 'config.yaml')
-          )
+    path = run.folder
+    if run.settings:
+      trust = trust.and_typed([given.get('env')])
+      config = configs.from_plain(_merge(run, given), trust, path)
+    elif path:
+      run.enter_context(
+        folder.removed_if_refused(
+          path, missing or path, lambda: folder.has(path, 'config.yaml')
         )
-      run.config = _complete(name, config, run.folder)
-      _try_env(run.config.env)
-      yield run
+      )
+    run.config = _complete(name, config, path)
+    _try_env(run.config.env)
+    yield run
 
 
 def prepare(

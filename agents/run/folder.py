@@ -20,7 +20,7 @@ _SETTINGS = 'config.yaml'
 _MOST_NAMED = 3
 
 
-class Run:
+class Run(contextlib.ExitStack):
   """Folder of a run; what is stored there is read once, when it is needed.
 
   Closing it, as the end of this process does, gives up the lock.
@@ -40,10 +40,12 @@ class Run:
     lock: contextlib.ExitStack | None = None,
     reason: str = '',
   ):
+    super().__init__()
     self.folder = folder
     self.reason = reason
     self.config: Any = None
-    self._lock = lock or contextlib.ExitStack()
+    if lock:
+      self.enter_context(lock)
 
   @classmethod
   def open(cls, folder: str, name: str = LOCK) -> 'Run':
@@ -63,16 +65,6 @@ class Run:
         'ended, or use another folder.'
       )
     return cls(folder, taken)
-
-  def __enter__(self) -> 'Run':
-    return self
-
-  def __exit__(self, *unused: Any) -> None:
-    self.close()
-
-  def close(self) -> None:
-    """Give up the lock."""
-    self._lock.close()
 
   @functools.cached_property
   def settings(self) -> dict[str, Any] | None:

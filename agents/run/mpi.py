@@ -98,23 +98,20 @@ def world() -> Any:
   return MPI.COMM_WORLD
 
 
-def on_first_rank(
-  comm: Any,
-  function: Callable[[], _Result],
-  expected: tuple[type[Exception], ...] = (errors.UsageError,),
-) -> _Result:
+def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
   """Return the result of a function on the first rank, on all ranks.
+
+  All of them raise its `UsageError`; other errors end the job.
 
   Args:
     comm: Communicator.
     function: Called on the first rank only.
-    expected: Errors that all ranks raise when it does; others end the job.
   """
   result = error = None
   if comm.Get_rank() == 0:
     try:
       result = function()
-    except expected as failure:
+    except errors.UsageError as failure:
       error = failure
   result, error = comm.bcast((result, error))
   if error is not None:

@@ -91,7 +91,7 @@ def make_points(x: Any, y: Any) -> Points:
   return unique, np.bincount(index, y[valid]) / np.bincount(index)
 
 
-def group(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
   """Gather runs of equal label and settings.
 
   Returns:
@@ -99,6 +99,7 @@ def group(runs: Sequence[Run]) -> dict[str, list[Run]]:
     groups of the same label differ.
   """
   groups: dict[tuple[str, ...], list[Run]] = {}
+  runs = list(runs)
   labels = [x.label for x in runs]
   for run in sorted(runs, key=lambda run: labels.index(run.label)):
     words = _list_differences(run, [x for x in runs if x.label == run.label])

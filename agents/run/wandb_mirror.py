@@ -25,7 +25,7 @@ class WandbMirror:
   leaves the machine until `wandb sync`.
 
   Args:
-    project: Name of the project.
+    project: Name of the project, see `check`.
     folder: Folder of the run, where wandb keeps its files in `wandb`; None
       for a temporary one.
     settings: Plain data about the run to show beside the curves.
@@ -42,7 +42,6 @@ class WandbMirror:
     settings: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = _logger.info,
   ):
-    check(project)
     import wandb
 
     folder = os.path.abspath(folder or tempfile.mkdtemp())
