@@ -5,6 +5,7 @@ of given parameters, like those of the original, and return the configuration.
 """
 
 import functools
+import inspect
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +15,7 @@ from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
-from planet.scripts import objectives as objectives_lib
-from planet.scripts import parameters
+from planet.scripts import objectives, parameters
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
@@ -63,8 +63,7 @@ def _define_preset(
 ) -> AttrDict:
   given = dict(params)
   logdir = given.pop('logdir', '')
-  config.update(build(preset, parameters.build(preset, given), logdir))
-  return config
+  return config.update(build(preset, parameters.build(preset, given), logdir))
 
 
 default = functools.partial(_define_preset, 'default')
@@ -90,7 +89,6 @@ def build(preset: str, params: Any, logdir: str) -> AttrDict:
   """
   config = AttrDict(dict(params), _unlocked=True)
   config.debug = preset == 'debug'
-  config.seed = config.first_step = config.checkpoint_to_load = None
   _add_data(config, params)
   _add_tasks(config, params)
   _add_model(config, params)
@@ -107,13 +105,12 @@ def _add_data(config, params):
   config.postprocess_fn = bind(preprocess.postprocess, bits=params.image_bits)
   config.open_loop_context = 5
   config.data_reader = numpy_episodes.episode_reader
-  loader = getattr(loaders, f'{params.loader}_loader')
+  config.data_loader = getattr(loaders, f'{params.loader}_loader')
   if params.loader in ('cache', 'recent', 'scan'):
     kwargs = dict(every=params.loader_every, max_bytes=params.loader_max_bytes)
     if params.loader == 'scan':
       kwargs['max_episodes'] = params.loader_max_episodes
-    loader = bind(loader, **kwargs)
-  config.data_loader = loader
+    config.data_loader = bind(config.data_loader, **kwargs)
 
 
 def _add_tasks(config, params):
@@ -127,57 +124,47 @@ def _add_tasks(config, params):
         f'too few for {params.num_chunks} chunks of {params.batch_shape[1]}; '
         'lower batch_shape or action_repeat.'
       )
-  alike = tasks_lib.are_alike(tasks)
+  if not tasks_lib.are_alike(tasks):
+    # Those of `tasks.prepare` show nothing but images.
+    tasks = [x._replace(state_components=['reward']) for x in tasks]
+  config.tasks = tasks
   config.observation_keys = ['image']
   if params.observations == 'vector':
-    keys = [x for x in tasks[0].state_components if x != 'reward']
-    if not (alike and keys):
+    config.observation_keys = tasks[0].state_components[1:]
+    if not config.observation_keys:
       raise errors.UsageError(
         'Vector observations need a single task that has a state; '
         f'{[x.name for x in tasks]} do not fit. Use observations: image.'
       )
-    config.observation_keys = keys
-  if not alike:
-    # Those of `tasks.prepare` show nothing but images.
-    tasks = [x._replace(state_components=['reward']) for x in tasks]
-  config.tasks = tasks
   config.isolate_envs = params.isolate_envs or (
     'thread' if params.tasks == ['dummy'] else 'process'
   )
 
 
 def _add_model(config, params):
-  activation = config.activation = ACTIVATIONS[params.activation]
-  units = params.num_units
-  gradient_heads = params.gradient_heads or [params.observations, 'reward']
-  config.gradient_heads = gradient_heads
-  config.heads = AttrDict(_unlocked=True)
-  names = ['reward']
-  if params.state_diagnostics:
-    names = list(config.tasks[0].state_components)
+  config.activation = activation = ACTIVATIONS[params.activation]
+  usual = [params.observations, 'reward']
+  config.gradient_heads = params.gradient_heads or usual
+  layers = dict(units=params.num_units, activation=activation)
+  config.heads = AttrDict()
+  names = config.tasks[0].state_components
+  names = list(names) if params.state_diagnostics else ['reward']
   if params.observations == 'image':
     network = _find_network(params.network, params.image_size)
     config.encoder = network.encoder
     config.heads.image = network.decoder
   else:
-    config.encoder = bind(
-      networks.vector.encoder, units=units, activation=activation
-    )
+    config.encoder = bind(networks.vector.encoder, **layers)
     names.append('vector')
   for name in names:
     config.heads[name] = bind(
       networks.feed_forward,
       num_layers=params.num_layers,
-      units=units,
-      activation=activation,
-      stop_gradient=name not in gradient_heads,
+      stop_gradient=name not in config.gradient_heads,
+      **layers,
     )
-  for name in gradient_heads:
-    if name not in config.heads:
-      raise errors.UsageError(
-        f'Parameter gradient_heads names {name!r}, which is not predicted. '
-        f'{errors.suggest(name, config.heads)}'
-      )
+  for name in config.gradient_heads:
+    _find('Entry of gradient_heads', name, config.heads)
   size = params.model_size
   cell, sizes, options = {
     'rssm': (
@@ -207,11 +194,7 @@ def _find_network(name, image_size):
   if name is None:
     name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
   known = [x for x in networks.__all__ if x.startswith('conv_')]
-  if name not in known:
-    raise errors.UsageError(
-      f'Network {name!r} is unknown. {errors.suggest(name, known)}'
-    )
-  network = getattr(networks, name)
+  network = _find('Network', name, {x: getattr(networks, x) for x in known})
   if network.image_size != image_size:
     raise errors.UsageError(
       f'Network {name} is for images of {network.image_size} pixels, not '
@@ -220,23 +203,30 @@ def _find_network(name, image_size):
   return network
 
 
+def _find(kind, name, known):
+  """Return what a parameter names."""
+  if name not in known:
+    raise errors.UsageError(
+      f'{kind} {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+  return known[name]
+
+
 def _add_losses(config, params):
+  scales = {x: getattr(params, f'{x}_loss_scale') for x in config.heads}
   # The order decides in which order losses are computed and printed.
-  heads = [x for x in config.heads if x != params.observations]
   config.loss_scales = AttrDict(
-    {x: getattr(params, f'{x}_loss_scale') for x in heads},
+    {x: scales[x] for x in scales if x != params.observations},
     divergence=params.divergence_scale,
     global_divergence=params.global_div_scale,
     overshooting=params.overshooting_scale,
-    **{
-      params.observations: getattr(params, f'{params.observations}_loss_scale')
-    },
+    **{params.observations: scales[params.observations]},
   )
   if params.overshooting_scale and params.overshooting_distance < 2:
+    # The last distance is not used.
     raise errors.UsageError(
       f'Parameter overshooting_distance is {params.overshooting_distance}, '
-      'but overshooting_scale needs at least 2: the last distance is not '
-      'used.'
+      'but overshooting_scale needs at least 2.'
     )
   optimizer_cls = bind(tf.train.AdamOptimizer, epsilon=1e-4)
   if params.precision == 'float16':
@@ -257,9 +247,8 @@ def _add_schedule(config, params):
     )
   config.train_log_every = params.train_steps
   config.train_checkpoint_every = None
-  config.test_checkpoint_every = (
-    params.checkpoint_every or 10 * params.test_steps
-  )
+  every = params.checkpoint_every or 10 * params.test_steps
+  config.test_checkpoint_every = every
   config.checkpoint_secs = 60 * params.checkpoint_minutes
   config.checkpoint_at_end = True
   # Short phases would otherwise print every zero steps.
@@ -274,11 +263,19 @@ def _add_episodes(config, params, logdir):
       f'Parameter carla_random_throttle is {[low, high]}; give the lower '
       'limit first.'
     )
-  _check_planner(params)
-  config.random_collects = AttrDict(_unlocked=True)
-  for phase, noise in (('train', params.train_action_noise), ('test', 0.0)):
-    folder = os.path.join(logdir, f'{phase}_episodes')
-    config[f'{phase}_dir'] = folder
+  if params.planner_topk > params.planner_amount:
+    raise errors.UsageError(
+      f'Parameter planner_topk is {params.planner_topk}, more than '
+      f'planner_amount, which is {params.planner_amount}.'
+    )
+  if params.planner_bias and params.planner_warm_start:
+    raise errors.UsageError(
+      'Parameters planner_bias and planner_warm_start both say where plans '
+      'start; give one of them.'
+    )
+  config.random_collects = AttrDict()
+  for phase in ('train', 'test'):
+    folder = config[f'{phase}_dir'] = os.path.join(logdir, f'{phase}_episodes')
     for task in config.tasks:
       config.random_collects[f'{phase}-{task.name}'] = AttrDict(
         task=task,
@@ -287,56 +284,39 @@ def _add_episodes(config, params, logdir):
         first_action=[low, high] if task.is_driving else None,
         expert=params.carla_expert,
       )
-    config[f'{phase}_collects'] = _define_collects(
-      config.tasks, params, phase, folder, noise
-    )
-  config.random_collects.lock()
+    collects = config[f'{phase}_collects'] = AttrDict()
+    for overrides in getattr(params, f'{phase}_collects'):
+      item = _define_collect(overrides, params, phase, folder)
+      for task in config.tasks:
+        name = f'{item.prefix}_{item.name}_{task.name}'
+        if name in collects:
+          raise errors.UsageError(
+            f'Two entries of {phase}_collects are called {item.name!r}; '
+            'give each a name of its own.'
+          )
+        collects[name] = _define_simulation(task, item, params)
 
 
-def _check_planner(params):
-  if params.planner_topk > params.planner_amount:
-    raise errors.UsageError(
-      f'Parameter planner_topk is {params.planner_topk}, more than '
-      f'planner_amount, which is {params.planner_amount}; keep fewer '
-      'candidates or draw more.'
-    )
-  if params.planner_bias and params.planner_warm_start:
-    raise errors.UsageError(
-      'Parameters planner_bias and planner_warm_start both say where plans '
-      'start; give one of them.'
-    )
-
-
-def _define_collects(tasks, params, phase, folder, action_noise):
-  at_once = params.collect_batch if phase == 'train' else 1
-  defaults = dict(
+def _define_collect(overrides, params, phase, folder):
+  """Return an entry of collections with everything that it leaves out."""
+  given = Collect.check(overrides, f'Entry {{!r}} of {phase}_collects')
+  training = phase == 'train'
+  at_once = params.collect_batch if training else 1
+  # Several at once, but no more per example.
+  share = 1 if 'batch_size' in given else at_once
+  values = dict(
+    batch_size=at_once,
     after=params.collect_every,
+    every=share * params.collect_every,
     horizon=params.planner_horizon,
     objective=params.collect_objective,
-    action_noise=action_noise,
+    action_noise=params.train_action_noise if training else 0.0,
     action_noise_ramp=params.action_noise_ramp,
     action_noise_min=params.action_noise_min,
     prefix=phase,
     save_episode_dir=folder,
   )
-  collects = AttrDict(_unlocked=True)
-  for overrides in getattr(params, f'{phase}_collects'):
-    given = Collect.check(overrides, f'Entry {{!r}} of {phase}_collects')
-    # Several at once, but no more per example.
-    size = {'batch_size': at_once, 'every': at_once * params.collect_every}
-    if 'batch_size' in given:
-      size['every'] = params.collect_every
-    item = Collect.model_construct(**{**defaults, **size, **given})
-    for task in tasks:
-      name = f'{item.prefix}_{item.name}_{task.name}'
-      if name in collects:
-        raise errors.UsageError(
-          f'Two entries of {phase}_collects are called {item.name!r}; '
-          'give each a name of its own.'
-        )
-      collects[name] = _define_simulation(task, item, params)
-  collects.lock()
-  return collects
+  return Collect.model_construct(**{**values, **given})
 
 
 def _define_simulation(task, item, params):
@@ -349,11 +329,11 @@ def _define_simulation(task, item, params):
     iterations=params.planner_iterations,
     **({'bias': bias} if bias else {}),
   )
-  exploration = item.action_noise and AttrDict(
-    scale=item.action_noise,
-    schedule=bind(
-      schedule.linear, ramp=item.action_noise_ramp, min=item.action_noise_min
-    ),
+  known = dict(inspect.getmembers(objectives, inspect.isfunction))
+  objective = _find('Objective', item.objective, known)
+  ramp = dict(ramp=item.action_noise_ramp, min=item.action_noise_min)
+  exploration = AttrDict(
+    scale=item.action_noise, schedule=bind(schedule.linear, **ramp)
   )
   return AttrDict(
     task=task,
@@ -361,23 +341,10 @@ def _define_simulation(task, item, params):
     planner=planner,
     horizon=item.horizon,
     warm_start=params.planner_warm_start,
-    objective=bind(_find_objective(item.objective), params=params),
+    objective=bind(objective, params=params),
     save_episode_dir=item.save_episode_dir,
     steps_after=item.after,
     steps_every=item.every,
     steps_until=item.until,
-    exploration=exploration or None,
+    exploration=exploration if item.action_noise else None,
   )
-
-
-def _find_objective(name):
-  public = {
-    key: x
-    for key, x in vars(objectives_lib).items()
-    if callable(x) and x.__module__ == objectives_lib.__name__
-  }
-  if name not in public:
-    raise errors.UsageError(
-      f'Objective {name!r} is unknown. {errors.suggest(name, public)}'
-    )
-  return public[name]

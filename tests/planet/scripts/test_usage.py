@@ -39,7 +39,7 @@ PARAMS = [
   ('{network: conv_65}', 'Did you mean conv_'),
   ('{network: conv_32}', 'is for images of 32 pixels'),
   ('{drnn_action_to_decoder: 5}', 'drnn_action_to_decoder'),
-  ('{gradient_heads: [velocity]}', 'not predicted'),
+  ('{gradient_heads: [velocity]}', 'Known are: image, reward'),
   ('{planner_topk: 2000}', 'more than planner_amount'),
   ('{collect_objective: rewards}', 'Did you mean reward'),
   ('{train_collects: [{evry: 5}]}', 'Did you mean every'),
