@@ -17,7 +17,6 @@ from typing import Any
 from agents.run import references
 from agents.run.silence import Record, silence
 from planet.scripts import train as program
-from planet.tools.attr_dict import AttrDict
 
 
 def train(
@@ -52,7 +51,7 @@ def train(
     logdir=logdir,
     num_runs=1,
     config=config,
-    params=AttrDict(params or {}),
+    params=dict(params or {}),
     ping_every=0,
     resume_runs=True,
     seed=seed,
@@ -63,15 +62,7 @@ def train(
 
 
 def _train(args):
-  from planet.training import display
-
-  shown: list[display.Display] = []
-
-  def show(logdir, config, mirrors):
-    shown.append(display.Display(logdir, config, mirrors=mirrors))
-    return shown[-1]
-
-  for run in program.make_experiment(args, show):
-    with contextlib.closing(iter(run)) as scores:
-      for _ in scores:
-        yield {'logdir': run.logdir, **shown[-1].values}
+  for run in program.make_experiment(args):
+    with contextlib.closing(iter(run)) as epochs:
+      for values in epochs:
+        yield {'logdir': run.logdir, **values}

@@ -11,9 +11,8 @@ Example:
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import checkpoint as checkpoints
-from agents.run import errors, folder, references
-from planet.scripts import resume
+from agents.run import errors, references
+from planet.scripts.resume import restore as restore
 from planet.training import playing
 
 
@@ -52,42 +51,3 @@ def load(
       f'{errors.suggest(task, list(names))}'
     )
   return playing.PlaNet(*restored, names[task])
-
-
-def restore(
-  logdir: str,
-  name: str | None = None,
-  params: Mapping[str, Any] | None = None,
-  seed: int | None = None,
-  trust: references.Trust = references.NOTHING,
-) -> tuple[str, Any, dict[str, tuple[int, ...]]]:
-  """Return what an agent of the class `PlaNet` is made from.
-
-  Args:
-    logdir: See `load`, like all others.
-    name: Name of the checkpoint.
-    params: See there.
-    seed: See there.
-    trust: See there.
-
-  Returns:
-    Tuple of the path of the checkpoint, the configuration of the run, and a
-    dict from the names of recorded data to the shape of one step.
-
-  Raises:
-    UsageError: See `load`.
-  """
-  logdir, params = folder.find_single(logdir), params or {}
-  for key in params:
-    if not key.startswith('planner'):
-      raise errors.UsageError(
-        f'Parameter {key!r} belongs to the trained model; only those of the '
-        'planner can be changed for an evaluation.'
-      )
-  path = checkpoints.find_variables(logdir, name)
-  if not path:
-    raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written at the end of '
-      'training, when it is stopped with Ctrl-C, and every checkpoint_minutes.'
-    )
-  return path, *resume.restore_config(logdir, path, params, seed, trust)

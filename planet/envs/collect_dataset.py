@@ -46,25 +46,20 @@ class CollectGymDataset(Wrapper):
     self._outdir = outdir and os.path.expanduser(outdir)
     self._episode: list[dict[str, Any]] = []
 
-  def step(self, action: np.ndarray, *args: Any, **kwargs: Any) -> Any:
-    if kwargs.get('blocking', True):
-      return self._process_step(
-        action, *self._env.step(action, *args, **kwargs)
-      )
-    promise = self._env.step(action, *args, **kwargs)
+  def step(self, action: np.ndarray, blocking: bool = True) -> Any:
+    if blocking:
+      return self._process_step(action, *self._env.step(action))
+    promise = self._env.step(action, blocking=False)
     return lambda: self._process_step(action, *promise())
 
-  def reset(self, *args: Any, **kwargs: Any) -> Any:
-    if kwargs.get('blocking', True):
-      return self._process_reset(self._env.reset(*args, **kwargs))
-    promise = self._env.reset(*args, **kwargs)
+  def reset(self, blocking: bool = True) -> Any:
+    if blocking:
+      return self._process_reset(self._env.reset())
+    promise = self._env.reset(blocking=False)
     return lambda: self._process_reset(promise())
 
   def _process_step(self, action, observ, reward, done, info):
-    action = np.array(info.get('applied_action', action))
-    self._episode.append(
-      {**_as_dict(observ), 'action': action, 'reward': reward}
-    )
+    self._record(observ, np.array(info.get('applied_action', action)), reward)
     if done:
       episode = _stack(self._episode)
       info = dict(info, episode=episode)
@@ -76,10 +71,14 @@ class CollectGymDataset(Wrapper):
 
   def _process_reset(self, observ):
     space = self._env.action_space
-    action = np.zeros(space.shape, space.dtype)
+    self._episode = []
     # This float makes all rewards of the episode float64, as in the original.
-    self._episode = [{**_as_dict(observ), 'action': action, 'reward': 0.0}]
+    self._record(observ, np.zeros(space.shape, space.dtype), 0.0)
     return observ
+
+  def _record(self, observ, action, reward):
+    observ = observ if isinstance(observ, dict) else {'observ': observ}
+    self._episode.append({**observ, 'action': action, 'reward': reward})
 
 
 def write_episode(
@@ -104,18 +103,14 @@ def write_episode(
   return filename
 
 
-def _as_dict(observ):
-  return observ if isinstance(observ, dict) else {'observ': observ}
-
-
 def _stack(transitions):
-  episode = {}
-  for key in transitions[0]:
-    sequence = np.array([x[key] for x in transitions])
+  episode = {
+    key: np.array([x[key] for x in transitions]) for key in transitions[0]
+  }
+  for key, sequence in episode.items():
     if sequence.dtype == object:
       raise RuntimeError(
         f'Entry {key!r} of the episode holds values that are not numbers: '
         f'{sequence.flat[0]!r}.'
       )
-    episode[key] = sequence
   return episode

@@ -24,10 +24,10 @@ class DummyEnv:
     self._random = np.random.RandomState(seed=0)
     self._length = length
     self._step = 0
-    shape = tuple(size) + (3,)
-    self.observation_space = spaces.dictionary(
-      {'image': spaces.box(np.zeros(shape), np.full(shape, 255), np.uint8)}
-    )
+    self._shape = (*size, 3)
+    black, white = np.zeros(self._shape), np.full(self._shape, 255)
+    image = spaces.box(black, white, np.uint8)
+    self.observation_space = spaces.dictionary({'image': image})
     low = -np.ones(5, np.float32)
     self.action_space = spaces.box(low, -low)
 
@@ -52,9 +52,7 @@ class DummyEnv:
     pass
 
   def _observe(self):
-    shape = self.observation_space.spaces['image'].shape
-    image = self._random.randint(0, 256, shape, dtype=np.uint8)
-    return {'image': image}
+    return {'image': self._random.randint(0, 256, self._shape, np.uint8)}
 
 
 def make(

@@ -9,26 +9,23 @@ from agents.run import errors
 
 
 def make(
-  domain: Any,
-  task: str | None,
+  domain: str,
+  task: str,
   action_repeat: int,
   max_length: int,
   image_size: int = 64,
   camera_id: int = 0,
-  normalize: bool = False,
   pixels: bool = True,
 ) -> Any:
   """Create an environment of the control suite.
 
   Args:
-    domain: Name of the domain, or a function that returns an environment if
-      there is no task.
-    task: Name of the task, or None.
+    domain: Name of the domain.
+    task: Name of the task.
     action_repeat: Number of steps with the same action.
     max_length: Number of decisions per episode.
     image_size: Height and width of the images.
     camera_id: Number of the camera.
-    normalize: Whether to map actions from [-1, 1] to their range.
     pixels: Whether to add images to the observations.
 
   Returns:
@@ -46,8 +43,6 @@ def make(
     _fit_framebuffer(env.physics, size)
   env = adapters.DeepMindWrapper(env, size, camera_id)
   env = wrappers.ActionRepeat(env, action_repeat)
-  if normalize:
-    env = wrappers.NormalizeActions(env)
   env = wrappers.MaximumDuration(env, max_length)
   if pixels:
     env = wrappers.PixelObservations(env, size, np.uint8, 'image')
@@ -55,8 +50,6 @@ def make(
 
 
 def _load(domain, task):
-  if task is None:
-    return domain()
   try:
     from dm_control import suite
   except ImportError as error:

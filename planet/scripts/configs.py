@@ -114,20 +114,7 @@ def _add_data(config, params):
 
 
 def _add_tasks(config, params):
-  tasks = tasks_lib.define_all(params)
-  needed = tasks_lib.required_length(params)
-  for task in tasks:
-    # An episode also has the observation of its reset.
-    if task.max_length + 1 < needed:
-      raise errors.UsageError(
-        f'Episodes of {task.name} have {task.max_length + 1} observations, '
-        f'too few for {params.num_chunks} chunks of {params.batch_shape[1]}; '
-        'lower batch_shape or action_repeat.'
-      )
-  if not tasks_lib.are_alike(tasks):
-    # Those of `tasks.prepare` show nothing but images.
-    tasks = [x._replace(state_components=['reward']) for x in tasks]
-  config.tasks = tasks
+  config.tasks = tasks = tasks_lib.define_all(params)
   config.observation_keys = ['image']
   if params.observations == 'vector':
     config.observation_keys = tasks[0].state_components[1:]
@@ -193,8 +180,8 @@ def _add_model(config, params):
 def _find_network(name, image_size):
   if name is None:
     name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
-  known = [x for x in networks.__all__ if x.startswith('conv_')]
-  network = _find('Network', name, {x: getattr(networks, x) for x in known})
+  known = {x: y for x, y in vars(networks).items() if hasattr(y, 'image_size')}
+  network = _find('Network', name, known)
   if network.image_size != image_size:
     raise errors.UsageError(
       f'Network {name} is for images of {network.image_size} pixels, not '

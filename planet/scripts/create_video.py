@@ -9,7 +9,6 @@ Example:
   planet-create-video -i strip.png -o video.mp4
 """
 
-import argparse
 import os
 import sys
 from typing import Any
@@ -25,7 +24,7 @@ def main(args: Any) -> None:
   """Convert one file.
 
   Args:
-    args: Namespace of `parse_args`.
+    args: Flags, see `run`.
 
   Raises:
     UsageError: If the input is not an image, or not a strip of such tiles.
@@ -72,8 +71,8 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
   return tiles.reshape(time, tile_y, batch * tile_x, channels)
 
 
-def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
-  """Parse the command line."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   parser = entry.Parser(prog='planet-create-video', description=__doc__)
   add = parser.add_argument
   add('-i', '--input', required=True, help='image file of the strip')
@@ -83,12 +82,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('-y', '--tile_y', type=int, default=64, help='tile height in pixels')
   add('-r', '--fps', type=float, default=10, help='frames per second')
   add('-d', '--dpi', type=int, default=50, help='scale, 50 for 1:1')
-  return parser.parse_args(argv)
-
-
-def run(argv: list[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(parse_args(argv)))
+  return entry.run(lambda: main(parser.parse_args(argv)))
 
 
 if __name__ == '__main__':

@@ -13,16 +13,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from agents.envs import video
 from agents.run import entry, errors, files, progress, references, stopping
-
-if TYPE_CHECKING:
-  # Importing it loads TensorFlow, which `--help` does without.
-  from planet.tools.attr_dict import AttrDict
 
 _SHEET_ROWS = 10
 
@@ -44,9 +40,7 @@ def main(args: Any) -> None:
     args.logdir, args.checkpoint, args.params, args.seed, trust
   )
   path, config, _ = restored
-  filename = None
-  if args.video is not None:
-    filename = _choose_video(args.video, path, config)
+  filename = _choose_video(args.video, path, config)
   print(f'Playing with {path}.')
   scores, videos = [], []
   try:
@@ -67,12 +61,15 @@ def main(args: Any) -> None:
         f'{np.std(scores):.1f}, {len(scores)} episodes.'
       )
     if filename and videos:
-      write_pictures(filename, videos, args.fps)
+      video.write_video(filename, np.concatenate(videos), args.fps)
+      sheet = os.path.splitext(filename)[0] + '.png'
+      video.write_png(sheet, video.contact_sheet(videos[:_SHEET_ROWS]))
+      print(f'Wrote {filename} and {sheet}.')
 
 
 def play(
   restored: tuple[Any, ...], episodes: int, overview: bool = False
-) -> 'Iterator[AttrDict]':
+) -> Iterator[Any]:
   """Play episodes of all tasks of a run.
 
   Args:
@@ -87,29 +84,28 @@ def play(
   from planet.tools.attr_dict import AttrDict
   from planet.training import playing
 
-  bar = progress.Progress()
-
-  def show(steps, unused_score):
-    stopping.check()
-    bar.update(1, steps)
-
   path, config, shapes = restored
-  try:
+  with contextlib.closing(progress.Progress()) as bar:
+
+    def show(steps, unused_score):
+      stopping.check()
+      bar.update(1, steps)
+
     for name, simulation in config.test_collects.items():
+      task = simulation.task
       with (
         playing.PlaNet(path, config, shapes, name) as agent,
         contextlib.closing(agent.make_env()) as env,
       ):
         for number in range(1, episodes + 1):
-          bar.start_phase(f'Episode {number}', simulation.task.max_length, 0, 0)
+          bar.start_phase(f'Episode {number}', task.max_length, 0, 0)
           episode = playing.play(agent, env, show, overview)
-          repeat = simulation.task.action_repeat
-          yield AttrDict(episode, number=number, action_repeat=repeat)
-  finally:
-    bar.close()
+          yield AttrDict(
+            episode, number=number, action_repeat=task.action_repeat
+          )
 
 
-def annotate(episode: 'AttrDict') -> np.ndarray:
+def annotate(episode: Any) -> np.ndarray:
   """Enlarge frames of an episode, with time and return below.
 
   Args:
@@ -121,41 +117,28 @@ def annotate(episode: 'AttrDict') -> np.ndarray:
   Returns:
     uint8 array [time, larger height, larger width, 3].
   """
-  frames = video.to_rgb(episode.observations)
-  frames = np.stack([video.resize(x) for x in frames])
-  if episode.get('maps') is not None:
-    return _annotate_drive(episode, frames)
+  results = []
+  maps = episode.get('maps')
   returns = np.cumsum(episode.rewards)
-  return np.stack(
-    [
-      video.caption(frame, f'{_count(episode, step)}  return {return_:.1f}')
-      for step, (frame, return_) in enumerate(zip(frames, returns), 1)
+  for index, frame in enumerate(video.to_rgb(episode.observations)):
+    frame = video.resize(frame)
+    step = (index + 1) * episode.action_repeat
+    lines = [
+      f'episode {episode.number}  step {step}  return {returns[index]:.1f}'
     ]
-  )
-
-
-def _count(episode, step):
-  """Words for where a frame is, in steps of the environment."""
-  return f'episode {episode.number}  step {step * episode.action_repeat}'
-
-
-def _annotate_drive(episode, frames):
-  """Show the map beside the frames, and two lines of numbers below."""
-  height = max(frames.shape[1], episode.maps.shape[1])
-  results, total = [], 0.0
-  for step in range(len(frames)):
-    total += episode.rewards[step]
-    parts = [_center(x, height) for x in (frames[step], episode.maps[step])]
-    drive, steer = episode.actions[step]
-    picture = np.concatenate(parts, 1)
-    for text in (
-      f'{_count(episode, step + 1)}  return {total:.1f}  '
-      f'reward {episode.rewards[step]:.2f}',
-      f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
-      f'steer {steer:+.2f}',
-    ):
-      picture = video.caption(picture, text)
-    results.append(picture)
+    if maps is not None:
+      height = max(len(frame), len(maps[index]))
+      parts = [_center(x, height) for x in (frame, maps[index])]
+      frame = np.concatenate(parts, 1)
+      drive, steer = episode.actions[index]
+      lines[0] += f'  reward {episode.rewards[index]:.2f}'
+      lines.append(
+        f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
+        f'steer {steer:+.2f}'
+      )
+    for line in lines:
+      frame = video.caption(frame, line)
+    results.append(frame)
   return np.stack(results)
 
 
@@ -166,29 +149,13 @@ def _center(image, height):
   return np.pad(image, ((above, below), (0, 0), (0, 0)), mode='edge')
 
 
-def write_pictures(filename: str, videos: list[np.ndarray], fps: float) -> None:
-  """Write all episodes to one video, and a contact sheet beside it."""
-  video.write_video(filename, np.concatenate(videos), fps)
-  sheet = os.path.splitext(filename)[0] + '.png'
-  video.write_png(sheet, video.contact_sheet(videos[:_SHEET_ROWS]))
-  print(f'Wrote {filename} and {sheet}.')
-
-
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   from planet.scripts import train
 
-  parser = argparse.ArgumentParser(
-    prog='planet-evaluate',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='planet-evaluate', description=__doc__)
   add = parser.add_argument
-  add(
-    '--logdir',
-    required=True,
-    help='folder of the run or experiment',
-  )
+  add('--logdir', required=True, help='folder of the run or experiment')
   add('--episodes', type=int, default=10, help='episodes per task')
   text = 'write a video (.mp4 or .gif); default: in videos/ of the run'
   add('--video', nargs='?', const='', metavar='FILE', help=text)
@@ -219,7 +186,9 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _choose_video(given, checkpoint_path, config):
-  """Name of the video, within the run if none is given."""
+  """Name of the video, within the run if none is given; None for no video."""
+  if given is None:
+    return None
   if config.observation != 'image':
     raise errors.UsageError(
       'This run has learned from vectors and sees no images; evaluate it '

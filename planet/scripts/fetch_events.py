@@ -9,7 +9,6 @@ Writes <outdir>/<logdir>___<tag>.csv with columns wall_time, step and value.
 Skips folders that have been exported before, unless --force is True.
 """
 
-import argparse
 import concurrent.futures
 import fnmatch
 import glob
@@ -25,7 +24,7 @@ def main(args: Any) -> None:
   """Fetch the events of all folders that match.
 
   Args:
-    args: Namespace of `parse_args`.
+    args: Flags, see `run`.
 
   Raises:
     UsageError: If no folder matches.
@@ -48,7 +47,7 @@ def fetch_logdir(logdir: str, args: Any) -> str:
 
   Args:
     logdir: Folder of event files.
-    args: Namespace of `parse_args`.
+    args: Flags, see `run`.
 
   Returns:
     Number of files, or that the folder was skipped.
@@ -83,8 +82,8 @@ def read_scalars(
   return scalars
 
 
-def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
-  """Parse the command line."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   parser = entry.Parser(prog='planet-fetch-events', description=__doc__)
   add = parser.add_argument
   add('--logdirs', required=True, help='glob pattern of event folders')
@@ -93,12 +92,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'overwrite existing files'
   add('--force', choices=['True', 'False'], default='False', help=text)
   add('--workers', type=int, default=10, help='folders to read in parallel')
-  return parser.parse_args(argv)
-
-
-def run(argv: list[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(parse_args(argv)))
+  return entry.run(lambda: main(parser.parse_args(argv)))
 
 
 def _sanitize(text):

@@ -9,15 +9,15 @@ parameters, such as seeds, and shades one standard deviation. Writes a PNG file
 per variable.
 """
 
-import argparse
 import fnmatch
-import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from agents.run import entry, errors, files, log, plot, tags
+from agents.run import entry, errors, log, plot, tags
+from agents.run import folder as folders
 from planet.scripts import presets
 
 _AXES = {
@@ -47,33 +47,34 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   Raises:
     UsageError: If `config.yaml` is not one of PlaNet.
   """
-  try:
-    stored = files.read_yaml(os.path.join(folder, 'config.yaml'))
-    params = stored['params']
-    preset = presets.PRESETS[stored['config']]
-    tasks = {'tasks': ['cheetah_run'], **preset, **params}['tasks']
-    label = f'{stored["config"]}: {", ".join(tasks)}'
-    settings = {k: v for k, v in params.items() if k not in _NEUTRAL}
-  except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+  stored = folders.read_settings(folder)
+  preset, params = str(stored.get('config')), stored.get('params')
+  if preset not in presets.PRESETS or not isinstance(params, dict):
     raise errors.UsageError(
-      f'Cannot read the config.yaml of {folder}: {error!r}. Give folders that '
+      f'The config.yaml of {folder} is not one of PlaNet. Give folders that '
       'planet.scripts.train has written.'
-    ) from None
+    )
+  usual = presets.PRESETS[preset].get('tasks', ['cheetah_run'])
+  tasks = params.get('tasks', usual)
   rows = log.read_metrics(folder)
-  columns = _make_columns(rows)
-  if len(tasks) > 1:
-    # The mean over several tasks tells nothing.
-    columns = {k: v for k, v in columns.items() if k not in _MEANS}
+  columns: dict[str, list[tuple[int, float]]] = {}
+  for row in rows:
+    for tag in [x for x in row if x not in _META]:
+      name = tags.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
+      # The mean over several tasks tells nothing.
+      if len(tasks) == 1 or name not in _MEANS:
+        columns.setdefault(name, []).append((row['global_step'], row[tag]))
   curves = {}
   for name, pairs in columns.items():
     steps, values = np.array(pairs, float).T
     points = plot.make_points(_convert(steps, rows, axis), values)
     if len(points[0]):
       curves[name] = points
-  return plot.Run(label, curves, settings)
+  settings = {k: v for k, v in params.items() if k not in _NEUTRAL}
+  return plot.Run(f'{preset}: {", ".join(tasks)}', curves, settings)
 
 
-def main(args: argparse.Namespace) -> None:
+def main(args: Any) -> None:
   """Write the figures and print their paths.
 
   Raises:
@@ -94,46 +95,17 @@ def main(args: argparse.Namespace) -> None:
     print(f'Wrote {path}.')
 
 
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-  """Parse the command line."""
-  parser = argparse.ArgumentParser(
-    prog='planet-plot',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+def run(argv: Sequence[str] | None = None) -> int:
+  """Run the program; return the exit code."""
+  parser = entry.Parser(prog='planet-plot', description=__doc__)
   add = parser.add_argument
   add('logdirs', nargs='+', metavar='LOGDIR', help='folders to search for runs')
   add('--out', default='.', help='output folder')
   add('--axis', choices=_AXES, default='env_steps', help='x-axis')
-  add(
-    '--names',
-    nargs='+',
-    metavar='GLOB',
-    help=f'variables to plot, * for all; default: {" ".join(_NAMES)}',
-  )
-  add(
-    '--window',
-    type=int,
-    default=1,
-    help='moving average in points',
-  )
-  return parser.parse_args(argv)
-
-
-def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(parse_args(argv)))
-
-
-def _make_columns(rows):
-  """Return a dict from name to a list of global step and number."""
-  columns: dict[str, list[tuple[int, float]]] = {}
-  for row in rows:
-    for tag, value in row.items():
-      if tag not in _META:
-        name = tags.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
-        columns.setdefault(name, []).append((row['global_step'], value))
-  return columns
+  text = f'variables to plot, * for all; default: {" ".join(_NAMES)}'
+  add('--names', nargs='+', metavar='GLOB', help=text)
+  add('--window', type=int, default=1, help='moving average in points')
+  return entry.run(lambda: main(parser.parse_args(argv)))
 
 
 def _convert(steps, rows, axis):

@@ -102,10 +102,11 @@ def _change(source, usual, given, seed, run, report):
   """
   before = {**usual, **source.params}
   changed = folder.compare(before, given, given)
+  reasons = {name: parameters.Parameters.fixed(name) for name in changed}
   refused = [
-    f'{name}: {old} -> {new} ({reason})'
+    f'{name}: {old} -> {new} ({reasons[name]})'
     for name, (old, new) in changed.items()
-    if (reason := parameters.Parameters.fixed(name))
+    if reasons[name]
   ]
   if refused:
     raise errors.UsageError(
@@ -175,40 +176,53 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
     episode_folder.check(directory, shapes, tasks.required_length(config))
 
 
-def restore_config(
+def restore(
   logdir: str,
-  path: str,
-  overrides: Mapping[str, Any],
-  seed: int | None,
-  trust: references.Trust,
-) -> tuple[AttrDict, dict[str, tuple[int, ...]]]:
-  """Build the configuration of an existing run, to play with its agent.
+  name: str | None = None,
+  params: Mapping[str, Any] | None = None,
+  seed: int | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
+  """Return what an agent of the class `PlaNet` is made from.
 
   Args:
-    logdir: Folder of the run.
-    path: Checkpoint to play with.
-    overrides: Dict of parameters that differ.
-    seed: Seed of the planner and of the environments.
-    trust: `agents.run.references.Trust` in what the run may name.
+    logdir: See `planet.trained.load`, like all others.
+    name: Name of the checkpoint.
+    params: See there.
+    seed: See there.
+    trust: See there.
 
   Returns:
-    Tuple of a locked AttrDict, and a dict from the names of what the
-    environments record to the shape of one step.
+    Tuple of the path of the checkpoint, the configuration of the run, and a
+    dict from the names of recorded data to the shape of one step.
 
   Raises:
-    UsageError: If there is no readable configuration, or a parameter is
-      wrong.
+    UsageError: See there.
   """
+  given = parameters.check(params or {})
+  for key in given:
+    if not key.startswith('planner'):
+      raise errors.UsageError(
+        f'Parameter {key!r} belongs to the trained model; only those of the '
+        'planner can be changed for an evaluation.'
+      )
+  logdir = folder.find_single(logdir)
+  path = checkpoint.find_variables(logdir, name)
+  if not path:
+    raise errors.UsageError(
+      f'There is no checkpoint in {logdir} yet. One is written at the end of '
+      'training, when it is stopped with Ctrl-C, and every checkpoint_minutes.'
+    )
   source = _read_source(folder.Run(logdir), trust)
   assert source, logdir
-  source.params.update(parameters.check(overrides))
+  source.params.update(given)
   if source.params.get('test_collects') == []:
     # The run plays no episodes itself.
     source.params['test_collects'] = [{}]
   usual = parameters.choose_defaults(source.config, source.params)
-  params = parameters.join(usual, source.params)
-  config = _build(logdir, source, params, seed, path)
-  return config, tasks.prepare(config, logdir)
+  values = parameters.join(usual, source.params)
+  config = _build(logdir, source, values, seed, path)
+  return path, config, tasks.prepare(config, logdir)
 
 
 def may_reopen(logdir: str, max_steps: int) -> bool:

@@ -12,7 +12,6 @@ Example:
   python -m planet.scripts.sync --source ~/planet --target ~/public/planet
 """
 
-import argparse
 import glob
 import os
 import re
@@ -26,7 +25,7 @@ def main(args: Any) -> None:
   """Copy all files whose text differs, and delete those that are stale.
 
   Args:
-    args: Namespace of `parse_args`.
+    args: Flags, see `run`.
 
   Raises:
     UsageError: If the source holds no Python files, or the target is not a
@@ -73,19 +72,14 @@ def find_header(texts: dict[str, str]) -> str:
   return re.findall(r'\A(?:(?:#.*\n)+\n*)?', first)[0]
 
 
-def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
-  """Parse the command line."""
+def run(argv: list[str] | None = None) -> int:
+  """Run the program; return the exit code."""
   parser = entry.Parser(
     prog='python -m planet.scripts.sync', description=__doc__
   )
   parser.add_argument('--source', required=True, help='folder to copy from')
   parser.add_argument('--target', required=True, help='folder to copy to')
-  return parser.parse_args(argv)
-
-
-def run(argv: list[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  return entry.run(lambda: main(parse_args(argv)))
+  return entry.run(lambda: main(parser.parse_args(argv)))
 
 
 if __name__ == '__main__':

@@ -22,7 +22,7 @@ class Row(NamedTuple):
   """Declaration of a task.
 
   Attributes:
-    domain: Domain of the control suite, or `gym`.
+    domain: Domain of the control suite, `gym`, or `dummy`.
     task: Task of the domain, or the id of an environment of gymnasium or
       PyBullet.
     action_repeat: Simulator steps per action.
@@ -39,6 +39,7 @@ class Row(NamedTuple):
 
 
 TABLE = {
+  'dummy': Row('dummy', 'dummy', 1, ()),
   'cartpole_balance': Row('cartpole', 'balance', 8, ('position', 'velocity')),
   'cartpole_swingup': Row('cartpole', 'swingup', 8, ('position', 'velocity')),
   'finger_spin': Row('finger', 'spin', 2, ('position', 'velocity', 'touch')),
@@ -77,9 +78,8 @@ class Task(NamedTuple):
 
 def describe() -> str:
   """Return a table of the tasks for `--help`."""
-  repeats = {'dummy': 1, 'carla': 1}
-  repeats.update({name: row.action_repeat for name, row in TABLE.items()})
-  repeats['gym_<id>'] = 1
+  repeats = {name: row.action_repeat for name, row in TABLE.items()}
+  repeats.update({'carla': 1, 'gym_<id>': 1})
   lines = [f'  {name:28} {repeat}' for name, repeat in repeats.items()]
   return '\n'.join(['tasks (name, action repeat in simulator steps):', *lines])
 
@@ -91,18 +91,29 @@ def define_all(params: Any) -> list[Task]:
     params: `Parameters`.
 
   Raises:
-    UsageError: If there is no such task.
+    UsageError: If there is no such task, or its episodes are too short.
   """
   names = params.tasks
   if len(set(names)) < len(names):
     raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
-  return [
-    task
-    for name in names
-    for task in (
+  tasks: list[Task] = []
+  for name in names:
+    tasks += (
       _define_carla(params) if name == 'carla' else [define(name, params)]
     )
-  ]
+  for task in tasks:
+    # An episode also has the observation of its reset.
+    length = task.max_length + 1
+    if length < max(2, required_length(params)):
+      raise errors.UsageError(
+        f'Episodes of {task.name} have {length} observations, too few for '
+        f'{params.num_chunks} chunks of {params.batch_shape[1]}; lower '
+        'batch_shape or action_repeat.'
+      )
+  if not are_alike(tasks):
+    # Those of `prepare` show nothing but images.
+    tasks = [x._replace(state_components=['reward']) for x in tasks]
+  return tasks
 
 
 def are_alike(tasks: Sequence[Task]) -> bool:
@@ -124,42 +135,32 @@ def define(name: str, params: Any) -> Task:
     UsageError: If there is no such task.
   """
   row = TABLE.get(name)
-  if not row and name == 'dummy':
-    row = Row('dummy', name, 1, ())
   if not row and name.startswith('gym_'):
     row = Row('gym', name.removeprefix('gym_'), 1, ('state',))
   if not row:
-    known = ['dummy', 'carla', *TABLE]
     raise errors.UsageError(
-      f'Task {name!r} is unknown. {errors.suggest(name, known)} Any '
-      'environment of gymnasium or PyBullet is available as gym_<id>, such '
+      f'Task {name!r} is unknown. {errors.suggest(name, ["carla", *TABLE])} '
+      'Any environment of gymnasium or PyBullet is available as gym_<id>, such '
       'as gym_Pendulum-v1.'
     )
-  action_repeat = params.action_repeat or row.action_repeat
-  max_length = _EPISODE_STEPS // action_repeat
-  pixels = params.observations == 'image'
+  repeat = params.action_repeat or row.action_repeat
+  length = _EPISODE_STEPS // repeat
   kwargs: dict[str, Any] = {'image_size': params.image_size}
-  if row.domain == 'dummy':
-    make: Callable = dummy_env.make
-    args: tuple[Any, ...] = ()
-  elif row.domain == 'gym':
-    make, args = gym_pixels.make, (row.task,)
-    kwargs.update(
-      min_length=required_length(params),
-      observation_is_image=not row.components,
-      pixels=pixels,
-    )
-  else:
-    make, args = suite.make, (row.domain, row.task)
-    kwargs.update(camera_id=params.camera_id, pixels=pixels)
-  return Task(
-    # The name becomes part of scopes in the graph.
-    re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name),
-    functools.partial(make, *args, action_repeat, max_length, **kwargs),
-    max_length,
-    ['reward', *row.components],
-    action_repeat,
-  )
+  make: Callable = dummy_env.make
+  args = [repeat, length]
+  if row.domain != 'dummy':
+    kwargs['pixels'] = params.observations == 'image'
+  if row.domain == 'gym':
+    make, args = gym_pixels.make, [row.task, *args]
+    kwargs['min_length'] = required_length(params)
+    kwargs['observation_is_image'] = not row.components
+  elif row.domain != 'dummy':
+    make, args = suite.make, [row.domain, row.task, *args]
+    kwargs['camera_id'] = params.camera_id
+  # The name becomes part of scopes in the graph.
+  scope = re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name)
+  make = functools.partial(make, *args, **kwargs)
+  return Task(scope, make, length, ['reward', *row.components], repeat)
 
 
 def required_length(params: Any) -> int:
@@ -192,7 +193,13 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
     report = probe.inspect(task.env_ctor, _look)
     for message in report['messages']:
       print(message)
-    _check_renderer(task, report['renderer'], config.isolate_envs)
+    renderer = report['renderer']
+    software = renderer and opengl.is_software(renderer)
+    if software and config.isolate_envs != 'process':
+      raise errors.UsageError(
+        f'Task {task.name} renders with {renderer}, which crashes in the '
+        'process of TensorFlow; use isolate_envs: process.'
+      )
     spaces.append(report['action_space'])
     tasks[task.name] = task
   shapes = report['shapes']
@@ -214,15 +221,6 @@ def _look(env):
   return {'shapes': probe.measure(env), 'action_space': env.action_space}
 
 
-def _check_renderer(task, renderer, isolate_envs):
-  """Keep software OpenGL out of the process of TensorFlow."""
-  if renderer and opengl.is_software(renderer) and isolate_envs != 'process':
-    raise errors.UsageError(
-      f'Task {task.name} renders with {renderer}, which crashes in the '
-      'process of TensorFlow; use isolate_envs: process.'
-    )
-
-
 def _define_carla(params):
   """Define driving, on CARLA servers or in the world that needs none.
 
@@ -230,24 +228,19 @@ def _define_carla(params):
   """
   action_repeat = params.action_repeat or 1
   max_length = params.max_length // action_repeat
-  if not max_length:
-    raise errors.UsageError(
-      f'Parameter action_repeat is {action_repeat}, more than the steps of an '
-      'episode; lower it or raise max_length.'
-    )
+  make = functools.partial(
+    task_env.make,
+    action_repeat,
+    max_length,
+    'carla',
+    params.image_size,
+    min_length=required_length(params),
+    pixels=params.observations == 'image',
+  )
   return [
     Task(
       name,
-      functools.partial(
-        task_env.make,
-        action_repeat,
-        max_length,
-        'carla',
-        params.image_size,
-        min_length=required_length(params),
-        pixels=params.observations == 'image',
-        settings=settings,
-      ),
+      functools.partial(make, settings=settings),
       max_length,
       ['reward', 'state'],
       action_repeat,

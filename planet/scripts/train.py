@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from agents.run import (
@@ -27,13 +27,12 @@ from agents.run import (
   folder,
   messages,
   mpi,
+  random_state,
   references,
   schema,
   stopping,
   wandb_mirror,
 )
-from agents.tools import phases
-from planet.tools.attr_dict import AttrDict
 
 if TYPE_CHECKING:
   from planet.training.ranks import Ranks
@@ -42,31 +41,26 @@ _logger = logging.getLogger('planet.scripts.train')
 
 
 def process(
-  logdir: str,
-  args: Any,
-  show: Callable[..., phases.Observer] | None = None,
-  ranks: 'Ranks | None' = None,
-) -> Iterator[float]:
+  logdir: str, args: Any, ranks: 'Ranks | None' = None
+) -> Iterator[dict[str, float]]:
   """Do the work of one run, which has to belong to this worker.
 
   Args:
     logdir: Folder of the run.
     args: Object with `config`, `params` and optionally `seed`, `trust` and
       `wandb`.
-    show: Constructor of what shows the run, from its folder and configuration;
-      `planet.training.display.Display` by default.
     ranks: Processes that train together, of which this has to be the first
       one, while the others follow; this process alone by default.
 
   Yields:
-    Mean score of each test phase.
+    After each epoch, the `values` of `planet.training.display.Display`.
 
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
     EnvError: If an environment fails.
   """
   from planet.scripts import resume
-  from planet.training import display, utility
+  from planet.training import utility
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
@@ -80,30 +74,27 @@ def process(
   mirrors = wandb_mirror.make_mirrors(
     getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
   )
-
-  def observers():
-    return [(show or display.Display)(logdir, config, mirrors=mirrors)]
-
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
-    yield from _work(config, logdir, ranks, observers)
+    yield from _work(config, logdir, ranks, mirrors)
   if ranks.should_stop() and checkpoint.newest_step(logdir) < config.max_steps:
     raise stopping.StopRequested('The user asked to stop.')
 
 
-def _work(config, logdir, ranks, observers):
-  """Collect the first episodes, then train; yields the test scores."""
+def _work(config, logdir, ranks, mirrors=()):
+  """Collect the first episodes, then train; yields after each epoch."""
   from agents.tools import devices
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
   from planet.training import ranks as ranks_lib
   from planet.training import utility
+  from planet.training.display import Display
 
   utility.collect_initial_episodes(config, ranks)
   tf.reset_default_graph()
   seed = None if config.seed is None else config.seed + config.first_step
   seed = ranks_lib.own_seed(seed, ranks)
-  _seed_everything(seed)
+  random_state.set_seeds(seed)
   config = ranks_lib.own_config(config, ranks)
   batch_size, length = config.batch_shape
   dataset = numpy_episodes.numpy_episodes(
@@ -116,7 +107,9 @@ def _work(config, logdir, ranks, observers):
     preprocess_fn=config.preprocess_fn,
     seed=seed,
   )
+  displays = []
   if ranks.is_first:
+    displays = [Display(logdir, config, mirrors=mirrors)]
     _logger.info('%s', devices.describe())
     if config.source.config == 'default' and not devices.list_usable():
       _logger.info(
@@ -126,12 +119,12 @@ def _work(config, logdir, ranks, observers):
     if ranks.size > 1:
       _logger.info('%s', ranks.describe())
   scores = utility.train(
-    training.define_model, dataset, logdir, config, observers(), ranks
+    training.define_model, dataset, logdir, config, displays, ranks
   )
   with contextlib.closing(scores):
-    for score in scores:
+    for _ in scores:
       try:
-        yield score
+        yield displays[0].values if displays else {}
       except GeneratorExit:
         # Who leaves the first rank early takes the others along.
         with contextlib.suppress(stopping.StopRequested):
@@ -164,11 +157,10 @@ def main(args: Any) -> None:
   worked = False
   for run in make_experiment(args, ranks=ranks):
     worked = True
-    try:
+    # The log has named the run; it is the other worker's now.
+    with contextlib.suppress(running.WorkerConflict):
       for _ in run:
         pass
-    except running.WorkerConflict:
-      pass  # The log has named the run; it is the other worker's now.
     if ranks.should_stop():
       return
   ranks.comm.bcast(None)
@@ -194,22 +186,17 @@ def _follow(ranks):
         f'on {socket.gethostname()}; all machines need the folder in common.'
       )
     with contextlib.suppress(stopping.StopRequested):
-      for _ in _work(config, logdir, ranks, list):
+      for _ in _work(config, logdir, ranks):
         pass
     if ranks.should_stop():
       return
 
 
-def make_experiment(
-  args: Any,
-  show: Callable[..., phases.Observer] | None = None,
-  ranks: 'Ranks | None' = None,
-) -> Any:
+def make_experiment(args: Any, ranks: 'Ranks | None' = None) -> Any:
   """Return the runs to work on, a `planet.training.Experiment`.
 
   Args:
     args: See `main`.
-    show: See `process`.
     ranks: See `process`.
   """
   from planet import training
@@ -219,7 +206,7 @@ def make_experiment(
   max_steps = parameters.Parameters.check(given).get('max_steps', 0)
   return training.Experiment(
     args.logdir,
-    process_fn=functools.partial(process, args=args, show=show, ranks=ranks),
+    process_fn=functools.partial(process, args=args, ranks=ranks),
     num_runs=args.num_runs,
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,
@@ -245,29 +232,22 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     prog='planet-train',
     description=__doc__,
     epilog=f'{tasks.describe()}\n\n{parameters.describe()}',
-    formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
-  add(
-    '--logdir',
-    required=True,
-    help='experiment folder; runs go to 00001, 00002, ...',
-  )
+  text = 'experiment folder; runs go to 00001, 00002, ...'
+  add('--logdir', type=os.path.expanduser, required=True, help=text)
   text = 'number of runs in the experiment, 0 for unlimited'
-  add('--num_runs', type=int, default=1, help=text)
-  add(
-    '--config',
-    default='default',
-    help='preset: default, debug, cpu or carla_cpu, see below',
-  )
+  add('--num_runs', type=count, default=1, help=text)
+  text = 'preset: default, debug, cpu or carla_cpu, see below'
+  add('--config', default='default', help=text)
   text = "parameters as a YAML mapping; '#' is read as a comma"
   add('--params', default='{}', help=text)
   text = (
     'heartbeat interval in seconds for workers that share runs; 0 to disable'
   )
-  add('--ping_every', type=int, default=0, help=text)
-  text = 'resume existing runs: True or False'
-  add('--resume_runs', type=_literal_bool, default=True, help=text)
+  add('--ping_every', type=count, default=0, help=text)
+  text = 'resume existing runs'
+  add('--resume_runs', choices=['True', 'False'], default='True', help=text)
   add('--seed', type=int, default=None, help='seed for all random numbers')
   add('--wandb', nargs='?', const='', help=wandb_mirror.MEANING)
   add('--trust', action='append', help=references.HELP)
@@ -276,21 +256,37 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'ignore unknown flags, such as those of launchers'
   add('--ignore_unknown', action='store_true', help=text)
   args, unknown = parser.parse_known_args(argv)
-  _check_flags(args, unknown)
+  if unknown and args.ignore_unknown:
+    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
+  elif unknown:
+    # The original accepts everything, also what is misspelt.
+    known = [f'--{name}' for name in vars(args)]
+    raise errors.UsageError(
+      f'Argument {unknown[0]!r} is unknown. '
+      f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
+      'are not for this program need --ignore_unknown.'
+    )
+  wandb_mirror.check(args.wandb)
   args.params = parse_params(args.params)
-  args.logdir = os.path.expanduser(args.logdir)
+  args.resume_runs = args.resume_runs == 'True'
   return args
 
 
-def parse_params(text: str) -> AttrDict:
+def count(text: str) -> int:
+  """Return the whole number in the text of a flag, which is not negative."""
+  if int(text) < 0:
+    raise argparse.ArgumentTypeError(f'{text} is negative; give 0 or more')
+  return int(text)
+
+
+def parse_params(text: str) -> dict[str, Any]:
   """Parse the text of `--params`.
 
   Raises:
     UsageError: If the text is not a YAML mapping.
   """
   example = '{tasks: [cheetah_run], batch_shape: [50, 50]}'
-  params = schema.parse_mapping(text.replace('#', ','), 'params', example)
-  return AttrDict(params)
+  return schema.parse_mapping(text.replace('#', ','), 'params', example)
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -304,46 +300,6 @@ def run(argv: list[str] | None = None) -> int:
   # Ranks that wait leave the cores to others; Open MPI reads this.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   return entry.run(work)
-
-
-def _check_flags(args, unknown):
-  if unknown and args.ignore_unknown:
-    print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
-  elif unknown:
-    # The original accepts everything, also what is misspelt.
-    known = [f'--{name}' for name in vars(args)]
-    raise errors.UsageError(
-      f'Argument {unknown[0]!r} is unknown. '
-      f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
-      'are not for this program need --ignore_unknown.'
-    )
-  wandb_mirror.check(args.wandb)
-  for name, meaning in (('num_runs', 'endless'), ('ping_every', 'none')):
-    if getattr(args, name) < 0:
-      raise errors.UsageError(
-        f'Flag --{name} is {getattr(args, name)}; give 0 for {meaning}, or '
-        'more.'
-      )
-
-
-def _seed_everything(seed):
-  import random
-
-  import numpy as np
-
-  from agents.tools.tf1 import tf
-
-  if seed is None:
-    return
-  tf.set_random_seed(seed)
-  np.random.seed(seed % 2**32)
-  random.seed(seed)
-
-
-def _literal_bool(text):
-  if text not in ('True', 'False'):
-    raise ValueError(text)
-  return text == 'True'
 
 
 if __name__ == '__main__':

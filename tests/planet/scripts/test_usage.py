@@ -11,14 +11,15 @@ from agents.run import folder as run_folder
 from agents.tools import devices
 from planet import trained
 from planet.scripts import evaluate, resume, train
+from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder
 from tests.agents.envs import odd_gymnasium
 from tests.planet.scripts import training_runs
 
 
-def fail(capsys, *args):
-  """Sentence that a command line leads to."""
-  assert train.run(list(args)) == 2
+def fail(capsys, logdir, *args):
+  """Sentence that a command line leads to, with tiny networks."""
+  assert train.run(['--logdir', str(logdir), '--config', 'debug', *args]) == 2
   error = capsys.readouterr().err.strip()
   assert error.startswith('Error: ') and '\n' not in error
   return error
@@ -58,8 +59,9 @@ PARAMS = [
 @pytest.mark.parametrize('params, message', PARAMS)
 def test_parameters(capsys, tmp_path, params, message):
   """Refused without a trace on disk."""
-  logdir = str(tmp_path / 'new' / 'logdir')
-  assert message in fail(capsys, '--logdir', logdir, '--params', params)
+  logdir = tmp_path / 'new' / 'logdir'
+  args = ['--params', params, '--config', 'default']
+  assert message in fail(capsys, logdir, *args)
   assert not os.listdir(tmp_path)
 
 
@@ -69,13 +71,12 @@ def test_parameters(capsys, tmp_path, params, message):
     (['--confg', 'cpu'], "'--confg' is unknown. Did you mean --config"),
     (['--confg=cpu'], 'Did you mean --config'),
     (['cpu'], "'cpu' is unknown"),
-    (['--num_runs', '-1'], '--num_runs is -1; give 0 for endless'),
-    (['--ping_every', '-1'], '--ping_every is -1; give 0 for none'),
+    (['--num_runs', '-1'], '--num_runs: -1 is negative; give 0 or more'),
+    (['--ping_every', '-1'], '--ping_every: -1 is negative'),
   ],
 )
 def test_flags(capsys, tmp_path, args, message):
-  logdir = str(tmp_path / 'logdir')
-  assert message in fail(capsys, '--logdir', logdir, *args)
+  assert message in fail(capsys, tmp_path / 'logdir', *args)
   assert not os.listdir(tmp_path)
 
 
@@ -83,12 +84,12 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
   """One text of parameters can serve several tasks, models and loaders."""
   logger = mock.Mock()
   monkeypatch.setattr(resume, '_logger', logger)
-  args = train.parse_args(['--logdir', str(tmp_path), '--config', 'debug'])
-  args.params = train.parse_params(
+  params = train.parse_params(
     '{tasks: [dummy], isolate_envs: none, camera_id: 1, future_rnn: false, '
     'drnn_action_to_decoder: true, touch_loss_scale: 2, loader: reload, '
     'loader_every: 7}'
   )
+  args = AttrDict(config='debug', params=params)
   resume.check(resume.define_config(str(tmp_path), args), str(tmp_path))
   warned = [x.args[1] for x in logger.warning.call_args_list]
   assert warned == [
@@ -102,19 +103,19 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
 def test_precision_without_hardware(capsys, tmp_path, monkeypatch):
   monkeypatch.setattr(devices, 'compute_capability', lambda: None)
   params = '{tasks: [dummy], precision: float16}'
-  error = fail(capsys, '--logdir', str(tmp_path / 'new'), '--params', params)
+  error = fail(capsys, tmp_path / 'new', '--params', params)
   assert 'float16, which needs a GPU' in error
   assert not os.listdir(tmp_path)
 
 
 def test_unknown_config(capsys, tmp_path):
-  error = fail(capsys, '--logdir', str(tmp_path), '--config', 'debgu')
+  error = fail(capsys, tmp_path, '--config', 'debgu')
   assert 'Did you mean debug' in error
 
 
 def test_unwritable_logdir(capsys, tmp_path):
   (tmp_path / 'file').write_text('')
-  error = fail(capsys, '--logdir', str(tmp_path / 'file' / 'logdir'))
+  error = fail(capsys, tmp_path / 'file' / 'logdir')
   assert 'Cannot write to the logdir' in error
 
 
@@ -127,16 +128,7 @@ def test_unwritable_logdir(capsys, tmp_path):
 )
 def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
   """Found out in a process of its own, before any episode is collected."""
-  error = fail(
-    capsys,
-    '--logdir',
-    str(tmp_path),
-    '--config',
-    'debug',
-    '--params',
-    f'{{tasks: [{task}]}}',
-  )
-  assert message in error
+  assert message in fail(capsys, tmp_path, '--params', f'{{tasks: [{task}]}}')
   assert not os.listdir(tmp_path)
 
 
@@ -171,16 +163,16 @@ def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
 def test_no_episodes_to_begin_with(capsys, tmp_path):
   """Found out before the run has a folder; with episodes it may begin."""
   params = '{tasks: [dummy], num_seed_episodes: 0}'
-  args = ['--logdir', str(tmp_path / 'run'), '--params', params]
-  assert 'num_seed_episodes is 0' in fail(capsys, *args, '--config', 'debug')
+  error = fail(capsys, tmp_path / 'run', '--params', params)
+  assert 'num_seed_episodes is 0' in error
   assert not os.listdir(tmp_path)
   for name in ('train_episodes', 'test_episodes'):
     folder = tmp_path / 'run' / '00001' / name
     folder.mkdir(parents=True)
     (folder / 'some.npz').touch()
-  args = train.parse_args([*args, '--config', 'debug'])
-  config = resume.define_config(str(tmp_path / 'run' / '00001'), args)
-  resume.check(config, str(tmp_path / 'run' / '00001'))
+  args = AttrDict(config='debug', params=train.parse_params(params))
+  logdir = str(tmp_path / 'run' / '00001')
+  resume.check(resume.define_config(logdir, args), logdir)
 
 
 def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
@@ -192,9 +184,8 @@ def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
     f'version: 1\nconfig: debug\nparams: {params}\nseed: 1\n'
   )
   (folder / 'model.ckpt-20.index').write_bytes(b'damaged')
-  args = ['--logdir', str(tmp_path), '--config', 'debug', '--params', params]
   for _ in range(2):
-    error = fail(capsys, *args)
+    error = fail(capsys, tmp_path, '--params', params)
     assert f'{folder}/model.ckpt-20 (its index cannot be read' in error
     (folder / 'DONE').touch()
   with pytest.raises(errors.UsageError, match='No whole checkpoint is left'):
@@ -209,20 +200,20 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   (folder / 'config.yaml').write_text(
     f'version: 1\nconfig: debug\nparams: {params}\nseed: 1\n'
   )
-  base = ['--logdir', str(tmp_path), '--config', 'debug']
   for args, change in (
     (['--config', 'cpu', '--params', params], '--config cpu would change'),
     (['--params', '{image_size: 32}'], 'image_size: 64 -> 32'),
     (['--params', '{taks: [dummy]}'], 'Did you mean tasks'),
   ):
-    assert change in fail(capsys, *base, *args)
+    assert change in fail(capsys, tmp_path, *args)
   assert sorted(os.listdir(folder)) == ['PING', 'config.yaml']
-  (folder / 'config.yaml').write_text('config: cpu\nparams: {}\n')
-  assert 'has format None, but' in fail(capsys, *base)
-  (folder / 'config.yaml').write_text('config: [')
-  assert 'Cannot read' in fail(capsys, *base)
-  (folder / 'config.yaml').write_text('- 1')
-  assert 'it is not a mapping' in fail(capsys, *base)
+  for text, message in (
+    ('config: cpu\nparams: {}\n', 'has format None, but'),
+    ('config: [', 'Cannot read'),
+    ('- 1', 'it is not a mapping'),
+  ):
+    (folder / 'config.yaml').write_text(text)
+    assert message in fail(capsys, tmp_path)
 
 
 def test_episodes_of_another_task(tmp_path):
@@ -232,8 +223,7 @@ def test_episodes_of_another_task(tmp_path):
   folder = tmp_path / '00001' / 'train_episodes'
   folder.mkdir(parents=True)
   np.savez(folder / 'a.npz', image=np.zeros((3, 9, 9, 3)), reward=np.zeros(3))
-  args = train.parse_args(['--logdir', str(tmp_path), '--config', 'debug'])
-  args.params = train.parse_params('{tasks: [dummy]}')
+  args = AttrDict(config='debug', params={'tasks': ['dummy']})
   with pytest.raises(errors.UsageError) as info:
     next(train.process(str(tmp_path / '00001'), args))
   error = str(info.value)
@@ -262,30 +252,14 @@ def test_missing_extra(capsys, tmp_path, monkeypatch):
     'raise ImportError("no dm_control")\n'
   )
   monkeypatch.syspath_prepend(str(tmp_path))
-  error = fail(
-    capsys,
-    '--logdir',
-    str(tmp_path / 'l'),
-    '--config',
-    'debug',
-    '--params',
-    '{tasks: [cartpole_balance]}',
-  )
+  error = fail(capsys, tmp_path, '--params', '{tasks: [cartpole_balance]}')
   assert "pip install 'reference-agents[dmc]'" in error
 
 
 def test_no_opengl(capsys, tmp_path, monkeypatch):
   monkeypatch.setenv('MUJOCO_GL', 'nothing')
   monkeypatch.delenv('AGENTS_OPENGL_RENDERER', raising=False)
-  error = fail(
-    capsys,
-    '--logdir',
-    str(tmp_path),
-    '--config',
-    'debug',
-    '--params',
-    '{tasks: [cartpole_balance]}',
-  )
+  error = fail(capsys, tmp_path, '--params', '{tasks: [cartpole_balance]}')
   assert 'OpenGL cannot render with MUJOCO_GL=nothing' in error
 
 
@@ -297,15 +271,8 @@ def test_rendering_beside_tensorflow(capsys, tmp_path, monkeypatch):
   renderer = opengl.select_backend()
   if not opengl.is_software(renderer):
     pytest.skip(f'{renderer} is no software renderer')
-  error = fail(
-    capsys,
-    '--logdir',
-    str(tmp_path),
-    '--config',
-    'debug',
-    '--params',
-    '{tasks: [cartpole_balance], isolate_envs: thread}',
-  )
+  params = '{tasks: [cartpole_balance], isolate_envs: thread}'
+  error = fail(capsys, tmp_path, '--params', params)
   assert 'use isolate_envs: process' in error
 
 
@@ -319,12 +286,12 @@ def test_unknown_flags_are_passed_over(capsys):
 
 def test_commas_as_hashes():
   params = train.parse_params('{a: 1# b: [2# 5e7]# c: 1e-3}')
-  assert params.a == 1 and params.b == [2, 5e7] and params.c == 1e-3
+  assert params == {'a': 1, 'b': [2, 5e7], 'c': 1e-3}
 
 
 @pytest.mark.parametrize('value', ['true', '1', ''])
 def test_literal_booleans(value):
-  with pytest.raises((SystemExit, ValueError)):
+  with pytest.raises(errors.UsageError, match='resume_runs: invalid choice'):
     train.parse_args(['--logdir', 'x', '--resume_runs', value])
   args = train.parse_args(['--logdir', 'x', '--resume_runs', 'False'])
   assert args.resume_runs is False

@@ -81,7 +81,7 @@ def test_lengths_and_sizes():
     ),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'carla_random_throttle'),
-    ({'action_repeat': 200}, 'lower it or raise max_length'),
+    ({'action_repeat': 200}, 'lower batch_shape or action_repeat'),
     ({'max_length': 5}, 'too few'),
     (
       {'planner_bias': [0.6, 0], 'planner_warm_start': True},
