@@ -1,0 +1,101 @@
+"""Run an original on the TensorFlow of today, and compare it with ours.
+
+Example:
+
+  git clone https://github.com/google-research/planet ~/planet
+  python -m scripts.compare ~/planet
+
+Both get the same inputs, weights and noise, each in its own process. Prints a
+table, and exits with 1 if a difference is larger than rounding explains.
+"""
+
+import argparse
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from agents.run import entry, errors
+from scripts.comparison.cases import Case
+
+_SYSTEMS = 'planet', 'ppo', 'her'
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Compare; return 0 if everything is the same."""
+  args = parse_args(argv)
+  system = _find_system(args.path)
+  with contextlib.ExitStack() as stack:
+    out = args.out or stack.enter_context(tempfile.TemporaryDirectory())
+    os.makedirs(out, exist_ok=True)
+    for side in ('original', 'ours'):
+      print(f'Run {system.__name__.rpartition(".")[2]}: {side}.', flush=True)
+      _run(system, side, args.path, out)
+    cases = list(system.compare(out))
+  print(_describe(cases))
+  return 0 if all(x.same for x in cases) else 1
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+  """Parse the command line."""
+  parser = entry.Parser(prog='python -m scripts.compare', description=__doc__)
+  add = parser.add_argument
+  text = (
+    'clone of google-research/planet or openai/baselines, or the folder that '
+    'contains pybullet_envs, such as site-packages'
+  )
+  add('path', help=text)
+  add('--out', help='folder to keep all numbers in')
+  args = parser.parse_args(argv)
+  args.path = os.path.abspath(os.path.expanduser(args.path))
+  return args
+
+
+def _find_system(path):
+  """Return the module that compares the original in a folder."""
+  for name in _SYSTEMS:
+    system = importlib.import_module(f'scripts.comparison.{name}')
+    if os.path.exists(os.path.join(path, system.ORIGINAL)):
+      return system
+  raise errors.UsageError(
+    f'There is no original in {path}. Give a clone of google-research/planet '
+    'or openai/baselines, or the folder that contains pybullet_envs.'
+  )
+
+
+def _run(system, side, path, out):
+  """Run one side in a process of its own; rounding is that of one thread."""
+  code = (
+    f'import sys; sys.path.insert(0, {_ROOT!r}); '
+    f'from {system.__name__} import run; run({side!r}, {path!r}, {out!r})'
+  )
+  quiet = {'TF_CPP_MIN_LOG_LEVEL': '3', 'OMP_NUM_THREADS': '1'}
+  command = [sys.executable, '-W', 'ignore', '-c', code]
+  log = os.path.join(out, f'{side}.log')
+  with open(log, 'w') as file_:
+    done = subprocess.run(
+      command, env={**os.environ, **quiet}, cwd=out, stdout=file_, stderr=file_
+    )
+  if done.returncode:
+    with open(log) as file_:
+      raise errors.Failure(f'The {side} failed.', file_.read()[-3000:])
+
+
+def _describe(cases: Sequence[Case]) -> str:
+  """Return the table of all cases."""
+  width = max(len(x.name) for x in cases)
+  head = f'{"case":{width}}  {"numbers":>8}  {"difference":>10}  {"limit":>7}'
+  rows = [
+    f'{x.name:{width}}  {x.numbers:8}  {x.difference:10.1e}  {x.limit:7.0e}  '
+    f'{"same" if x.same else "OUTSIDE"}'
+    for x in cases
+  ]
+  return '\n'.join([head, *rows])
+
+
+if __name__ == '__main__':
+  sys.exit(entry.run(main))

@@ -1,0 +1,1 @@
+"""Comparison with the unmodified originals, see `scripts.compare`."""

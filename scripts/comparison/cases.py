@@ -1,0 +1,72 @@
+"""What a comparison with an original reports."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Case(NamedTuple):
+  """One line of the table.
+
+  Attributes:
+    name: What was compared.
+    numbers: How many numbers that are.
+    difference: Largest relative difference.
+    limit: Largest difference that counts as the same.
+  """
+
+  name: str
+  numbers: int
+  difference: float
+  limit: float
+
+  @property
+  def same(self) -> bool:
+    """Whether the difference is within its limit; NaN is not."""
+    return self.difference <= self.limit
+
+
+def relative(
+  original: np.ndarray, ours: np.ndarray, floor: float = 1e-6
+) -> float:
+  """Return the largest difference, relative to the original's numbers.
+
+  Args:
+    original: Float array.
+    ours: Array of the same shape.
+    floor: Numbers below this one are divided by it instead.
+  """
+  original, ours = np.float64(original), np.float64(ours)
+  if original.shape != ours.shape:
+    return float('inf')
+  scale = np.maximum(np.abs(original), floor)
+  return float((np.abs(original - ours) / scale).max())
+
+
+def relative_norm(original: np.ndarray, ours: np.ndarray) -> float:
+  """Return the norm of the difference over the norm of the original."""
+  original, ours = np.float64(original).ravel(), np.float64(ours).ravel()
+  return float(np.linalg.norm(original - ours) / np.linalg.norm(original))
+
+
+@contextlib.contextmanager
+def replaced(place: Any, name: str, value: Any) -> Iterator[None]:
+  """Replace an attribute of a module or class for a while."""
+  before = getattr(place, name)
+  setattr(place, name, value)
+  try:
+    yield
+  finally:
+    setattr(place, name, before)
+
+
+def recorded(function: Callable, results: list) -> Callable:
+  """Return the function, which adds what it returns to a list."""
+
+  def record(*args: Any, **kwargs: Any) -> Any:
+    results.append(function(*args, **kwargs))
+    return results[-1]
+
+  return record

@@ -1,0 +1,60 @@
+"""PPO beside the one inside the PyBullet wheel: a training of the pendulum.
+
+Both sides train from the same seed. Their scores are the same until the
+smallest rounding has grown, after three to twelve evaluations.
+"""
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from scripts.comparison.cases import Case, relative
+
+ORIGINAL = 'pybullet_envs/agents/train_ppo.py'
+_SEEDS = 0, 2, 14, 18
+# Phases of training and evaluation, in turn.
+_PHASES = 2
+
+
+def run(side: str, folder: str, out: str) -> None:
+  """Train with one side.
+
+  Args:
+    side: `original` or `ours`.
+    folder: Folder that contains `pybullet_envs`.
+    out: Folder for what `compare` reads.
+  """
+  if side == 'original':
+    from scripts.comparison import ppo_original
+
+    train = ppo_original.prepare(folder)
+  else:
+    train = _train
+  for seed in _SEEDS:
+    scores = list(itertools.islice(train(seed), _PHASES))
+    np.save(_path(out, side, seed), scores)
+
+
+def compare(out: str) -> Iterator[Case]:
+  """Yield a case per phase."""
+  for seed in _SEEDS:
+    original, ours = (
+      np.load(_path(out, side, seed)) for side in ('original', 'ours')
+    )
+    for index, pair in enumerate(zip(original, ours)):
+      kind = 'evaluation' if index % 2 else 'training'
+      name = f'seed {seed}: {pair[0]:.2f}, score of {kind} {index // 2 + 1}'
+      yield Case(name, 1, relative(*pair), 1e-4)
+
+
+def _path(out, side, seed):
+  return os.path.join(out, f'{side}-{seed}.npy')
+
+
+def _train(seed):
+  from agents import runs, train_ppo
+
+  config = runs.prepare('pybullet_pendulum', overrides={'seed': seed})
+  return train_ppo.train(config, False, threads=1)

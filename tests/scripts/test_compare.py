@@ -1,0 +1,69 @@
+"""Comparison with the originals; those that are not installed need a clone."""
+
+import os
+import types
+
+import numpy as np
+import pybullet_envs
+import pytest
+
+from agents.run import errors
+from scripts import compare
+from scripts.comparison import cases
+
+
+@pytest.mark.parametrize(
+  'original, ours, difference',
+  [
+    ([1.0, 2.0], [1.0, 2.0], 0),
+    ([1.0, -2.0], [1.0, -1.0], 0.5),
+    ([0.0, 1.0], [1e-7, 1.0], 0.1),
+    ([1.0], [1.0, 1.0], np.inf),
+    ([1.0], [np.nan], np.nan),
+  ],
+)
+def test_relative(original, ours, difference):
+  found = cases.relative(np.array(original), np.array(ours))
+  np.testing.assert_allclose(found, difference)
+
+
+@pytest.mark.parametrize(
+  'difference, code', [(1e-6, 0), (1e-5, 0), (2e-5, 1), (np.nan, 1)]
+)
+def test_exit_code(monkeypatch, tmp_path, capsys, difference, code):
+  """A difference beyond its limit, or none at all, is told and ends with 1."""
+  found = [cases.Case('losses', 3, difference, 1e-5)]
+  system = types.SimpleNamespace(
+    __name__='scripts.comparison.cases', compare=lambda out: found
+  )
+  monkeypatch.setattr(compare, '_find_system', lambda path: system)
+  monkeypatch.setattr(compare, '_run', lambda *args: None)
+  assert compare.main([str(tmp_path)]) == code
+  assert ('OUTSIDE' in capsys.readouterr().out) == bool(code)
+
+
+def test_no_original(tmp_path):
+  with pytest.raises(errors.UsageError, match='There is no original in'):
+    compare.main([str(tmp_path)])
+
+
+def test_broken_original(tmp_path):
+  """The end of its log is shown."""
+  place = tmp_path / 'pybullet_envs' / 'agents'
+  place.mkdir(parents=True)
+  (place.parent / '__init__.py').write_text('raise ValueError("broken")')
+  (place / 'train_ppo.py').write_text('')
+  with pytest.raises(errors.Failure) as caught:
+    compare.main([str(tmp_path)])
+  assert 'broken' in caught.value.details
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['ppo', 'planet', 'her'])
+def test_originals(name):
+  """All differences are rounding; clones are named by the environment."""
+  folder = os.path.dirname(os.path.dirname(pybullet_envs.__file__))
+  path = os.environ.get(f'ORIGINAL_{name.upper()}', folder)
+  if name != 'ppo' and path == folder:
+    pytest.skip(f'ORIGINAL_{name.upper()} names no clone')
+  assert compare.main([path]) == 0
