@@ -152,22 +152,17 @@ def _add_model(config, params):
     )
   for name in config.gradient_heads:
     _find('Entry of gradient_heads', name, config.heads)
-  size = params.model_size
-  cell, sizes, options = {
-    'rssm': (
-      models.RSSM,
-      (size, size),
-      dict(future_rnn=params.future_rnn, num_layers=params.model_layers),
-    ),
-    'ssm': (models.SSM, (size,), {}),
-    'drnn': (
-      models.DRNN,
-      (size, size),
-      {x: getattr(params, f'drnn_{x}') for x in parameters.DRNN_LINKS},
-    ),
-  }[params.model]
+  cells = {'rssm': models.RSSM, 'ssm': models.SSM, 'drnn': models.DRNN}
+  sizes = [params.model_size] * (1 if params.model == 'ssm' else 2)
+  options = {}
+  if params.model == 'rssm':
+    options['future_rnn'] = params.future_rnn
+    options['num_layers'] = params.model_layers
+  elif params.model == 'drnn':
+    links = [(name, value) for name, value in params if 'drnn_' in name]
+    options = {name.removeprefix('drnn_'): value for name, value in links}
   config.cell = bind(
-    cell,
+    cells[params.model],
     params.state_size,
     *sizes,
     mean_only=params.mean_only,

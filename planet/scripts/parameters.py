@@ -74,6 +74,12 @@ class _Own(schema.Settings):
   state_size: Positive = _variables(30, 'units of the stochastic state')
   model_layers: Positive = _variables(1, 'rssm: hidden layers of the model')
   future_rnn: Flag = _layers(True, 'rssm: prior from the updated belief')
+  drnn_encoder_to_decoder: Flag = _variables(False, 'a connection of drnn')
+  drnn_sample_to_sample: Flag = _variables(True, 'a connection of drnn')
+  drnn_sample_to_encoder: Flag = _variables(True, 'a connection of drnn')
+  drnn_decoder_to_encoder: Flag = _variables(False, 'a connection of drnn')
+  drnn_decoder_to_sample: Flag = _variables(True, 'a connection of drnn')
+  drnn_action_to_decoder: Flag = _variables(False, 'a connection of drnn')
   mean_only: Flag = _free(False, 'take the mean of latent states, no samples')
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
   network: Name | None = _variables(
@@ -187,28 +193,16 @@ _SHORTER = {
 DRIVING = {
   key: _SHORTER.get(key, f'carla_{key}') for key in _DRIVING + _DRIVING_FIXED
 }
-DRNN_LINKS = {
-  'encoder_to_decoder': False,
-  'sample_to_sample': True,
-  'sample_to_encoder': True,
-  'decoder_to_encoder': False,
-  'decoder_to_sample': True,
-  'action_to_decoder': False,
-}
 # All that tasks may let a model predict.
 _HEADS = """
   image vector reward state position velocity touch height orientations
   to_target
 """.split()
 
-_more: dict[str, Any] = {}
-for _link, _default in DRNN_LINKS.items():
-  _text = f'drnn: connect {_link.replace("_", " ")}'
-  _more[f'drnn_{_link}'] = (Flag, _variables(_default, _text))
+_more: dict[str, Any] = {'carla_expert': EnvConfig.borrow('expert')}
 for _key, _name in DRIVING.items():
   _fixed = _MEANING if _key in _DRIVING_FIXED else None
   _more[_name] = EnvConfig.borrow(_key, _fixed)
-_more['carla_expert'] = EnvConfig.borrow('expert')
 for _head in _HEADS:
   _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of its loss')
   _more[f'{_head}_loss_scale'] = (Amount, _scale)

@@ -142,55 +142,46 @@ def test_create_video(tmp_path, capsys):
   assert create_video.run(args[:2] + ['-o', output, '-f', '-x', '7']) == 2
 
 
-def test_sync(tmp_path, capsys):
+def write_files(folder, *names, text='x = 1\n'):
+  for name in names:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_sync(tmp_path):
   """Headers follow the first file of the target."""
   source, target = tmp_path / 'source', tmp_path / 'target'
-  (source / 'sub').mkdir(parents=True)
-  (source / 'a.py').write_text('# License\n\nx = 1\n')
-  (source / 'sub' / 'b.py').write_text('# License\n\ny = 2\n')
-  target.mkdir()
-  (target / 'a.py').write_text('x = 0\n')
-  (target / 'z.py').write_text('z = 0\n')
+  write_files(source, 'a.py', 'sub/b.py', text='# License\n\nx = 1\n')
+  write_files(target, 'a.py', 'z.py', text='x = 0\n')
   args = ['--source', str(source), '--target', str(target)]
   assert sync.run(args) == 0
   assert (target / 'a.py').read_text() == 'x = 1\n'
-  assert (target / 'sub' / 'b.py').read_text() == 'y = 2\n'
+  assert (target / 'sub' / 'b.py').read_text() == 'x = 1\n'
   (target / 'a.py').write_text('# Other\n\nx = 0\n')
   assert sync.run(args) == 0
-  assert (target / 'sub' / 'b.py').read_text() == '# Other\n\ny = 2\n'
+  assert (target / 'sub' / 'b.py').read_text() == '# Other\n\nx = 1\n'
 
 
 def test_sync_deletes_stale_files(tmp_path, capsys):
   """Python files that the source has no more; nothing else is touched."""
   source, target = tmp_path / 'source', tmp_path / 'target'
-  for folder, names in (
-    (source, ['a.py', 'new/b.py', '.venv/c.py']),
-    (target, ['a.py', 'z.py', 'old/y.py', 'old/data.txt', '.git/hook.py']),
-  ):
-    for name in names:
-      (folder / name).parent.mkdir(parents=True, exist_ok=True)
-      (folder / name).write_text('x = 1\n')
-  args = ['--source', str(source), '--target', str(target)]
-  assert sync.run(args) == 0
+  write_files(source, 'a.py', 'new/b.py', '.venv/c.py')
+  kept = ['.git/hook.py', 'a.py', 'old/data.txt']
+  write_files(target, 'z.py', 'old/y.py', *kept)
+  assert sync.run(['--source', str(source), '--target', str(target)]) == 0
   output = capsys.readouterr().out
   assert 'Deleted z.py' in output and 'Deleted old/y.py' in output
   files = [x for x in target.rglob('*') if x.is_file()]
-  assert sorted(str(x.relative_to(target)) for x in files) == [
-    '.git/hook.py',
-    'a.py',
-    'new/b.py',
-    'old/data.txt',
-  ]
+  found = sorted(str(x.relative_to(target)) for x in files)
+  assert found == sorted([*kept, 'new/b.py'])
 
 
 def test_sync_refuses_a_target_that_is_no_mirror(tmp_path, capsys):
   """A mistyped target must not lose its files."""
   source, target = tmp_path / 'source', tmp_path / 'target'
-  for folder, name in ((source, 'a.py'), (target, 'mine.py')):
-    folder.mkdir()
-    (folder / name).write_text('x = 1\n')
-  args = ['--source', str(source), '--target', str(target)]
-  assert sync.run(args) == 2
+  write_files(source, 'a.py')
+  write_files(target, 'mine.py')
+  assert sync.run(['--source', str(source), '--target', str(target)]) == 2
   error = capsys.readouterr().err
   assert f'{target} has Python files, but none of those in {source}' in error
   assert sorted(x.name for x in target.iterdir()) == ['mine.py']
