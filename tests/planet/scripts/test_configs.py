@@ -250,28 +250,6 @@ def test_misspelt_names_of_the_configuration_are_errors(tmp_path):
       _ = level[name]
 
 
-def test_unknown_parameters_are_errors():
-  with pytest.raises(UsageError, match='Did you mean num_units'):
-    build(num_unit=3)
-
-
-def test_planner_may_change_on_resume(tmp_path):
-  """What is not given stays as it was."""
-  (tmp_path / 'config.yaml').write_text(
-    'version: 1\nconfig: debug\nparams: {tasks: [dummy], planner_horizon: 7,'
-    ' planner_topk: 3}\nseed: 1\n'
-  )
-  args = AttrDict(
-    config='debug', params={'tasks': ['dummy'], 'planner_horizon': 9}, seed=1
-  )
-  config = resume.define_config(str(tmp_path), args)
-  assert config.source.params == {
-    'tasks': ['dummy'],
-    'planner_horizon': 9,
-    'planner_topk': 3,
-  }
-
-
 @pytest.mark.parametrize(
   'params, network',
   [

@@ -145,12 +145,6 @@ def test_refused_changes(params, change, reason, tmp_path):
   assert (tmp_path / 'config.yaml').read_text() == before
 
 
-def test_other_configuration_is_refused(tmp_path):
-  begin(tmp_path)
-  with pytest.raises(errors.UsageError, match='--config debug'):
-    go_on(tmp_path, config='cpu')
-
-
 def test_seed_may_change(tmp_path):
   """It changes neither variables nor episodes; left out, it is kept."""
   begin(tmp_path)
@@ -160,12 +154,6 @@ def test_seed_may_change(tmp_path):
   stored = utility.load_config(str(tmp_path))
   assert stored.seed == 2
   assert stored.changes == [{'step': 120, 'seed': [1, 2]}]
-
-
-def test_misspelt_parameter(tmp_path):
-  begin(tmp_path)
-  with pytest.raises(errors.UsageError, match='unknown. Did you mean tasks'):
-    go_on(tmp_path, taks=['dummy'])
 
 
 def test_every_parameter_says_whether_it_may_change():
