@@ -6,11 +6,13 @@ Example:
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from agents.run import entry
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
 
@@ -31,8 +33,10 @@ DRIVERS: dict[str, Callable[[int], Any]] = {
 
 def main(argv: Sequence[str] | None = None) -> None:
   """Play and print."""
-  parser = argparse.ArgumentParser(
-    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  parser = entry.Parser(
+    prog='python -m scripts.carla_policies',
+    description=__doc__,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   add = parser.add_argument
   add('--episodes', type=int, default=20, help='episodes per driver')
@@ -60,4 +64,4 @@ def _play(make, vehicles, args):
 
 
 if __name__ == '__main__':
-  main()
+  sys.exit(entry.run(main))

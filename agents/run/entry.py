@@ -4,6 +4,7 @@ import argparse
 import errno
 import os
 import select
+import signal
 import sys
 import time
 import traceback
@@ -55,8 +56,9 @@ def run(function: Callable[[], object]) -> int:
   Returns:
     What the function returns, 0 if that is None, and when the user asked to
     stop. Of a `UsageError` or `Failure`, whose sentences are printed, their
-    `code`. 1 for errors of the system, such as a full disk, and if nobody reads
-    the output any more, as after `| head`. Other errors are raised.
+    `code`. 130 after Ctrl-C. 1 for errors of the system, such as a full disk,
+    and if nobody reads the output any more, as after `| head`. Other errors are
+    raised.
   """
   if '' not in sys.path:
     sys.path.append('')
@@ -68,6 +70,8 @@ def run(function: Callable[[], object]) -> int:
       # after `--help`, which argparse ends with SystemExit.
       print(end='', flush=True)
     return _leave(code if type(code) is int else 0)
+  except KeyboardInterrupt:
+    return _leave(128 + signal.SIGINT)
   except stopping.StopRequested:
     _say('Stopped. Repeat the command to continue.', 0)
     return 0

@@ -1,0 +1,110 @@
+"""How all programs end: with a sentence, an exit code, and no traceback."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import golden
+from tests.test_vocabulary import list_programs
+
+# A mistake of the user in each program, and what the sentence says.
+MISTAKES = {
+  'agents.check_env': (['nobody:Env-v0'], 'nobody'),
+  'agents.pipeline.main': (['--params', 'nobody'], 'nobody'),
+  'agents.pipeline.plot': (['nobody'], 'nobody'),
+  'agents.plot_scores': (['nobody', '--out=x.png'], 'nobody'),
+  'agents.train_ppo': (['--config=nobody'], 'nobody'),
+  'agents.visualize_ppo': (['--logdir=nobody', '--outdir=x'], 'nobody'),
+  'baselines_her.data_generation': (['--env=nobody', '--out=x.npz'], 'nobody'),
+  'baselines_her.play': (['nobody'], 'nobody'),
+  'baselines_her.plot': (['nobody'], 'nobody'),
+  'baselines_her.run': (['--env=nobody', '--num_timesteps=1'], 'nobody'),
+  'planet.scripts.carla_smoke': (['--host=nobody.invalid'], 'nobody'),
+  'planet.scripts.create_video': (
+    ['--input=nobody/*', '--output=x.gif'],
+    'nobody',
+  ),
+  'planet.scripts.evaluate': (['--logdir=nobody'], 'nobody'),
+  'planet.scripts.fetch_events': (['--logdir=nobody', '--outdir=x'], 'nobody'),
+  'planet.scripts.plot': (['nobody'], 'nobody'),
+  'planet.scripts.sync': (['--source=nobody', '--target=x'], 'nobody'),
+  'planet.scripts.train': (['--logdir=x', '--config=nobody'], 'nobody'),
+  'scripts.benchmark': (['nobody'], 'nobody'),
+  'scripts.carla_policies': (['--map=nobody'], 'nobody'),
+  'scripts.reproduce': (['nobody'], 'nobody'),
+}
+# Short names of other programs.
+STUBS = 'scripts.carla_smoke', 'scripts.main', 'scripts.plot_scores'
+INTERRUPTED = """
+import runpy, sys
+from agents.run import entry
+
+def interrupt():
+  raise KeyboardInterrupt
+
+start = entry.run
+entry.run = lambda unused_function: start(interrupt)
+for module in sys.argv[1:]:
+  sys.argv = [module]
+  try:
+    runpy.run_module(module, run_name='__main__')
+  except SystemExit as end:
+    print(module, end.code)
+"""
+
+
+def run(folder, *args):
+  """Run Python in a folder; return exit code, output and errors."""
+  result = subprocess.run(
+    [sys.executable, *args],
+    cwd=folder,
+    env={**os.environ, 'PYTHONPATH': golden.ROOT},
+    capture_output=True,
+    text=True,
+    timeout=120,
+  )
+  return result.returncode, result.stdout, result.stderr
+
+
+def test_all_programs_are_here():
+  """Those of setup.py, of the documentation, and all others of `scripts`."""
+  named = set(list_programs())
+  for name in ('programs', 'carla', 'her', 'planet', 'ppo', 'pipeline'):
+    with open(os.path.join(golden.ROOT, 'docs', f'{name}.md')) as file_:
+      text = file_.read()
+    pattern = (
+      r'(?:python -m |`)((?:agents|planet|baselines_her|scripts)\.[\w.]+)'
+    )
+    named |= {x for x in re.findall(pattern, text) if is_program(x)}
+  assert named <= {*MISTAKES, *STUBS}
+
+
+def is_program(module):
+  path = os.path.join(golden.ROOT, *module.split('.')) + '.py'
+  return os.path.exists(path) and '__main__' in open(path).read()
+
+
+@pytest.mark.parametrize('module', sorted([*MISTAKES, *STUBS]))
+def test_unknown_flag(module, tmp_path):
+  code, _, said = run(tmp_path, '-m', module, '--nonsense=1')
+  assert code == 2
+  assert re.fullmatch(r'Error: .*\n', said)
+
+
+@pytest.mark.parametrize('module', sorted(MISTAKES))
+def test_mistake(module, tmp_path):
+  args, words = MISTAKES[module]
+  code, _, said = run(tmp_path, '-m', module, *args)
+  assert code and 'Traceback' not in said
+  assert re.search(f'^Error: .*{words}', said, re.MULTILINE)
+
+
+def test_interrupt(tmp_path):
+  """Ctrl-C at any time is no error of the program."""
+  modules = sorted([*MISTAKES, *STUBS])
+  code, output, said = run(tmp_path, '-c', INTERRUPTED, *modules)
+  assert (code, said) == (0, '')
+  assert output.splitlines() == [f'{x} 130' for x in modules]
