@@ -71,18 +71,13 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
   add('--ranks', type=int, default=2, help='number of processes of MPI')
   add('--json', action='store_true', help='print JSON in the last line')
   add('--child', help=argparse.SUPPRESS)
-  parser = entry.Parser(
-    prog='python -m scripts.benchmark',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='python -m scripts.benchmark', description=__doc__)
   names = parser.add_subparsers(dest='name', metavar='NAME', required=True)
   for name, benchmark in common.BENCHMARKS.items():
     own = names.add_parser(
       name,
       help=benchmark.meaning,
       description=inspect.getdoc(benchmark.run),
-      formatter_class=argparse.RawDescriptionHelpFormatter,
       parents=[shared],
     )
     for flag, default in benchmark.flags.items():

@@ -5,7 +5,6 @@ Example:
   python -m scripts.carla_policies --episodes 20
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,9 +33,7 @@ DRIVERS: dict[str, Callable[[int], Any]] = {
 def main(argv: Sequence[str] | None = None) -> None:
   """Play and print."""
   parser = entry.Parser(
-    prog='python -m scripts.carla_policies',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
+    prog='python -m scripts.carla_policies', description=__doc__
   )
   add = parser.add_argument
   add('--episodes', type=int, default=20, help='episodes per driver')

@@ -47,9 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = entry_lib.Parser(
-    prog='python -m scripts.reproduce',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
+    prog='python -m scripts.reproduce', description=__doc__
   )
   add = parser.add_argument
   add('name', nargs='?', help='name of the result, see --list')

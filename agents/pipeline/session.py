@@ -591,11 +591,10 @@ def update_cpanel(
   for key, value in given.items():
     if str(key).startswith('+'):
       result[key[1:]] = value
-    elif key in _NULLABLE and value is None:
-      result[key] = None
     elif key in cpanel:
+      example = None if key in _NULLABLE and value is None else cpanel[key]
       result[key] = schema.check_like(
-        cpanel[key], value, f'Key {key!r} of --cpanel'
+        example, value, f'Key {key!r} of --cpanel'
       )
     else:
       raise errors.UsageError(
