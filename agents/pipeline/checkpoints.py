@@ -1,8 +1,8 @@
 """Checkpoints of a session, the folders `checkpoints/checkpoint-<epoch>`.
 
 Beside what `agents.run.checkpoint.Checkpoints` writes, the variables and a tree
-of each rank, they have `runner.yaml`, the parameters and counters, and if the
-runner decides so, `memory<rank>.json` and `.npz`, the contents of memories.
+of each rank, they have `runner.yaml`, the parameters, and if the runner decides
+so, `memory<rank>.json` and `.npz`, the contents of memories.
 """
 
 import json

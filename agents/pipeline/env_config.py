@@ -4,7 +4,6 @@ Free of TensorFlow, as environments are built in processes of their own.
 """
 
 import functools
-import json
 from typing import Any
 
 from agents.envs import adapters, opengl, probe, wrappers
@@ -73,16 +72,9 @@ def inspect(tree: dict) -> dict:
   Raises:
     UsageError: See `make`.
   """
-  plain = {k: v for k, v in tree.items() if k != 'config'}
-  return json.loads(_inspect(json.dumps(plain, sort_keys=True)))
-
-
-@functools.cache
-def _inspect(tree):
-  constructor = functools.partial(make, json.loads(tree))
-  report = probe.inspect(constructor, probe.describe)
+  report = probe.inspect(functools.partial(make, tree), probe.describe)
   del report['renderer'], report['messages']
-  return json.dumps(report)
+  return report
 
 
 def _check_keys(tree, known, what):

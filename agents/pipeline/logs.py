@@ -213,24 +213,20 @@ class _Sums:
 
 
 class Writer:
-  """Sends scalars to TensorBoard and to mirrors.
+  """Sends scalars to TensorBoard and to other outputs.
 
   Args:
-    folder: Folder for event files, or None. TensorFlow is imported with the
-      first scalar.
-    mirrors: Objects with `add_scalar(tag, value, step)` and `close()`.
+    outputs: Objects with `write(step, scalars)`, of a dict from tag to number,
+      and `close()`.
   """
 
-  def __init__(self, folder: str | None = None, mirrors: Iterable[Any] = ()):
-    self._events = folder and log.Events(folder)
-    self._mirrors = mirrors
+  def __init__(self, outputs: Iterable[Any] = ()):
+    self._outputs = outputs
 
   def add_scalar(self, tag: str, value: float, step: int) -> None:
     """Write the value of a tag, such as `loss/critic`, at a step."""
-    for mirror in self._mirrors:
-      mirror.add_scalar(tag, float(value), int(step))
-    if self._events:
-      self._events.write(int(step), {tag: float(value)})
+    for output in self._outputs:
+      output.write(int(step), {tag: float(value)})
 
   def add_statistics(
     self, name: str, statistics: Mapping[str, Any], meta: Mapping[str, Any]
@@ -242,10 +238,8 @@ class Writer:
   def close(self) -> None:
     """Close all outputs, also if one of them fails."""
     with contextlib.ExitStack() as stack:
-      for mirror in self._mirrors:
-        stack.callback(mirror.close)
-      if self._events:
-        stack.callback(self._events.close)
+      for output in self._outputs:
+        stack.callback(output.close)
 
 
 def read(path: str) -> dict[str, dict[str, np.ndarray]]:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from agents.pipeline import logs
 
 _MEGABYTE = 2**20
@@ -124,17 +126,15 @@ def sample_cards(cards: Sequence[str]) -> dict[str, float]:
   output = subprocess.check_output(
     command, stderr=subprocess.STDOUT, text=True, timeout=_QUERY_SECONDS
   )
-  rows = [line.split(',') for line in output.splitlines() if line.strip()]
-  sample = {}
-  names = ('/gpu/load', '/gpu/memory/total', '/gpu/memory/used')
-  for name, column in zip(names, zip(*rows)):
-    try:
-      sample[name] = sum(float(x) for x in column)
-    except ValueError:
-      continue  # Not a number: the driver does not know.
-  if '/gpu/load' in sample:
-    sample['/gpu/load'] /= len(rows)
-  return sample
+  # What the driver does not know is no number, and becomes NaN.
+  table = np.genfromtxt(output.splitlines(), delimiter=',', ndmin=2)
+  load, total, used = table.sum(0)
+  sample = {
+    '/gpu/load': load / len(table),
+    '/gpu/memory/total': total,
+    '/gpu/memory/used': used,
+  }
+  return {name: x for name, x in sample.items() if np.isfinite(x)}
 
 
 def define_processors() -> Callable[[], dict[str, float]]:

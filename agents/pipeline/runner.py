@@ -216,16 +216,15 @@ class Runner:
     memories = None
     if when == 'every' or (when == 'final' and final):
       memories = {k: v.state_dict() for k, v in self.memory.items()}
-    train = self.explorer['train']
     states = {
+      'runner': self.state_dict(),
       'agents': {k: v.state_dict() for k, v in self.agents.items()},
       'explorer': {k: v.state_dict() for k, v in self.explorer.items()},
-      'normalizers': train.export_normalizers(),
+      'normalizers': self.explorer['train'].export_normalizers(),
       'monitor': self.session.monitor.state_dict(),
       'random': random_state.get_random_state(),
     }
-    epoch = self.state['i_epoch']
-    self.session.save_states(states, epoch, self.state_dict(), memories)
+    self.session.save_states(states, self.state['i_epoch'], memories)
 
   def load(self) -> None:
     """Restore the checkpoint of the session.
@@ -234,7 +233,7 @@ class Runner:
       UsageError: If it does not fit the parameters.
     """
     states, memories = self.session.load_states()
-    self.load_state_dict(self.session.runner_state)
+    self.load_state_dict(states['runner'])
     for name, agent in self.agents.items():
       agent.load_state_dict(states['agents'][name])
     if self.session.is_playing:

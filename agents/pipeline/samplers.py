@@ -166,9 +166,12 @@ def compute_advantages(
 
 def _draw(memory, buffer, count):
   """Workers and indices of transitions, and indices of their successors."""
-  rows = np.random.randint(memory.num_workers, size=count)
-  order = np.random.randint(memory.num_valid, size=count)
+  rows, order = np.zeros((2, count), int)
+  lost = np.ones(count, bool)
   for _ in range(_MOST_DRAWS):
+    size = int(lost.sum())
+    rows[lost] = np.random.randint(memory.num_workers, size=size)
+    order[lost] = np.random.randint(memory.num_valid, size=size)
     index = memory.get_index(order)
     following = memory.get_index_move_n_steps(index, 1)
     begins = buffer['/masks'][rows, following, 0] == 0
@@ -177,9 +180,6 @@ def _draw(memory, buffer, count):
     lost = begins & ~ended
     if not lost.any():
       return rows, index, following
-    size = int(lost.sum())
-    rows[lost] = np.random.randint(memory.num_workers, size=size)
-    order[lost] = np.random.randint(memory.num_valid, size=size)
   raise errors.UsageError(
     'Hardly any transition in the memory has a successor, as the explorer is '
     'reset too often; set its do_reset to False, or raise n_steps.'

@@ -29,8 +29,8 @@ from agents.run import (
   files,
   flags,
   folder,
+  log,
   mpi,
-  plain_data,
   references,
   schema,
   wandb_mirror,
@@ -179,7 +179,7 @@ class Session:
       return (session, found), load(session, found)
 
     self._loaded, parts = mpi.on_first_rank(self.comm, read)
-    self.cpanel, self.params, self.runner_state = parts
+    self.cpanel, self.params = parts
     repeal(self.params, args.repeal)
     if self._loaded:
       # What is typed for --repeal is trusted.
@@ -261,16 +261,18 @@ class Session:
     self.profiler = profiler.Profiler(
       self._file('prolog.json'), args.profiler_level
     )
-    mirrors: list[Any] = []
-    self.writer = logs.Writer(self._file('tensorboard'), mirrors)
+    outputs: list[Any] = []
+    self.writer = logs.Writer(outputs)
     self._open.callback(self.writer.close)
     self.monitor.listeners.append(self.writer.add_statistics)
+    if self.path:
+      outputs.append(log.Events(self._file('tensorboard')))
     if first:
-      mirrors += wandb_mirror.make_mirrors(
+      outputs += wandb_mirror.make_mirrors(
         args.wandb, self.path, self.params, self.logger.info
       )
-      if args.visdom:
-        mirrors.append(self._open_visdom())
+    if first and args.visdom:
+      outputs.append(self._open_visdom())
     if self.path:
       if args.tensorboard:
         address = start_tensorboard(self._file('tensorboard'))
@@ -341,7 +343,6 @@ class Session:
     self,
     states: Mapping[str, Any],
     index: int,
-    runner_state: Mapping[str, Any],
     memories: Mapping[str, Any] | None = None,
   ) -> None:
     """Write a checkpoint, unless this is a dry run; all ranks have to call it.
@@ -349,7 +350,6 @@ class Session:
     Args:
       states: Nested dict of plain data, bytes and arrays of this rank.
       index: Number of the epoch.
-      runner_state: Plain data, the state of the runner.
       memories: Contents of the memories by name, or None.
     """
     if not self._checkpoints:
@@ -358,9 +358,8 @@ class Session:
 
     def write(new):
       if rank == 0:
-        state = plain_data.to_plain(runner_state)
-        runner = {'params': self.params, 'state': state}
-        files.write_yaml(os.path.join(new, 'runner.yaml'), runner)
+        path = os.path.join(new, 'runner.yaml')
+        files.write_yaml(path, {'params': self.params})
       if memories is not None:
         checkpoint.write_tree(os.path.join(new, f'memory{rank}'), memories)
 
@@ -524,8 +523,8 @@ def _describe_cpanel(argv):
 
 def generate(
   name: str, given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-  """Return control panel, tree, and state of the runner of a new session.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Return control panel and tree of a parameter module.
 
   Args:
     name: Dotted name of the module.
@@ -542,13 +541,11 @@ def generate(
         'agents.pipeline.params.ppo_pendulum.'
       )
   cpanel = update_cpanel(module.cpanel, given)
-  return cpanel, module.gen_params(cpanel), {}
+  return cpanel, module.gen_params(cpanel)
 
 
-def load(
-  session: str, path: str
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-  """Return control panel, tree and state of the runner of a checkpoint.
+def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Return control panel and tree of a checkpoint.
 
   Args:
     session: Folder of the session.
@@ -559,14 +556,13 @@ def load(
   """
   try:
     cpanel = files.read_yaml(os.path.join(session, 'cpanel.json'))
-    stored = files.read_yaml(os.path.join(path, 'runner.yaml'))
-    params, state = stored['params'], stored['state']
+    params = files.read_yaml(os.path.join(path, 'runner.yaml'))['params']
     nodes = [params['runner']]
     for part in ('memory', 'agents', 'explorer'):
       nodes += params[part].values()
     if not all(isinstance(x['name'], str) for x in nodes):
       raise ValueError('a name is not text')
-    return dict(cpanel), params, dict(state)
+    return dict(cpanel), params
   except (OSError, TypeError, KeyError, ValueError, AttributeError) as error:
     raise errors.UsageError(
       f'Cannot read the parameters of {path} ({error}); load another '

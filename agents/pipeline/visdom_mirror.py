@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Mapping
 from importlib import util
 from typing import Any
 
@@ -103,11 +104,12 @@ class VisdomMirror:
     self._thread.start()
     logger.info(f'Live curves at {self.address}/env/{session_name}.')
 
-  def add_scalar(self, tag: str, value: float, step: float) -> None:
-    """Draw a point soon; what is not finite is left out."""
-    if math.isfinite(value):
-      with self._lock:
-        self._points.setdefault(tag, []).append((step, value))
+  def write(self, step: float, scalars: Mapping[str, float]) -> None:
+    """Draw points by their tags soon; what is not finite is left out."""
+    with self._lock:
+      for tag, value in scalars.items():
+        if math.isfinite(value):
+          self._points.setdefault(tag, []).append((step, value))
 
   def flush(self) -> None:
     """Send what was added so far."""

@@ -77,10 +77,6 @@ class WandbMirror:
     """
     self._run.log({**scalars, _STEP: step})
 
-  def add_scalar(self, tag: str, value: float, step: int) -> None:
-    """Send one number, for the writer of the pipeline."""
-    self.write(step, {tag: value})
-
   def close(self) -> None:
     """Send what is left."""
     self._run.finish()

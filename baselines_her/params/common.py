@@ -67,12 +67,13 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     'tf': {'intra_op': 1, 'inter_op': 1},
     'memory': {
       'train': {
-        'name': 'baselines_her.pipeline.HERMemory',
+        'name': 'baselines_her.pipeline.memory.HERMemory',
         'args': {'env': env, 'settings': settings},
       }
     },
-    'agents': {'agent': {'name': 'baselines_her.pipeline.HERAgent'}},
+    'agents': {'agent': {'name': 'baselines_her.pipeline.agent.HERAgent'}},
     'explorer': {
-      mode: {'name': 'baselines_her.pipeline.HERExplorer'} for mode in modes
+      mode: {'name': 'baselines_her.pipeline.explorer.HERExplorer'}
+      for mode in modes
     },
   }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+_EXPLORER = 'agents.pipeline.gym_explorer.GymExplorer'
 _SAMPLERS = 'agents.pipeline.samplers'
 
 
@@ -47,19 +48,16 @@ def find_spaces(env: Mapping[str, Any], key: str = 'agent') -> dict[str, Any]:
 
 
 def define_explorers(
-  shared: Mapping[str, Any],
-  name: str = 'agents.pipeline.gym_explorer.GymExplorer',
-  **modes: Mapping[str, Any],
+  shared: Mapping[str, Any], **modes: Mapping[str, Any]
 ) -> dict[str, Any]:
   """Define the part `explorer` of the tree.
 
   Args:
     shared: Settings of all explorers, see `gym_explorer.ExplorerSettings`.
-    name: Class of the explorers.
     **modes: Further settings of each mode.
   """
   return {
-    mode: {'name': name, 'args': {**shared, **own}}
+    mode: {'name': _EXPLORER, 'args': {**shared, **own}}
     for mode, own in modes.items()
   }
 

@@ -4,14 +4,13 @@ The constants are those of the original, but for `number_epochs`, which was
 1000, and the number of test episodes and saves, which were every 10 epochs.
 """
 
-import collections
 from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline.params import common
 from agents.run import errors
 
-cpanel: dict[str, Any] = collections.OrderedDict(
+cpanel: dict[str, Any] = dict(
   number_epochs=40,
   epoch_size=1000,
   test_activate=True,

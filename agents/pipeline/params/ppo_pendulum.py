@@ -5,7 +5,6 @@ and as many for evaluation; the mean number of updates in it depends on the
 lengths of the episodes. Here it is given.
 """
 
-import collections
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from agents.pipeline.params import common
 from agents.run import errors
 
 # None stands for the value of `agents.configs`.
-cpanel: dict[str, Any] = collections.OrderedDict(
+cpanel: dict[str, Any] = dict(
   number_epochs=100,
   epoch_size=5,
   test_activate=True,

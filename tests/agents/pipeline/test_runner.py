@@ -13,7 +13,7 @@ import pytest
 
 from agents.pipeline import checkpoints, main, runner
 from agents.pipeline.loader import Loader
-from agents.run import checkpoint, errors, files, schema
+from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
 from tests import golden
 from tests.agents.pipeline.test_session import load, start
@@ -29,8 +29,7 @@ def read_checkpoint(path):
   memory = os.path.join(folder, 'memory0')
   if os.path.exists(memory + '.json'):
     states['memory'] = checkpoint.read_tree(memory)
-  runner = files.read_yaml(os.path.join(folder, 'runner.yaml'))
-  return variables, states, runner['state']
+  return variables, states, states['runner']
 
 
 def test_resuming_changes_nothing(tmp_path):

@@ -353,8 +353,8 @@ def test_flipped_bits(tmp_path, capsys):
   [
     ('varlog.json', '3\n'),
     ('varlog.json', '{"meta": {}, "data": {"/a": 5}}\n'),
-    ('checkpoints/checkpoint-1/runner.yaml', '{params: 3, state: {}}'),
-    ('checkpoints/checkpoint-1/runner.yaml', '{params: {runner: 3}, state: 4}'),
+    ('checkpoints/checkpoint-1/runner.yaml', '{params: 3}'),
+    ('checkpoints/checkpoint-1/runner.yaml', '{params: {runner: 3}}'),
     ('cpanel.json', '{'),
   ],
 )

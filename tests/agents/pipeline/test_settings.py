@@ -129,7 +129,7 @@ def test_names_that_need_trust():
     'agents': {'agent': {'name': 'my.Agent', 'args': {'demo_file': '/a/b'}}},
     'explorer': {
       'train': {
-        'name': 'baselines_her.pipeline.HERExplorer',
+        'name': 'baselines_her.pipeline.explorer.HERExplorer',
         'args': {'env': {'name': 'own:Id-v0', 'from_module': 'registers'}},
       },
       'test': {'args': {'env': {'name': 'Pendulum-v1'}}},

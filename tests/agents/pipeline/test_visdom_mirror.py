@@ -75,17 +75,17 @@ def test_own_server(tmp_path, port, mirrors):
   mirror = visdom_mirror.VisdomMirror(port, 'session_a', log, LOGGER)
   mirrors.append(mirror)
   for step in range(5):
-    mirror.add_scalar('loss/critic', step / 2, 10 * step)
-  mirror.add_scalar('loss/critic', math.nan, 50)
-  mirror.add_scalar('loss/critic', math.inf, 60)
-  mirror.add_scalar('reward/test', 3, 1)
+    mirror.write(10 * step, {'loss/critic': step / 2})
+  mirror.write(50, {'loss/critic': math.nan})
+  mirror.write(60, {'loss/critic': math.inf})
+  mirror.write(1, {'reward/test': 3})
   mirror.flush()
   title, x, y = read_window(port, 'session_a', 'loss_critic')
   assert title == 'loss/critic'
   assert (x, y) == ([0, 10, 20, 30, 40], [0, 0.5, 1, 1.5, 2])
   assert read_window(port, 'session_a', 'reward_test')[1:] == ([1], [3])
   # More come from the thread.
-  mirror.add_scalar('reward/test', 4, 2)
+  mirror.write(2, {'reward/test': 4})
   wait_until(lambda: read_window(port, 'session_a', 'reward_test')[2] == [3, 4])
   mirror.close()
   mirror.close()
@@ -100,7 +100,7 @@ def test_last_points_are_sent(tmp_path, port, mirrors):
   first = visdom_mirror.VisdomMirror(port, 'a', None, LOGGER)
   mirrors.append(first)
   second = visdom_mirror.VisdomMirror(port, 'b', str(tmp_path / 'log'), LOGGER)
-  second.add_scalar('x', 7, 1)
+  second.write(1, {'x': 7})
   second.close()
   assert read_window(port, 'b', 'x') == ('x', [1], [7])
   # No server of its own has written there.
@@ -113,12 +113,12 @@ def test_server_dies(port, mirrors, capsys):
   """One warning, and the training goes on."""
   mirror = visdom_mirror.VisdomMirror(port, 'a', None, LOGGER)
   mirrors.append(mirror)
-  mirror.add_scalar('x', 1, 1)
+  mirror.write(1, {'x': 1})
   mirror.flush()
   mirror._server.kill()
   mirror._server.wait()
   for step in range(3):
-    mirror.add_scalar('x', 1, step)
+    mirror.write(step, {'x': 1})
     mirror.flush()
   mirror.close()
   assert capsys.readouterr().out.count('no more points') == 1
@@ -173,8 +173,8 @@ def test_browser(tmp_path, port, mirrors):
   for step in range(200):
     wave = math.sin(1.7 * step)
     value = 1300 * math.exp(-step / 50)
-    mirror.add_scalar('reward/test/episodic', -150 - value, 500 * step)
-    mirror.add_scalar('update/loss', value / 1e4 + wave / 200, 500 * step)
+    mirror.write(500 * step, {'reward/test/episodic': -150 - value})
+    mirror.write(500 * step, {'update/loss': value / 1e4 + wave / 200})
   mirror.flush()
   picture = os.path.join(os.getenv('VISDOM_PICTURE', tmp_path), 'visdom.png')
   command = [browser, '--headless', '--no-sandbox', '--disable-gpu']

@@ -1,6 +1,7 @@
 """Scalars in event files and mirrors."""
 
 from agents.pipeline import logs
+from agents.run import log
 from agents.tools.tf1 import tf
 from tests import processes
 
@@ -12,8 +13,8 @@ class Mirror:
     self.scalars = []
     self.closed = False
 
-  def add_scalar(self, tag, value, step):
-    self.scalars.append((tag, value, step))
+  def write(self, step, scalars):
+    self.scalars += [(tag, value, step) for tag, value in scalars.items()]
 
   def close(self):
     self.closed = True
@@ -22,7 +23,7 @@ class Mirror:
 def test_all_outputs(tmp_path):
   """They get the same scalars, and end with the writer."""
   mirror = Mirror()
-  writer = logs.Writer(str(tmp_path), [mirror])
+  writer = logs.Writer([log.Events(str(tmp_path)), mirror])
   for step in range(3):
     writer.add_scalar('loss/a', step / 3, step)
   writer.add_statistics('/b', {'sum': 6, 'num': 2}, {'frame': 7})
@@ -46,7 +47,8 @@ def test_tensorflow_waits_for_the_first_scalar(tmp_path):
   code = f"""
 import sys
 from agents.pipeline import logs, profiler
-writer = logs.Writer({str(tmp_path / 'a')!r})
+from agents.run import log
+writer = logs.Writer([log.Events({str(tmp_path / 'a')!r})])
 print('tensorflow' in sys.modules)
 """
   assert processes.run_python('-c', code).split() == ['False']
