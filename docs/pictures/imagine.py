@@ -12,7 +12,7 @@ import numpy as np
 
 import planet
 from agents.tools.tf1 import tf
-from planet import trained
+from planet.scripts import resume
 from planet.tools import unroll
 from planet.training.define_networks import define_networks
 
@@ -61,7 +61,7 @@ class Model:
   """
 
   def __init__(self, folder: str) -> None:
-    path, self._config, shapes = trained.restore(folder)
+    path, self._config, shapes = resume.restore(folder)
     with tf.Graph().as_default() as self.graph:
       self._image = tf.placeholder(tf.uint8, [1, None, *shapes['image']])
       self._action = tf.placeholder(tf.float32, [1, None, *shapes['action']])

@@ -46,18 +46,10 @@ def planet_ranks(
 
 
 @common.benchmark('plans')
-def planet_plan(
-  variant: str,
-  amount: int = 1000,
-  horizon: int = 12,
-  iterations: int = 10,
-  units: int = 15,
-) -> common.Result:
+def planet_plan(variant: str, units: int = 15) -> common.Result:
   """Plans of PlaNet; baseline: stock operations of TensorFlow.
 
   Flags:
-    amount, horizon, iterations: Candidates, their actions, and how often they
-      are drawn.
     units: Number of plans.
   """
   with _formulation(variant):
@@ -66,13 +58,7 @@ def planet_plan(
     from planet.training import collection
     from planet.training.ranks import Ranks
 
-    config, graph = _define_graph(
-      (1, 1),
-      planner_amount=amount,
-      planner_topk=max(1, amount // 10),
-      planner_horizon=horizon,
-      planner_iterations=iterations,
-    )
+    config, graph = _define_graph((1, 1))
     config.preprocess_fn = tf.identity
     ((name, simulation),) = config.train_collects.items()
     agent = collection.agent_config(config, simulation, graph, name)
