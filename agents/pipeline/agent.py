@@ -178,14 +178,13 @@ def find_shape(
   Raises:
     UsageError: If the space is something else.
   """
-  if (
-    space and space['typ'] == 'Box' and not (vector and len(space['dim']) != 1)
-  ):
-    return list(space['dim'])
-  kind = 'vectors' if space and space['typ'] == 'Box' else 'boxes'
+  if space and space['typ'] == 'Box':
+    if not vector or len(space['dim']) == 1:
+      return list(space['dim'])
   raise errors.UsageError(
-    f'The {what} are {space}, but they have to be {kind} of real numbers; '
-    'choose an environment with continuous ones.'
+    f'The {what} are {space}, but they have to be '
+    f'{"vectors" if vector else "boxes"} of real numbers; choose an '
+    'environment with continuous ones.'
   )
 
 

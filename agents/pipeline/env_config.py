@@ -14,7 +14,7 @@ _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
-def make(tree: dict, render: bool = False, **kwargs: Any) -> Any:
+def make(tree: dict, render: bool = False) -> Any:
   """Build an environment, whose episodes depend on its seed only.
 
   Args:
@@ -24,13 +24,12 @@ def make(tree: dict, render: bool = False, **kwargs: Any) -> Any:
       a list of dicts of `name` (dotted), `args` and `enabled`, the innermost
       first. What `inspect` returns may be kept under `config`.
     render: Whether images will be asked for.
-    **kwargs: Further arguments of the environment.
 
   Raises:
     UsageError: If the tree has unknown keys, or what it names does not exist.
   """
   _check_keys(tree, _KEYS, 'environment')
-  kwargs = {**tree.get('kwargs', {}), **kwargs}
+  kwargs = tree.get('kwargs', {})
   if tree.get('from_module'):
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):

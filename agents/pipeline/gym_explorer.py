@@ -42,7 +42,6 @@ class ExplorerSettings(schema.Settings):
     normalize_rewards: See `normalizers`.
     clip: Largest normalised magnitude.
     gamma: Discount for normalising rewards.
-    extra_env_kwargs: Further arguments for the environment.
   """
 
   env: dict[str, Any] = {}
@@ -62,7 +61,6 @@ class ExplorerSettings(schema.Settings):
   normalize_rewards: Flag = False
   clip: Amount = 10.0
   gamma: Fraction = 0.99
-  extra_env_kwargs: dict[str, Any] | None = None
 
   @classmethod
   def make(cls, mode: str, given: Mapping[str, Any]) -> 'ExplorerSettings':
@@ -141,7 +139,7 @@ class GymExplorer(explorer.ExplorerBase):
       self._normalizers['rewards'] = normalizer
     self._observations: Any = None
     self._masks: Any = None
-    self._hidden: Any = None
+    self._hidden: dict[str, Any] = {}
     self._was_reset = False
     self._has_window = self._wants_window()
     self._envs = self._make_workers()
@@ -188,19 +186,15 @@ class GymExplorer(explorer.ExplorerBase):
     self._was_reset = False
 
   def state_dict(self) -> dict[str, Any]:
-    state = {
+    return {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
       'envs': vector.join(self._envs.call('state_dicts')),
+      'observations': self._observations,
+      'masks': self._masks,
+      'hidden': dict(self._hidden),
+      'was_reset': self._was_reset,
     }
-    if self._masks is not None:
-      state['now'] = {
-        'observations': self._observations,
-        'masks': self._masks,
-        'hidden': dict(self._hidden),
-        'was_reset': self._was_reset,
-      }
-    return state
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the state; episodes go on where environments can do that.
@@ -217,13 +211,10 @@ class GymExplorer(explorer.ExplorerBase):
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
     begun = vector.join(self._envs.call('load_state_dicts', state['envs']))
-    if 'now' not in state:
-      return
-    now = state['now']
-    self._observations, self._masks = now['observations'], now['masks']
-    self._hidden, self._was_reset = dict(now['hidden']), now['was_reset']
+    self._observations, self._masks = state['observations'], state['masks']
+    self._hidden, self._was_reset = dict(state['hidden']), state['was_reset']
     # Workers are alike: either all of them go on, or none does.
-    if None not in begun:
+    if self._masks is not None and begun[0] is not None:
       self._begin(vector.stack(begun))
 
   def _wants_window(self):
@@ -250,7 +241,6 @@ class GymExplorer(explorer.ExplorerBase):
         None if settings.seed is None else first_seed + rank,
         csv_folder and os.path.join(csv_folder, f'{rank}.monitor.csv'),
         video_folder and os.path.join(video_folder, str(rank)),
-        settings.extra_env_kwargs,
         self._has_window and rank == 0,
       )
       for rank in range(settings.num_workers)

@@ -55,7 +55,6 @@ class RingMemory(MemoryBase):
     chunk_sample_len: Number of steps per chunk.
     buffer_chunk_len: Number of chunks to keep.
     overrun: Entries of a chunk beyond its steps.
-    include_keys: Patterns of keys to store even though they are excluded.
     exclude_keys: Patterns of keys that are not stored.
 
   Attributes:
@@ -72,14 +71,13 @@ class RingMemory(MemoryBase):
     chunk_sample_len: int = 1,
     buffer_chunk_len: int = 1000,
     overrun: int = 1,
-    include_keys: Sequence[str] = (),
     exclude_keys: Sequence[str] = ('/infos/*',),
   ) -> None:
     super().__init__(session, mode)
     self._steps = chunk_sample_len
     self._chunks = buffer_chunk_len
     self._overrun = overrun
-    self._include, self._exclude = tuple(include_keys), tuple(exclude_keys)
+    self._exclude = tuple(exclude_keys)
     self.capacity = self._find_capacity()
     if self.capacity < self._steps + overrun:
       raise errors.UsageError(
@@ -197,15 +195,14 @@ class RingMemory(MemoryBase):
 
   def _is_kept(self, key):
     if key not in self._kept:
-      excluded = any(fnmatch.fnmatchcase(key, x) for x in self._exclude)
-      included = any(fnmatch.fnmatchcase(key, x) for x in self._include)
-      self._kept[key] = included or not excluded
+      matches = (fnmatch.fnmatchcase(key, x) for x in self._exclude)
+      self._kept[key] = not any(matches)
     return self._kept[key]
 
   def _check(self, chunk):
     if not chunk:
       raise errors.UsageError(
-        'A chunk has no key to store; change exclude_keys or include_keys.'
+        'A chunk has no key to store; change exclude_keys.'
       )
     workers = self.num_workers or len(next(iter(chunk.values())))
     leading = (workers, self._steps + self._overrun)

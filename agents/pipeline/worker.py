@@ -22,7 +22,6 @@ class Worker:
     csv_path: File that gets a row per finished episode; continued if it
       exists. None for no file.
     video_folder: Folder for a video of each episode, None for no videos.
-    kwargs: Further arguments of the environment.
     window: Whether to show what happens in a window.
   """
 
@@ -32,11 +31,10 @@ class Worker:
     seed: int | None = None,
     csv_path: str | None = None,
     video_folder: str | None = None,
-    kwargs: dict | None = None,
     window: bool = False,
   ):
     render = bool(video_folder) or window
-    created = env_config.make(env, render, **(kwargs or {}))
+    created = env_config.make(env, render)
     self.description = probe.describe(created)
     self._has_agents = hasattr(created.action_space, 'spaces')
     self._own_randomness = False

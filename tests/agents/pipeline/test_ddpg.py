@@ -82,28 +82,6 @@ def test_chain(session):
   assert losses['loss_critic'] < 1e-2
 
 
-def test_chain_with_flags_of_the_original(session):
-  """Flags that tell of the step before have another fixed point.
-
-  The first step of an episode then counts as its end and is worth nothing,
-  and the last one is followed by the first state.
-  """
-
-  def shift(batch, unused_info):
-    batch['/terminals'] = 1 - batch['/masks']
-    last = batch['/observations/agent'][:, 1] == 1
-    batch['/observations/agent_2'][last] = [1, 0, 0]
-    return batch
-
-  agent = make_chain(session)
-  agent.sampler = samplers.Compose(
-    [samplers.pick_memory, samplers.sample_replay, shift], batch_size=64
-  )
-  for _ in range(600):
-    agent.step()
-  np.testing.assert_allclose(read_values(agent), [0, 1], atol=0.03)
-
-
 def test_step_is_one_run(session):
   """Critic, actor and copies move; the copies by a small part."""
   agent = make_chain(session)

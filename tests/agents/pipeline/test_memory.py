@@ -106,17 +106,19 @@ def test_late_and_missing_keys(session):
   assert stored['/b'].dtype == bool
 
 
-def test_infos_are_stored_when_asked_for(session):
+def test_infos_are_not_stored(session):
   chunk = {
     **make_chunk(0),
     '/infos/a': np.zeros((2, 4)),
     '/infos/b': np.zeros((2, 4)),
   }
-  ring = memory.RingMemory(
-    session, chunk_sample_len=3, buffer_chunk_len=2, include_keys=['/infos/b']
-  )
-  ring.store(chunk)
-  assert set(ring.get_buffer()) == {'/x', '/count', '/infos/b'}
+  sizes = dict(chunk_sample_len=3, buffer_chunk_len=2)
+  ring = memory.RingMemory(session, **sizes)
+  other = memory.RingMemory(session, **sizes, exclude_keys=['*/a', '/count'])
+  for each in (ring, other):
+    each.store(chunk)
+  assert set(ring.get_buffer()) == {'/x', '/count'}
+  assert set(other.get_buffer()) == {'/x', '/infos/b'}
   nothing = memory.RingMemory(session, exclude_keys=['*'])
   with pytest.raises(errors.UsageError, match='no key to store'):
     nothing.store(chunk)

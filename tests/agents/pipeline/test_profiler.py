@@ -35,14 +35,6 @@ def test_nested_scopes():
   assert seconds['/update/agent/graph'] <= seconds['/update/agent'] < 0.01
 
 
-def test_without_root():
-  """Scopes outside of a cycle have the same paths."""
-  profiler = module.Profiler()
-  with profiler('test'), profiler('envstep'):
-    pass
-  assert set(profiler.totals()) == {'/test', '/test/envstep'}
-
-
 def test_outside_of_root(tmp_path):
   """The root's own time can be told, though other scopes share its paths."""
   path = str(tmp_path / 'prolog.json')

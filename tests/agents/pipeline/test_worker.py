@@ -33,9 +33,11 @@ def test_only_numbers_are_told():
 def test_rows_after_a_kill(tmp_path, restorable):
   """Episodes since the checkpoint are played again, and told once."""
   path = str(tmp_path / '0.monitor.csv')
-  env = {'constructor': 'tests.agents.pipeline.toy_envs.CountEnv'}
-  kwargs = {'length': 2, 'restorable': restorable}
-  first = worker.Worker(env, 0, path, kwargs=kwargs)
+  env = {
+    'constructor': 'tests.agents.pipeline.toy_envs.CountEnv',
+    'kwargs': {'length': 2, 'restorable': restorable},
+  }
+  first = worker.Worker(env, 0, path)
   first.reset()
   action = {'agent': np.zeros(1)}
   for _ in range(4):
@@ -43,7 +45,7 @@ def test_rows_after_a_kill(tmp_path, restorable):
   state = first.state_dict()
   for _ in range(4):
     first.step(action)
-  resumed = worker.Worker(env, 0, path, kwargs=kwargs)
+  resumed = worker.Worker(env, 0, path)
   resumed.load_state_dict(state)
   resumed.step(action)
   resumed.step(action)
