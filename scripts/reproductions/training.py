@@ -77,7 +77,8 @@ def find(entry: Entry, out: str) -> list[Trial]:
   """Return the trials of an entry that have begun."""
   parent = os.path.dirname(Trial(entry, 0, out).folder)
   folders = run_folder.find(parent, _RECORD)
-  return [Trial(entry, int(x.rpartition('seed')[2]), out) for x in folders]
+  seeds = [x.rpartition('seed')[2] for x in folders]
+  return [Trial(entry, int(x), out) for x in seeds if x.isdigit()]
 
 
 def train(trial: Trial) -> None:
