@@ -26,10 +26,7 @@ from planet.scripts import presets
 # A run keeps the parameters that its variables or recorded episodes depend on.
 _free = schema.setting
 _variables = functools.partial(
-  schema.setting, fixed='it changes which variables there are or their shapes'
-)
-_layers = functools.partial(
-  schema.setting, fixed='the variables were trained for other layers'
+  schema.setting, fixed='the variables were trained with it'
 )
 _MEANING = 'it changes what the recorded episodes mean'
 _episodes = functools.partial(schema.setting, fixed=_MEANING)
@@ -73,7 +70,7 @@ class _Own(schema.Settings):
   )
   state_size: Positive = _variables(30, 'units of the stochastic state')
   model_layers: Positive = _variables(1, 'rssm: hidden layers of the model')
-  future_rnn: Flag = _layers(True, 'rssm: prior from the updated belief')
+  future_rnn: Flag = _variables(True, 'rssm: prior from the updated belief')
   drnn_encoder_to_decoder: Flag = _variables(False, 'a connection of drnn')
   drnn_sample_to_sample: Flag = _variables(True, 'a connection of drnn')
   drnn_sample_to_encoder: Flag = _variables(True, 'a connection of drnn')
@@ -85,7 +82,7 @@ class _Own(schema.Settings):
   network: Name | None = _variables(
     None, 'encoder and decoder; default: by image_size'
   )
-  activation: Activation = _layers('relu', 'activation of hidden layers')
+  activation: Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
   num_units: Positive = _variables(300, 'units per layer of these heads')
   gradient_heads: Names | None = _variables(

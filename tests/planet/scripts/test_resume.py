@@ -125,9 +125,9 @@ def test_equal_values_are_no_change(tmp_path):
 
 
 REFUSED = [
-  ({'num_units': 30}, 'num_units: 20 -> 30', 'shapes'),
-  ({'model': 'ssm'}, 'model: rssm -> ssm', 'which variables'),
-  ({'activation': 'elu'}, 'activation: relu -> elu', 'other layers'),
+  ({'num_units': 30}, 'num_units: 20 -> 30', 'variables'),
+  ({'model': 'ssm'}, 'model: rssm -> ssm', 'were trained'),
+  ({'activation': 'elu'}, 'activation: relu -> elu', 'trained with it'),
   ({'tasks': ['cup_catch']}, r"\['dummy'\] -> \['cup_catch'\]", 'episodes'),
   ({'action_repeat': 2}, 'action_repeat: 50 -> 2', 'episodes mean'),
   ({'image_size': 32, 'max_steps': 9}, 'image_size: 64 -> 32', 'episodes'),
