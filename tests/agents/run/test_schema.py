@@ -132,7 +132,6 @@ def test_mappings():
     (0.5, 1, 1.0),
     (None, 'x', 'x'),
     ([1], (2,), [2]),
-    (1, None, None),
   ],
 )
 def test_examples(example, value, wanted):
