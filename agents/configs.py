@@ -113,6 +113,19 @@ class Config(schema.Settings):
   kl_init_penalty: Weight = setting(1, 'initial weight of the KL penalty')
 
 
+# Environments of PyBullet, with the length of episodes and the steps to train.
+_PYBULLET = {
+  'pendulum': ('InvertedPendulumBulletEnv-v0', 200, 5e7),
+  'doublependulum': ('InvertedDoublePendulumBulletEnv-v0', 1000, 5e7),
+  'pendulumswingup': ('InvertedPendulumSwingupBulletEnv-v0', 1000, 5e7),
+  'cheetah': ('HalfCheetahBulletEnv-v0', 1000, 1e8),
+  'ant': ('AntBulletEnv-v0', 1000, 5e7),
+  'kuka_grasping': ('KukaBulletEnv-v0', 1000, 1e7),
+  'racecar': ('RacecarBulletEnv-v0', 10, 1e7),
+  'humanoid': ('HumanoidBulletEnv-v0', 1000, 3e8),
+  'minitaur': ('minitaur', 1000, 3e7),
+  'duck_minitaur': ('duck_minitaur', 1000, 3e7),
+}
 # What the configurations set besides `default`.
 CHOICES: dict[str, dict[str, Any]] = {
   'default': {},
@@ -122,31 +135,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     max_length=500,
     steps=2e5,
   ),
-  'pybullet_pendulum': dict(
-    env='InvertedPendulumBulletEnv-v0', max_length=200, steps=5e7
-  ),
-  'pybullet_doublependulum': dict(
-    env='InvertedDoublePendulumBulletEnv-v0', max_length=1000, steps=5e7
-  ),
-  'pybullet_pendulumswingup': dict(
-    env='InvertedPendulumSwingupBulletEnv-v0', max_length=1000, steps=5e7
-  ),
-  'pybullet_cheetah': dict(
-    env='HalfCheetahBulletEnv-v0', max_length=1000, steps=1e8
-  ),
-  'pybullet_ant': dict(env='AntBulletEnv-v0', max_length=1000, steps=5e7),
-  'pybullet_kuka_grasping': dict(
-    env='KukaBulletEnv-v0', max_length=1000, steps=1e7
-  ),
-  'pybullet_racecar': dict(env='RacecarBulletEnv-v0', max_length=10, steps=1e7),
-  'pybullet_humanoid': dict(
-    env='HumanoidBulletEnv-v0', max_length=1000, steps=3e8
-  ),
-  'pybullet_minitaur': dict(env='minitaur', max_length=1000, steps=3e7),
-  'pybullet_duck_minitaur': dict(
-    env='duck_minitaur', max_length=1000, steps=3e7
-  ),
 }
+CHOICES.update(
+  (f'pybullet_{name}', dict(env=env, max_length=length, steps=steps))
+  for name, (env, length, steps) in _PYBULLET.items()
+)
 
 
 def make(name: str | None) -> dict[str, Any]:
@@ -171,11 +164,11 @@ def find(value: Any) -> Any:
 
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
   """Return what `from_plain` reads."""
-  values = {k: _name(v) if callable(v) else v for k, v in config.items()}
+  values = {k: _name_of(v) if callable(v) else v for k, v in config.items()}
   return plain_data.to_plain({'version': VERSION, **values})
 
 
-def _name(value):
+def _name_of(value):
   """Name of a function or class, short if it is one of this project."""
   name = plain_data.reference(value)
   short = name.rpartition(':')[2]

@@ -164,8 +164,8 @@ def test_what_mirrors_get(tmp_path):
   writer = log.MetricsWriter(str(tmp_path), [mirror])
   scalars = {'test_return': 3.0, 'a/b': 4.0, 'c': float('nan')}
   writer.write('test', 1, 7, scalars, 5)
-  writer.write('test', 1, 7, {'a/b': 4})
-  writer.write('test', 1, 7, {'c': float('nan')})
+  writer.write('test', 1, 7, {'a/b': 4}, 7)
+  writer.write('test', 1, 7, {'c': float('nan')}, 7)
   writer.close()
   writer.close()
   assert mirror == [

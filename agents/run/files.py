@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
@@ -60,12 +61,9 @@ def check_writable(logdir: str) -> None:
   Raises:
     UsageError: If they cannot.
   """
-  name = os.path.join(logdir, '.writable')
   try:
     os.makedirs(logdir, exist_ok=True)
-    with atomic_path(name) as temporary:
-      open(temporary, 'w').close()
-    os.remove(name)
+    tempfile.TemporaryFile(dir=logdir).close()
   except OSError as error:
     raise errors.UsageError(
       f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '

@@ -241,10 +241,10 @@ class MetricsWriter:
   """Append one JSON object per line to `metrics.jsonl`.
 
   Every line holds `phase`, `step` (that of the TensorBoard event),
-  `global_step`, `wall_time`, `env_steps` where they are known, and the scalars
-  by their tags. Numbers that are not finite are left out. Lines after a restart
-  follow those before it; steps that are repeated because the program was killed
-  appear twice, and the later line counts.
+  `global_step`, `wall_time`, `env_steps`, and the scalars by their tags.
+  Numbers that are not finite are left out. Lines after a restart follow those
+  before it; steps that are repeated because the program was killed appear
+  twice, and the later line counts.
 
   Scalars that have a plain name, see `agents.run.tags`, go to event files in
   the folder `scalars`, too, over environment steps.
@@ -268,7 +268,7 @@ class MetricsWriter:
     step: int,
     global_step: int,
     scalars: Mapping[str, float],
-    env_steps: int | None = None,
+    env_steps: int,
   ) -> None:
     """Append a line.
 
@@ -277,27 +277,25 @@ class MetricsWriter:
       step: Step of the summary.
       global_step: Step over all phases.
       scalars: Dict from tag to number.
-      env_steps: Environment steps so far; None if they are not known, which
-        leaves them out of the line and writes no events.
+      env_steps: Environment steps so far.
     """
-    line: dict[str, Any] = {
+    finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
+    line = {
       'phase': phase,
       'step': int(step),
       'global_step': int(global_step),
       'wall_time': round(time.time(), 3),
+      'env_steps': int(env_steps),
     }
-    if env_steps is not None:
-      line['env_steps'] = int(env_steps)
-    finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
     append_json(self._path, {**line, **finite})
     names = {tag: tags.plain_name(tag, phase) for tag in finite}
     plain = {name: finite[tag] for tag, name in names.items() if name}
-    if plain and env_steps is not None:
+    if plain:
       self._events.write(env_steps, plain)
       self._events.flush()
     for mirror in self._mirrors if finite else ():
       named = {names[tag] or tag: value for tag, value in finite.items()}
-      mirror.write(global_step if env_steps is None else env_steps, named)
+      mirror.write(env_steps, named)
 
   def close(self) -> None:
     """Close the event files, and end the mirrors."""

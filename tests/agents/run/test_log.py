@@ -20,7 +20,7 @@ def test_lines(tmp_path):
   writer = MetricsWriter(str(tmp_path / 'logdir'))
   scalars = {'a': 1, 'b': float('nan'), 'c/d': 0.5}
   writer.write('train', 3, 8, scalars, env_steps=16)
-  writer.write('test', 4, 9, {})
+  writer.write('test', 4, 9, {}, 20)
   first, second = read(tmp_path / 'logdir')
   assert first.pop('wall_time') > 1e9
   assert first == {
@@ -31,7 +31,7 @@ def test_lines(tmp_path):
     'a': 1.0,
     'c/d': 0.5,
   }
-  assert second['phase'] == 'test' and 'env_steps' not in second
+  assert second['phase'] == 'test' and second['env_steps'] == 20
 
 
 def test_summaries():
@@ -49,10 +49,10 @@ def test_summaries():
 
 def test_half_a_line_is_removed_on_restart(tmp_path):
   """What a killed process has left does not spoil the lines to come."""
-  MetricsWriter(str(tmp_path)).write('train', 1, 1, {})
+  MetricsWriter(str(tmp_path)).write('train', 1, 1, {}, 1)
   with open(tmp_path / 'metrics.jsonl', 'a') as file_:
     file_.write('{"phase": "tra')
-  MetricsWriter(str(tmp_path)).write('train', 2, 2, {})
+  MetricsWriter(str(tmp_path)).write('train', 2, 2, {}, 2)
   assert [x['step'] for x in read(tmp_path)] == [1, 2]
 
 
@@ -96,7 +96,6 @@ def test_plain_names(tmp_path):
   tags = {'graph/a/objectives/image': -3, 'x/optimizer_main/grad_norm': 2}
   writer.write('train', 5, 7, {**tags, 'other': 1}, env_steps=1000)
   writer.write('epoch', 1, 9, {'test_return': 10}, env_steps=2000)
-  writer.write('train', 8, 10, tags)
   assert list(log.iterate_events(str(tmp_path / 'scalars')))[0][1] == 1000
   assert log.read_events(str(tmp_path / 'scalars')) == [
     {'objectives/image/train': -3, 'gradients/norm': 2},
@@ -110,7 +109,7 @@ def test_read_metrics(tmp_path):
   assert log.read_metrics(str(tmp_path)) == []
   writer = MetricsWriter(str(tmp_path))
   for phase, value in (('train', 1), ('test', 2), ('train', 3)):
-    writer.write(phase, 4, 5, {'a': value})
+    writer.write(phase, 4, 5, {'a': value}, 6)
   rows = log.read_metrics(str(tmp_path))
   assert [(x['phase'], x['a']) for x in rows] == [('train', 3), ('test', 2)]
 
