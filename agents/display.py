@@ -24,6 +24,10 @@ class Display(phases.Observer):
     max_step: Global step at which it ends.
     stream: Text stream for the progress, standard error by default.
     mirrors: See `agents.run.log.MetricsWriter`.
+
+  Attributes:
+    phase: Name of the newest phase with a score.
+    values: What has been told about the newest epoch.
   """
 
   def __init__(
@@ -35,8 +39,10 @@ class Display(phases.Observer):
     mirrors: Iterable[Any] = (),
   ) -> None:
     names = ('return', 'kl', 'penalty')
-    self._values: dict[str, str | None] = dict.fromkeys(names)
+    self._shown: dict[str, str | None] = dict.fromkeys(names)
     self._epoch = 0
+    self.phase = ''
+    self.values: dict[str, Any] = {}
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
@@ -69,7 +75,11 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    self._values['return'] = f'{phase.name} {score:.1f}'
+    name = 'train_return' if phase.name == 'train' else 'test_return'
+    self.phase = phase.name
+    self.values.update(epoch=epoch + 1, global_step=global_step)
+    self.values.update({'environment_steps': global_step, name: float(score)})
+    self._shown['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
       f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '
       f'{global_step} environment steps.'
@@ -83,8 +93,8 @@ class Display(phases.Observer):
       }
       # The update of a training phase follows its score.
       if phase.name != 'train':
-        row['kl_change'] = self._values['kl']
-        row['penalty'] = self._values['penalty']
+        row['kl_change'] = self._shown['kl']
+        row['penalty'] = self._shown['penalty']
       self._scores.append(row)
 
   def summary(
@@ -93,8 +103,8 @@ class Display(phases.Observer):
     scalars = log.read_summary(summary)
     values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
     if 'kl_change' in values:
-      self._values['kl'] = f'{values["kl_change"]:.3g}'
-      self._values['penalty'] = f'{values["penalty"]:.3g}'
+      self._shown['kl'] = f'{values["kl_change"]:.3g}'
+      self._shown['penalty'] = f'{values["penalty"]:.3g}'
       self._progress.write(
         f'Update {self._epoch + 1}, {global_step} environment steps: '
         f'{describe_update(values)}.'
@@ -111,7 +121,7 @@ class Display(phases.Observer):
       self._metrics.close()
 
   def _status(self):
-    return {k: v for k, v in self._values.items() if v is not None}
+    return {k: v for k, v in self._shown.items() if v is not None}
 
 
 def describe_update(values: dict[str, float]) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 from agents import runs, train_ppo
 from agents.run import references
 from agents.run.silence import Record, silence
-from agents.tools import phases
 
 
 def train(
@@ -63,42 +62,18 @@ def _train(claimed, env_processes):
 
   with claimed as run:
     config = run.config
-    records = _Records(config)
+    shown = []
 
     def observers():
       last_step = runs.total_steps(config)
-      return [display.Display(config, run.step, last_step), records]
+      shown.append(display.Display(config, run.step, last_step))
+      return shown
 
     scores = train_ppo.train(
       config, env_processes, observers=observers, run=run
     )
+    last = 'eval' if config.eval_episodes else 'train'
     with contextlib.closing(scores):  # type: ignore[type-var]
       for _ in scores:
-        if records.complete:
-          yield dict(records.values)
-
-
-class _Records(phases.Observer):
-  """Gathers what phases tell.
-
-  Attributes:
-    values: Record of the newest epoch.
-    complete: Whether all of its phases have told their scores.
-  """
-
-  def __init__(self, config):
-    self._last = 'eval' if config.eval_episodes else 'train'
-    self.values: Record = {'logdir': config.logdir}
-    self.complete = False
-
-  def score(self, phase, epoch, global_step, score):
-    name = 'train_return' if phase.name == 'train' else 'test_return'
-    self.values.update(
-      {
-        'epoch': epoch + 1,
-        'global_step': global_step,
-        'environment_steps': global_step,
-        name: float(score),
-      }
-    )
-    self.complete = phase.name == self._last
+        if shown[0].phase == last:
+          yield {'logdir': config.logdir, **shown[0].values}
