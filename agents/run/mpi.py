@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -46,20 +46,11 @@ class SingleComm:
   def Barrier(self) -> None:
     pass
 
-  def allreduce(self, value: Any, op: Any = None) -> Any:
-    return value
-
   def bcast(self, value: Any, root: int = 0) -> Any:
     return value
 
   def allgather(self, value: Any) -> list[Any]:
     return [value]
-
-  def gather(self, value: Any, root: int = 0) -> list[Any]:
-    return [value]
-
-  def Abort(self, code: int = 1) -> NoReturn:
-    sys.exit(code)
 
 
 @functools.cache
