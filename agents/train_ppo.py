@@ -192,6 +192,8 @@ def _train_and_report(run, FLAGS, comm):
   from agents.tools import devices
 
   config = run.config
+  last_step = runs.total_steps(config)
+  finished = run.step >= last_step
   _logger.info('%s', run.reason)
   _logger.info('%s', devices.describe(config.use_gpu))
   if comm.Get_size() > 1:
@@ -200,13 +202,13 @@ def _train_and_report(run, FLAGS, comm):
   def observers():
     shown = configs.to_plain(config)
     mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, run.folder, shown)
-    last_step = runs.total_steps(config)
     return [display.Display(config, run.step, last_step, mirrors=mirrors)]
 
-  scores = train(
+  for _ in train(
     config, FLAGS.env_processes, comm, observers, FLAGS.threads, run
-  )
-  if not list(scores) and not stopping.requested():
+  ):
+    pass
+  if finished:
     _logger.info(
       'There is nothing to do: the run in %s is finished. To train it for '
       'longer, raise --steps.',
