@@ -1,5 +1,4 @@
-"""What PPO and HER share: saver, newest checkpoint, variables, configuration,
-logging; and the graph of PPO.
+"""What PPO needs around its algorithm: graph, saver, variables, configuration.
 
 TensorFlow is loaded by the functions that need it, as arguments are checked
 before.
@@ -12,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.envs import batch_env as batch_env_lib
 from agents.run import files, references
-from agents.run.checkpoint import choose_newest as choose_newest
 from agents.run.checkpoint import find_variables as latest_checkpoint
-from agents.run.folder import check_same as check_same
-from agents.run.folder import compare as compare
 from agents.run.messages import set_up_logging as set_up_logging
 from agents.tools import attr_dict
 
@@ -197,11 +193,7 @@ def initialize_variables(
   sess.run(
     [tf.global_variables_initializer(), tf.local_variables_initializer()]
   )
-  if resume and not (logdir or checkpoint):
-    raise ValueError('Need to specify logdir to resume a checkpoint.')
-  if not logdir:
-    return
-  path = latest_checkpoint(logdir, checkpoint)
+  path = latest_checkpoint(logdir, checkpoint) if logdir else None
   if resume is False and path:
     raise RuntimeError(f'Found unexpected checkpoint {path}.')
   if resume and not path:
