@@ -64,7 +64,7 @@ def test_same_seed_same_scores(finished, tmp_path):
   assert training_runs.scores(tmp_path) == training_runs.scores(finished[0])
 
 
-def test_resume(tmp_path):
+def test_resume(tmp_path, capsys):
   """The step goes on; there is nothing to do for a finished run."""
   result = training_runs.train(tmp_path, args=['--seed=4', '--steps=40'])
   assert result.code == 0, result.output
@@ -79,9 +79,12 @@ def test_resume(tmp_path):
   assert steps == sorted(steps)
   run = training_runs.run_dir(tmp_path)
   assert {'model.ckpt-80.index', 'model.ckpt-160.index'} <= set(os.listdir(run))
-  _, config = runs.load(run)
-  assert config.steps == 80
-  assert not list(train_ppo.train(config, False))
+  assert runs.load(run)[1].steps == 80
+  timestamp = os.path.basename(run).partition('-')[0]
+  args = ['--seed=4', f'--timestamp={timestamp}', '--noenv_processes']
+  assert train_ppo.run(training_runs.command(tmp_path, args=args)[2:]) == 0
+  assert 'There is nothing to do: the run in' in capsys.readouterr().err
+  assert training_runs.scores(tmp_path) == rows
 
 
 def test_steps_restored_from_the_checkpoint(finished):
