@@ -87,7 +87,7 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
   params = train.parse_params(
     '{tasks: [dummy], isolate_envs: none, camera_id: 1, future_rnn: false, '
     'drnn_action_to_decoder: true, touch_loss_scale: 2, loader: reload, '
-    'loader_every: 7}'
+    'loader_every: 7, loader_max_bytes: 9}'
   )
   args = AttrDict(config='debug', params=params)
   resume.check(resume.define_config(str(tmp_path), args), str(tmp_path))
@@ -96,6 +96,7 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
     'camera_id',
     'drnn_action_to_decoder',
     'loader_every',
+    'loader_max_bytes',
     'touch_loss_scale',
   ]
 
