@@ -46,8 +46,8 @@ class ExplorerSettings(schema.Settings):
 
   env: dict[str, Any] = {}
   num_workers: Positive = 1
-  n_steps: Count | None = None
-  n_episodes: Count | None = None
+  n_steps: Count = 0
+  n_episodes: Count = 0
   quota: Flag = True
   final_action: Flag = False
   warm_start: Count = 0
@@ -82,7 +82,7 @@ class ExplorerSettings(schema.Settings):
   @property
   def share(self) -> int:
     """Episodes of each worker; 0 if it does not matter whose they are."""
-    return -(-(self.n_episodes or 0) // self.num_workers) if self.quota else 0
+    return -(-self.n_episodes // self.num_workers) if self.quota else 0
 
 
 @references.nameable
@@ -150,11 +150,11 @@ class GymExplorer(explorer.ExplorerBase):
     if self._masks is None or (settings.do_reset and not self._was_reset):
       self.reset()
     self._was_reset = False
-    n_steps, n_episodes = settings.n_steps or 0, settings.n_episodes or 0
-    chunk = chunks.Chunk(self._num_workers, None if n_episodes else n_steps)
+    steps = None if settings.n_episodes else settings.n_steps
+    chunk = chunks.Chunk(self._num_workers, steps)
     finished = np.zeros(self._num_workers, int)
     time = 0
-    while time < n_steps or not self._has_enough(finished):
+    while time < settings.n_steps or not self._has_enough(finished):
       with profiler('prestep'):
         actions = self._act(chunk, time)
       with profiler('envstep'):
@@ -306,7 +306,7 @@ class GymExplorer(explorer.ExplorerBase):
     """Whether the episodes that each worker has finished suffice."""
     if self._settings.quota:
       return finished.min() >= self._settings.share
-    return finished.sum() >= (self._settings.n_episodes or 0)
+    return finished.sum() >= self._settings.n_episodes
 
   def _end_with_half_step(self, chunk, time):
     """Note what the next update will begin with."""

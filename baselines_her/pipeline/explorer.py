@@ -1,6 +1,6 @@
 """Rollouts of whole episodes as an explorer of the pipeline."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline import session as session_lib
@@ -134,13 +134,6 @@ class HERExplorer(ExplorerBase):
 
   def _time(self, scope: str, owner: Any, *names: str) -> None:
     """Let the profiler time methods of an object."""
-
-    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
-      def call(*args: Any) -> Any:
-        with self.session.profiler(scope):
-          return method(*args)
-
-      return call
-
     for name in names:
-      setattr(owner, name, timed(getattr(owner, name)))
+      timed = self.session.profiler(scope)(getattr(owner, name))
+      setattr(owner, name, timed)

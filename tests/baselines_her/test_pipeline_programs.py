@@ -1,16 +1,13 @@
 """Commands of the pipeline with the real simulator."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from agents.pipeline import logs
 from agents.tools.tf1 import tf
-from tests import golden
+from tests.agents import training_runs
 from tests.baselines_her import test_programs, toy
 
 PANEL = (
@@ -22,16 +19,12 @@ PANEL = (
 
 def run(*args):
   """Run the pipeline to its end; returns what it prints."""
-  result = subprocess.run(
-    [sys.executable, '-m', 'scripts.main', *args],
-    cwd=golden.ROOT,
-    env={**os.environ, 'DISPLAY': '', 'WAYLAND_DISPLAY': ''},
-    capture_output=True,
-    text=True,
-    timeout=240,
+  process = training_runs.start(
+    *('-m', 'scripts.main', *args), DISPLAY='', WAYLAND_DISPLAY=''
   )
-  assert result.returncode == 0, result.stdout + result.stderr
-  return result.stdout
+  result = training_runs.finish(process, 240)
+  assert result.code == 0, result.output
+  return result.output
 
 
 @pytest.fixture(scope='module')

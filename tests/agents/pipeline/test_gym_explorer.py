@@ -316,7 +316,7 @@ def test_resume(session, restorable):
 def test_mistakes(session):
   """What does not fit together is told."""
   with pytest.raises(errors.UsageError, match='neither n_steps nor n_episodes'):
-    make(session, n_steps=None)
+    make(session, n_steps=0)
   for settings, message in (
     ({'n_stps': 3}, 'train explorer is unknown.*n_steps'),
     ({'num_workers': 0}, "'num_workers' of the train explorer is 0"),

@@ -4,8 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -15,7 +13,7 @@ from agents.pipeline import checkpoints, main, runner
 from agents.pipeline.loader import Loader
 from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
-from tests import golden
+from tests.agents import training_runs
 from tests.agents.pipeline.test_session import load, start
 
 
@@ -149,17 +147,11 @@ def test_best_score_is_that_of_a_test(tmp_path):
   assert log.count('test return -') == 1
 
 
-COMMAND = [sys.executable, '-m', 'scripts.main']
-
-
-def launch(*args):
-  """Start a run in a process of its own."""
-  return subprocess.Popen(
-    [*COMMAND, *args],
-    cwd=golden.ROOT,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
+def launch(path, **repeal):
+  """Continue a session in a process of its own."""
+  return training_runs.start(
+    *('-m', 'scripts.main', '--load-checkpoint', str(path), '--resume'),
+    *('--trust', 'tests', '--repeal', json.dumps(repeal)),
   )
 
 
@@ -178,10 +170,7 @@ def test_interrupted_twice(tmp_path):
   assert start(tmp_path, '--create-session-only', epoch_size=2) == 0
   path = tmp_path / 'all' / 'run'
   repeal = {'runner.n_epochs': 100, 'explorer.train.args.pause': 20.0}
-  process = launch(
-    *('--load-checkpoint', str(path), '--resume', '--trust', 'tests'),
-    *('--repeal', json.dumps(repeal)),
-  )
+  process = launch(path, **repeal)
   for line in process.stdout:
     if line.startswith('Epoch 1'):
       break
@@ -207,10 +196,7 @@ def test_killed(tmp_path, count):
   path = tmp_path / 'all' / 'run'
   last = 0
   for _ in range(count):
-    process = launch(
-      *('--load-checkpoint', str(path), '--resume', '--trust', 'tests'),
-      *('--repeal', '{"runner.n_epochs": 1000000}'),
-    )
+    process = launch(path, **{'runner.n_epochs': 1000000})
     wait_for_epoch(path, last + 1, process)
     time.sleep(draw.uniform(0, 0.5))
     process.kill()
