@@ -1,6 +1,5 @@
 """What a run reports: messages, statistics as lines of JSON, scalars."""
 
-import contextlib
 import dataclasses
 import logging
 import math
@@ -216,16 +215,18 @@ class Writer:
   """Sends scalars to TensorBoard and to other outputs.
 
   Args:
-    outputs: Objects with `write(step, scalars)`, of a dict from tag to number,
-      and `close()`.
+    *outputs: Objects with `write(step, scalars)`, of a dict from tag to number.
+
+  Attributes:
+    outputs: List of them, which more can be added to.
   """
 
-  def __init__(self, outputs: Iterable[Any] = ()):
-    self._outputs = outputs
+  def __init__(self, *outputs: Any):
+    self.outputs = list(outputs)
 
   def add_scalar(self, tag: str, value: float, step: int) -> None:
     """Write the value of a tag, such as `loss/critic`, at a step."""
-    for output in self._outputs:
+    for output in self.outputs:
       output.write(int(step), {tag: float(value)})
 
   def add_statistics(
@@ -234,12 +235,6 @@ class Writer:
     """Write the mean of what a monitor has gathered; one of its listeners."""
     step = meta.get('frame', meta.get('epoch', 0))
     self.add_scalar(name.strip('/'), mean(statistics), step)
-
-  def close(self) -> None:
-    """Close all outputs, also if one of them fails."""
-    with contextlib.ExitStack() as stack:
-      for output in self._outputs:
-        stack.callback(output.close)
 
 
 def read(path: str) -> dict[str, dict[str, np.ndarray]]:

@@ -261,18 +261,16 @@ class Session:
     self.profiler = profiler.Profiler(
       self._file('prolog.json'), args.profiler_level
     )
-    outputs: list[Any] = []
-    self.writer = logs.Writer(outputs)
-    self._open.callback(self.writer.close)
+    self.writer = logs.Writer()
     self.monitor.listeners.append(self.writer.add_statistics)
     if self.path:
-      outputs.append(log.Events(self._file('tensorboard')))
-    if first:
-      outputs += wandb_mirror.make_mirrors(
-        args.wandb, self.path, self.params, self.logger.info
-      )
-    if first and args.visdom:
-      outputs.append(self._open_visdom())
+      self._add_output(log.Events(self._file('tensorboard')))
+    for mirror in wandb_mirror.make_mirrors(
+      args.wandb if first else None, self.path, self.params, self.logger.info
+    ):
+      self._add_output(mirror)
+    if args.visdom and first:
+      self._add_output(self._open_visdom())
     if self.path:
       if args.tensorboard:
         address = start_tensorboard(self._file('tensorboard'))
@@ -285,6 +283,10 @@ class Session:
       self.logger.warn(text)
     if args.resume and args.session_name:
       self.logger.warn('Flag --session-name has no effect with --resume.')
+
+  def _add_output(self, output):
+    self.writer.outputs.append(output)
+    self._open.callback(output.close)
 
   def _open_visdom(self):
     from agents.pipeline import visdom_mirror

@@ -195,7 +195,7 @@ def test_an_extra_that_cannot_be_closed(tmp_path, monkeypatch):
   def fail(unused_self):
     raise OSError('disk full')
 
-  monkeypatch.setattr('agents.pipeline.logs.Writer.close', fail)
+  monkeypatch.setattr('agents.run.log.Events.close', fail)
   with pytest.raises(OSError, match='disk full'):
     start(tmp_path)
   monkeypatch.undo()

@@ -11,29 +11,24 @@ class Mirror:
 
   def __init__(self):
     self.scalars = []
-    self.closed = False
 
   def write(self, step, scalars):
     self.scalars += [(tag, value, step) for tag, value in scalars.items()]
 
-  def close(self):
-    self.closed = True
-
 
 def test_all_outputs(tmp_path):
-  """They get the same scalars, and end with the writer."""
-  mirror = Mirror()
-  writer = logs.Writer([log.Events(str(tmp_path)), mirror])
+  """They get the same scalars."""
+  events, mirror = log.Events(str(tmp_path)), Mirror()
+  writer = logs.Writer(events, mirror)
   for step in range(3):
     writer.add_scalar('loss/a', step / 3, step)
   writer.add_statistics('/b', {'sum': 6, 'num': 2}, {'frame': 7})
-  writer.close()
+  events.close()
   assert mirror.scalars[1:] == [
     ('loss/a', 1 / 3, 1),
     ('loss/a', 2 / 3, 2),
     ('b', 3, 7),
   ]
-  assert mirror.closed
   (path,) = tmp_path.iterdir()
   events = [
     (value.tag, round(value.simple_value, 4), event.step)
@@ -48,7 +43,7 @@ def test_tensorflow_waits_for_the_first_scalar(tmp_path):
 import sys
 from agents.pipeline import logs, profiler
 from agents.run import log
-writer = logs.Writer([log.Events({str(tmp_path / 'a')!r})])
+writer = logs.Writer(log.Events({str(tmp_path / 'a')!r}))
 print('tensorflow' in sys.modules)
 """
   assert processes.run_python('-c', code).split() == ['False']
