@@ -130,13 +130,12 @@ class GymExplorer(explorer.ExplorerBase):
     self._settings = made = ExplorerSettings.make(mode, settings)
     super().__init__(session, agents, mode, made.win_size or -1)
     self._num_workers = made.num_workers
-    self._normalizers: dict[str, Any] = {}
+    scales: dict[str, Any] = {}
     if made.normalize_observations:
-      normalizer = normalizers.ObservationNormalizer(made.clip)
-      self._normalizers['observations'] = normalizer
+      scales['observations'] = normalizers.ObservationNormalizer(made.clip)
     if made.normalize_rewards:
-      normalizer = normalizers.RewardNormalizer(made.gamma, made.clip)
-      self._normalizers['rewards'] = normalizer
+      scales['rewards'] = normalizers.RewardNormalizer(made.gamma, made.clip)
+    self._normalizers = scales
     self._observations: Any = None
     self._masks: Any = None
     self._hidden: dict[str, Any] = {}
