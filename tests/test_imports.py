@@ -48,6 +48,8 @@ def list_light_modules():
     'agents.pipeline',
     'agents.pipeline.main',
     'agents.pipeline.gym_explorer',
+    'agents.pipeline.memory',
+    'agents.pipeline.visdom_mirror',
     'planet',
     *[module_name(x) for x in list_files('planet/envs')],
     'planet.scripts',

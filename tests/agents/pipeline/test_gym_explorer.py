@@ -9,7 +9,6 @@ import pytest
 
 from agents.pipeline import gym_explorer, memory
 from agents.run import checkpoint, errors
-from tests import processes
 from tests.agents.pipeline import sessions, toy_agents
 
 COUNT = 'tests.agents.pipeline.toy_envs.CountEnv'
@@ -368,11 +367,3 @@ def test_video_of_mujoco(session):
   assert chunk['/observations/desired_goal'].shape == (1, 51, 3)
   assert column(chunk, '/truncations')[0] == [0] * 49 + [1, 0]
   assert len(os.listdir(os.path.join(session.folder('videos'), '0'))) == 1
-
-
-def test_processes_are_free_of_tensorflow():
-  """Modules that workers import, and those that they come from."""
-  names = ('worker', 'env_config', 'gym_explorer', 'memory')
-  imports = ', '.join(f'agents.pipeline.{x}' for x in names)
-  code = f'import sys, {imports}; print("tensorflow" in sys.modules)'
-  assert processes.run_python('-c', code).split() == ['False']

@@ -7,7 +7,6 @@ import time
 import pytest
 
 from agents.pipeline import logs, resources
-from tests import processes
 
 LOGGER = logs.Logger()
 
@@ -127,10 +126,3 @@ def test_failing_driver(tmp_path, monkeypatch, capsys):
   thread.stop()
   output = capsys.readouterr().out
   assert output.count('no longer recorded') == 1 and '9' in output
-
-
-def test_no_tensorflow():
-  """Importing it is for programs that show `--help` at once."""
-  code = 'import sys; from agents.pipeline import resources; print(len(\
-[x for x in sys.modules if x.startswith(("tensorflow", "psutil"))]))'
-  assert processes.run_python('-c', code).split() == ['0']

@@ -214,10 +214,3 @@ def test_not_installed(package, tmp_path, monkeypatch):
     words = 'Run the program visdom once'
   with pytest.raises(errors.UsageError, match=words):
     visdom_mirror.VisdomMirror(8097, 'a', None, LOGGER)
-
-
-def test_importing_is_light():
-  """Neither TensorFlow nor visdom, which takes a second, until it is used."""
-  code = 'import sys; from agents.pipeline import visdom_mirror; print([x for \
-x in ("tensorflow", "visdom", "tornado") if x in sys.modules])'
-  assert processes.run_python('-c', code).strip() == '[]'
