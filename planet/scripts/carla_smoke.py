@@ -105,7 +105,7 @@ class Smoke:
             return
           rows.append(info)
           images.append(env.render())
-          contacts += env.new_damage
+          contacts += env.damage.new
         name = f'episode {number}'
         in_order = (np.diff([x.frame for x in frames]) == 1).all()
         rate = args.steps / (time.time() - began)
@@ -140,7 +140,7 @@ class Smoke:
       damage = False
       for _ in range(30):
         env.step(_NO_ACTION)
-        damage = damage or env.new_damage
+        damage = damage or env.damage.new
       after = np.array(env.backend.others())
       same = len(after) == len(before)
       self._check('traffic moves', same and (abs(after - before) > 1).any())

@@ -1,17 +1,12 @@
 """Parameters of the `carla` task, and what they mean for its environment."""
 
+import logging
 import os
 import re
 from typing import Any
 
 from agents.run import errors
-from planet.envs.carla import (
-  choice,
-  env_config,
-  episode_log,
-  scenarios,
-  sensors,
-)
+from planet.envs.carla import env_config, episode_log, scenarios, sensors
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
@@ -76,7 +71,7 @@ def choose_backend(
   """
   if wanted == 'auto':
     keep = before and not may_change
-    wanted = before if keep and before else choice.choose(settings)
+    wanted = before if keep and before else find_world(settings)
   if before and before != wanted and not may_change:
     raise errors.UsageError(
       f'This run has begun with carla_backend {before}, now it is {wanted}. '
@@ -94,6 +89,31 @@ def choose_backend(
   return settings
 
 
+def find_world(settings: dict[str, Any]) -> str:
+  """Return `server` if one answers or could be started, else `offline`.
+
+  Args:
+    settings: Dict as of `env_config.complete`.
+  """
+  if connect.find_binary(settings):
+    return 'server'
+  reasons = []
+  accept_any = settings['allow_version_mismatch']
+  for address in connect.list_addresses(settings):
+    try:
+      connect.connect(*address, settings['timeout'], accept_any)
+      return 'server'
+    except errors.UsageError as error:
+      reasons.append(str(error))
+  logging.getLogger(__name__).warning(
+    '%s Using the offline backend, map %s; give carla_backend: server to '
+    'require a server.',
+    ' '.join(reasons),
+    settings['map'],
+  )
+  return 'offline'
+
+
 def check_servers(settings: dict[str, Any], num_envs: int) -> None:
   """Refuse more environments than there are servers.
 
@@ -108,10 +128,10 @@ def check_servers(settings: dict[str, Any], num_envs: int) -> None:
     return
   addresses = connect.list_addresses(settings)
   if num_envs > len(set(addresses)):
-    raise errors.UsageError(
+    raise connect.too_few_servers(
       f'This run plays in {num_envs} environments, for training and for tests, '
-      'and each needs a CARLA server of its own, but there is only '
-      f'{connect.join_addresses(addresses)}. {connect.describe_more(addresses)}'
+      'and each needs a CARLA server of its own, but there is only',
+      addresses,
     )
 
 

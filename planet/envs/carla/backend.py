@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ class BackendError(errors.EnvError):
   """The world failed in the middle of an episode, such as a lost server."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Control:
+class Control(NamedTuple):
   """What the driver does.
 
   Attributes:
@@ -30,29 +29,45 @@ class Control:
   brake: float = 0.0
 
 
+class Episode(NamedTuple):
+  """What the world is asked for when an episode begins.
+
+  Attributes:
+    start: Preferred pose of the ego vehicle.
+    weather: Index into `scenarios.WEATHERS`.
+    num_vehicles: Wanted number of other vehicles.
+    num_pedestrians: Wanted number of pedestrians.
+    seed: Of everything that is random in the episode.
+  """
+
+  start: places.Pose
+  weather: int
+  num_vehicles: int
+  num_pedestrians: int
+  seed: int
+
+
 @dataclasses.dataclass
 class Frame:
   """State of the world after a tick, as plain values.
 
   Attributes:
     frame: Number of the tick.
-    time: Seconds of simulated time.
     image: uint8 [height, width, channels], see `sensors.SENSORS`; or None.
     location: x, y and z of the ego vehicle in metres.
     yaw: Its heading in degrees, positive to the right.
     velocity: Metres per second, x, y and z.
     collisions: Tuples of `vehicle`, `walker` or `other`, and impulse in N s.
-    control: Throttle, steer and brake that were applied.
+    control: What was applied.
   """
 
   frame: int
-  time: float
   image: np.ndarray | None
   location: places.Location
   yaw: float
   velocity: tuple[float, float, float]
   collisions: list[tuple[str, float]] = dataclasses.field(default_factory=list)
-  control: tuple[float, float, float] = (0.0, 0.0, 0.0)
+  control: Control = Control()
 
 
 class Backend:
@@ -83,25 +98,8 @@ class Backend:
     """Return poses on lanes where an episode may begin."""
     raise NotImplementedError
 
-  def reset(
-    self,
-    start: places.Pose,
-    weather: int,
-    num_vehicles: int,
-    num_pedestrians: int,
-    seed: int,
-  ) -> Frame:
-    """Begin an episode.
-
-    Args:
-      start: Preferred pose of the ego vehicle.
-      weather: Index into `scenarios.WEATHERS`.
-      num_vehicles: Wanted number of other vehicles.
-      num_pedestrians: Wanted number of pedestrians.
-      seed: Of everything that is random in the episode.
-
-    Returns:
-      First frame.
+  def reset(self, episode: Episode) -> Frame:
+    """Begin an episode; return its first frame.
 
     Raises:
       BackendError: If the world fails.
@@ -109,13 +107,7 @@ class Backend:
     raise NotImplementedError
 
   def tick(self, control: Control) -> Frame:
-    """Apply a control and move time on by one step.
-
-    Args:
-      control: What the driver does.
-
-    Returns:
-      Frame after the step.
+    """Apply a control and move time on by one step; return the frame then.
 
     Raises:
       BackendError: If the world fails.

@@ -67,7 +67,7 @@ class EnvConfig(schema.Settings):
   scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
   vehicles: Count | None = setting(None, 'vehicles; default: by scenario')
   pedestrians: Count | None = setting(None, 'default: by scenario')
-  weather: Name | Whole | None = setting(
+  weather: scenarios_lib.Weather | None = setting(
     None, 'weather by name or number; default: by scenario'
   )
   enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
@@ -129,8 +129,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
   Raises:
     UsageError: If a key is unknown, or a value is not allowed.
   """
-  checked = EnvConfig.check(given)
-  config = {**EnvConfig.defaults(), **checked}
+  config = {**EnvConfig.defaults(), **EnvConfig.check(given)}
   for width in ('x', 'y'):
     small, large = config[f'{width}_res'], config[f'render_{width}_res']
     if small > large:
@@ -139,9 +138,16 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'give {width}_res from 8 to render_{width}_res.'
       )
   connect.list_addresses(config)
-  found = config['scenarios'] = scenarios_lib.find(config['scenarios'])
+  instead: dict[str, Any] = {
+    f'num_{kind}': config[kind]
+    for kind in ('vehicles', 'pedestrians')
+    if config[kind] is not None
+  }
   if config['weather'] is not None:
-    config['weather'] = scenarios_lib.find_weather(config['weather'])
+    instead['weather_distribution'] = (config['weather'],)
+  found = scenarios_lib.find(config['scenarios'])
+  found = tuple(x.model_copy(update=instead) for x in found)
+  config['scenarios'] = found
   if config['reward_function'] in rewards.PLANNED:
     config['enable_planner'] = True
   if config['map'] is None:

@@ -56,20 +56,22 @@ class EpisodeLog:
     self._folder: str | None = None
     self._lines: TextIO | None = None
     self._episode = 0
-    self._frames: list[np.ndarray | None] = []
+    self._step = 0
+    self._frames: list[np.ndarray] = []
 
   def begin(self, episode: int) -> None:
     """Begin an episode by its number, after finishing the one before."""
     self.finish()
-    self._episode = episode
+    self._episode, self._step = episode, 0
 
   def add_image(self, image: np.ndarray) -> None:
-    """Write the next image, uint8 [height, width, 3], if images are wanted."""
-    if self._images:
-      if not self._videos:
-        path = self._locate(f'_step_{len(self._frames):05}.png')
-        video.write_png(path, image)
-      self._frames.append(image if self._videos else None)
+    """Write the next image, uint8 [height, width, channels], if wanted."""
+    if self._videos:
+      self._frames.append(video.to_rgb(image))
+    elif self._images:
+      path = self._locate(f'_step_{self._step:05}.png')
+      video.write_png(path, video.to_rgb(image))
+      self._step += 1
 
   def add_measurements(self, now: dict[str, Any]) -> None:
     """Write a line of plain values, if measurements are wanted.
@@ -87,7 +89,7 @@ class EpisodeLog:
     if self._lines:
       self._lines.close()
       self._lines = None
-    if self._videos and self._frames:
+    if self._frames:
       path = self._locate(video.preferred_ending())
       video.write_video(path, self._frames, self._fps)
     self._frames = []

@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from planet.envs.carla import backend, places, rewards, roads
+from planet.envs.carla import backend, places, planner, rewards, roads
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import planner as planner_lib
 
 if typing.TYPE_CHECKING:
   import carla
 
-# Half length and half width of the grid of samples.
-FOOTPRINT = (2.25, 0.95)
-_GRID = np.stack(
-  np.meshgrid(
-    np.linspace(-1, 1, 5) * FOOTPRINT[0],
-    np.linspace(-1, 1, 3) * FOOTPRINT[1],
-    indexing='ij',
-  ),
-  -1,
-).reshape(-1, 2)
+# Metres ahead and to the right of the centre of the vehicle.
+_SAMPLES = [
+  (ahead, right)
+  for ahead in (np.linspace(-1, 1, 5) * 2.25).tolist()
+  for right in (np.linspace(-1, 1, 3) * 0.95).tolist()
+]
 _OPPOSITE = -0.1
 _REARM = 5
 
@@ -34,13 +29,14 @@ class Surroundings:
 
   Args:
     road_map: `carla.Map`.
+    lanes: Its `Lanes`.
   """
 
-  def __init__(self, road_map: 'carla.Map'):
+  def __init__(self, road_map: 'carla.Map', lanes: lanes_lib.Lanes):
     carla = roads.import_carla()
     self._location = carla.Location
     self._driving = carla.LaneType.Driving
-    self._map = road_map
+    self._map, self._lanes = road_map, lanes
 
   def footprint(
     self, location: places.Location, yaw: float
@@ -59,7 +55,7 @@ class Surroundings:
     cos, sin = math.cos(yaw), math.sin(yaw)
     offroad = otherlane = 0
     find, place = self._map.get_waypoint, self._location
-    for ahead, right in _GRID.tolist():
+    for ahead, right in _SAMPLES:
       waypoint = find(
         place(x + cos * ahead - sin * right, y + sin * ahead + cos * right, z),
         project_to_road=False,
@@ -72,13 +68,17 @@ class Surroundings:
       wrong = math.cos(heading - yaw) < _OPPOSITE
       if wrong and not waypoint.is_junction:
         otherlane += 1
-    return offroad / len(_GRID), otherlane / len(_GRID)
+    return offroad / len(_SAMPLES), otherlane / len(_SAMPLES)
 
   def nearest(self, location: places.Location) -> 'carla.Waypoint':
     """Find the `carla.Waypoint` of the nearest lane, however far it is."""
     return self._map.get_waypoint(
       self._location(*location), project_to_road=True, lane_type=self._driving
     )
+
+  def locate(self, location: places.Location) -> tuple[int | None, float]:
+    """Find the lane at a place, and the metres along it; see `Lanes.locate`."""
+    return self._lanes.locate(self.nearest(location))
 
   def on_lane(
     self, location: places.Location, velocity: tuple[float, float], yaw: float
@@ -104,28 +104,100 @@ class Surroundings:
     gap = location[0] - centre.x, location[1] - centre.y
     return velocity[0] * cos + velocity[1] * sin, gap[1] * cos - gap[0] * sin
 
+  def measure(
+    self,
+    frame: backend.Frame,
+    last: dict[str, Any] | None,
+    damage: 'Damage',
+    route: planner.Route | None,
+  ) -> dict[str, Any]:
+    """Measure what depends on the place.
+
+    Args:
+      frame: `Frame` of this step.
+      last: Measurements of the previous step, or None.
+      damage: `Damage`, up to date.
+      route: `Route`, or None without planner.
+
+    Returns:
+      Dict of plain values.
+    """
+    (x, y, _), yaw = frame.location, math.radians(frame.yaw)
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    offroad, otherlane = self.footprint(frame.location, yaw)
+    heading = wrap_degrees(frame.yaw)
+    turned = 0.0
+    if last:
+      turned = wrap_degrees(heading - last['current_heading_degree'])
+    ahead = planner.point_ahead(x, y, yaw)
+    return {
+      'x': x,
+      'y': y,
+      'x_orient': cos,
+      'y_orient': sin,
+      'forward_speed': frame.velocity[0] * cos + frame.velocity[1] * sin,
+      'collision_vehicles': damage.totals['vehicle'],
+      'collision_pedestrians': damage.totals['walker'],
+      'collision_other': damage.totals['other'],
+      'collided': int(damage.collided),
+      'intersection_offroad': offroad,
+      'intersection_otherlane': otherlane,
+      'is_near_intersection': planner.is_near_junction(self._lanes, ahead),
+      'current_heading_degree': heading,
+      'angular_speed_degree': turned,
+      'control': tuple(float(v) for v in frame.control),
+      **self._navigate(frame.location, ahead, last, route),
+    }
+
+  def _navigate(self, location, ahead, last, route):
+    command, distance, direct, heading = 'LANE_FOLLOW', -1.0, -1.0, 0.0
+    if route:
+      lane, arc = self.locate(location)
+      distance = math.inf if lane is None else route.distance(lane, arc)
+      if not math.isfinite(distance):
+        # Off the lanes that lead there: as far as at the step before.
+        distance = last['distance_to_goal'] if last else -1.0
+      if lane is not None:
+        command = route.command(lane, arc, location[:2], ahead)
+      direct = math.dist(location[:2], route.goal)
+      east, south = (a - b for a, b in zip(route.goal, location))
+      heading = math.degrees(math.atan2(south, east))
+    return {
+      'distance_to_goal': distance,
+      'distance_to_goal_euclidean': direct,
+      'goal_heading_degree': heading,
+      'next_command': command,
+      'next_command_id': planner.COMMANDS[command],
+    }
+
 
 class Damage:
   """Collisions of an episode, each contact counted once.
 
   A contact raises the total at every tick on a server; the next one counts
   after five steps without collision.
+
+  Attributes:
+    totals: Impulses in N s by the kind of what was hit.
+    before: Impulse of all collisions before this step.
+    collided: Whether there was a collision in this step.
+    new: Whether a contact began in this step.
   """
 
   def __init__(self):
     self.totals = {'vehicle': 0.0, 'walker': 0.0, 'other': 0.0}
+    self.before = 0.0
     self.collided = False
     self.new = False
     self._quiet = _REARM
 
   def update(self, collisions: list[tuple[str, float]]) -> None:
     """Take in the collisions of a step, tuples of kind and impulse in N s."""
-    before = self.total
+    self.before = self.total
     for kind, impulse in collisions:
       self.totals[kind] += impulse
-    grown = self.total > before
     self.collided = bool(collisions)
-    self.new = grown and self._quiet >= _REARM
+    self.new = self.total > self.before and self._quiet >= _REARM
     self._quiet = 0 if self.collided else self._quiet + 1
 
   @property
@@ -139,85 +211,11 @@ def wrap_degrees(angle: float) -> float:
   return (angle + 180.0) % 360.0 - 180.0
 
 
-def measure(
-  surroundings: Surroundings,
-  lanes: lanes_lib.Lanes,
-  frame: backend.Frame,
-  last: dict[str, Any] | None,
-  damage: Damage,
-  route: planner_lib.Route | None,
-) -> dict[str, Any]:
-  """Measure what depends on the place.
-
-  Args:
-    surroundings: `Surroundings`.
-    lanes: `Lanes`.
-    frame: `Frame` of this step.
-    last: Measurements of the previous step, or None.
-    damage: `Damage`, up to date.
-    route: `Route`, or None without planner.
-
-  Returns:
-    Dict of plain values.
-  """
-  (x, y, z), yaw = frame.location, math.radians(frame.yaw)
-  cos, sin = math.cos(yaw), math.sin(yaw)
-  offroad, otherlane = surroundings.footprint((x, y, z), yaw)
-  heading = wrap_degrees(frame.yaw)
-  turned = 0.0
-  if last:
-    turned = wrap_degrees(heading - last['current_heading_degree'])
-  ahead = planner_lib.point_ahead(x, y, yaw)
-  result = {
-    'x': x,
-    'y': y,
-    'x_orient': cos,
-    'y_orient': sin,
-    'forward_speed': frame.velocity[0] * cos + frame.velocity[1] * sin,
-    'collision_vehicles': damage.totals['vehicle'],
-    'collision_pedestrians': damage.totals['walker'],
-    'collision_other': damage.totals['other'],
-    'collided': int(damage.collided),
-    'intersection_offroad': offroad,
-    'intersection_otherlane': otherlane,
-    'is_near_intersection': bool(planner_lib.is_near_junction(lanes, ahead)),
-    'current_heading_degree': heading,
-    'angular_speed_degree': turned,
-    'control': tuple(float(v) for v in frame.control),
-  }
-  result.update(_navigate(surroundings, lanes, (x, y, z), ahead, last, route))
-  return result
-
-
-def _navigate(surroundings, lanes, location, ahead, last, route):
-  command, distance, direct, heading = 'LANE_FOLLOW', -1.0, -1.0, 0.0
-  position = location[:2]
-  if route:
-    lane, arc = lanes.locate(surroundings.nearest(location))
-    distance = math.inf if lane is None else route.distance(lane, arc)
-    if not math.isfinite(distance):
-      # Off the lanes that lead there: as far as at the step before.
-      distance = last['distance_to_goal'] if last else -1.0
-    if lane is not None:
-      command = route.command(lane, arc, position, ahead)
-    direct = math.dist(position, route.goal)
-    heading = math.degrees(
-      math.atan2(route.goal[1] - position[1], route.goal[0] - position[0])
-    )
-  return {
-    'distance_to_goal': distance,
-    'distance_to_goal_euclidean': direct,
-    'goal_heading_degree': heading,
-    'next_command': command,
-    'next_command_id': planner_lib.COMMANDS[command],
-  }
-
-
 def reward_terms(
   now: dict[str, Any],
   last: dict[str, Any],
   damage: Damage,
-  lane: tuple[float, float] | None,
+  lane: tuple[float, float],
   dt: float,
 ) -> rewards.Terms:
   """Collect what rewards are computed from.
@@ -226,19 +224,17 @@ def reward_terms(
     now: Measurements of this step.
     last: Measurements of the step before.
     damage: `Damage`, up to date.
-    lane: Speed along the lane and offset from it, or None if not needed.
+    lane: Speed along the lane and offset from it; zeros if not needed.
     dt: Seconds per step.
   """
   _, steer, brake = now['control']
-  kinds = ('collision_vehicles', 'collision_pedestrians', 'collision_other')
-  lane_speed, lane_offset = lane or (0.0, 0.0)
   return rewards.Terms(
     speed=now['forward_speed'],
     last_speed=last['forward_speed'],
     distance=now['distance_to_goal'],
     last_distance=last['distance_to_goal'],
     damage=damage.total,
-    last_damage=sum(last[x] for x in kinds),
+    last_damage=damage.before,
     new_damage=damage.new,
     collided=damage.collided,
     offroad=now['intersection_offroad'],
@@ -246,8 +242,8 @@ def reward_terms(
     otherlane=now['intersection_otherlane'],
     last_otherlane=last['intersection_otherlane'],
     arrived=now['next_command'] == 'REACH_GOAL',
-    lane_speed=lane_speed,
-    lane_offset=lane_offset,
+    lane_speed=lane[0],
+    lane_offset=lane[1],
     steer=steer,
     brake=brake,
     dt=dt,

@@ -121,9 +121,8 @@ class Route:
 
 def is_near_junction(lanes: lanes_lib.Lanes, point: places.Point) -> bool:
   """Tell whether a junction's centre is within 18 m of a point."""
-  if not len(lanes.centres):
-    return False
-  return np.hypot(*(lanes.centres - point).T).min() <= _NEAR_JUNCTION
+  gaps = np.hypot(*(lanes.centres - point).T)
+  return bool((gaps <= _NEAR_JUNCTION).any())
 
 
 def point_ahead(x: float, y: float, yaw: float) -> places.Point:

@@ -91,5 +91,5 @@ def play(
     _, reward, _, info = env.step(policy(env))
     total += reward
     distance += info['forward_speed'] * env.dt
-    damages += env.new_damage
+    damages += env.damage.new
   return {'return': total, 'distance': distance, 'collisions': damages}

@@ -11,6 +11,7 @@ from agents.run.schema import (
   Finite,
   Name,
   Positive,
+  Whole,
   described,
   setting,
 )
@@ -25,6 +26,23 @@ _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')
 
 
+def find_weather(weather: str | int) -> int:
+  """Return the index of a weather by its name or its number.
+
+  Raises:
+    UsageError: If there is no such weather.
+  """
+  if weather in WEATHERS:
+    return WEATHERS.index(weather)
+  if weather in range(len(WEATHERS)):
+    return int(weather)
+  raise errors.UsageError(
+    f'weather {weather!r} is unknown; give a number from 0 to '
+    f'{len(WEATHERS) - 1} or one of {", ".join(WEATHERS)}'
+  )
+
+
+Weather = Annotated[Name | Whole, pydantic.AfterValidator(find_weather)]
 _AS_LIST = pydantic.BeforeValidator(
   lambda x: x if isinstance(x, (list, tuple)) else [x]
 )
@@ -60,9 +78,9 @@ class Scenario(schema.Settings):
   num_vehicles: Count = setting(0)
   num_pedestrians: Count = setting(0)
   max_steps: Positive = setting(2000)
-  weather_distribution: Annotated[
-    tuple[Any, ...], MinLen(1), described('one or more weathers'), _AS_LIST
-  ] = setting((0,))
+  weather_distribution: Annotated[tuple[Weather, ...], MinLen(1), _AS_LIST] = (
+    setting((0,))
+  )
   kinds: Annotated[
     tuple[Literal[_ALL], ...],  # type: ignore[valid-type]
     MinLen(1),
@@ -128,13 +146,12 @@ def load(given: Any) -> Any:
   Raises:
     UsageError: If there is no such file, or a scenario in it is wrong.
   """
-  if isinstance(given, (list, tuple)):
-    return [
-      scenario
-      for item in given
-      for scenario in (_read(item) if _is_file(item) else [item])
-    ]
-  return _read(given) if _is_file(given) else given
+  if not isinstance(given, (list, tuple)):
+    return _read(given) if _is_file(given) else given
+  found: list[Any] = []
+  for item in given:
+    found += _read(item) if _is_file(item) else [item]
+  return found
 
 
 def find(given: Any) -> tuple[Scenario, ...]:
@@ -148,30 +165,27 @@ def find(given: Any) -> tuple[Scenario, ...]:
   Raises:
     UsageError: If there is no such scenario, or a value is not allowed.
   """
-  return _find(load(given))
+  given = load(given)
+  found: list[Scenario] = []
+  for item in given if isinstance(given, (list, tuple)) else [given]:
+    found += _find_one(item)
+  if not found:
+    raise errors.UsageError('The list of scenarios is empty; give one or more.')
+  return tuple(found)
 
 
-def _find(given):
-  if isinstance(given, (list, tuple)):
-    if not given:
-      raise errors.UsageError(
-        'The list of scenarios is empty; give one or more.'
-      )
-    return tuple(scenario for item in given for scenario in _find(item))
+def _find_one(given):
+  """List the scenarios that a name or a mapping stands for."""
   if isinstance(given, Scenario):
-    return (given,)
+    return [given]
   if isinstance(given, dict):
-    return (_define(given),)
-  if not isinstance(given, str):
-    raise errors.UsageError(
-      f'Scenario {given!r} is neither a name nor a mapping, nor a list of '
-      f'these. {errors.suggest("", SCENARIOS)}'
-    )
-  if given not in SCENARIOS:
-    raise errors.UsageError(
-      f'Scenario {given!r} is unknown. {errors.suggest(given, SCENARIOS)}'
-    )
-  return SCENARIOS[given]
+    return [_define(given)]
+  if isinstance(given, str) and given in SCENARIOS:
+    return SCENARIOS[given]
+  raise errors.UsageError(
+    f'Scenario {given!r} is unknown; give a name, a mapping, or a list of '
+    f'these. {errors.suggest(str(given), SCENARIOS)}'
+  )
 
 
 def _is_file(given):
@@ -195,7 +209,7 @@ def _read(filename):
   found = found if isinstance(found, list) else [found]
   for number, scenario in enumerate(found, 1):
     try:
-      _find(scenario)
+      _find_one(scenario)
     except errors.UsageError as error:
       raise errors.UsageError(
         f'{filename}, scenario {number}: {error}'
@@ -218,30 +232,10 @@ def find_town(scenarios: tuple[Scenario, ...]) -> str:
   return towns[0]
 
 
-def find_weather(name: str | int) -> int:
-  """Return the index of a weather by its name or its number.
-
-  Raises:
-    UsageError: If there is no such weather.
-  """
-  if isinstance(name, int) and not isinstance(name, bool):
-    if 0 <= name < len(WEATHERS):
-      return name
-  elif name in WEATHERS:
-    return WEATHERS.index(name)
-  raise errors.UsageError(
-    f'Weather {name!r} is unknown; give a number from 0 to '
-    f'{len(WEATHERS) - 1} or one of {", ".join(WEATHERS)}.'
-  )
-
-
 def _define(given):
   """Scenario from a mapping of the user."""
   given = {key: value for key, value in given.items() if value is not None}
   values = Scenario.check(given)
-  if 'weather_distribution' in values:
-    weathers = values['weather_distribution']
-    values['weather_distribution'] = tuple(find_weather(x) for x in weathers)
   for end in ('start', 'end'):
     keys = f'{end}_pose', f'{end}_pos_id'
     if values.keys() >= set(keys):

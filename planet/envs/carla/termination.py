@@ -33,24 +33,21 @@ class Stuck:
 
 
 def should_end(
-  rule: str, measurements: dict[str, Any], stuck: bool, early_on_collision: bool
+  config: dict[str, Any], measurements: dict[str, Any], stuck: bool
 ) -> bool:
   """Decide whether an episode should end.
 
   Args:
-    rule: `fork`, `rllib` or `time`.
+    config: Dict as of `env_config.complete`.
     measurements: Measurements of the step, with `total_reward`.
     stuck: Result of `Stuck.update`.
-    early_on_collision: Whether any collision ends `rllib` episodes.
   """
-  if rule == 'time':
-    return False
-  if rule == 'fork':
-    return stuck
-  assert rule == 'rllib', rule
+  if config['termination'] != 'rllib':
+    return stuck and config['termination'] == 'fork'
+  collided = bool(measurements['collided'])
   return (
     measurements['step'] > measurements['max_steps']
     or measurements['next_command'] == 'REACH_GOAL'
-    or (early_on_collision and bool(measurements['collided']))
+    or (collided and config['early_terminate_on_collision'])
     or measurements['total_reward'] < _WORST
   )

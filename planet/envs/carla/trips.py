@@ -29,13 +29,14 @@ class Trips:
   def __init__(
     self, backend: backend_lib.Backend, surroundings: measure.Surroundings
   ):
-    self._backend, self._surroundings = backend, surroundings
+    self._lanes, self._map_name = backend.lanes, backend.map.name
+    self._points = backend.spawn_points()
+    self._surroundings = surroundings
     self._warned = False
 
   def locate(self, location: places.Location) -> tuple[int, float]:
     """Find the lane at a place, and the metres along it."""
-    waypoint = self._surroundings.nearest(location)
-    lane, arc = self._backend.lanes.locate(waypoint)
+    lane, arc = self._surroundings.locate(location)
     return (0, 0.0) if lane is None else (lane, arc)
 
   def check(self, scenario: scenarios.Scenario) -> None:
@@ -44,7 +45,7 @@ class Trips:
     Raises:
       UsageError: If there is no such place, or no way between them.
     """
-    start, end = self._find_places(scenario, self._backend.spawn_points())
+    start, end = self._find_places(scenario)
     if start and end and not self._leads_from(self._route_to(end), start):
       raise _no_way(scenario)
 
@@ -65,11 +66,10 @@ class Trips:
       UsageError: If the scenario names places that the map does not have, or
         that no way leads to.
     """
-    points = self._backend.spawn_points()
-    first, last = self._find_places(scenario, points)
+    first, last = self._find_places(scenario)
 
     def draw_start():
-      return first or points[random.integers(len(points))]
+      return first or self._points[random.integers(len(self._points))]
 
     if last:
       route = self._route_to(last)
@@ -78,13 +78,18 @@ class Trips:
         if self._leads_from(route, start):
           return start, route
       raise _no_way(scenario)
-    lanes, kinds = self._backend.lanes, scenario.kinds
-    for _ in range(_STARTS if planner.can_have(lanes, kinds) else 0):
-      start = draw_start()
-      route = self.draw_goal(start[:3], kinds, random, _GOALS)
-      if route:
-        return start, route
-    self._warn(kinds)
+    if planner.can_have(self._lanes, scenario.kinds):
+      for _ in range(_STARTS):
+        start = draw_start()
+        route = self.draw_goal(start[:3], scenario.kinds, random, _GOALS)
+        if route:
+          return start, route
+    if not self._warned:
+      self._warned = True
+      logging.getLogger(__name__).info(
+        'The map has no routes of kind %s; driving anywhere.',
+        ', '.join(scenario.kinds),
+      )
     start = draw_start()
     return start, self.draw_goal(start[:3], None, random)
 
@@ -116,7 +121,7 @@ class Trips:
       *start[:2],
       *actual[:2],
     )
-    _, end = self._find_places(scenario, self._backend.spawn_points())
+    _, end = self._find_places(scenario)
     if not (end and self._leads_from(route, actual)):
       for kinds in (scenario.kinds, None):
         route = self.draw_goal(actual[:3], kinds, random)
@@ -133,22 +138,24 @@ class Trips:
   ) -> planner.Route | None:
     """Draw a route from a place; see `planner.draw_goal`."""
     place = self.locate(location)
-    return planner.draw_goal(self._backend.lanes, place, kinds, random, tries)
+    return planner.draw_goal(self._lanes, place, kinds, random, tries)
 
-  def _find_places(self, scenario, points):
+  def _find_places(self, scenario):
     """Poses of the start and the end that a scenario names, or None."""
     found = []
     for end in ('start', 'end'):
       pose = getattr(scenario, f'{end}_pose')
       index = getattr(scenario, f'{end}_pos_id')
-      if index is not None and index >= len(points):
-        raise errors.UsageError(
-          f'Scenario {scenario.name} has {end}_pos_id {index}, but the map '
-          f'has {len(points)} spawn points.'
-        )
-      if pose:
+      if index is not None:
+        if index >= len(self._points):
+          raise errors.UsageError(
+            f'Scenario {scenario.name} has {end}_pos_id {index}, but the map '
+            f'has {len(self._points)} spawn points.'
+          )
+        pose = self._points[index]
+      elif pose:
         self._check_distance(scenario, end, pose)
-      found.append(pose if index is None else points[index])
+      found.append(pose)
     return found
 
   def _check_distance(self, scenario, end, pose):
@@ -158,21 +165,14 @@ class Trips:
       raise errors.UsageError(
         f'Scenario {scenario.name} has {end}_pose {list(pose)}, which is '
         f'{distance:.0f} m from the nearest lane of the map '
-        f'{self._backend.map.name}; give a place on a lane, or another map.'
+        f'{self._map_name}; give a place on a lane, or another map.'
       )
 
   def _route_to(self, pose):
-    return planner.Route(self._backend.lanes, self.locate(pose[:3]))
+    return planner.Route(self._lanes, self.locate(pose[:3]))
 
   def _leads_from(self, route, pose):
     return math.isfinite(route.distance(*self.locate(pose[:3])))
-
-  def _warn(self, kinds):
-    if not self._warned:
-      self._warned = True
-      logging.getLogger(__name__).info(
-        'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
-      )
 
 
 def _no_way(scenario):

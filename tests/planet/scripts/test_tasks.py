@@ -99,7 +99,7 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
     tasks.probe, 'inspect', lambda *x: asked.append(x) or REPORT
   )
   monkeypatch.setattr(
-    tasks.driving.choice, 'choose', lambda *x: asked.append(x) or 'offline'
+    tasks.driving, 'find_world', lambda *x: asked.append(x) or 'offline'
   )
   args = AttrDict(config='default', params=dict(tasks=names))
   config = resume.define_config('unused', args)

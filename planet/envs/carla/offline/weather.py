@@ -1,6 +1,7 @@
 """How weather looks: light, colours of the sky, fog and rain."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -54,6 +55,7 @@ def pack(colours: np.ndarray) -> np.ndarray:
   return channels.view(np.uint32)[..., 0]
 
 
+@functools.cache
 def make(index: int) -> Look:
   """Make the look of a weather by its index in `scenarios.WEATHERS`."""
   name = scenarios.WEATHERS[index]

@@ -36,7 +36,6 @@ class OfflineBackend(backend_lib.Backend):
     self._ground = texture.Texture(self.lanes)
     self._roads = traffic_lib.Roads(self.lanes)
     self._scenery = scenery.place(self.lanes)
-    self._looks: dict[int, weather_lib.Look] = {}
     self._warned = False
 
   def spawn_points(self) -> list[places.Pose]:
@@ -45,39 +44,29 @@ class OfflineBackend(backend_lib.Backend):
       for x, y, yaw in self.lanes.spread(_SPAWN_EVERY)
     ]
 
-  def reset(
-    self,
-    start: places.Pose,
-    weather: int,
-    num_vehicles: int,
-    num_pedestrians: int,
-    seed: int,
-  ) -> backend_lib.Frame:
-    self._random = np.random.default_rng(seed)
-    x, y, _, yaw = start
+  def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
+    self._random = np.random.default_rng(episode.seed)
+    x, y, _, yaw = episode.start
     self._car = vehicle_lib.Bicycle(x, y, math.radians(yaw))
-    if weather not in self._looks:
-      self._looks[weather] = weather_lib.make(weather)
-    self._look = self._looks[weather]
+    self._look = weather_lib.make(episode.weather)
     self._traffic = traffic_lib.Traffic(
       self._roads,
       (x, y),
-      self._clip(num_vehicles),
-      num_pedestrians,
+      self._clip(episode.num_vehicles),
+      episode.num_pedestrians,
       self._random,
     )
     self._count = 0
-    self._contacts: dict[Any, int] = {}
-    return self._observe([], (0.0, 0.0, 0.0))
+    self._contacts: dict[int, int] = {}
+    return self._observe([], backend_lib.Control())
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
     car = self._car
-    applied = control.throttle, control.steer, control.brake
-    car.step(*applied, self._dt)
+    car.step(*control, self._dt)
     pose = car.x, car.y, car.yaw
     self._traffic.step(pose, car.speed, self._dt)
     self._count += 1
-    return self._observe(self._collide(), applied)
+    return self._observe(self._collide(), control)
 
   def others(self) -> list[places.Point]:
     return [tuple(x) for x in self._traffic.cars.pose[:, :2].tolist()]
@@ -105,17 +94,16 @@ class OfflineBackend(backend_lib.Backend):
       )
     return count
 
-  def _observe(self, collisions, applied):
+  def _observe(self, collisions, control):
     car = self._car
     return backend_lib.Frame(
       frame=self._count,
-      time=self._count * self._dt,
       image=self.render(),
       location=(car.x, car.y, 0.0),
       yaw=math.degrees(car.yaw),
       velocity=car.velocity + (0.0,),
       collisions=collisions,
-      control=applied,
+      control=control,
     )
 
   def _collide(self):

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import random
-import types
 import typing
 from typing import Any
 
@@ -24,7 +23,6 @@ class Actors:
   """Everything that an episode has put into the world.
 
   Args:
-    carla: The package.
     client: `carla.Client`.
     world: `carla.World`.
     config: Dict as of `env_config.complete`.
@@ -33,13 +31,13 @@ class Actors:
 
   def __init__(
     self,
-    carla: types.ModuleType,
     client: 'carla.Client',
     world: 'carla.World',
     config: dict[str, Any],
     tm_port: int | None,
   ):
-    self._carla, self._client, self._world = carla, client, world
+    self._carla = roads.import_carla()
+    self._client, self._world = client, world
     self._config, self._tm_port = config, tm_port
     self.ego: Any = None
     self.cameras: list[sensors.Camera] = []
@@ -48,32 +46,20 @@ class Actors:
     self._walkers: list[Any] = []
     self._controllers: list[Any] = []
 
-  def spawn(
-    self,
-    start: places_lib.Pose,
-    num_vehicles: int,
-    num_pedestrians: int,
-    seed: int,
-  ) -> None:
+  def spawn(self, episode: backend_lib.Episode) -> None:
     """Fill the world; the ego vehicle comes first.
-
-    Args:
-      start: Preferred pose of the ego vehicle.
-      num_vehicles: Wanted number of other vehicles.
-      num_pedestrians: Wanted number of pedestrians.
-      seed: Of blueprints and places.
 
     Raises:
       BackendError: If there is no place for the ego vehicle.
     """
-    generator = random.Random(seed)
+    generator = random.Random(episode.seed)
     library = self._world.get_blueprint_library()
     points = self._world.get_map().get_spawn_points()
     generator.shuffle(points)
-    own = self._spawn_ego(library, start, points)
+    own = self._spawn_ego(library, episode.start, points)
     free = [x for x in points if x.location.distance(own.location) > 12]
-    self._spawn_vehicles(library, free, num_vehicles, generator)
-    self._spawn_walkers(library, num_pedestrians, generator)
+    self._spawn_vehicles(library, free, episode.num_vehicles, generator)
+    self._spawn_walkers(library, episode.num_pedestrians, generator)
     self._attach_sensors(library)
     self._world.tick(self._config['timeout'])
     for number in self._controllers:
@@ -98,7 +84,7 @@ class Actors:
     return [(x.x, x.y) for x in locations]
 
   def destroy(self) -> None:
-    """Take everything out again, sensors first."""
+    """Take everything out again, sensors first; to be called once."""
     for sensor in (*self.cameras, self.collisions):
       if sensor:
         with contextlib.suppress(RuntimeError):
@@ -117,26 +103,26 @@ class Actors:
     if numbers:
       destroy = self._carla.command.DestroyActor
       self._client.apply_batch_sync([destroy(x) for x in numbers], False)
-    self.ego = self.collisions = None
-    self.cameras = []
-    self._vehicles, self._walkers, self._controllers = [], [], []
 
   def _spawn_ego(self, library, start, points):
     """Return where the vehicle is, which it does not know before a tick."""
-    blueprint = _define(_choose_car(library, self._config['ego_filter']), 'ego')
-    places = [self._transform(start)] + points[:_TRIES]
+    x, y, z, yaw = start
+    wanted = self._carla.Transform(
+      self._carla.Location(x, y, z + 0.3), self._carla.Rotation(yaw=yaw)
+    )
+    cars = list(library.filter(self._config['ego_filter']))
+    if not cars:
+      raise backend_lib.BackendError(
+        f'The server has no vehicle {self._config["ego_filter"]!r}.'
+      )
+    blueprint = _define(cars[0], 'ego')
+    places = [wanted, *points[:_TRIES]]
     for transform in places:
       self.ego = self._world.try_spawn_actor(blueprint, transform)
       if self.ego:
         return transform
     raise backend_lib.BackendError(
       f'None of {len(places)} places was free for the ego vehicle.'
-    )
-
-  def _transform(self, pose):
-    x, y, z, yaw = pose
-    return self._carla.Transform(
-      self._carla.Location(x, y, z + 0.3), self._carla.Rotation(yaw=yaw)
     )
 
   def _spawn_vehicles(self, library, points, count, generator):
@@ -194,11 +180,10 @@ class Actors:
       fov=config['fov'],
       sensor_tick=0.0,
     )
-    convert = sensors.choose_conversion(sensor)
     for position in sensor.positions(config):
       place = self._carla.Transform(self._carla.Location(*position))
       actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
-      self.cameras.append(sensors.Camera(actor, convert=convert))
+      self.cameras.append(sensors.Camera(actor, sensor))
     blueprint = _define(library.find('sensor.other.collision'), 'collision')
     actor = self._world.spawn_actor(
       blueprint, self._carla.Transform(), attach_to=self.ego
@@ -240,19 +225,3 @@ def _define(blueprint, role, **attributes):
   for key, value in attributes.items():
     blueprint.set_attribute(key, str(value))
   return blueprint
-
-
-def _choose_car(library, name):
-  """Blueprint of a name, or else any car with four wheels."""
-  found = list(library.filter(name))
-  if not found:
-    found = [
-      x
-      for x in library.filter('vehicle.*')
-      if x.has_attribute('base_type')
-      and x.get_attribute('base_type').as_str() == 'car'
-      and int(x.get_attribute('number_of_wheels')) == 4
-    ]
-  if not found:
-    raise backend_lib.BackendError('The server offers no car to drive.')
-  return found[0]

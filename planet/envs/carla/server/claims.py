@@ -4,24 +4,26 @@ Claims are locked files in a folder for temporary files, so they end with the
 process that has them. They bind our own processes on this machine only.
 """
 
-import dataclasses
 import getpass
 import os
 import re
 import tempfile
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.run import errors, files
 from planet.envs.carla.server import connect
 
 
-@dataclasses.dataclass
-class Claim:
+class Claim(NamedTuple):
   """Right to use a server or a port, until its lock is released."""
 
   host: str
   port: int
   lock: Any
+
+  @property
+  def address(self) -> str:
+    return f'{self.host}:{self.port}'
 
 
 def try_server(host: str, port: int) -> Claim | None:
@@ -51,7 +53,8 @@ def claim_ports(first: int, count: int, step: int) -> Claim:
   for port in range(first, 65536 - count, step):
     claim = try_server(host, port)
     if claim:
-      if all(connect.find_obstacle(host, port + x, 0.2) for x in range(count)):
+      ports = range(port, port + count)
+      if all(connect.why_unreachable(host, x, 0.2) for x in ports):
         return claim
       claim.lock.release()
   raise errors.UsageError(

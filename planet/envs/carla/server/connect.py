@@ -3,7 +3,7 @@
 import os
 import socket
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agents.run import errors
@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
 SERVER_VARIABLE = 'CARLA_SERVER'
 
 
-def find_obstacle(host: str, port: int, timeout: float = 2.0) -> str | None:
+def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
   """Tell why nothing listens at an address; None if something does."""
   try:
     socket.create_connection((host, port), timeout).close()
@@ -24,12 +24,21 @@ def find_obstacle(host: str, port: int, timeout: float = 2.0) -> str | None:
   return None
 
 
-def parse_address(text: str) -> tuple[str, int]:
-  """Return host and port of `host:port`.
+def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
+  """Return hosts and ports of the servers that a user runs.
+
+  Args:
+    config: Dict as of `env_config.complete`.
 
   Raises:
-    UsageError: If it is something else.
+    UsageError: If an address is not `host:port`.
   """
+  if not config['servers']:
+    return [(config['host'], config['port'])]
+  return [_parse_address(x) for x in config['servers']]
+
+
+def _parse_address(text):
   host, _, port = text.rpartition(':')
   if not (host and port.isdecimal() and 1 <= int(port) <= 65533):
     raise errors.UsageError(
@@ -39,30 +48,22 @@ def parse_address(text: str) -> tuple[str, int]:
   return host, int(port)
 
 
-def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
-  """Return hosts and ports of the servers that a user runs.
+def too_few_servers(
+  reason: str, addresses: Sequence[tuple[str, int]]
+) -> errors.UsageError:
+  """Return the error of having no server for each environment.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    reason: Beginning of a sentence, which the addresses complete.
+    addresses: Hosts and ports of the servers that there are.
   """
-  if config['servers']:
-    return [parse_address(x) for x in config['servers']]
-  return [(config['host'], config['port'])]
-
-
-def join_addresses(addresses: Iterable[tuple[str, int]]) -> str:
-  """Return addresses as text."""
-  return ', '.join(f'{host}:{port}' for host, port in addresses)
-
-
-def describe_more(addresses: Sequence[tuple[str, int]]) -> str:
-  """Return a sentence on how to have more servers than there are."""
-  port = max(port for _, port in addresses) + 10
-  return (
-    f'Start another one (./CarlaUE4.sh -RenderOffScreen -carla-rpc-port={port})'
-    ' and list all by carla_servers: [host:port, ...], or set '
-    f'{SERVER_VARIABLE} to the path of CarlaUE4.sh so that each environment '
-    'starts its own.'
+  listed = ', '.join(f'{host}:{port}' for host, port in addresses)
+  free = max(port for _, port in addresses) + 10
+  return errors.UsageError(
+    f'{reason} {listed}. Start another one (./CarlaUE4.sh -RenderOffScreen '
+    f'-carla-rpc-port={free}) and list all by carla_servers: [host:port, ...], '
+    f'or set {SERVER_VARIABLE} to the path of CarlaUE4.sh so that each '
+    'environment starts its own.'
   )
 
 
@@ -95,7 +96,7 @@ def connect(
     UsageError: If there is none; says what to do.
   """
   carla = roads.import_carla()
-  reason = find_obstacle(host, port)
+  reason = why_unreachable(host, port)
   if reason:
     raise errors.UsageError(
       f'There is no CARLA server at {host}:{port} ({reason}). Start one with '
@@ -121,13 +122,3 @@ def connect(
       'carla_allow_version_mismatch: true.'
     )
   return client
-
-
-def town(path: str) -> str:
-  """Return the last part of the name of a map."""
-  return path.rpartition('/')[2]
-
-
-def plain_town(path: str) -> str:
-  """Return what variants of a map have in common, among it the roads."""
-  return town(path).removesuffix('_Opt')

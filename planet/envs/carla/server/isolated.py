@@ -45,18 +45,12 @@ class IsolatedBackend(backend_lib.Backend):
   ):
     self._make, self._strategy = make, strategy
     self._host: hosts.EnvHost | None = None
-    self._map_text = ''
     self._points: list[places.Pose] = []
 
   @property
   def pid(self) -> int | None:
     """Number of the process that drives, None if there is none."""
     return self._host.pid if self._host else None
-
-  @property
-  def manager_port(self) -> int | None:
-    """Port of the traffic manager, None if there is none."""
-    return self._call('get_manager_port') if self._host else None
 
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
@@ -68,36 +62,27 @@ class IsolatedBackend(backend_lib.Backend):
   def spawn_points(self) -> list[places.Pose]:
     return self._points
 
-  def reset(
-    self,
-    start: places.Pose,
-    weather: int,
-    num_vehicles: int,
-    num_pedestrians: int,
-    seed: int,
-  ) -> backend_lib.Frame:
-    wanted = start, weather, num_vehicles, num_pedestrians, seed
+  def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
     attempts, pause = self._config['retries'], self._config['retry_pause']
     limit = time.monotonic() + attempts * pause
-    last_error: Exception | None = None
     for attempt in range(1, attempts + 1):
       try:
         if not self._host:
           self._start()
-        return self._call('reset', *wanted)
+        return self._call('reset', episode)
       except (backend_lib.BackendError, errors.UsageError) as error:
-        last_error = error
+        reason = str(error)
         logging.getLogger(__name__).warning(
           'Attempt %d of %d to begin an episode failed: %s',
           attempt,
           attempts,
-          error,
+          reason,
         )
       if attempt >= _FEWEST_ATTEMPTS and time.monotonic() > limit:
         break
       time.sleep(pause)
     raise backend_lib.BackendError(
-      f'The CARLA server does not work after {attempt} attempts: {last_error}'
+      f'The CARLA server does not work after {attempt} attempts: {reason}'
     )
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
@@ -110,7 +95,7 @@ class IsolatedBackend(backend_lib.Backend):
 
   def others(self) -> list[places.Point]:
     try:
-      return self._call('others') if self._host else []
+      return self._call('others')
     except backend_lib.BackendError:
       return []
 
@@ -129,11 +114,8 @@ class IsolatedBackend(backend_lib.Backend):
       functools.partial(_open, self._make, self._config), self._strategy
     )
     name, text, self._points = self._call('describe_map')
-    if text != self._map_text:
-      self._map_text = text
-      self.map = roads.import_carla().Map(name, text)
-      # The lanes of another map are worth nothing.
-      self.__dict__.pop('lanes', None)
+    # Another server loads the same town.
+    self.map = self.map or roads.import_carla().Map(name, text)
 
   def _call(self, name, *args):
     """Call a method in the other process, which ends if that fails."""

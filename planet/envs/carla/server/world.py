@@ -39,14 +39,19 @@ class ServerBackend(backend_lib.Backend):
 
   def __init__(self):
     self._server: launch.Server | None = None
-    self._claim: claims.Claim | None = None
-    self._manager_claim: claims.Claim | None = None
-    self._forget()
+    self._claim: Any = None
+    self._manager_claim: Any = None
+    self._client: Any = None
+    self._world: Any = None
+    self._original: Any = None
+    self._manager: Any = None
+    self._actors: Any = None
 
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
     self._carla = roads.import_carla()
     try:
+      self._claim = self._claim_server()
       with self._own_errors():
         self._connect()
     except BaseException:
@@ -59,53 +64,60 @@ class ServerBackend(backend_lib.Backend):
       text = self.map.to_opendrive()
       return self.map.name, text, self.spawn_points()
 
-  def get_manager_port(self) -> int | None:
-    """Return the port of the traffic manager, None if there is none."""
-    return self._manager_claim.port if self._manager_claim else None
-
   def spawn_points(self) -> list[places.Pose]:
     return [
       (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
       for x in self.map.get_spawn_points()
     ]
 
-  def reset(
-    self,
-    start: places.Pose,
-    weather: int,
-    num_vehicles: int,
-    num_pedestrians: int,
-    seed: int,
-  ) -> backend_lib.Frame:
+  def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
     with self._own_errors():
-      return self._begin(start, weather, num_vehicles, num_pedestrians, seed)
+      if self._actors:
+        self._actors.destroy()
+        self._actors = None
+      self._world.tick(_TICK_TIMEOUT)
+      if episode.num_vehicles or self._config['expert']:
+        self._prepare_traffic(episode.seed)
+      self._world.set_pedestrians_seed(episode.seed)
+      weather = scenarios.WEATHERS[episode.weather]
+      self._world.set_weather(getattr(self._carla.WeatherParameters, weather))
+      port = self._manager_claim.port if self._manager_claim else None
+      self._actors = actors_lib.Actors(
+        self._client, self._world, self._config, port
+      )
+      self._actors.spawn(episode)
+      self._settle()
+      self._actors.collisions.read(math.inf)
+      frame = self._advance(backend_lib.Control(brake=1.0))
+      if self._config['expert']:
+        self._actors.hand_over(self._manager)
+      return frame
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
     with self._own_errors():
-      applied = control.throttle, control.steer, control.brake
       if self._config['expert']:
         return self._advance(None)
-      self._actors.ego.apply_control(self._carla.VehicleControl(*applied))
-      return self._advance(applied)
+      self._actors.ego.apply_control(self._carla.VehicleControl(*control))
+      return self._advance(control)
 
   def others(self) -> list[places.Point]:
     with self._own_errors():
       return self._actors.places() if self._actors else []
 
   def close(self) -> None:
-    self._disconnect()
+    client, self._client = self._client, None
+    if client:
+      # Do not wait for a dead server at every call.
+      with contextlib.suppress(RuntimeError):
+        client.set_timeout(2.0)
+        client.get_server_version()
+        self._restore()
     if self._server:
       self._server.close()
       self._server = None
     if self._claim:
       self._claim.lock.release()
       self._claim = None
-
-  @property
-  def _address(self):
-    if self._claim:
-      return f'{self._claim.host}:{self._claim.port}'
-    return connect.join_addresses(connect.list_addresses(self._config))
 
   @contextlib.contextmanager
   def _own_errors(self):
@@ -115,78 +127,72 @@ class ServerBackend(backend_lib.Backend):
     except backend_lib.BackendError:
       raise
     except RuntimeError as error:
-      sentence = f'The CARLA server at {self._address} fails: {error}'
+      sentence = f'The CARLA server at {self._claim.address} fails: {error}'
       if self._server and not self._server.is_running():
         sentence += f' Its output ends with: {self._server.tail()}'
       raise backend_lib.BackendError(sentence) from error
 
-  def _forget(self):
-    self._client: Any = None
-    self._world: Any = None
-    self._original: Any = None
-    self._manager: Any = None
-    self._actors: Any = None
+  def _claim_server(self):
+    """Claim a server that no other environment uses, or else start one."""
+    addresses = connect.list_addresses(self._config)
+    binary = connect.find_binary(self._config)
+    running = [x for x in addresses if not connect.why_unreachable(*x)]
+    # Without a program, connecting says what is wrong with a server.
+    silent = [] if binary else [x for x in addresses if x not in running]
+    for address in running + silent:
+      claim = claims.try_server(*address)
+      if claim:
+        return claim
+    if not binary:
+      raise connect.too_few_servers(
+        'Other environments use all CARLA servers, and each needs one of its '
+        'own, but there is only',
+        addresses,
+      )
+    return self._launch(binary)
+
+  def _launch(self, binary):
+    config = self._config
+    # Closing releases it if the start fails.
+    self._claim = claims.claim_ports(config['port'], 3, 10)
+    log = config['server_log']
+    if log:
+      log = f'_{self._claim.port}'.join(os.path.splitext(log))
+    flags = list(config['server_flags'])
+    if config['adapter'] is not None:
+      flags.append(f'-graphicsadapter={config["adapter"]}')
+    self._server = launch.Server(binary, self._claim.port, log, flags=flags)
+    return self._claim
 
   def _connect(self):
-    """Session set-up of a running or new server."""
-    config = self._config
-    self._claim = self._find_server()
+    """Set up the session with a running or new server."""
+    config, claim = self._config, self._claim
     self._client = connect.connect(
-      self._claim.host,
-      self._claim.port,
+      claim.host,
+      claim.port,
       config['timeout'],
       config['allow_version_mismatch'],
     )
     self._world = self._client.get_world()
-    self._original = self._remove_leftovers(self._world)
+    self._original = self._remove_leftovers()
+    self._client.set_timeout(config['map_timeout'])
     self._world = self._load_world()
+    self._client.set_timeout(config['timeout'])
     self.map = self._world.get_map()
     self._world.apply_settings(self._synchronous())
 
-  def _find_server(self):
-    """Claim a server, which may be a new one of ours."""
-    config = self._config
-    addresses = connect.list_addresses(config)
-    binary = connect.find_binary(config)
-    obstacles = {x: connect.find_obstacle(*x) for x in addresses}
-    for address in sorted(addresses, key=lambda x: bool(obstacles[x])):
-      # Without a program, connecting says what is wrong with a server.
-      if not (binary and obstacles[address]):
-        claim = claims.try_server(*address)
-        if claim:
-          return claim
-    if not binary:
-      raise errors.UsageError(
-        f'Other environments use all CARLA servers '
-        f'({connect.join_addresses(addresses)}), and each needs one of its '
-        f'own. {connect.describe_more(addresses)}'
-      )
-    claim = claims.claim_ports(config['port'], 3, 10)
-    log = config['server_log']
-    if log:
-      log = f'_{claim.port}'.join(os.path.splitext(log))
-    flags = list(config['server_flags'])
-    if config['adapter'] is not None:
-      flags.append(f'-graphicsadapter={config["adapter"]}')
-    try:
-      self._server = launch.Server(binary, claim.port, log, flags=flags)
-    except BaseException:
-      claim.lock.release()
-      raise
-    return claim
-
-  def _remove_leftovers(self, world):
+  def _remove_leftovers(self):
     """Clean up after a run that was killed; return the original settings.
 
     Its server still waits for ticks, and tells of no actors before the next.
     """
-    settings = world.get_settings()
+    world, settings = self._world, self._world.get_settings()
     if settings.synchronous_mode:
       world.tick(self._config['timeout'])
     if actors_lib.destroy_leftovers(self._client, world):
       logging.getLogger(__name__).warning(
         'Removed what an earlier run has left on the CARLA server at %s.',
-        self._address,
+        self._claim.address,
       )
       if settings.synchronous_mode:
         settings.synchronous_mode = False
@@ -196,32 +202,26 @@ class ServerBackend(backend_lib.Backend):
 
   def _load_world(self):
     """Return the world if it is the wanted town, or load the town."""
-    wanted = connect.town(self._config['server_map'])
-    self._client.set_timeout(self._config['map_timeout'])
-    try:
-      world = self._client.get_world()
-      shown = connect.town(world.get_map().name)
-      if connect.plain_town(shown) != connect.plain_town(wanted):
-        self._check_town(wanted, shown)
-        world = self._client.load_world(wanted, reset_settings=False)
-    finally:
-      self._client.set_timeout(self._config['timeout'])
-    return world
-
-  def _check_town(self, wanted, shown):
+    wanted = _town(self._config['server_map'])
+    world = self._client.get_world()
+    shown = _town(world.get_map().name)
+    # Variants of a town with layers have the same roads.
+    if shown.removesuffix('_Opt') == wanted.removesuffix('_Opt'):
+      return world
     if not self._config['load_map']:
       raise errors.UsageError(
-        f'The CARLA server at {self._address} shows {shown}, not {wanted} as '
-        'the scenario wants; load it there, give carla_map or another '
-        'scenario, or allow it by carla_load_map: true.'
+        f'The CARLA server at {self._claim.address} shows {shown}, not '
+        f'{wanted} as the scenario wants; load it there, give carla_map or '
+        'another scenario, or allow it by carla_load_map: true.'
       )
-    known = [connect.town(x) for x in self._client.get_available_maps()]
+    known = [_town(x) for x in self._client.get_available_maps()]
     if wanted not in known:
       raise errors.UsageError(
-        f'The CARLA server at {self._address} has no map {wanted!r}. '
+        f'The CARLA server at {self._claim.address} has no map {wanted!r}. '
         f'{errors.suggest(wanted, known)} Some towns come with the package '
         'of additional maps.'
       )
+    return self._client.load_world(wanted, reset_settings=False)
 
   def _synchronous(self):
     settings = self._world.get_settings()
@@ -243,32 +243,6 @@ class ServerBackend(backend_lib.Backend):
         _MAX_SUBSTEPS * _COARSE_SUBSTEP,
       )
     return settings
-
-  def _begin(self, start, weather, num_vehicles, num_pedestrians, seed):
-    if self._actors:
-      self._actors.destroy()
-      self._actors = None
-    self._world.tick(_TICK_TIMEOUT)
-    if num_vehicles or self._config['expert']:
-      self._prepare_traffic(seed)
-    self._world.set_pedestrians_seed(seed)
-    self._world.set_weather(
-      getattr(self._carla.WeatherParameters, scenarios.WEATHERS[weather])
-    )
-    self._actors = actors_lib.Actors(
-      self._carla,
-      self._client,
-      self._world,
-      self._config,
-      self.get_manager_port(),
-    )
-    self._actors.spawn(start, num_vehicles, num_pedestrians, seed)
-    self._settle()
-    self._actors.collisions.clear()
-    frame = self._advance((0.0, 0.0, 1.0))
-    if self._config['expert']:
-      self._actors.hand_over(self._manager)
-    return frame
 
   def _prepare_traffic(self, seed):
     """Create the traffic manager, which lives in this process.
@@ -295,58 +269,43 @@ class ServerBackend(backend_lib.Backend):
       if quiet >= 2:
         break
 
-  def _advance(self, applied):
-    """Tick; None are controls that the traffic manager chooses meanwhile."""
+  def _advance(self, control):
+    """Tick; the traffic manager chooses controls meanwhile that are None."""
     number = self._world.tick(_TICK_TIMEOUT)
-    if applied is None:
+    if control is None:
       taken = self._actors.ego.get_control()
-      applied = taken.throttle, taken.steer, taken.brake
-    image = self._read_image(number)
-    snapshot = self._world.get_snapshot()
-    ego = snapshot.find(self._actors.ego.id)
-    if ego is None:
-      raise backend_lib.BackendError('The ego vehicle has disappeared.')
-    transform, velocity = ego.get_transform(), ego.get_velocity()
-    return backend_lib.Frame(
-      frame=number,
-      time=snapshot.timestamp.elapsed_seconds,
-      image=image,
-      location=(
-        transform.location.x,
-        transform.location.y,
-        transform.location.z,
-      ),
-      yaw=transform.rotation.yaw,
-      velocity=(velocity.x, velocity.y, velocity.z),
-      collisions=self._actors.collisions.read(number),
-      control=applied,
-    )
-
-  def _read_image(self, number):
-    """Images of all cameras, joined along the channels."""
+      control = backend_lib.Control(taken.throttle, taken.steer, taken.brake)
     size = self._config['x_res'], self._config['y_res']
     shrink = sensors.SENSORS[self._config['use_sensor']].shrink
     images = [shrink(x.read(number), *size) for x in self._actors.cameras]
-    return np.concatenate(images, -1)
+    ego = self._world.get_snapshot().find(self._actors.ego.id)
+    if ego is None:
+      raise backend_lib.BackendError('The ego vehicle has disappeared.')
+    pose, velocity = ego.get_transform(), ego.get_velocity()
+    return backend_lib.Frame(
+      frame=number,
+      image=np.concatenate(images, -1),
+      location=(pose.location.x, pose.location.y, pose.location.z),
+      yaw=pose.rotation.yaw,
+      velocity=(velocity.x, velocity.y, velocity.z),
+      collisions=self._actors.collisions.read(number),
+      control=control,
+    )
 
-  def _disconnect(self):
-    """Leave the server as it was found, as far as it still answers."""
-    client, world, original = self._client, self._world, self._original
-    actors, manager = self._actors, self._manager
-    self._forget()
-    if client:
-      # Do not wait for a dead server at every call.
-      with contextlib.suppress(RuntimeError):
-        client.set_timeout(2.0)
-        client.get_server_version()
-        if actors:
-          actors.destroy()
-        if manager and self._manager_claim:
-          manager.set_synchronous_mode(False)
-          manager.shut_down()
-          self._manager_claim.lock.release()
-          self._manager_claim = None
-        if original:
-          world.apply_settings(original)
-          if original.synchronous_mode:
-            world.tick(2.0)
+  def _restore(self):
+    """Leave the server as it was found."""
+    if self._actors:
+      self._actors.destroy()
+    if self._manager:
+      self._manager.set_synchronous_mode(False)
+      self._manager.shut_down()
+      self._manager_claim.lock.release()
+    if self._original:
+      self._world.apply_settings(self._original)
+      if self._original.synchronous_mode:
+        self._world.tick(2.0)
+
+
+def _town(path):
+  """Last part of the name of a map."""
+  return path.rpartition('/')[2]

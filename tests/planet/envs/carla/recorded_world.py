@@ -11,7 +11,6 @@ def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):
   """Frame on the lower straight of `loop`, whose lane leads along +x."""
   return backend_lib.Frame(
     frame=number,
-    time=0.1 * number,
     image=None,
     location=(x, y, z),
     yaw=yaw,
@@ -66,13 +65,13 @@ class RecordedBackend(backend_lib.Backend):
   def spawn_points(self):
     return [(0.0, 31.75, 0.0, 0.0)]
 
-  def reset(self, start, weather, num_vehicles, num_pedestrians, seed):
+  def reset(self, episode):
     self._queue = list(self._frames)
     self.resets += 1
     return self._queue.pop(0)
 
   def tick(self, control):
-    self.controls.append((control.throttle, control.steer, control.brake))
+    self.controls.append(control)
     result = self._queue[0]
     if len(self._queue) > 1 or not self._repeat:
       self._queue.pop(0)

@@ -45,7 +45,7 @@ def test_ring_has_no_end(loop):
 
 def test_lanes_lead_where_cars_drive(loop):
   """Right-hand traffic: the lane leading to +x lies at greater y."""
-  surroundings = measure.Surroundings(loop)
+  surroundings = measure.Surroundings(loop, lanes_lib.Lanes(loop))
   for y, yaw in ((31.75, 0), (28.25, 180), (-31.75, 180), (-28.25, 0)):
     rotation = surroundings.nearest((0, y, 0)).transform.rotation
     assert math.cos(math.radians(rotation.yaw - yaw)) > 0.999, y
@@ -68,14 +68,15 @@ FOOTPRINTS = [
 @pytest.mark.parametrize('pose, expected', FOOTPRINTS)
 def test_footprint(loop, pose, expected):
   x, y, yaw = pose
-  surroundings = measure.Surroundings(loop)
+  surroundings = measure.Surroundings(loop, lanes_lib.Lanes(loop))
   found = surroundings.footprint((x, y, 0), math.radians(yaw))
   assert found == pytest.approx(expected)
 
 
 def test_roads_above_each_other(tmp_path):
   """A bridge of 9 m leads along -y over the lower straight of the ring."""
-  surroundings = measure.Surroundings(roads.load(write_bridge(tmp_path)))
+  bridge = roads.load(write_bridge(tmp_path))
+  surroundings = measure.Surroundings(bridge, lanes_lib.Lanes(bridge))
   for y in range(20, 40, 2):
     on_bridge = (1.75, y, 9.0), math.radians(-90)
     assert surroundings.footprint(*on_bridge) == (0, 0)

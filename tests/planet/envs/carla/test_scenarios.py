@@ -110,7 +110,7 @@ def test_own_scenario_that_the_map_cannot_have(scenario, message):
   [
     ({'scenarios': []}, 'scenarios'),
     ({'scenarios': ['LANE_KEEP', 'TOWN2_CURVE']}, 'Did you mean'),
-    ({'scenarios': [3]}, 'Scenario 3 is neither a name'),
+    ({'scenarios': [3]}, 'Scenario 3 is unknown'),
     ({'scenarios': {'num_vehicle': 3}}, 'Did you mean num_vehicles'),
     ({'scenarios': {'num_vehicles': -3}}, 'num_vehicles'),
     ({'scenarios': {'max_steps': 0}}, 'max_steps'),
@@ -226,7 +226,7 @@ def test_scenarios_of_a_file(tmp_path):
       "mine.yaml, scenario 2: .*'LANE_KEEP1' is un",
     ),
     ('- {city: Town01, city: Town02}', 'duplicate'),
-    ('- 3', 'scenario 1: .*neither a name nor a mapping'),
+    ('- 3', 'scenario 1: Scenario 3 is unknown'),
     ('- other.yaml', "scenario 1: Scenario 'other.yaml' is unknown"),
     ('market: {city: Town01}', "scenario 1: Key 'market' of a scenario"),
   ],

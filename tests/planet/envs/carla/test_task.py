@@ -66,10 +66,10 @@ def test_lengths_and_sizes():
     ({'carla_size': 64, 'image_size': 32}, 'give one of them'),
     ({'carla_backend': 'online'}, 'server'),
     ({'carla_scenario': 'TOWN3'}, 'Scenario .TOWN3. is unknown'),
-    ({'carla_scenario': 3}, 'neither a name nor a mapping, nor a list of'),
+    ({'carla_scenario': 3}, 'give a name, a mapping, or a list of'),
     ({'carla_scenario': {'town': 3}}, 'Key .town. of a scenario is unknown'),
     ({'carla_weather': 1.5}, 'carla_weather'),
-    ({'carla_weather': 'Snow'}, 'Weather .Snow. is unknown'),
+    ({'carla_weather': 'Snow'}, 'weather .Snow. is unknown'),
     ({'carla_termination': 'never'}, 'carla_termination'),
     ({'carla_vehicles': -1}, 'carla_vehicles'),
     ({'carla_port': 70000}, 'carla_port'),
@@ -203,7 +203,9 @@ def test_episodes_last_for_a_chunk(monkeypatch):
   """The fork wants to end at step 90; a collision of `rllib` at once."""
   frames = [frame(0), frame(1, collisions=[('other', 1.0)])]
   backend = RecordedBackend(frames, repeat=True)
-  monkeypatch.setattr('planet.envs.carla.choice.make', lambda name: backend)
+  monkeypatch.setattr(
+    'planet.envs.carla.env.make_backend', lambda name: backend
+  )
   settings = {'map': 'loop', 'termination': 'rllib'}
   env = task_env.make(1, 100, 'carla', 32, 50, False, settings)
   env.reset()
@@ -221,7 +223,9 @@ def test_time_to_close(monkeypatch):
   """What the world says reaches the host, through all wrappers."""
   backend = RecordedBackend([frame(0)], repeat=True)
   backend.seconds_to_close = 7.0
-  monkeypatch.setattr('planet.envs.carla.choice.make', lambda name: backend)
+  monkeypatch.setattr(
+    'planet.envs.carla.env.make_backend', lambda name: backend
+  )
   env = task_env.make(1, 60, 'carla', 32, 50, settings={'map': 'loop'})
   assert env.seconds_to_close == 7
 

@@ -1,13 +1,13 @@
 """Motion of the car, collisions and traffic of the offline world."""
 
 import math
-import types
 
 import numpy as np
 import pytest
 
 from planet.envs.carla import env_config, roads
 from planet.envs.carla import lanes as lanes_lib
+from planet.envs.carla.backend import Control, Episode
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import traffic as traffic_lib
 from planet.envs.carla.offline import vehicle
@@ -115,14 +115,10 @@ def make_world(**config):
   return world
 
 
-def control(throttle=0.0, steer=0.0, brake=0.0):
-  return types.SimpleNamespace(throttle=throttle, steer=steer, brake=brake)
-
-
 def test_running_into_a_house():
   """One contact however long it lasts, and nobody gets through."""
   world = make_world()
-  world.reset((0, 31.75, 0, 0), 0, 0, 0, 0)
+  world.reset(Episode((0, 31.75, 0, 0), 0, 0, 0, 0))
   world._scenery = boxes_lib.Boxes(
     np.array([[20.0, 31.75, 0.0]]),
     np.array([[2.0, 2.0, 4.0]]),
@@ -130,7 +126,7 @@ def test_running_into_a_house():
     np.zeros(1, bool),
     np.zeros(1, np.uint8),
   )
-  frames = [world.tick(control(1.0)) for _ in range(100)]
+  frames = [world.tick(Control(1.0)) for _ in range(100)]
   contacts = [x.collisions for x in frames if x.collisions]
   (((kind, impulse),),) = contacts
   assert kind == 'other'
@@ -142,8 +138,8 @@ def test_running_into_a_house():
   world._car.x -= 10
   world._car.speed = 0
   for _ in range(6):
-    world.tick(control(brake=1.0))
-  frames = [world.tick(control(1.0)) for _ in range(60)]
+    world.tick(Control(brake=1.0))
+  frames = [world.tick(Control(1.0)) for _ in range(60)]
   assert len([x for x in frames if x.collisions]) == 1
 
 
@@ -170,8 +166,8 @@ def test_traffic_stops_behind_the_ego():
   """Nobody rams a standing ego vehicle in 60 s."""
   for seed in range(3):
     world = make_world()
-    world.reset((0, 31.75, 0, 0), 0, 15, 0, seed)
-    frames = [world.tick(control(brake=1.0)) for _ in range(600)]
+    world.reset(Episode((0, 31.75, 0, 0), 0, 15, 0, seed))
+    frames = [world.tick(Control(brake=1.0)) for _ in range(600)]
     assert not any(x.collisions for x in frames)
     gaps = np.hypot(*(world._traffic.cars.pose[:, :2] - (0, 31.75)).T)
     assert 4.7 < gaps.min() < 12
@@ -197,7 +193,7 @@ def test_number_of_vehicles_is_limited(caplog):
   world = make_world()
   with caplog.at_level('INFO', 'planet'):
     for seed in range(2):
-      world.reset((0, 31.75, 0, 0), 0, 500, 0, seed)
+      world.reset(Episode((0, 31.75, 0, 0), 0, 500, 0, seed))
   assert len(world._traffic.cars) <= 38
   messages = [x.getMessage() for x in caplog.records]
   assert messages == ['The map has room for 38 of 500 vehicles.']

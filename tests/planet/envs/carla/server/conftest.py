@@ -5,7 +5,7 @@ import tempfile
 
 import pytest
 
-from planet.envs.carla import choice
+from planet.envs.carla import env
 from planet.envs.carla.server import connect, isolated
 
 
@@ -19,8 +19,8 @@ def simulators(monkeypatch, tmp_path_factory):
   monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path_factory.mktemp('x')))
   monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
   monkeypatch.setattr(
-    choice,
-    'make',
+    env,
+    'make_backend',
     lambda unused_name: isolated.IsolatedBackend(
       functools.partial(fake_carla.make, simulators), 'thread'
     ),

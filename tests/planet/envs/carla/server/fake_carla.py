@@ -342,7 +342,7 @@ def install(patch, simulators, aborting=False):
   patch(
     sensors.Camera,
     '__init__',
-    lambda self, x, **kwargs: original(self, x, 0.05, **kwargs),
+    lambda self, actor, sensor: original(self, actor, sensor, 0.05),
   )
   if aborting:
     patch(Simulator, 'check', lambda self: self.lost and os.abort())

@@ -10,10 +10,11 @@ import time
 import pytest
 
 from agents.run import errors
-from planet.envs.carla import choice, env_config
-from planet.envs.carla.backend import BackendError
+from planet.envs.carla import env_config
+from planet.envs.carla.backend import BackendError, Episode
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.server import claims, connect, isolated, launch
+from planet.scripts import driving
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
 
@@ -41,7 +42,7 @@ def closed_port():
 
 def choose(port):
   given = {'port': port, 'timeout': 1.0, 'map': 'loop'}
-  return choice.choose(env_config.complete(given))
+  return driving.find_world(env_config.complete(given))
 
 
 def test_nothing_listens(caplog):
@@ -186,7 +187,7 @@ def test_flags_of_a_program_and_hanging_servers(tmp_path):
   with pytest.raises(errors.UsageError, match=f'127.0.0.1:{port} fails'):
     backend.open(config)
   with pytest.raises(BackendError, match='after 2 attempts'):
-    backend.reset((0, 0, 0, 0), 0, 0, 0, 0)
+    backend.reset(Episode((0, 0, 0, 0), 0, 0, 0, 0))
   backend.close()
   assert (tmp_path / 'server.starts').read_text() == 'xxx'
   output = (tmp_path / f'server_{port}.log').read_text()

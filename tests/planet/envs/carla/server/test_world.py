@@ -10,13 +10,12 @@ pytest.importorskip('carla')
 from agents.run import errors  # noqa: E402
 from planet.envs.carla import (
   env_config,  # noqa: E402
+  sensors,  # noqa: E402
   task_env,  # noqa: E402
 )
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
-from planet.envs.carla.server import (
-  isolated,  # noqa: E402
-  sensors,  # noqa: E402
-)
+from planet.envs.carla.server import isolated  # noqa: E402
+from planet.envs.carla.server import sensors as server_sensors  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from planet.scripts import carla_smoke  # noqa: E402
 from tests.planet.envs.carla.server import (
@@ -298,7 +297,7 @@ def test_images_are_matched_by_frame():
   simulator = fake_carla.Simulator()
   actor = simulator.make(fake_town.Blueprint('sensor.camera.rgb'), None)
   actor.attributes = {'image_size_x': 2, 'image_size_y': 1}
-  camera = sensors.Camera(actor, 0.05)
+  camera = server_sensors.Camera(actor, sensors.SENSORS['use_rgb'], 0.05)
   pretended = fake_carla.World(simulator)
   number = pretended.tick()
   image = camera.read(number)
