@@ -144,7 +144,7 @@ def test_results_stay_out_of_the_source_distribution(dists):
 
 
 def test_launchers_of_the_checkout_are_thin():
-  for name in ('main', 'plot_scores', 'carla_smoke'):
+  for name in ('main', 'plot_scores'):
     assert len(read('scripts', f'{name}.py').splitlines()) < 12
 
 

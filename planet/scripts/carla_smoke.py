@@ -11,6 +11,7 @@ minutes on a server. Exits with 1 if a check fails.
 """
 
 import argparse
+import contextlib
 import functools
 import math
 import os
@@ -59,8 +60,9 @@ class Smoke:
     """Run all checks that were asked for."""
     args = self._args
     self._print(f'{platform.platform()}, Python {platform.python_version()}')
-    server = self._launch() if args.launch else None
-    try:
+    with contextlib.ExitStack() as stack:
+      if args.launch:
+        server = stack.enter_context(contextlib.closing(self._launch()))
       if args.backend == 'server':
         self._print_versions()
       self.check_episodes()
@@ -71,44 +73,33 @@ class Smoke:
       if args.num_envs > 1:
         self.check_side_by_side()
       if args.kill_server:
-        assert server, 'parse_args asks for --launch'
         self.check_recovery(server)
-    finally:
-      if server:
-        server.close()
     self._print(f'{self.failed} checks failed. Pictures are in {args.out}.')
     if self.failed:
       print(f'Please report {self._report} and the command.')
 
   def check_episodes(self) -> None:
     """Drive, and look at ticks, images, speed and measurements."""
-    args, env = self._args, self._make_env()
-    frames, tick = [], env.backend.tick
-
-    def watch(control):
-      frames.append(tick(control))
-      return frames[-1]
-
-    env.backend.tick = watch  # type: ignore[method-assign]
+    args = self._args
     rows, sheet, contacts = [], [], 0
-    try:
+    with self._open_env() as env:
       self._check('spawn points', env.backend.spawn_points())
       for number in range(1, args.episodes + 1):
-        frames.clear()
         began, policy = time.time(), POLICIES[args.drive]()
         env.reset()
-        images = [env.render()]
+        frames, images = [env.frame.number], [env.render()]
         for _ in range(args.steps):
           info = env.step(policy(env))[3]
           if 'step_error' in info:
             self._check('steps', False, 'a step failed, see above')
             return
           rows.append(info)
+          frames.append(env.frame.number)
           images.append(env.render())
           contacts += env.damage.new
         name = f'episode {number}'
-        in_order = (np.diff([x.frame for x in frames]) == 1).all()
         rate = args.steps / (time.time() - began)
+        in_order = (np.diff(frames) == 1).all()
         self._check(f'{name} ticks', in_order, f'{rate:.0f} Hz')
         visible = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
         self._check(f'{name} images', visible, images[0].shape)
@@ -116,8 +107,6 @@ class Smoke:
         changed = (images[0] != images[-1]).any()
         self._check(f'{name} motion is visible', changed or stood)
         sheet.append(np.array(images))
-    finally:
-      env.close()
     path = os.path.join(args.out, 'measurements.csv')
     log.write_table(path, rows[0], [x.values() for x in rows])
     path = os.path.join(args.out, 'episodes.png')
@@ -129,8 +118,7 @@ class Smoke:
 
   def check_traffic(self) -> None:
     """Check that other vehicles keep away from the start, and drive."""
-    env = self._make_env(vehicles=10, pedestrians=10)
-    try:
+    with self._open_env(vehicles=10, pedestrians=10) as env:
       env.reset()
       before = np.array(env.backend.others())
       self._check('traffic', len(before), f'{len(before)} vehicles')
@@ -145,51 +133,40 @@ class Smoke:
       same = len(after) == len(before)
       self._check('traffic moves', same and (abs(after - before) > 1).any())
       self._check('nobody hits a standing car', not damage)
-    finally:
       began = time.time()
-      env.close()
     seconds = time.time() - began
-    self._check(
-      'clean-up', seconds < env.seconds_to_close + 3, f'{seconds:.1f} s'
-    )
+    in_time = seconds < env.seconds_to_close + 3
+    self._check('clean-up', in_time, f'{seconds:.1f} s')
 
   def check_killed_client(self) -> None:
     """Kill the process of the client; the next one cleans up."""
-    env = self._make_env(vehicles=5)
-    try:
+    with self._open_env(vehicles=5) as env:
       env.reset()
-      os.kill(env.backend.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+      os.kill(env.backend.pid, signal.SIGKILL)
       self._check_loss('a killed client', env)
-    finally:
-      env.close()
 
   def check_recovery(self, server: launch.Server) -> None:
     """Kill the server in an episode; the next episode runs again."""
-    env = self._make_env()
-    try:
+    with self._open_env() as env:
       env.reset()
       os.killpg(server.pid, signal.SIGKILL)
       self._check_loss('a lost server', env)
-    finally:
-      env.close()
 
   def check_side_by_side(self) -> None:
     """Drive in several environments, on servers of their own, at once."""
     envs: list[Any] = []
-    try:
+    with contextlib.ExitStack() as stack:
       for index in range(self._args.num_envs):
         config = self._define_config(seed=index)
         make = functools.partial(env_lib.CarlaEnv, config)
-        envs.append(Async(make, 'process'))
-        envs[-1].reset()
+        env = stack.enter_context(contextlib.closing(Async(make, 'process')))
+        env.reset()
+        envs.append(env)
       for _ in range(10):
         for promise in [x.step(np.ones(2, np.float32), False) for x in envs]:
           promise()
       images = {x.render().tobytes() for x in envs}
       self._check('side by side', len(images) == len(envs), len(envs))
-    finally:
-      for env in envs:
-        env.close()
 
   def check_left_alone(self) -> None:
     """Check that a second client finds a server that ticks by itself."""
@@ -199,20 +176,21 @@ class Smoke:
     self._check('nothing is left', not left, f'{left} actors')
     free = not world.get_settings().synchronous_mode
     self._check('the server is asynchronous again', free)
+    error: RuntimeError | str = ''
     try:
       world.wait_for_tick(10.0)
-      self._check('the server ticks', True)
-    except RuntimeError as error:
-      self._check('the server ticks', False, error)
+    except RuntimeError as raised:
+      error = raised
+    self._check('the server ticks', not error, error)
 
   def _launch(self):
-    claim = claims.claim_ports(self._args.port, 3, 10)
-    self._args.port = claim.port
-    path = os.path.join(self._args.out, 'server.log')
-    server = launch.Server(self._args.launch, claim.port, path)
+    args = self._args
+    claim = claims.claim_ports(args.port, 3, 10)
+    args.port = claim.port
+    path = os.path.join(args.out, 'server.log')
+    server = launch.Server(args.launch, claim.port, path)
     claim.lock.release()
-    detail = f'port {claim.port}, process {server.pid}'
-    self._check('launch', True, detail)
+    self._check('launch', True, f'port {args.port}, process {server.pid}')
     return server
 
   def _check_loss(self, what, env):
@@ -223,8 +201,9 @@ class Smoke:
     info = env.step(_NO_ACTION)[3]
     self._check(f'the episode after {what} runs', 'step_error' not in info)
 
-  def _make_env(self, **changes: Any) -> env_lib.CarlaEnv:
-    return env_lib.CarlaEnv(self._define_config(**changes))
+  def _open_env(self, **changes):
+    """Context of an environment, which is closed at its end."""
+    return contextlib.closing(env_lib.CarlaEnv(self._define_config(**changes)))
 
   def _define_config(self, **changes: Any) -> dict[str, Any]:
     args = self._args
@@ -274,11 +253,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse and check the command line."""
-  parser = entry.Parser(
-    prog='planet-carla-smoke',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='planet-carla-smoke', description=__doc__)
   add = parser.add_argument
   add('--backend', choices=('server', 'offline'), default='server')
   add('--host', default='127.0.0.1', help='host of the server')

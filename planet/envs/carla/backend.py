@@ -52,7 +52,7 @@ class Frame:
   """State of the world after a tick, as plain values.
 
   Attributes:
-    frame: Number of the tick.
+    number: Number of the tick.
     image: uint8 [height, width, channels], see `sensors.SENSORS`; or None.
     location: x, y and z of the ego vehicle in metres.
     yaw: Its heading in degrees, positive to the right.
@@ -61,7 +61,7 @@ class Frame:
     control: What was applied.
   """
 
-  frame: int
+  number: int
   image: np.ndarray | None
   location: places.Location
   yaw: float

@@ -52,6 +52,7 @@ class CarlaEnv:
     seconds_to_close: Time that `close` may take, beyond a few seconds.
 
   From the first reset on:
+    frame: Last frame of the world.
     location: Place of the vehicle.
     measurements: Those of the last step, a dict of plain values.
     damage: Collisions of the episode.
@@ -207,7 +208,7 @@ class CarlaEnv:
 
   def render(self, *unused_args, **unused_kwargs) -> np.ndarray:
     """Return the last image, uint8 [height, width, channels]."""
-    return self._image
+    return self.frame.image
 
   def close(self) -> None:
     """Give the world back, and complete what is logged."""
@@ -257,7 +258,7 @@ class CarlaEnv:
 
   def _keep(self, frame, now):
     """Make a frame and its measurements the last ones, and log them."""
-    self.location, self._image = frame.location, frame.image
+    self.frame, self.location = frame, frame.location
     self.measurements = now
     self._log.add_measurements(now)
     self._log.add_image(frame.image)

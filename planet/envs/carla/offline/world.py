@@ -97,7 +97,7 @@ class OfflineBackend(backend_lib.Backend):
   def _observe(self, collisions, control):
     car = self._car
     return backend_lib.Frame(
-      frame=self._count,
+      number=self._count,
       image=self.render(),
       location=(car.x, car.y, 0.0),
       yaw=math.degrees(car.yaw),

@@ -283,7 +283,7 @@ class ServerBackend(backend_lib.Backend):
       raise backend_lib.BackendError('The ego vehicle has disappeared.')
     pose, velocity = ego.get_transform(), ego.get_velocity()
     return backend_lib.Frame(
-      frame=number,
+      number=number,
       image=np.concatenate(images, -1),
       location=(pose.location.x, pose.location.y, pose.location.z),
       yaw=pose.rotation.yaw,

@@ -10,7 +10,7 @@ from planet.envs.carla import roads
 def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):
   """Frame on the lower straight of `loop`, whose lane leads along +x."""
   return backend_lib.Frame(
-    frame=number,
+    number=number,
     image=None,
     location=(x, y, z),
     yaw=yaw,
