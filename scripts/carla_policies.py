@@ -7,26 +7,30 @@ Example:
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from agents.run import entry
 from planet.envs.carla import env as env_lib
-from planet.envs.carla import policies
+from planet.envs.carla.policies import (
+  Policy,
+  PurePursuit,
+  Uniform,
+  play,
+  straight_on,
+)
 
-DRIVERS: dict[str, Callable[[int], Any]] = {
-  'stand still': lambda seed: policies.stand_still,
-  'uniform random actions': policies.Uniform,
-  'throttle 0.05, no steering': lambda x: policies.Uniform(x, (0.05, 0.05), 0),
-  'throttle 0.08, no steering': lambda x: policies.Uniform(x, (0.08, 0.08), 0),
-  'throttle 0.5, no steering': lambda x: policies.Uniform(x, (0.5, 0.5), 0),
-  'throttle 0.5, steer uniform +-0.3': lambda x: policies.Uniform(
-    x, (0.5, 0.5), 0.3
-  ),
-  'full throttle, no steering': lambda seed: policies.full_throttle,
-  'pure pursuit, 7 m/s': lambda seed: policies.PurePursuit(7.0),
-  'pure pursuit, 8 m/s': lambda seed: policies.PurePursuit(8.0),
+# Functions from a seed to the driver of an episode.
+DRIVERS: dict[str, Callable[[int], Policy]] = {
+  'stand still': lambda seed: straight_on(0),
+  'uniform random actions': Uniform,
+  'throttle 0.05, no steering': lambda seed: straight_on(0.05),
+  'throttle 0.08, no steering': lambda seed: straight_on(0.08),
+  'throttle 0.5, no steering': lambda seed: straight_on(0.5),
+  'throttle 0.5, steer uniform +-0.3': lambda x: Uniform(x, (0.5, 0.5), 0.3),
+  'full throttle, no steering': lambda seed: straight_on(1),
+  'pure pursuit, 7 m/s': lambda seed: PurePursuit(7.0),
+  'pure pursuit, 8 m/s': lambda seed: PurePursuit(8.0),
 }
 
 
@@ -50,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _play(make, vehicles, args):
   sizes = {'map': args.map, 'x_res': 32, 'y_res': 32, 'seed': 0}
   env = env_lib.CarlaEnv({**sizes, 'vehicles': vehicles, 'pedestrians': 0})
-  results = [policies.play(env, make(seed)) for seed in range(args.episodes)]
+  results = [play(env, make(seed)) for seed in range(args.episodes)]
   returns = [x['return'] for x in results]
   collided = sum(x['collisions'] > 0 for x in results)
   distance = np.mean([x['distance'] for x in results])

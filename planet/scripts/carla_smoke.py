@@ -31,10 +31,10 @@ from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
 from planet.envs.carla.server import actors, claims, connect, launch
 
-POLICIES: dict[str, Callable[[], Any]] = {
+POLICIES: dict[str, Callable[[], policies.Policy]] = {
   'pure_pursuit': policies.PurePursuit,
-  'full_throttle': lambda: policies.full_throttle,
-  'stand_still': lambda: policies.stand_still,
+  'full_throttle': lambda: policies.straight_on(1),
+  'stand_still': lambda: policies.straight_on(0),
   'random': lambda: policies.Uniform(0, (-0.2, 1)),
 }
 _NO_ACTION = np.zeros(2, np.float32)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import os
 import tempfile
 import time
@@ -74,15 +73,12 @@ class EpisodeLog:
       self._step += 1
 
   def add_measurements(self, now: dict[str, Any]) -> None:
-    """Write a line of plain values, if measurements are wanted.
-
-    Numbers that are infinite or missing are written as null.
-    """
+    """Write a line of plain values, if measurements are wanted."""
     if self._measurements:
       if self._lines is None:
         # A line is in the file as soon as it is written.
         self._lines = open(self._locate('.jsonl'), 'w', buffering=1)
-      self._lines.write(json.dumps(_to_json(now), allow_nan=False) + '\n')
+      self._lines.write(json.dumps(now) + '\n')
 
   def finish(self) -> None:
     """Complete the episode; safe to call twice."""
@@ -101,13 +97,3 @@ class EpisodeLog:
       prefix = time.strftime('%Y%m%d_%H%M%S_')
       self._folder = tempfile.mkdtemp(prefix=prefix, dir=self._parent)
     return os.path.join(self._folder, f'episode_{self._episode:05}{ending}')
-
-
-def _to_json(value):
-  if isinstance(value, dict):
-    return {key: _to_json(x) for key, x in value.items()}
-  if isinstance(value, (list, tuple)):
-    return [_to_json(x) for x in value]
-  if isinstance(value, float) and not math.isfinite(value):
-    return None
-  return value

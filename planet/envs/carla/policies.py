@@ -11,15 +11,12 @@ import numpy as np
 from planet.envs.carla import env as env_lib
 from planet.envs.carla.offline import vehicle as vehicle_lib
 
-
-def stand_still(unused_env: env_lib.CarlaEnv) -> np.ndarray:
-  """Use no pedal and do not steer."""
-  return np.zeros(2, np.float32)
+Policy = Callable[[env_lib.CarlaEnv], np.ndarray]
 
 
-def full_throttle(unused_env: env_lib.CarlaEnv) -> np.ndarray:
-  """Drive straight on as fast as possible."""
-  return np.array([1, 0], np.float32)
+def straight_on(throttle: float) -> Policy:
+  """Return a driver that does not steer and keeps the pedals as they are."""
+  return lambda unused_env: np.array([throttle, 0], np.float32)
 
 
 class Uniform:
@@ -61,9 +58,7 @@ class PurePursuit:
     yaw = math.radians(now['current_heading_degree'])
     waypoint = env.surroundings.nearest(env.location)
     choices = waypoint.next(self._ahead)
-    points = [x.transform.location for x in choices] or [
-      waypoint.transform.location
-    ]
+    points = [x.transform.location for x in choices or [waypoint]]
     angles = [
       math.remainder(math.atan2(p.y - now['y'], p.x - now['x']) - yaw, math.tau)
       for p in points
@@ -76,9 +71,7 @@ class PurePursuit:
 
 
 def play(
-  env: env_lib.CarlaEnv,
-  policy: Callable[[env_lib.CarlaEnv], np.ndarray],
-  steps: int = 100,
+  env: env_lib.CarlaEnv, policy: Policy, steps: int = 100
 ) -> dict[str, float]:
   """Play one episode to its limit, whatever the environment wants.
 

@@ -93,21 +93,18 @@ class Server:
 
   def _wait(self, binary, port, timeout):
     limit = time.time() + timeout
-    while time.time() < limit:
-      code = self._guard.poll()
-      if code is not None:
-        raise errors.UsageError(
-          f'The CARLA server {binary} ended with exit code {code}; its output '
-          f'in {self._log} ends with: {self.tail() or "nothing"}'
-        )
+    while self.is_running() and time.time() < limit:
       with contextlib.suppress(errors.UsageError):
         connect.connect('127.0.0.1', port, _ATTEMPT, allow_mismatch=True)
         return
       time.sleep(0.5)
+    code = self._guard.poll()
+    failure = f'ended with exit code {code}'
+    if code is None:
+      failure = f'does not answer on port {port} after {timeout:g} s'
     raise errors.UsageError(
-      f'The CARLA server {binary} does not answer on port {port} after '
-      f'{timeout:g} s; its output in {self._log} ends with: '
-      f'{self.tail() or "nothing"}'
+      f'The CARLA server {binary} {failure}; its output in {self._log} ends '
+      f'with: {self.tail() or "nothing"}'
     )
 
 

@@ -270,14 +270,14 @@ def test_five_failed_episodes_are_too_many():
 def test_scripted_drivers():
   """Section 6.4: stand still 0, random about 7, pure pursuit above 200."""
   env = CarlaEnv(SMALL | {'vehicles': 0, 'pedestrians': 0})
-  assert policies.play(env, policies.stand_still)['return'] == 0
+  assert policies.play(env, policies.straight_on(0))['return'] == 0
   random = [
     policies.play(env, policies.Uniform(seed))['return'] for seed in range(5)
   ]
   assert -8 < np.mean(random) < 22
   result = policies.play(env, policies.PurePursuit(8.0))
   assert result['return'] > 200 and result['collisions'] == 0
-  assert policies.play(env, policies.full_throttle)['return'] < 0
+  assert policies.play(env, policies.straight_on(1))['return'] < 0
 
 
 def test_highway_and_speed_tracking_follow_the_lane():
