@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from agents.run import errors
-from planet.envs.carla import env_config, episode_log, scenarios, sensors
+from planet.envs.carla import env_config, episode_log, sensors
 from planet.envs.carla.server import connect
 from planet.scripts import parameters
 
@@ -30,16 +30,16 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
   maps = params.carla_map
   if not isinstance(maps, list):
     maps = [maps]
-  labels = [_label(x) for x in maps] if len(maps) > 1 else ['']
-  if len(set(labels)) < len(labels):
+  towns = {_label(x) if len(maps) > 1 else 'carla': x for x in maps}
+  if len(towns) < len(maps):
     raise errors.UsageError(
       f'Parameter carla_map is {maps}; give each town once.'
     )
   return {
-    f'carla{label}': env_config.complete(
+    name: env_config.complete(
       {**settings, 'map': _offline_map(town), 'server_map': town}
     )
-    for label, town in zip(labels, maps)
+    for name, town in towns.items()
   }
 
 
@@ -69,24 +69,21 @@ def choose_backend(
     UsageError: If the run has begun with another backend, or a server would not
       know which town to load.
   """
+  fixed = None if may_change else before
   if wanted == 'auto':
-    keep = before and not may_change
-    wanted = before if keep and before else find_world(settings)
-  if before and before != wanted and not may_change:
+    wanted = fixed or find_world(settings)
+  if fixed and fixed != wanted:
     raise errors.UsageError(
-      f'This run has begun with carla_backend {before}, now it is {wanted}. '
+      f'This run has begun with carla_backend {fixed}, now it is {wanted}. '
       'Episodes of two worlds must not mix; use another logdir, or give '
       'carla_allow_backend_change: true.'
     )
   settings = {**settings, 'backend': wanted}
   logdir = os.path.expanduser(logdir)
+  settings['server_log'] = os.path.join(logdir, 'carla_server.log')
   if not (settings['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
     settings['log_folder'] = os.path.join(logdir, 'carla_log')
-  if wanted == 'server':
-    town = settings['server_map']
-    settings['server_map'] = town or scenarios.find_town(settings['scenarios'])
-    settings['server_log'] = os.path.join(logdir, 'carla_server.log')
-  return settings
+  return env_config.complete(settings)
 
 
 def find_world(settings: dict[str, Any]) -> str:
@@ -155,9 +152,9 @@ def _check_alone(params):
 
 
 def _label(town):
-  """Return the name of a map as part of the name of a task."""
+  """Return the name of the task of a map."""
   name = os.path.basename(town).removesuffix('_Opt').partition('.xodr')[0]
-  return '_' + re.sub(r'[^A-Za-z0-9_.-]', '_', name)
+  return 'carla_' + re.sub(r'[^A-Za-z0-9_.-]', '_', name)
 
 
 def _offline_map(name):

@@ -218,7 +218,8 @@ class CarlaEnv:
   def _renew_goal(self, frame):
     """Drive on to another goal, if episodes do not end at goals."""
     if self._config['termination'] != 'rllib':
-      route = self._trips.draw_goal(frame.location, None, self._random)
+      place = self._trips.locate(frame.location)
+      route = planner.draw_goal(self.backend.lanes, place, None, self._random)
       self.route = self._goal = route or self.route
       # The next reward compares with the distance to the new goal.
       new = self._measure(frame, self.measurements)

@@ -11,7 +11,6 @@ from planet.envs.carla import measure, places, planner, scenarios
 
 # Places where an episode may begin, and goals for each of them.
 _STARTS, _GOALS = 20, 8
-_ANY_GOALS = 60
 # Metres between the wanted and the actual start that count as another place.
 _MOVED = 1.0
 # Metres from the nearest lane that a given place may have.
@@ -81,7 +80,10 @@ class Trips:
     if planner.can_have(self._lanes, scenario.kinds):
       for _ in range(_STARTS):
         start = draw_start()
-        route = self.draw_goal(start[:3], scenario.kinds, random, _GOALS)
+        place = self.locate(start[:3])
+        route = planner.draw_goal(
+          self._lanes, place, scenario.kinds, random, _GOALS
+        )
         if route:
           return start, route
     if not self._warned:
@@ -91,7 +93,8 @@ class Trips:
         ', '.join(scenario.kinds),
       )
     start = draw_start()
-    return start, self.draw_goal(start[:3], None, random)
+    place = self.locate(start[:3])
+    return start, planner.draw_goal(self._lanes, place, None, random)
 
   def follow(
     self,
@@ -123,22 +126,12 @@ class Trips:
     )
     _, end = self._find_places(scenario)
     if not (end and self._leads_from(route, actual)):
+      place = self.locate(actual[:3])
       for kinds in (scenario.kinds, None):
-        route = self.draw_goal(actual[:3], kinds, random)
+        route = planner.draw_goal(self._lanes, place, kinds, random)
         if route:
           break
     return actual, route
-
-  def draw_goal(
-    self,
-    location: places.Location,
-    kinds: tuple[str, ...] | None,
-    random: np.random.Generator,
-    tries: int = _ANY_GOALS,
-  ) -> planner.Route | None:
-    """Draw a route from a place; see `planner.draw_goal`."""
-    place = self.locate(location)
-    return planner.draw_goal(self._lanes, place, kinds, random, tries)
 
   def _find_places(self, scenario):
     """Poses of the start and the end that a scenario names, or None."""

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from planet.envs.carla import sensors
-from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import camera as camera_lib
 from planet.envs.carla.offline import texture
 from planet.envs.carla.offline import weather as weather_lib
@@ -56,18 +55,7 @@ class DepthCamera(camera_lib.Camera):
 
 
 class SemanticCamera(camera_lib.Camera):
-  """Camera for classes, in the colours of `sensors.PALETTE`."""
-
-  def render(
-    self,
-    pose: tuple[float, float, float],
-    ground: texture.Texture,
-    look: weather_lib.Look,
-    boxes: boxes_lib.Boxes,
-    random: np.random.Generator,
-  ) -> np.ndarray:
-    del look
-    return super().render(pose, ground, _LOOK, boxes, random)
+  """Camera for classes, in the colours of `sensors.PALETTE`; see `CLASSES`."""
 
   def _colour(self, unused_look, boxes, seen, far, enter, unused_face):
     colours = weather_lib.pack(sensors.PALETTE[boxes.label[seen]])
@@ -102,13 +90,17 @@ class Cameras:
     ]
     self._shrinks = not is_direct
 
-  def render(self, *args: Any) -> np.ndarray:
+  def render(
+    self, pose: Any, ground: Any, look: weather_lib.Look, *others: Any
+  ) -> np.ndarray:
     """Render a frame; arguments are those of `Camera.render`.
 
     Returns:
       uint8 [height, width, channels of all cameras].
     """
-    images = [camera.render(*args) for camera in self._cameras]
+    if self._sensor.camera == 'semantic_segmentation':
+      look = CLASSES
+    images = [x.render(pose, ground, look, *others) for x in self._cameras]
     if self._shrinks:
       images = [self._sensor.shrink(x, *self._size) for x in images]
     return images[0] if len(images) == 1 else np.concatenate(images, -1)
@@ -133,4 +125,4 @@ def _define_look():
   return weather_lib.Look(np.ones(3), sky, sky, 0.0, 0.0, palette)
 
 
-_LOOK = _define_look()
+CLASSES = _define_look()
