@@ -29,7 +29,7 @@ from agents.run import entry, files, log
 from agents.tools.wrappers import Async
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
-from planet.envs.carla.server import actors, claims, connect, launch
+from planet.envs.carla.server import actors, connect, launch
 
 POLICIES: dict[str, Callable[[], policies.Policy]] = {
   'pure_pursuit': policies.PurePursuit,
@@ -185,7 +185,7 @@ class Smoke:
 
   def _launch(self):
     args = self._args
-    claim = claims.claim_ports(args.port, 3, 10)
+    claim = connect.claim_ports(args.port, 3, 10)
     args.port = claim.port
     path = os.path.join(args.out, 'server.log')
     server = launch.Server(args.launch, claim.port, path)

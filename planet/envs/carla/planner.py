@@ -60,16 +60,8 @@ class Route:
   def way_from(self, lane: int, arc: float) -> np.ndarray:
     """Return places on the way to the goal, metres [places, 2]."""
     path = self.lanes_from(lane, arc)
-    points = []
-    for index, number in enumerate(path):
-      current = self._lanes.all[number]
-      inside = np.ones(len(current.arc), bool)
-      if index == 0:
-        inside &= current.arc >= arc
-      if index == len(path) - 1 and number == self.goal_lane:
-        inside &= current.arc <= self.goal_arc
-      points.append(current.points[inside, :2])
-    return np.concatenate(points)
+    end = self.goal_arc if path[-1] == self.goal_lane else math.inf
+    return np.concatenate(_sample(self._lanes, path, arc, end))[:, :2]
 
   def command(
     self, lane: int, arc: float, position: places.Point, ahead: places.Point
@@ -153,14 +145,20 @@ def classify(
     return 'nav'
   if len(curves) == 1:
     return 'one_curve' if curves[0] <= 120 else None
-  bend = 0.0
+  parts = _sample(lanes, path, start_arc, goal_arc)
+  bend = sum(np.abs(np.diff(x[:, 2])).sum() for x in parts)
+  return 'straight' if np.rad2deg(bend) < 15 else None
+
+
+def _sample(lanes, path, start_arc, goal_arc):
+  """Points of the lanes of a route between its ends, an array per lane."""
+  parts = []
   for index, number in enumerate(path):
     lane = lanes.all[number]
     first = start_arc if index == 0 else 0.0
-    last = goal_arc if index == len(path) - 1 else lane.length
-    inside = (lane.arc >= first) & (lane.arc <= last)
-    bend += np.abs(np.diff(lane.points[inside, 2])).sum()
-  return 'straight' if np.rad2deg(bend) < 15 else None
+    last = goal_arc if index == len(path) - 1 else math.inf
+    parts.append(lane.points[(lane.arc >= first) & (lane.arc <= last)])
+  return parts
 
 
 def can_have(lanes: lanes_lib.Lanes, kinds: tuple[str, ...]) -> bool:

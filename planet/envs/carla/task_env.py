@@ -6,7 +6,7 @@ import numpy as np
 
 from agents.envs import wrappers
 from planet.envs.carla import env as env_lib
-from planet.envs.carla import expert as expert_lib
+from planet.envs.carla import policies
 
 
 def make(
@@ -31,7 +31,7 @@ def make(
     pixels: Whether to add images to the observations.
     settings: Dict of further keys of `env_config.ENV_CONFIG`.
     expert: Who drives instead of the actions that are given, see
-      `expert.ExpertDriver`; None for nobody.
+      `ExpertDriver`; None for nobody.
 
   Returns:
     Environment with dictionaries as observations: `image` uint8 and `state`
@@ -43,7 +43,7 @@ def make(
   assert name == 'carla', name
   config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
   env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
-  repeat = expert_lib.ExpertDriver if expert else wrappers.ActionRepeat
+  repeat = ExpertDriver if expert else wrappers.ActionRepeat
   env = repeat(env, action_repeat)
   env = wrappers.MinimumDuration(env, min(min_length, max_length))
   env = wrappers.MaximumDuration(env, max_length)
@@ -52,3 +52,39 @@ def make(
     channels = env.image_channels
     env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
   return wrappers.ConvertTo32Bit(env)
+
+
+class ExpertDriver(wrappers.Wrapper):
+  """Repeat what an expert does, whatever actions are given.
+
+  On a server the traffic manager drives, and decides anew at every step;
+  offline it is the scripted driver, once per decision. The info of a step has
+  the `applied_action`, float32 [2], which is the mean of those of its steps.
+
+  Args:
+    env: Environment whose setting `expert` is given.
+    amount: Number of steps per decision, as of `ActionRepeat`.
+  """
+
+  def __init__(self, env: env_lib.CarlaEnv, amount: int):
+    super().__init__(env)
+    self._amount = amount
+    self._is_scripted = env.backend.name == 'offline'
+    self._policy = policies.PurePursuit()
+
+  def step(self, unused_action: Any) -> tuple:
+    action = np.zeros(2, np.float32)
+    if self._is_scripted:
+      action = self._policy(self._env)
+    total, applied = 0.0, []
+    for _ in range(self._amount):
+      observ, reward, done, info = self._env.step(action)
+      total += reward
+      if 'control' in info:
+        throttle, steer, brake = info['control']
+        applied.append((throttle - brake, steer))
+      if done:
+        break
+    if applied:
+      info['applied_action'] = np.mean(applied, 0, dtype=np.float32)
+    return observ, total, done, info

@@ -27,12 +27,6 @@ class Boxes:
     return len(self.pose)
 
 
-def empty() -> Boxes:
-  """Return no boxes at all."""
-  pose, size, colour = (np.zeros((0, 3)) for _ in range(3))
-  return Boxes(pose, size, colour, np.zeros(0, bool), np.zeros(0, np.uint8))
-
-
 def join(parts: list[Boxes]) -> Boxes:
   """Join the boxes of several collections."""
   fields = [x.name for x in dataclasses.fields(Boxes)]

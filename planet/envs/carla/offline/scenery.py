@@ -41,12 +41,10 @@ def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
           sizes.append(size)
           colours.append(colour)
           labels.append(sensors.LABELS[label])
-  if not poses:
-    return boxes_lib.empty()
   return boxes_lib.Boxes(
-    np.array(poses),
-    np.array(sizes),
-    np.array(colours, float),
+    np.reshape(poses, (-1, 3)),
+    np.reshape(sizes, (-1, 3)),
+    np.reshape(colours, (-1, 3)).astype(float),
     np.zeros(len(poses), bool),
     np.array(labels, np.uint8),
   )

@@ -150,7 +150,7 @@ class Actors:
         blueprint.set_attribute('is_invincible', 'false')
       batch.append(command.SpawnActor(blueprint, self._carla.Transform(place)))
     self._walkers = self._apply(batch, count, 'pedestrians')
-    blueprint = library.find('controller.ai.walker')
+    blueprint = _define(library.find('controller.ai.walker'), 'controller')
     batch = [
       command.SpawnActor(blueprint, self._carla.Transform(), number)
       for number in self._walkers
@@ -201,22 +201,12 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
   Returns:
     Whether there was anything.
   """
-  carla = roads.import_carla()
-  actors = list(world.get_actors())
-  ours = {
-    x.id for x in actors if x.attributes.get('role_name', '').startswith(TAG)
-  }
-  attached = {
-    x.id
-    for x in actors
-    if x.parent is not None
-    and x.parent.id in ours
-    and x.type_id.startswith(('sensor.', 'controller.'))
-  }
-  batch = [carla.command.DestroyActor(x) for x in sorted(attached | ours)]
-  if batch:
-    client.apply_batch_sync(batch, False)
-  return bool(batch)
+  destroy = roads.import_carla().command.DestroyActor
+  roles = {x.id: x.attributes.get('role_name', '') for x in world.get_actors()}
+  ours = [destroy(x) for x, role in roles.items() if role.startswith(TAG)]
+  if ours:
+    client.apply_batch_sync(ours, False)
+  return bool(ours)
 
 
 def _define(blueprint, role, **attributes):

@@ -1,12 +1,19 @@
-"""Whether there is a CARLA server of the right version."""
+"""CARLA servers: which there are, who uses them, and their version.
 
+Claims are locked files in a folder for temporary files, so they end with the
+process that has them. They bind our own processes on this machine only.
+"""
+
+import getpass
 import os
+import re
 import socket
+import tempfile
 import typing
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from agents.run import errors
+from agents.run import errors, files
 from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:
@@ -122,3 +129,51 @@ def connect(
       'carla_allow_version_mismatch: true.'
     )
   return client
+
+
+class Claim(NamedTuple):
+  """Right to use a server or a port, until its lock is released."""
+
+  host: str
+  port: int
+  lock: Any
+
+  @property
+  def address(self) -> str:
+    return f'{self.host}:{self.port}'
+
+
+def claim_server(host: str, port: int) -> Claim | None:
+  """Claim a server, unless another environment of this user has it."""
+  folder = os.path.join(
+    tempfile.gettempdir(), f'reference_agents_carla_{getpass.getuser()}'
+  )
+  os.makedirs(folder, exist_ok=True)
+  # The same machine has several names.
+  name = '127.0.0.1' if host == 'localhost' else re.sub(r'[^\w.-]', '_', host)
+  lock = files.try_lock(os.path.join(folder, f'{name}_{port}.use'))
+  return Claim(host, port, lock) if lock else None
+
+
+def claim_ports(first: int, count: int, step: int) -> Claim:
+  """Claim ports of this machine that nothing listens on.
+
+  Args:
+    first: Port to try first.
+    count: Number of ports from the claimed one on that have to be free.
+    step: Distance of the ports to try.
+
+  Raises:
+    UsageError: If there are none.
+  """
+  host = '127.0.0.1'
+  for port in range(first, 65536 - count, step):
+    claim = claim_server(host, port)
+    if claim:
+      ports = range(port, port + count)
+      if all(why_unreachable(host, x, 0.2) for x in ports):
+        return claim
+      claim.lock.release()
+  raise errors.UsageError(
+    f'There are no free ports from {first} on for a CARLA server.'
+  )

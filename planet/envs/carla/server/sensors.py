@@ -65,16 +65,14 @@ class Collisions:
 
   def __init__(self, actor: 'carla.Sensor'):
     self.actor = actor
-    self._queue: queue.Queue[Any] = queue.Queue()
-    self._waiting: list[Any] = []
-    actor.listen(self._queue.put)
+    self._events: list[Any] = []
+    actor.listen(self._events.append)
 
   def read(self, frame: float) -> list[tuple[str, float]]:
     """Read kinds and impulses in N s, of all ticks up to one."""
-    while not self._queue.empty():
-      self._waiting.append(self._queue.get())
-    ready = [x for x in self._waiting if x.frame <= frame]
-    self._waiting = [x for x in self._waiting if x.frame > frame]
+    ready = [x for x in self._events if x.frame <= frame]
+    for event in ready:
+      self._events.remove(event)
     return [_to_collision(x) for x in ready]
 
 

@@ -12,7 +12,7 @@ from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places, roads, scenarios, sensors
 from planet.envs.carla.server import actors as actors_lib
-from planet.envs.carla.server import claims, connect, launch
+from planet.envs.carla.server import connect, launch
 
 # Seconds and number of the steps of the physics. The client library documents
 # that there may be 16, best shorter than 0.01666 s.
@@ -61,14 +61,11 @@ class ServerBackend(backend_lib.Backend):
   def describe_map(self) -> tuple[str, str, list[places.Pose]]:
     """Return the name, the OpenDRIVE text and the spawn points of the map."""
     with self._own_errors():
-      text = self.map.to_opendrive()
-      return self.map.name, text, self.spawn_points()
-
-  def spawn_points(self) -> list[places.Pose]:
-    return [
-      (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
-      for x in self.map.get_spawn_points()
-    ]
+      points = [
+        (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
+        for x in self.map.get_spawn_points()
+      ]
+      return self.map.name, self.map.to_opendrive(), points
 
   def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
     with self._own_errors():
@@ -140,7 +137,7 @@ class ServerBackend(backend_lib.Backend):
     # Without a program, connecting says what is wrong with a server.
     silent = [] if binary else [x for x in addresses if x not in running]
     for address in running + silent:
-      claim = claims.try_server(*address)
+      claim = connect.claim_server(*address)
       if claim:
         return claim
     if not binary:
@@ -154,7 +151,7 @@ class ServerBackend(backend_lib.Backend):
   def _launch(self, binary):
     config = self._config
     # Closing releases it if the start fails.
-    self._claim = claims.claim_ports(config['port'], 3, 10)
+    self._claim = connect.claim_ports(config['port'], 3, 10)
     log = config['server_log']
     if log:
       log = f'_{self._claim.port}'.join(os.path.splitext(log))
@@ -251,7 +248,7 @@ class ServerBackend(backend_lib.Backend):
     library would hand out the old manager with its old server.
     """
     if not self._manager:
-      self._manager_claim = claims.claim_ports(self._config['tm_port'], 1, 1)
+      self._manager_claim = connect.claim_ports(self._config['tm_port'], 1, 1)
       port = self._manager_claim.port
       self._manager = self._client.get_trafficmanager(port)
       self._manager.set_synchronous_mode(True)

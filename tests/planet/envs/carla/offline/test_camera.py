@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planet.envs.carla import lanes as lanes_lib
-from planet.envs.carla import resize, roads, scenarios
+from planet.envs.carla import roads, scenarios, sensors
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import camera as camera_lib
 from planet.envs.carla.offline import texture, weather
@@ -26,7 +26,7 @@ def render(camera, ground, pose=(-40.0, 31.75, 0.0), boxes=None, index=0):
     pose,
     ground,
     weather.make(index),
-    boxes or boxes_lib.empty(),
+    boxes or box(-1000, 0),
     np.random.default_rng(0),
   )
 
@@ -147,7 +147,7 @@ def test_direct_rendering_is_close_to_the_camera_of_the_fork(ground):
   exact = camera_lib.Camera(400, 175, supersample=1)
   for size in (32, 64, 96, 128):
     direct = render(camera_lib.Camera(size, size), ground)
-    resized = resize.resize_area(render(exact, ground), size, size)
+    resized = sensors.resize_area(render(exact, ground), size, size)
     assert resized.shape == direct.shape == (size, size, 3)
     assert np.abs(direct.astype(int) - resized).mean() < 3
 

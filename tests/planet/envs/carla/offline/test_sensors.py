@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from planet.envs.carla import resize, sensors
+from planet.envs.carla import sensors
 from planet.envs.carla.env import CarlaEnv
 from planet.envs.carla.offline import boxes as boxes_lib
 
@@ -132,7 +132,7 @@ def test_stereo():
 
 def test_picked_pixels_are_those_in_the_middle():
   image = np.arange(6 * 9).reshape(6, 9, 1)
-  assert resize.pick(image, 3, 2)[..., 0].tolist() == [
+  assert sensors.pick(image, 3, 2)[..., 0].tolist() == [
     [10, 13, 16],
     [37, 40, 43],
   ]

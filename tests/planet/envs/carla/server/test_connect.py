@@ -13,7 +13,7 @@ from agents.run import errors
 from planet.envs.carla import env_config
 from planet.envs.carla.backend import BackendError, Episode
 from planet.envs.carla.env import CarlaEnv
-from planet.envs.carla.server import claims, connect, isolated, launch
+from planet.envs.carla.server import connect, isolated, launch
 from planet.scripts import driving
 from tests import processes
 from tests.planet.envs.carla.server import rpc_stub
@@ -91,7 +91,7 @@ def test_unknown_host():
 
 
 def free_port(first):
-  claim = claims.claim_ports(first, 3, 10)
+  claim = connect.claim_ports(first, 3, 10)
   claim.lock.release()
   return claim.port
 

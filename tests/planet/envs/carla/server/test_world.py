@@ -154,6 +154,7 @@ def leave_behind(simulator, *roles):
     blueprint.set_attribute('role_name', role)
     parent = pretended.spawn_actor(blueprint, None)
     sensor = fake_town.Blueprint('sensor.camera.rgb')
+    sensor.set_attribute('role_name', role)
     pretended.spawn_actor(sensor, None, attach_to=parent)
 
 
@@ -163,7 +164,7 @@ def test_leftovers_of_a_killed_run_are_removed(simulator, town):
   leave_behind(simulator, 'reference_agents_ego', 'hero')
   env = CarlaEnv({**CONFIG, 'server_map': town})
   left = [x.attributes.get('role_name') for x in simulator.actors.values()]
-  assert left == ['hero', None]
+  assert left == ['hero', 'hero']
   assert simulator.settings.synchronous_mode is True
   env.close()
   assert simulator.settings.synchronous_mode is False
