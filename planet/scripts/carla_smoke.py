@@ -53,8 +53,7 @@ class Smoke:
   def __init__(self, args: argparse.Namespace):
     self._args = args
     self.failed = 0
-    self._report = os.path.join(args.out, 'report.txt')
-    open(self._report, 'w').close()
+    self._report = open(os.path.join(args.out, 'report.txt'), 'w', buffering=1)
 
   def run(self) -> None:
     """Run all checks that were asked for."""
@@ -68,15 +67,21 @@ class Smoke:
       self.check_episodes()
       self.check_traffic()
       if args.backend == 'server':
-        self.check_killed_client()
+        self.check_loss(
+          'a killed client',
+          lambda env: os.kill(env.backend.pid, signal.SIGKILL),
+          vehicles=5,
+        )
         self.check_left_alone()
       if args.num_envs > 1:
         self.check_side_by_side()
       if args.kill_server:
-        self.check_recovery(server)
+        self.check_loss(
+          'a lost server', lambda env: os.killpg(server.pid, signal.SIGKILL)
+        )
     self._print(f'{self.failed} checks failed. Pictures are in {args.out}.')
     if self.failed:
-      print(f'Please report {self._report} and the command.')
+      print(f'Please report {self._report.name} and the command.')
 
   def check_episodes(self) -> None:
     """Drive, and look at ticks, images, speed and measurements."""
@@ -125,32 +130,29 @@ class Smoke:
       gaps = [math.dist(x, env.location[:2]) for x in before]
       nearest = min(gaps, default=math.inf)
       self._check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
-      damage = False
       for _ in range(30):
         env.step(_NO_ACTION)
-        damage = damage or env.damage.new
       after = np.array(env.backend.others())
       same = len(after) == len(before)
       self._check('traffic moves', same and (abs(after - before) > 1).any())
-      self._check('nobody hits a standing car', not damage)
+      self._check('nobody hits a standing car', not env.damage.total)
       began = time.time()
     seconds = time.time() - began
     in_time = seconds < env.seconds_to_close + 3
     self._check('clean-up', in_time, f'{seconds:.1f} s')
 
-  def check_killed_client(self) -> None:
-    """Kill the process of the client; the next one cleans up."""
-    with self._open_env(vehicles=5) as env:
+  def check_loss(
+    self, what: str, kill: Callable[[Any], None], **config: Any
+  ) -> None:
+    """Kill a process in an episode: that one ends, and the next one runs."""
+    with self._open_env(**config) as env:
       env.reset()
-      os.kill(env.backend.pid, signal.SIGKILL)
-      self._check_loss('a killed client', env)
-
-  def check_recovery(self, server: launch.Server) -> None:
-    """Kill the server in an episode; the next episode runs again."""
-    with self._open_env() as env:
+      kill(env)
+      _, _, done, info = env.step(_NO_ACTION)
+      self._check(f'{what} ends the episode', done and 'step_error' in info)
       env.reset()
-      os.killpg(server.pid, signal.SIGKILL)
-      self._check_loss('a lost server', env)
+      info = env.step(_NO_ACTION)[3]
+      self._check(f'the episode after {what} runs', 'step_error' not in info)
 
   def check_side_by_side(self) -> None:
     """Drive in several environments, on servers of their own, at once."""
@@ -193,14 +195,6 @@ class Smoke:
     self._check('launch', True, f'port {args.port}, process {server.pid}')
     return server
 
-  def _check_loss(self, what, env):
-    """Check that the episode ends, and that the next one runs."""
-    _, _, done, info = env.step(_NO_ACTION)
-    self._check(f'{what} ends the episode', done and 'step_error' in info)
-    env.reset()
-    info = env.step(_NO_ACTION)[3]
-    self._check(f'the episode after {what} runs', 'step_error' not in info)
-
   def _open_env(self, **changes):
     """Context of an environment, which is closed at its end."""
     return contextlib.closing(env_lib.CarlaEnv(self._define_config(**changes)))
@@ -237,8 +231,7 @@ class Smoke:
 
   def _print(self, line):
     print(line, flush=True)
-    with open(self._report, 'a') as file_:
-      file_.write(line + '\n')
+    print(line, file=self._report)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

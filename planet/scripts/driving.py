@@ -19,7 +19,7 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
 
   Returns:
     Dict from the names of tasks to dicts as of `env_config.complete`, in which
-    `backend` is not decided yet; see `choose_backend`.
+    `backend` is not decided yet; see `choose_world`.
 
   Raises:
     UsageError: If a value is not allowed.
@@ -43,33 +43,29 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
   }
 
 
-def choose_backend(
-  settings: dict[str, Any],
-  wanted: str,
-  logdir: str,
-  before: str | None = None,
-  may_change: bool = False,
+def choose_world(
+  settings: dict[str, Any], config: Any, logdir: str
 ) -> dict[str, Any]:
-  """Decide in which world to drive, for which servers may be asked.
+  """Decide in which world a run drives, for which servers may be asked.
 
   A run keeps the world that it has begun with. What is logged goes to its
   folder unless another one is given.
 
   Args:
     settings: Dict of `define_settings`.
-    wanted: `server`, `offline` or `auto`.
+    config: Configuration of the run, which gets the decision as
+      `carla_backend`, so that all towns are of one world.
     logdir: Folder of the run.
-    before: Backend that the run has begun with, None for a new run.
-    may_change: Whether a run may go on in another world.
 
   Returns:
     The settings with the decision.
 
   Raises:
-    UsageError: If the run has begun with another backend, or a server would not
-      know which town to load.
+    UsageError: If the run has begun with another world, a server would not
+      know which town to load, or there are too few servers.
   """
-  fixed = None if may_change else before
+  wanted, before = config.carla_backend, config.source.get('carla_backend')
+  fixed = None if config.carla_allow_backend_change else before
   if wanted == 'auto':
     wanted = fixed or find_world(settings)
   if fixed and fixed != wanted:
@@ -83,6 +79,10 @@ def choose_backend(
   settings['server_log'] = os.path.join(logdir, 'carla_server.log')
   if not (settings['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
     settings['log_folder'] = os.path.join(logdir, 'carla_log')
+  if wanted == 'server' and not connect.find_binary(settings):
+    _check_servers(connect.list_addresses(settings), config)
+  with config.unlocked:
+    config.carla_backend = config.source.carla_backend = wanted
   return env_config.complete(settings)
 
 
@@ -111,19 +111,10 @@ def find_world(settings: dict[str, Any]) -> str:
   return 'offline'
 
 
-def check_servers(settings: dict[str, Any], num_envs: int) -> None:
-  """Refuse more environments than there are servers.
-
-  Args:
-    settings: Settings of the environment, with the chosen backend.
-    num_envs: Number of environments of all towns, for training and tests.
-
-  Raises:
-    UsageError: If they had to share servers; says how to have more.
-  """
-  if settings['backend'] != 'server' or connect.find_binary(settings):
-    return
-  addresses = connect.list_addresses(settings)
+def _check_servers(addresses, config):
+  """Refuse more environments than there are servers."""
+  collects = [*config.train_collects.values(), *config.test_collects.values()]
+  num_envs = sum(x.num_agents for x in collects if x.task.is_driving)
   if num_envs > len(set(addresses)):
     raise connect.too_few_servers(
       f'This run plays in {num_envs} environments, for training and for tests, '

@@ -189,7 +189,10 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
   tasks, spaces = {}, []
   for task in config.tasks:
     if task.is_driving:
-      task = _choose_world(task, config, logdir)
+      settings = task.env_ctor.keywords['settings']
+      settings = driving.choose_world(settings, config, logdir)
+      env_ctor = functools.partial(task.env_ctor, settings=settings)
+      task = task._replace(env_ctor=env_ctor)
     report = probe.inspect(task.env_ctor, _look)
     for message in report['messages']:
       print(message)
@@ -232,7 +235,6 @@ def _define_carla(params):
     task_env.make,
     action_repeat,
     max_length,
-    'carla',
     params.image_size,
     min_length=required_length(params),
     pixels=params.observations == 'image',
@@ -248,21 +250,3 @@ def _define_carla(params):
     )
     for name, settings in driving.define_settings(params).items()
   ]
-
-
-def _choose_world(task, config, logdir):
-  settings = driving.choose_backend(
-    task.env_ctor.keywords['settings'],
-    # All towns are of the world that is chosen for the first one.
-    config.carla_backend,
-    logdir,
-    config.source.get('carla_backend'),
-    config.carla_allow_backend_change,
-  )
-  collects = [*config.train_collects.values(), *config.test_collects.values()]
-  sizes = [x.num_agents for x in collects if x.task.is_driving]
-  driving.check_servers(settings, sum(sizes))
-  with config.unlocked:
-    config.carla_backend = config.source.carla_backend = settings['backend']
-  env_ctor = functools.partial(task.env_ctor, settings=settings)
-  return task._replace(env_ctor=env_ctor)

@@ -12,7 +12,6 @@ from planet.envs.carla import policies
 def make(
   action_repeat: int,
   max_length: int,
-  name: str = 'carla',
   image_size: int = 128,
   min_length: int = 50,
   pixels: bool = True,
@@ -24,7 +23,6 @@ def make(
   Args:
     action_repeat: Number of steps with the same action.
     max_length: Number of decisions of the longest episode.
-    name: Name of the environment, always `carla`.
     image_size: Height and width of the images.
     min_length: Number of decisions of the shortest episode, at most
       `max_length`, so that it is long enough for training.
@@ -40,7 +38,6 @@ def make(
   Raises:
     UsageError: If the settings are wrong or the world cannot be had.
   """
-  assert name == 'carla', name
   config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
   env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
   repeat = ExpertDriver if expert else wrappers.ActionRepeat

@@ -8,6 +8,7 @@ import numpy as np
 
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places, roads
+from planet.envs.carla import sensors as sensors_lib
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import scenery, sensors, texture
 from planet.envs.carla.offline import traffic as traffic_lib
@@ -19,6 +20,10 @@ _SPAWN_EVERY = 8.0
 _ROOM = 20
 # Ticks without contact after which the same obstacle counts again.
 _REARM = 5
+_KINDS = {
+  sensors_lib.LABELS['Car']: 'vehicle',
+  sensors_lib.LABELS['Pedestrians']: 'walker',
+}
 
 
 class OfflineBackend(backend_lib.Backend):
@@ -122,17 +127,12 @@ class OfflineBackend(backend_lib.Backend):
       car.x += way[0]
       car.y += way[1]
       if self._count - last > _REARM:
+        kind = _KINDS.get(int(boxes.label[index]), 'other')
         other = velocities[index] if index < len(velocities) else (0.0, 0.0)
         relative = math.dist(car.velocity, other)
-        began.append((self._kind(index), vehicle_lib.MASS * max(relative, 1.0)))
+        began.append((kind, vehicle_lib.MASS * max(relative, 1.0)))
         car.speed /= 2
       else:
         # Whoever pushes on does not get through.
         car.speed = min(car.speed, 1.0)
     return began
-
-  def _kind(self, index):
-    cars = len(self._traffic.cars)
-    if index < cars:
-      return 'vehicle'
-    return 'walker' if index < cars + len(self._traffic.walkers) else 'other'

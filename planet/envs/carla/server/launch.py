@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from agents.run import errors
 from planet.envs.carla.server import connect, guard
@@ -60,14 +61,13 @@ class Server:
     command += [f'-carla-rpc-port={port}', *flags]
     guarded = [sys.executable, '-I', guard.__file__, self._log]
     with open(self._log, 'ab') as output:
-      self._guard = subprocess.Popen(
+      self._guard: Any = subprocess.Popen(
         [*guarded, str(_TERM_TIMEOUT), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=output,
         start_new_session=True,
       )
-    assert self._guard.stdin and self._guard.stdout
     self.pid = int(self._guard.stdout.readline() or 0)
     try:
       self._wait(binary, port, timeout)
@@ -86,7 +86,6 @@ class Server:
 
   def close(self) -> None:
     """End the process group, politely first; safe to call twice."""
-    assert self._guard.stdin and self._guard.stdout
     self._guard.stdin.close()
     self._guard.wait()
     self._guard.stdout.close()

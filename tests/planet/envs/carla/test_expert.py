@@ -22,7 +22,7 @@ QUIET = {'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 3}
 @pytest.mark.parametrize('repeat', [1, 3])
 def test_recorded_actions_are_those_that_were_taken(repeat):
   """Played again, they give the same episode; nobody else drives so well."""
-  args = (repeat, 60 // repeat, 'carla', 32, 20, True, QUIET)
+  args = (repeat, 60 // repeat, 32, 20, True, QUIET)
   (episode,) = random_episodes(
     lambda: task_env.make(*args, expert='autopilot'), 1
   )
@@ -40,7 +40,7 @@ def test_experts_of_several_towns():
   """Their environments are wrapped once more."""
   env_ctor = functools.partial(
     constructors.unified_env,
-    functools.partial(task_env.make, 1, 50, 'carla', 32, 50, True, QUIET),
+    functools.partial(task_env.make, 1, 50, 32, 50, True, QUIET),
     [spaces.box(-np.ones(2), np.ones(2))] * 2,
   )
   (episode,) = random_episodes(lambda: env_ctor(expert='autopilot'), 1)

@@ -167,7 +167,6 @@ MAKE = functools.partial(
   task_env.make,
   1,
   60,
-  'carla',
   32,
   50,
   settings={'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 0},
@@ -207,14 +206,14 @@ def test_episodes_last_for_a_chunk(monkeypatch):
     'planet.envs.carla.env.make_backend', lambda name: backend
   )
   settings = {'map': 'loop', 'termination': 'rllib'}
-  env = task_env.make(1, 100, 'carla', 32, 50, False, settings)
+  env = task_env.make(1, 100, 32, 50, False, settings)
   env.reset()
   count, done = 0, False
   while not done:
     _, _, done, _ = env.step(np.zeros(2))
     count += 1
   assert count == 50
-  env = task_env.make(1, 30, 'carla', 32, 50, False, {'map': 'loop'})
+  env = task_env.make(1, 30, 32, 50, False, {'map': 'loop'})
   env.reset()
   assert [env.step(np.zeros(2))[2] for _ in range(30)] == [False] * 29 + [True]
 
@@ -226,7 +225,7 @@ def test_time_to_close(monkeypatch):
   monkeypatch.setattr(
     'planet.envs.carla.env.make_backend', lambda name: backend
   )
-  env = task_env.make(1, 60, 'carla', 32, 50, settings={'map': 'loop'})
+  env = task_env.make(1, 60, 32, 50, settings={'map': 'loop'})
   assert env.seconds_to_close == 7
 
 

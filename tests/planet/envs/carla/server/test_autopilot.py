@@ -13,7 +13,7 @@ pytest.importorskip('carla')
 def test_autopilot(simulator):
   """The traffic manager drives, also without traffic; we record what it did."""
   config = {**CONFIG, 'vehicles': 0, 'pedestrians': 0}
-  env = task_env.make(2, 5, 'carla', 32, 5, settings=config, expert='autopilot')
+  env = task_env.make(2, 5, 32, 5, settings=config, expert='autopilot')
   env = CollectGymDataset(env, None)
   env.reset()
   for _ in range(5):

@@ -46,7 +46,7 @@ def collect(simulator, folder, losses):
   """Rewards of a planned episode, and its environment."""
   settings = {k: v for k, v in fake_carla.CONFIG.items() if k[1:] != '_res'}
   make = functools.partial(
-    task_env.make, 1, DURATION, 'carla', 32, 10, settings=settings
+    task_env.make, 1, DURATION, 32, 10, settings=settings
   )
   envs = []
 

@@ -228,7 +228,7 @@ def test_collisions_of_a_tick(simulator):
 def test_errors_in_the_middle(simulator, tmp_path, error, capsys, caplog):
   """No half-written episode; the next reset connects anew."""
   settings = {k: v for k, v in CONFIG.items() if k not in ('x_res', 'y_res')}
-  env = task_env.make(1, 20, 'carla', 32, 10, settings=settings)
+  env = task_env.make(1, 20, 32, 10, settings=settings)
   env = CollectGymDataset(env, str(tmp_path))
   env.reset()
   env.step(np.zeros(2))
