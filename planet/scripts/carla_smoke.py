@@ -209,7 +209,6 @@ class Smoke:
       'y_res': args.size,
       'scenarios': args.scenario,
       'seed': args.seed,
-      'server_binary': args.launch or None,
     }
     if args.map:
       config['server_map' if args.backend == 'server' else 'map'] = args.map

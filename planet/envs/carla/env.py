@@ -26,6 +26,10 @@ from planet.envs.carla.offline import world as offline
 from planet.envs.carla.server import isolated
 
 _FAILED_EPISODES = 5
+_STATE = """
+  forward_speed angular_speed_degree intersection_offroad
+  intersection_otherlane collided
+""".split()
 
 
 class CarlaEnv:
@@ -278,14 +282,7 @@ class CarlaEnv:
   def _observe(self):
     if self._config['state'] == 'zero':
       return {'state': np.zeros(1, np.float32)}
-    keys = (
-      'forward_speed',
-      'angular_speed_degree',
-      'intersection_offroad',
-      'intersection_otherlane',
-      'collided',
-    )
-    state = [self.measurements[key] for key in keys]
+    state = [self.measurements[key] for key in _STATE]
     return {'state': np.array(state, np.float32)}
 
 

@@ -48,7 +48,6 @@ class EnvConfig(schema.Settings):
   # Together they are as long as a server may need to start again.
   retries: Positive = setting(30, 'attempts to start an episode')
   retry_pause: Amount = setting(2.0, 'seconds between attempts')
-  server_binary: Path | None = setting(None, 'server program to start')
   server_flags: list[Name] = setting([], 'flags of the server program')
   adapter: Count | None = setting(None, 'GPU index of the server')
   server_log: Path | None = setting(None, 'file for the output of the server')

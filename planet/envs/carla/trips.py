@@ -70,31 +70,25 @@ class Trips:
     def draw_start():
       return first or self._points[random.integers(len(self._points))]
 
-    if last:
-      route = self._route_to(last)
-      for _ in range(_STARTS):
-        start = draw_start()
-        if self._leads_from(route, start):
-          return start, route
+    lanes, kinds = self._lanes, scenario.kinds
+    fixed = self._route_to(last) if last else None
+    tries = _STARTS if fixed or planner.can_have(lanes, kinds) else 0
+    for _ in range(tries):
+      start = draw_start()
+      place = self.locate(start[:3])
+      route = fixed or planner.draw_goal(lanes, place, kinds, random, _GOALS)
+      if route and math.isfinite(route.distance(*place)):
+        return start, route
+    if fixed:
       raise _no_way(scenario)
-    if planner.can_have(self._lanes, scenario.kinds):
-      for _ in range(_STARTS):
-        start = draw_start()
-        place = self.locate(start[:3])
-        route = planner.draw_goal(
-          self._lanes, place, scenario.kinds, random, _GOALS
-        )
-        if route:
-          return start, route
     if not self._warned:
       self._warned = True
       logging.getLogger(__name__).info(
-        'The map has no routes of kind %s; driving anywhere.',
-        ', '.join(scenario.kinds),
+        'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
       )
     start = draw_start()
     place = self.locate(start[:3])
-    return start, planner.draw_goal(self._lanes, place, None, random)
+    return start, planner.draw_goal(lanes, place, None, random)
 
   def follow(
     self,
@@ -127,10 +121,9 @@ class Trips:
     _, end = self._find_places(scenario)
     if not (end and self._leads_from(route, actual)):
       place = self.locate(actual[:3])
-      for kinds in (scenario.kinds, None):
-        route = planner.draw_goal(self._lanes, place, kinds, random)
-        if route:
-          break
+      route = planner.draw_goal(
+        self._lanes, place, scenario.kinds, random
+      ) or planner.draw_goal(self._lanes, place, None, random)
     return actual, route
 
   def _find_places(self, scenario):

@@ -159,7 +159,8 @@ class Camera:
       enter, hit, face = self._intersect(
         gaps[seen], boxes.pose[seen, 2] - yaw, boxes.size[seen], (cos, sin)
       )
-      self._fill(look, boxes, seen, enter, hit, face)
+      met = hit.any(1)
+      self._fill(look, boxes, seen[met], enter[met], hit[met], face[met])
 
   def _intersect(self, gaps, yaw, size, heading):
     """Depths at which the columns enter boxes, [boxes, columns].
@@ -206,12 +207,8 @@ class Camera:
       for z in (0.0, 1.0) + _GLASS
     ]
     bottom, top, low, high = (np.rint(x).astype(np.intp) for x in bounds)
-    shown = np.isfinite(nearest)
-    far = np.where(shown, nearest, 0)
-    walls, windows = self._colour(look, boxes, seen, far, enter, face)
+    walls, windows = self._colour(look, boxes, seen, nearest, enter, face)
     for k in order:
-      if not shown[k]:
-        continue
       span = slice(first[k], last[k])
       self._put(span, top[k, span], bottom[k, span], walls[k, span])
       if windows is not None and boxes.glass[seen[k]]:

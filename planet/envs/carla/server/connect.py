@@ -80,9 +80,7 @@ def find_binary(config: dict[str, Any]) -> str | None:
   Args:
     config: Dict as of `env_config.complete`.
   """
-  if config['servers']:
-    return None
-  return config['server_binary'] or os.environ.get(SERVER_VARIABLE)
+  return None if config['servers'] else os.environ.get(SERVER_VARIABLE)
 
 
 def connect(

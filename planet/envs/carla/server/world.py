@@ -27,8 +27,8 @@ class ServerBackend(backend_lib.Backend):
   """Drives one ego vehicle on a server, of which it is the only ticker.
 
   Connects to a running server that no other environment uses. If there is
-  none, it starts one of its own where `server_binary` or the variable
-  CARLA_SERVER names a program. After an error it can only be closed; see
+  none, it starts one of its own where the variable CARLA_SERVER names a
+  program. After an error it can only be closed; see
   `isolated.IsolatedBackend`.
   """
 

@@ -102,17 +102,19 @@ def make_program(path, code):
   return str(path)
 
 
-def test_program_that_is_none(tmp_path):
-  message = fail(closed_port(), server_binary=str(tmp_path / 'CarlaUE4.sh'))
+def test_program_that_is_none(tmp_path, monkeypatch):
+  monkeypatch.setenv(connect.SERVER_VARIABLE, str(tmp_path / 'CarlaUE4.sh'))
+  message = fail(closed_port())
   assert 'is not a program that can be run; set CARLA_SERVER' in message
 
 
-def test_program_that_ends_at_once(tmp_path):
+def test_program_that_ends_at_once(tmp_path, monkeypatch):
   program = make_program(
     tmp_path / 'server', 'print("no GPU here", flush=True); raise SystemExit(7)'
   )
   log = str(tmp_path / 'run' / 'server.log')
-  message = fail(closed_port(), server_binary=program, server_log=log)
+  monkeypatch.setenv(connect.SERVER_VARIABLE, program)
+  message = fail(closed_port(), server_log=log)
   assert 'exit code 7' in message and 'no GPU here' in message
   assert len(list((tmp_path / 'run').glob('server_*.log'))) == 1
 
@@ -170,16 +172,17 @@ HANGING = ANSWERING.replace(
 )
 
 
-def test_flags_of_a_program_and_hanging_servers(tmp_path):
+def test_flags_of_a_program_and_hanging_servers(tmp_path, monkeypatch):
   """A server of ours that answers its port, but not more, is started anew.
 
   Flags, ports and the log are those of the environment.
   """
   program = make_program(tmp_path / 'server', HANGING)
+  monkeypatch.setenv(connect.SERVER_VARIABLE, program)
   port = free_port(25000)
   backend = isolated.IsolatedBackend()
   config = env_config.complete(
-    {'backend': 'server', 'port': port, 'server_binary': program}
+    {'backend': 'server', 'port': port}
     | {'map_timeout': 1.0, 'timeout': 1.0, 'retries': 2, 'retry_pause': 0.1}
     | {'server_flags': ['-ini:x'], 'adapter': 1}
     | {'server_log': str(tmp_path / 'server.log')}
