@@ -1,5 +1,6 @@
 """Software cameras for depth and classes, and those of an environment."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,15 @@ class DepthCamera(camera_lib.Camera):
   """Camera for distances along its axis; see `sensors.encode_depth`.
 
   Args:
-    width: Width of the images in pixels.
-    height: Height of the images in pixels.
     logarithmic: Whether the scale is logarithmic.
+    *args: Those of `Camera`.
     **kwargs: Those of `Camera`.
   """
 
   channels = 1
 
-  def __init__(
-    self, width: int, height: int, logarithmic: bool = False, **kwargs: Any
-  ):
-    super().__init__(width, height, **kwargs)
+  def __init__(self, logarithmic: bool, *args: Any, **kwargs: Any):
+    super().__init__(*args, **kwargs)
     self._logarithmic = logarithmic
     self._ground_depth = self._pack(self.depths)[:, None]
 
@@ -70,23 +68,27 @@ class Cameras:
   """
 
   def __init__(self, config: dict[str, Any]):
-    self._sensor = sensors.SENSORS[config['use_sensor']]
+    sensor = self._sensor = sensors.SENSORS[config['use_sensor']]
     self._size = config['x_res'], config['y_res']
     source = config['render_x_res'], config['render_y_res']
     is_direct = config['offline_direct_render']
     # The mean of two classes is another one.
-    averaged = is_direct and self._sensor.camera != 'semantic_segmentation'
+    averaged = is_direct and sensor.camera != 'semantic_segmentation'
     rendered = self._size if is_direct else source
+    kinds: dict[str, Any] = {
+      'rgb': camera_lib.Camera,
+      'depth': functools.partial(DepthCamera, sensor.logarithmic),
+      'semantic_segmentation': SemanticCamera,
+    }
     self._cameras = [
-      _define_camera(
-        self._sensor,
+      kinds[sensor.camera](
         *rendered,
         source=source,
         fov=config['fov'],
         position=position,
         supersample=2 if averaged else 1,
       )
-      for position in self._sensor.positions(config)
+      for position in sensor.positions(config)
     ]
     self._shrinks = not is_direct
 
@@ -104,14 +106,6 @@ class Cameras:
     if self._shrinks:
       images = [self._sensor.shrink(x, *self._size) for x in images]
     return images[0] if len(images) == 1 else np.concatenate(images, -1)
-
-
-def _define_camera(sensor, width, height, **kwargs):
-  if sensor.camera == 'depth':
-    return DepthCamera(width, height, sensor.logarithmic, **kwargs)
-  if sensor.camera == 'semantic_segmentation':
-    return SemanticCamera(width, height, **kwargs)
-  return camera_lib.Camera(width, height, **kwargs)
 
 
 def _define_look():

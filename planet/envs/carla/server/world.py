@@ -227,10 +227,9 @@ class ServerBackend(backend_lib.Backend):
     settings.fixed_delta_seconds = dt
     settings.no_rendering_mode = False
     settings.substepping = True
-    count = min(max(10, math.ceil(dt / _SUBSTEP - 1e-9)), _MAX_SUBSTEPS)
-    settings.max_substeps = count
+    settings.max_substeps = _MAX_SUBSTEPS
     # A little longer than needed, so that rounding does not break the limit.
-    substep = max(_SUBSTEP, (1 + 1e-6) * dt / count)
+    substep = max(_SUBSTEP, (1 + 1e-6) * dt / _MAX_SUBSTEPS)
     settings.max_substep_delta_time = substep
     if substep > _COARSE_SUBSTEP:
       logging.getLogger(__name__).warning(
