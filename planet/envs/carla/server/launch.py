@@ -68,6 +68,7 @@ class Server:
         stderr=output,
         start_new_session=True,
       )
+    assert self._guard.stdout
     self.pid = int(self._guard.stdout.readline() or 0)
     try:
       self._wait(binary, port, timeout)
