@@ -36,7 +36,7 @@ MISTAKES = {
   'scripts.reproduce': (['nobody'], 'nobody'),
 }
 # Short names of other programs.
-STUBS = 'scripts.carla_smoke', 'scripts.main', 'scripts.plot_scores'
+STUBS = 'scripts.main', 'scripts.plot_scores'
 INTERRUPTED = """
 import runpy, sys
 from agents.run import entry
