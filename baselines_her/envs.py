@@ -109,10 +109,6 @@ def make(
       environment has no goals or cannot render.
     EnvError: If its constructor fails, with its traceback.
   """
-  if render_mode == 'rgb_array' and adapters.renders_with_opengl(env_id):
-    from agents.envs import opengl
-
-    opengl.select_backend()
   limit = {'max_episode_steps': time_limit} if time_limit else {}
   env = adapters.make(env_id, render_mode, **limit)
   check.check_spaces(env, env_id, 'her')

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import guard, hosts, quiet, spaces
+from agents.envs import guard, hosts, opengl, quiet, spaces
 from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors
 
@@ -56,9 +56,7 @@ class GymnasiumEnv(Wrapper):
       info = dict(info, truncated=True)
     return observ, reward, terminated or truncated, info
 
-  def render(
-    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
-  ) -> Any:
+  def render(self, mode: str = 'rgb_array') -> Any:
     """Return what the environment shows in the mode chosen by `make`."""
     if mode != self._env.render_mode:
       raise errors.UsageError(
@@ -91,11 +89,9 @@ class GymEnv(Wrapper):
     self.action_space.seed(seed)
 
   def reset(self) -> Any:
-    if self._started:
-      return self._env.reset()
-    self._started = True
-    with quiet.quietly():
-      # PyBullet connects to its server now, which prints `argv[0]=`.
+    # PyBullet connects to its server at first, which prints `argv[0]=`.
+    with contextlib.nullcontext() if self._started else quiet.quietly():
+      self._started = True
       return self._env.reset()
 
   def step(self, action: Any) -> tuple:
@@ -104,9 +100,7 @@ class GymEnv(Wrapper):
       info = dict(info, truncated=True)
     return observ, reward, bool(done), info
 
-  def render(
-    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
-  ) -> Any:
+  def render(self, mode: str = 'rgb_array') -> Any:
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')
       return np.asarray(self._env.render(mode=mode))
@@ -155,17 +149,10 @@ class DeepMindWrapper(Wrapper):
 
   def step(self, action: Any) -> tuple:
     time_step = self._env.step(action)
-    info = {'discount': time_step.discount}
-    return (
-      dict(time_step.observation),
-      time_step.reward or 0,
-      time_step.last(),
-      info,
-    )
+    observ, reward = dict(time_step.observation), time_step.reward or 0
+    return observ, reward, time_step.last(), {'discount': time_step.discount}
 
-  def render(
-    self, mode: str = 'rgb_array', *unused_args: Any, **unused_kwargs: Any
-  ) -> Any:
+  def render(self, mode: str = 'rgb_array') -> Any:
     """Return an image uint8 [height, width, 3].
 
     Raises:
@@ -175,9 +162,8 @@ class DeepMindWrapper(Wrapper):
       raise ValueError(
         f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
       )
-    return self._env.physics.render(
-      *self._render_size, camera_id=self._camera_id
-    )
+    height, width = self._render_size
+    return self._env.physics.render(height, width, camera_id=self._camera_id)
 
 
 def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
@@ -189,6 +175,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   Args:
     env_id: Such as `Pendulum-v1` or `HalfCheetahBulletEnv-v0`.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
+      MuJoCo needs OpenGL for them, see `agents.envs.opengl`.
     **kwargs: Passed on to the constructor of the environment.
 
   Returns:
@@ -196,7 +183,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
 
   Raises:
     UsageError: If the id is unknown, what it needs is not installed, or it
-      takes no render_mode.
+      cannot render.
     EnvError: If its module or constructor fails, with the traceback.
   """
   library, resolved = resolve(env_id)
@@ -208,6 +195,8 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   # Not every constructor takes a render_mode.
   if render_mode:
     kwargs['render_mode'] = render_mode
+  if render_mode == 'rgb_array' and renders_with_opengl(env_id):
+    opengl.select_backend()
   try:
     env = gymnasium.make(resolved, disable_env_checker=True, **kwargs)
   except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
@@ -219,7 +208,9 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
       f'Cannot create environment {env_id!r}: {error}'
     ) from None
   except Exception as error:  # Whatever the user's code may raise.
-    if render_mode and _refuses_render_mode(error):
+    # It was called with an argument that it lacks.
+    refused = isinstance(error, TypeError) and 'render_mode' in str(error)
+    if render_mode and refused:
       raise errors.UsageError(
         f'The constructor of {env_id!r} takes no render_mode, so it cannot '
         'render; add the argument, or do without images: omit videos and '
@@ -228,11 +219,6 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     when = 'in its module or constructor'
     raise guard.translate(error, env_id, when) from None
   return GymnasiumEnv(env, env_id)
-
-
-def _refuses_render_mode(error):
-  """Whether a constructor was called with an argument that it lacks."""
-  return isinstance(error, TypeError) and 'render_mode' in str(error)
 
 
 def adapt(env: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, guard, opengl, spaces, wrappers
+from agents.envs import adapters, guard, spaces, wrappers
 from agents.run import errors
 
 # Systems as users name them, and as sentences do.
@@ -27,6 +27,7 @@ _NEEDED = {
 _TASTE = r'.*(is probably too|symmetric and normalized)'
 # Episodes longer than this count as endless.
 _MOST_STEPS = 10000
+_REWARD = spaces.box(-np.inf, np.inf)
 # Numbers of steps to compare rewards and to render at.
 _REWARDS, _RENDER_STEP = 10, 3
 
@@ -103,10 +104,8 @@ def _play(env, name):
   space = env.observation_space
   with guard.explained(name, 'when it is reset'):
     observation = env.reset()
-  problem = _find_problem(observation, space, 'the reset')
-  done = False
-  yield (observation, 0.0, done, {}), problem
-  number = 0
+  yield (observation, 0, False, {}), _find_problem(observation, space, 'reset')
+  number, done = 0, False
   while not done:
     number += 1
     with guard.explained(name, f'in step {number}'):
@@ -188,8 +187,6 @@ def check(
 def _make(env_id, report):
   """Return the environment, and whether it can render images."""
   try:
-    if adapters.renders_with_opengl(env_id):
-      opengl.select_backend()
     return adapters.make(env_id, 'rgb_array'), True
   except (errors.UsageError, errors.EnvError) as error:
     # Whatever else is wrong is raised once more.
@@ -290,27 +287,22 @@ def _check_goals(env, kept, length, report):
 
 def _find_problem(observation, space, when, reward=0.0):
   """Return what is wrong with an observation and a reward, or None."""
-  for name, value, part in _pairs(observation, space, 'The observation'):
+  parts = [*_pairs(observation, space, 'The observation')]
+  # Some environments return rewards in arrays.
+  parts.append(('The reward', np.squeeze(reward), _REWARD))
+  for name, value, part in parts:
     array = np.asarray(value)
-    if array.shape != (part.shape or ()):
+    if array.shape != part.shape or not np.can_cast(
+      array.dtype, part.dtype, 'same_kind'
+    ):
       return (
-        f'{name} of {when} has shape {array.shape}, but its space has shape '
-        f'{part.shape}; make them equal.'
+        f'{name} of {when} has shape {array.shape} and type {array.dtype}, but '
+        f'its space is {part}; make them equal.'
       )
     kind = array.dtype.kind in 'fc' and guard.not_finite(array)
     if kind:
       return f'{name} of {when} is {kind}; return finite numbers.'
-    if not np.can_cast(array.dtype, part.dtype, 'same_kind'):
-      return (
-        f'{name} of {when} has dtype {array.dtype}, but its space has dtype '
-        f'{part.dtype}; make them equal.'
-      )
-  if np.shape(reward) not in ((), (1,)):
-    return (
-      f'The reward of {when} has shape {np.shape(reward)}; return a number.'
-    )
-  kind = guard.not_finite(reward)
-  return kind and f'The reward of {when} is {kind}; return finite numbers.'
+  return None
 
 
 def _pairs(
@@ -335,10 +327,9 @@ def _find_goal_problem(env):
       f'{found}.'
     )
   shapes = {key: parts[key].shape for key in GOAL_KEYS}
-  if any(len(shape) != 1 for shape in shapes.values()):
-    return f'observations must be vectors, but have shapes {shapes}.'
-  if shapes['achieved_goal'] != shapes['desired_goal']:
-    return f'achieved and desired goal differ in shape: {shapes}.'
+  vectors = all(len(shape) == 1 for shape in shapes.values())
+  if not vectors or shapes['achieved_goal'] != shapes['desired_goal']:
+    return f'they must be vectors, goals of one size, but have shapes {shapes}.'
   if len(getattr(env.action_space, 'shape', None) or ()) != 1:
     return f'actions must be vectors, not {env.action_space}.'
   if not getattr(getattr(env, 'spec', None), 'max_episode_steps', None):
@@ -352,14 +343,10 @@ def _find_goal_problem(env):
   goals = np.zeros((3, *shapes['desired_goal']))
   try:
     shape = np.shape(compute(goals, goals, rows))
+    found = f'returns shape {shape}' if shape != (3,) else None
   except Exception as error:  # Whatever the user's code may raise.
-    return (
-      'compute_reward fails for a batch of achieved and desired goals '
-      f'{goals.shape} and a dict of arrays as info: {error!r}.'
-    )
-  if shape != (3,):
-    return (
-      'compute_reward must return one reward per goal, shape (3,) for three '
-      f'goals, but returns shape {shape}.'
-    )
-  return None
+    found = f'fails with {error!r}'
+  return found and (
+    'compute_reward must return one reward per goal, shape (3,) for batches of '
+    f'three goals and a dict of arrays as info, but {found}.'
+  )

@@ -316,11 +316,9 @@ def _process_main(conn, payload, environ, close_timeout, dies_with_parent):
     target=_end_with_parent, args=(close_timeout,), daemon=True
   ).start()
 
-  def unpack():
-    import cloudpickle
+  import cloudpickle
 
-    return cloudpickle.loads(payload)
-
+  unpack = functools.partial(cloudpickle.loads, payload)
   _serve(conn, unpack, close_timeout, dies_with_parent)
   # Handlers of `atexit` are not called in such processes.
   close_hosts(_hosts)

@@ -4,34 +4,27 @@ import importlib
 from typing import Any
 
 from agents.envs import adapters, quiet
-from agents.run import errors, references
+from agents.run import errors
+
+_DEFAULTS = {
+  'accurate_motor_model_enabled': True,
+  'motor_overheat_protection': True,
+  'pd_control_enabled': True,
+  'render': False,
+}
 
 
-@references.nameable
-def minitaur_randomizer() -> Any:
-  """Create what changes masses, friction and battery in every episode."""
-  return _import_minitaur('env_randomizer').MinitaurEnvRandomizer()
-
-
-@references.nameable
-def minitaur(
-  duck: bool = False,
-  accurate_motor_model_enabled: bool = True,
-  motor_overheat_protection: bool = True,
-  pd_control_enabled: bool = True,
-  env_randomizer: Any = minitaur_randomizer,
-  render: bool = False,
-) -> adapters.GymEnv:
+def minitaur(duck: bool = False, **changes: Any) -> adapters.GymEnv:
   """Create the quadruped of PyBullet.
+
+  Its motors are simulated, protected from too much torque, and take angles
+  that a controller follows; masses, friction and battery change in every
+  episode.
 
   Args:
     duck: Let it carry a duck.
-    accurate_motor_model_enabled: Simulate the electrics of the motors.
-    motor_overheat_protection: Switch motors off after too much torque.
-    pd_control_enabled: Take actions for angles, which a controller follows.
-    env_randomizer: Function without arguments that creates a randomizer, so
-      that configurations stay plain data; None for the same robot always.
-    render: Open a window.
+    **changes: Other arguments of the class of PyBullet, such as
+      `env_randomizer=None` for the same robot always.
 
   Returns:
     Environment with the interface of `agents.envs.adapters`.
@@ -45,15 +38,11 @@ def minitaur(
     if duck
     else _import_minitaur('gym_env').MinitaurBulletEnv
   )
+  if 'env_randomizer' not in changes:
+    randomizer = _import_minitaur('env_randomizer').MinitaurEnvRandomizer()
+    changes['env_randomizer'] = randomizer
   with quiet.quietly():
-    env = constructor(
-      accurate_motor_model_enabled=accurate_motor_model_enabled,
-      motor_overheat_protection=motor_overheat_protection,
-      pd_control_enabled=pd_control_enabled,
-      env_randomizer=env_randomizer and env_randomizer(),
-      render=render,
-    )
-  return adapters.GymEnv(env)
+    return adapters.GymEnv(constructor(**{**_DEFAULTS, **changes}))
 
 
 def _import_minitaur(name):

@@ -6,7 +6,7 @@ import sys
 
 from agents.run import errors
 
-INSTALL_COMMAND = (
+_INSTALL_COMMAND = (
   'apt-get install -y libegl1 libgl1 libgl1-mesa-dri libgles2 libosmesa6'
 )
 
@@ -43,11 +43,8 @@ def select_backend() -> str:
   global _selected
   chosen = os.environ.get('MUJOCO_GL')
   tried, _, known = os.environ.get(_RESULT, '').partition(':')
-  if known and tried == chosen:
-    _selected = known
-    return known
   for backend in (chosen,) if chosen else ('egl', 'osmesa'):
-    name = renderer(backend)
+    name = known if tried == backend else renderer(backend)
     if name:
       os.environ['MUJOCO_GL'] = backend
       os.environ.setdefault('PYOPENGL_PLATFORM', backend)
@@ -55,14 +52,16 @@ def select_backend() -> str:
       _selected = name
       return name
   if chosen:
-    raise errors.UsageError(
-      f'OpenGL cannot render with MUJOCO_GL={chosen}; unset the variable '
-      'to use EGL or OSMesa, whichever works.'
+    advice = (
+      f'with MUJOCO_GL={chosen}; unset the variable to use EGL or OSMesa, '
+      'whichever works.'
     )
-  raise errors.UsageError(
-    'OpenGL cannot render here, neither through EGL nor through OSMesa. '
-    f'Install the drivers, on Debian and Ubuntu: {INSTALL_COMMAND}'
-  )
+  else:
+    advice = (
+      'here, neither through EGL nor through OSMesa. Install the drivers, on '
+      f'Debian and Ubuntu: {_INSTALL_COMMAND}'
+    )
+  raise errors.UsageError(f'OpenGL cannot render {advice}')
 
 
 def selected_renderer() -> str | None:

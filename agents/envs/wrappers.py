@@ -729,10 +729,10 @@ class Guard(Wrapper):
       self._check_shape(transition[0], f'in step {self._steps}')
     return transition
 
-  def render(self, mode: str = 'rgb_array', *args: Any, **kwargs: Any) -> Any:
+  def render(self, mode: str = 'rgb_array') -> Any:
     """Return what the environment shows, which has to be an image."""
     with guard.explained(self._name, 'when it renders'):
-      image = self._env.render(mode, *args, **kwargs)
+      image = self._env.render(mode)
     if mode == 'rgb_array':
       guard.check_image(image, self._name)
     return image

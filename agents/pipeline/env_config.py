@@ -6,7 +6,7 @@ Free of TensorFlow, as environments are built in processes of their own.
 import functools
 from typing import Any
 
-from agents.envs import adapters, opengl, probe, wrappers
+from agents.envs import adapters, probe, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors
 
@@ -35,8 +35,6 @@ def make(tree: dict, render: bool = False) -> Any:
   if tree.get('constructor'):
     env = toolbox.get_class(tree['constructor'])(**kwargs)
   elif tree.get('name'):
-    if render and adapters.renders_with_opengl(tree['name']):
-      opengl.select_backend()
     mode = 'rgb_array' if render else None
     env = adapters.make(tree['name'], mode, **kwargs)
   else:

@@ -66,9 +66,7 @@ class PPOAlgorithm:
       template, config.update_every, config.max_length, 'memory'
     )
     with scopes.uncached_scope('memory_index'):
-      self._memory_index = tf.get_variable(
-        'index', (), tf.int32, tf.zeros_initializer(), trainable=False
-      )
+      self._memory_index = scopes.variable('index', (), tf.int32)
     self._define_temporary(template)
 
   def begin_episode(self, agent_indices: tf.Tensor) -> tf.Tensor:
@@ -201,12 +199,14 @@ class PPOAlgorithm:
         template, count, self._config.max_length, 'episodes'
       )
       self._last = [
-        _define_last(name, [count, *element.shape.as_list()], element.dtype)
+        scopes.variable(
+          f'last_{name}', [count, *element.shape.as_list()], element.dtype
+        )
         for name, element in zip(names, template[1:])
       ]
       self._last_state = None
       if state_size is not None:
-        self._last_state = _define_last('state', [count, state_size])
+        self._last_state = scopes.variable('last_state', [count, state_size])
 
   def _define_experience(self, agent_indices, observ, action, reward):
     filters = self._policy.remember(observ, reward)
@@ -276,13 +276,6 @@ class PPOAlgorithm:
         tf.trainable_variables(), self._config.weight_summaries
       )
       return tf.summary.merge([summary, weights])
-
-
-def _define_last(name, shape, dtype=tf.float32):
-  """Variable of what the last step of each agent was decided by."""
-  return tf.get_variable(
-    f'last_{name}', shape, dtype, tf.zeros_initializer(), trainable=False
-  )
 
 
 def _summarize_actions(decision):

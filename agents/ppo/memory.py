@@ -28,20 +28,12 @@ class EpisodeMemory:
     self._capacity = capacity
     self._max_length = max_length
     with scopes.uncached_scope(scope):
-      self._length = tf.get_variable(
-        'length',
-        (capacity,),
-        tf.int32,
-        tf.zeros_initializer(),
-        trainable=False,
-      )
+      self._length = scopes.variable('length', (capacity,), tf.int32)
       self._buffers = [
-        tf.get_variable(
+        scopes.variable(
           f'buffer{index}',
-          [capacity, max_length] + element.shape.as_list(),
+          [capacity, max_length, *element.shape.as_list()],
           element.dtype.base_dtype,
-          tf.zeros_initializer(),
-          trainable=False,
         )
         for index, element in enumerate(template)
       ]

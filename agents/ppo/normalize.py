@@ -119,11 +119,8 @@ class StreamingNormalize:
   def summary(self) -> tf.Tensor:
     """Define a summary of `mean` and `stddev`, as far as they exist."""
     with tf.name_scope(f'{self._name}/summary'):
-      summarize = (
-        tf.summary.histogram
-        if self._seen.mean.shape.ndims
-        else tf.summary.scalar
-      )
+      single = not self._seen.mean.shape.ndims
+      summarize = tf.summary.scalar if single else tf.summary.histogram
       return tf.summary.merge(
         [
           tf.cond(
@@ -182,9 +179,9 @@ def _define_moments(scope, shape):
   """Create variables, all zero."""
   with scopes.uncached_scope(scope):
     return _Moments(
-      _variable('count', (), tf.int32),
-      _variable('mean', shape, tf.float32),
-      _variable('var_sum', shape, tf.float32),
+      scopes.variable('count', (), tf.int32),
+      scopes.variable('mean', shape),
+      scopes.variable('var_sum', shape),
     )
 
 
@@ -194,9 +191,3 @@ def _assign(variables, *values):
     return tf.group(
       *[x.assign(tf.cast(y, x.dtype)) for x, y in zip(variables, values)]
     )
-
-
-def _variable(name, shape, dtype):
-  return tf.get_variable(
-    name, shape, dtype, tf.zeros_initializer(), trainable=False
-  )

@@ -64,18 +64,15 @@ class Policy:
     comm: Any = None,
     discrete: bool = False,
   ) -> None:
-    if not isinstance(config, attr_dict.AttrDict):
-      config = attr_dict.AttrDict(config)
+    self.config = config = attr_dict.AttrDict(config)
     for key in ('network', 'optimizer', 'update_every', 'max_length'):
       if not config.get(key):
         raise errors.UsageError(
           f'The configuration of PPO has no {key!r}; give it one of '
           'agents.configs.'
         )
-    self.config = config
     self._is_training = is_training
-    several = comm is not None and comm.Get_size() > 1
-    self._comm = comm if several else None
+    self._comm = comm
     self.observ_filter = normalize.StreamingNormalize(
       tf.zeros(observ_shape), True, True, 5, 'normalize_observ'
     )
@@ -105,13 +102,8 @@ class Policy:
     if output.state is not None:
       self.state_size = output.state.shape.as_list()[1]
     with scopes.uncached_scope('penalty'):
-      self._penalty = tf.get_variable(
-        'penalty',
-        (),
-        tf.float32,
-        tf.constant_initializer(float(config.kl_init_penalty)),
-        trainable=False,
-      )
+      first = tf.constant_initializer(float(config.kl_init_penalty))
+      self._penalty = scopes.variable('penalty', (), tf.float32, first)
     optimizer = configs.find(config.optimizer)
     self._optimizer = optimizer(config.learning_rate)
     outer = tf.get_variable_scope().name

@@ -5,28 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.tools.diag_normal import (
-  diag_normal_entropy,
-  diag_normal_kl,
-  diag_normal_logpdf,
-)
+from agents.tools.diag_normal import diag_normal_entropy as diag_normal_entropy
+from agents.tools.diag_normal import diag_normal_kl as diag_normal_kl
+from agents.tools.diag_normal import diag_normal_logpdf as diag_normal_logpdf
 from agents.tools.tf1 import tf
-
-__all__ = [
-  'assign_nested_vars',
-  'available_gpus',
-  'diag_normal_entropy',
-  'diag_normal_kl',
-  'diag_normal_logpdf',
-  'discounted_return',
-  'fixed_step_return',
-  'gradient_summaries',
-  'lambda_advantage',
-  'lambda_return',
-  'reinit_nested_vars',
-  'sequence_mask',
-  'variable_summaries',
-]
 
 
 def discounted_return(

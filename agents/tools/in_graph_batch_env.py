@@ -23,14 +23,13 @@ class InGraphBatchEnv:
 
   def __init__(self, batch_env: Any, initial_done: bool = True):
     self._batch_env = batch_env
-    observ_shape, observ_dtype = _parse_space(batch_env.observation_space)
-    action_shape, action_dtype = _parse_space(batch_env.action_space)
     count = len(batch_env)
     with scopes.uncached_scope('env_temporary'):
-      self._observ = _variable('observ', (count,) + observ_shape, observ_dtype)
-      self._action = _variable('action', (count,) + action_shape, action_dtype)
-      self._reward = _variable('reward', (count,), tf.float32)
-      self._done = _variable('done', (count,), tf.int32, int(initial_done))
+      self._observ = _define_rows('observ', count, batch_env.observation_space)
+      self._action = _define_rows('action', count, batch_env.action_space)
+      self._reward = scopes.variable('reward', (count,))
+      done = tf.constant_initializer(int(initial_done))
+      self._done = scopes.variable('done', (count,), tf.int32, done)
 
   def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):
@@ -55,7 +54,7 @@ class InGraphBatchEnv:
     with tf.name_scope('environment/simulate'):
       action = _check_numerics(action, 'action')
       observ, reward, done = tf.py_func(
-        graph_errors.remember(self._python_step),
+        graph_errors.remember(lambda x: self._batch_env.step(x)[:3]),
         [action],
         [self._observ.dtype.base_dtype, tf.float32, tf.bool],
         name='step',
@@ -125,16 +124,6 @@ class InGraphBatchEnv:
     """Close the environments."""
     self._batch_env.close()
 
-  def _python_step(self, action):
-    observ, reward, done, _ = self._batch_env.step(action)
-    return observ, reward, done
-
-
-def _variable(name, shape, dtype, value=0):
-  return tf.get_variable(
-    name, shape, dtype, tf.constant_initializer(value), trainable=False
-  )
-
 
 def _check_numerics(tensor, name):
   if not tensor.dtype.is_floating:
@@ -142,15 +131,15 @@ def _check_numerics(tensor, name):
   return tf.check_numerics(tensor, name)
 
 
-def _parse_space(space):
-  """Shape and dtype of the tensors that hold elements of a space."""
+def _define_rows(name, count, space):
+  """Variable that holds an element of a space per environment."""
   # Boxes of gym and of gymnasium are different classes.
   kind = type(space).__name__
   if kind == 'Box':
-    is_bytes = space.low.dtype == 'uint8'
-    return tuple(space.shape), tf.uint8 if is_bytes else tf.float32
+    dtype = tf.uint8 if space.low.dtype == 'uint8' else tf.float32
+    return scopes.variable(name, (count, *space.shape), dtype)
   if kind == 'Discrete':
-    return (), tf.int32
+    return scopes.variable(name, (count,), tf.int32)
   raise NotImplementedError(
     f'Spaces of type {kind} cannot be part of the graph; use a Box or '
     'Discrete space.'

@@ -22,9 +22,7 @@ class InGraphEnv:
     self._env = env
     self._batch = in_graph_batch_env.InGraphBatchEnv(_Batch([env], True))
     with scopes.uncached_scope('env_temporary'):
-      self._step = tf.get_variable(
-        'step', (), tf.int32, tf.zeros_initializer(), trainable=False
-      )
+      self._step = scopes.variable('step', (), tf.int32)
 
   def __getattr__(self, name: str) -> Any:
     if name.startswith('_'):

@@ -44,15 +44,14 @@ def dense(
   features = inputs.shape.as_list()[-1]
   with tf.variable_scope(scope, None if scope else name):
     kernel = _kernel('kernel', (features, units), kernel_initializer, trainable)
-    if inputs.shape.ndims == 2:
-      outputs = tf.matmul(inputs, kernel)
-    else:
-      outputs = tf.matmul(tf.reshape(inputs, [-1, features]), kernel)
+    is_matrix = inputs.shape.ndims == 2
+    flat = inputs if is_matrix else tf.reshape(inputs, [-1, features])
+    outputs = tf.matmul(flat, kernel)
     if use_bias:
       outputs = tf.nn.bias_add(outputs, _bias(units, trainable))
     if activation:
       outputs = activation(outputs)
-    if inputs.shape.ndims != 2:
+    if not is_matrix:
       outputs = _restore_batch_dims(outputs, inputs, [units])
     return outputs
 

@@ -1,7 +1,7 @@
-"""Variable scopes whose variables are always read afresh."""
+"""Variables that are no weights, and scopes that read them afresh."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agents.tools.tf1 import tf
@@ -25,3 +25,17 @@ def uncached_scope(name: Any, default_name: str | None = None) -> Iterator[Any]:
   with tf.variable_scope(name, default_name, use_resource=True) as scope:
     scope.set_caching_device(None)
     yield scope
+
+
+def variable(
+  name: str,
+  shape: Sequence[int],
+  dtype: tf.DType = tf.float32,
+  initializer: Any = None,
+  **more: Any,
+) -> tf.Variable:
+  """Create a variable that is not trained, by default of zeros."""
+  initializer = initializer or tf.zeros_initializer()
+  return tf.get_variable(
+    name, shape, dtype, initializer, trainable=False, **more
+  )

@@ -36,14 +36,7 @@ def simulate(
   log, reset = tf.convert_to_tensor(log), tf.convert_to_tensor(reset)
   with scopes.uncached_scope('simulate_temporary'):
     score, length = [
-      tf.get_variable(
-        name,
-        (len(batch_env),),
-        dtype,
-        tf.zeros_initializer(),
-        trainable=False,
-        collections=collections,
-      )
+      scopes.variable(name, (len(batch_env),), dtype, collections=collections)
       for name, dtype in (('score', tf.float32), ('length', tf.int32))
     ]
   mean_score = streaming_mean.StreamingMean((), tf.float32, 'mean_score')

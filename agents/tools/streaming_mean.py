@@ -31,12 +31,8 @@ class StreamingMean:
     self._dtype = dtype
     self._shape = tuple(shape)
     with scopes.uncached_scope(name, 'streaming_mean'):
-      self._sum = tf.get_variable(
-        'sum', shape, dtype, tf.zeros_initializer(), trainable=False
-      )
-      self._count = tf.get_variable(
-        'count', (), tf.int32, tf.zeros_initializer(), trainable=False
-      )
+      self._sum = scopes.variable('sum', shape, dtype)
+      self._count = scopes.variable('count', (), tf.int32)
 
   @property
   def value(self) -> tf.Tensor:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, check, opengl, spaces, wrappers
+from agents.envs import adapters, check, spaces, wrappers
 
 
 def make(
@@ -39,8 +39,6 @@ def make(
     EnvError: If its constructor fails.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
-  if render_mode and adapters.renders_with_opengl(env_id):
-    opengl.select_backend()
   env: Any = wrappers.Guard(adapters.make(env_id, render_mode), env_id)
   check.check_spaces(env, env_id, 'planet')
   if spaces.is_discrete(env.action_space):

@@ -131,7 +131,7 @@ PROBLEMS = [
   ({'max_episode_steps': None}, 'no time limit'),
   ({'compute_reward': None}, 'no method compute_reward'),
   ({'compute_reward': reward_of_one}, 'one reward per goal'),
-  ({'compute_reward': reward_that_fails}, 'fails for a batch'),
+  ({'compute_reward': reward_that_fails}, 'but fails with'),
   ({'action_space': gymnasium.spaces.Discrete(3)}, 'actions must be'),
   ({'observation_space': Reach.observation_space['observation']}, 'must be'),
   (

@@ -23,7 +23,7 @@ def test_minitaur(duck):
 
 
 def test_minitaur_takes_its_arguments(monkeypatch):
-  """Also from `config.yaml`; without a randomizer all episodes are alike."""
+  """Without a randomizer all episodes are alike."""
   given = {}
 
   class Minitaur:
