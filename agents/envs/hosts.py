@@ -277,7 +277,6 @@ def _start_process(constructor, close_timeout):
     args=(
       theirs,
       cloudpickle.dumps(constructor),
-      dict(os.environ),
       close_timeout,
       # Linux means the thread that started the process.
       sys.platform == 'linux'
@@ -305,17 +304,14 @@ def _without_main_module() -> Iterator[None]:
     sys.modules['__main__'] = main
 
 
-def _process_main(conn, payload, environ, close_timeout, dies_with_parent):
+def _process_main(conn, payload, close_timeout, dies_with_parent):
   # Signals to the group of the program, as from Ctrl-C, are for the parent;
   # it ends the environments when it has saved its state.
   with contextlib.suppress(OSError):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
-  os.environ.update(environ)
-  threading.Thread(
-    target=_end_with_parent, args=(close_timeout,), daemon=True
-  ).start()
-
+  args = (close_timeout,)
+  threading.Thread(target=_end_with_parent, args=args, daemon=True).start()
   import cloudpickle
 
   unpack = functools.partial(cloudpickle.loads, payload)

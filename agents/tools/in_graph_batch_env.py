@@ -120,10 +120,6 @@ class InGraphBatchEnv:
     """Whether the current episodes are over, bool [N]."""
     return tf.cast(self._done, tf.bool)
 
-  def close(self) -> None:
-    """Close the environments."""
-    self._batch_env.close()
-
 
 def _check_numerics(tensor, name):
   if not tensor.dtype.is_floating:
