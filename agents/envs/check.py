@@ -223,7 +223,9 @@ def _check_episode(env, env_id, images, report):
     if 0 < length <= _REWARDS:
       kept.append(transition)
     if length == _RENDER_STEP and images:
+      paused = time.perf_counter()
       _check_render(env, env_id, report)
+      began += time.perf_counter() - paused
   done = transition[2]
   report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
   speed = length / (time.perf_counter() - began)

@@ -5,13 +5,11 @@ render live in processes started from scratch. Such a process holds one object,
 an environment or a group of them, serves requests over a pipe, and ends with
 its parent, however that ends.
 
-Messages are pairs of a type and a payload. An index names one environment of a
-group, None the object itself:
-
-  ACCESS     (index, name)                 -> RESULT value
-  CALL       (index, name, args, kwargs)   -> RESULT value
-  CLOSE      None, ends the host
-  EXCEPTION  error, from the host; it ends unless an attribute was missing
+A request is a tuple of index, name, args and kwargs. The index is that of one
+environment of a group, or None for the object itself; without args it asks for
+an attribute instead of a call. None ends the host. An answer is a pair of an
+error, None if there is none, and a value. Hosts end after an error, unless an
+attribute was missing.
 
 Closing may take some seconds. An object that needs more has an attribute
 `seconds_to_close`, the number of seconds to add.
@@ -37,7 +35,6 @@ from typing import Any
 
 from agents.run import errors
 
-ACCESS, CALL, RESULT, EXCEPTION, CLOSE = 1, 2, 3, 4, 5
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 _PR_SET_PDEATHSIG = 1  # of Linux
@@ -71,7 +68,7 @@ class EnvHost:
     self._lock = threading.Lock()
     self._sent = itertools.count()
     self._received = itertools.count()
-    self._replies: dict[int, tuple[int, Any]] = {}
+    self._replies: dict[int, tuple[Exception | None, Any]] = {}
     self._failure = ''
     # Shared, as it must be known while the host does not answer.
     self._close_timeout: Any = multiprocessing.RawValue('d', 0.0)
@@ -86,13 +83,13 @@ class EnvHost:
 
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
     """Return a promise of the value of an attribute."""
-    return self._request(ACCESS, (index, name))
+    return self._request(index, name, None, None)
 
   def call(
     self, index: int | None, name: str, *args: Any, **kwargs: Any
   ) -> Callable[[], Any]:
     """Return a promise of the result of a method."""
-    return self._request(CALL, (index, name, args, kwargs))
+    return self._request(index, name, args, kwargs)
 
   def close(self) -> None:
     """End the host; safe to call twice and after a failure."""
@@ -100,7 +97,7 @@ class EnvHost:
 
   def _request_close(self):
     with contextlib.suppress(OSError, ValueError):
-      self._conn.send((CLOSE, None))
+      self._conn.send(None)
     with contextlib.suppress(OSError):
       self._conn.close()
     if not self._failure:
@@ -114,12 +111,12 @@ class EnvHost:
       self._worker.kill()
       self._worker.join()
 
-  def _request(self, kind, payload):
+  def _request(self, *request):
     with self._lock:
       self._check()
       number = next(self._sent)
       try:
-        self._conn.send((kind, payload))
+        self._conn.send(request)
       except (OSError, ValueError):
         # An explanation may wait in the pipe; `_receive` reads it.
         pass
@@ -130,12 +127,12 @@ class EnvHost:
       while number not in self._replies:
         self._check()
         self._replies[next(self._received)] = self._read()
-      kind, payload = self._replies.pop(number)
-      if kind == RESULT:
-        return payload
-      if not isinstance(payload, AttributeError):
-        self._failure = f'Environment worker crashed earlier: {payload}'
-      raise payload
+      error, value = self._replies.pop(number)
+      if error is None:
+        return value
+      if not isinstance(error, AttributeError):
+        self._failure = f'Environment worker crashed earlier: {error}'
+      raise error
 
   def _read(self):
     try:
@@ -339,29 +336,26 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
     if dies_with_parent and not close_timeout.value:
       # Also in the middle of a step that never returns to Python.
       ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    while True:
-      kind, payload = conn.recv()
-      if kind == CLOSE:
-        break
-      conn.send(_answer(served, kind, *payload))
+    for request in iter(conn.recv, None):
+      conn.send(_answer(served, *request))
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except Exception as error:
     if not isinstance(error, (errors.UsageError, errors.EnvError)):
       error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
-      conn.send((EXCEPTION, error))
+      conn.send((error, None))
   finally:
     with contextlib.suppress(Exception):
       getattr(served, 'close', lambda: None)()
     conn.close()
 
 
-def _answer(served, kind, index, name, args=(), kwargs=None):
+def _answer(served, index, name, args, kwargs):
   target = served if index is None else served[index]
-  if kind == CALL:
-    return RESULT, getattr(target, name)(*args, **kwargs)
+  if args is not None:
+    return None, getattr(target, name)(*args, **kwargs)
   if hasattr(target, name):
-    return RESULT, getattr(target, name)
+    return None, getattr(target, name)
   what = f'{type(target).__name__!r} object has no attribute {name!r}'
-  return EXCEPTION, AttributeError(what)
+  return AttributeError(what), None
