@@ -1,5 +1,6 @@
 """Environments that step together, in this process or in others."""
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -100,7 +101,11 @@ class BatchEnv(VectorEnv):
 
   def __init__(self, envs: Sequence[Any], blocking: bool):
     self.group = _Blocking if blocking else _Promising
-    super().__init__([lambda env=env: env for env in envs])
+    super().__init__([functools.partial(_same, env) for env in envs])
+
+
+def _same(env):
+  return env
 
 
 def stack_transitions(transitions: Sequence[tuple]) -> tuple:

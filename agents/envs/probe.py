@@ -65,6 +65,7 @@ def _describe(space, path=''):
     for key, below in space.spaces.items():
       parts.update(_describe(below, f'{path}/{key}' if path else key))
     return parts
+  found: dict[str, Any]
   if kind == 'Box':
     lim = [space.low.tolist(), space.high.tolist()]
     found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}

@@ -242,8 +242,9 @@ class PhaseMachine:
       self._notify('checkpoint', path)
 
   def _keep_best(self, sess, phase, global_step, score):
-    wanted = self._logdir and self._saver and phase.name == self.best_phase
-    if wanted and score > self._best_score:
+    if not self._logdir or not self._saver or phase.name != self.best_phase:
+      return
+    if score > self._best_score:
       self._check_finite(sess, global_step)
       self._best_score = score
       checkpoint.keep_best(sess, self._saver, self._logdir, global_step, score)
