@@ -10,8 +10,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from agents.run import checkpoint, errors, mpi, random_state
 from baselines_her import logger
 
@@ -44,8 +42,7 @@ class Checkpoints:
     self._policy = policy
     self._workers = [rollout_worker, evaluator]
     self._venvs = list({id(x.venv): x.venv for x in self._workers}.values())
-    self._duration = 0.0
-    self._last_time = -np.inf
+    self._next_time = 0.0
     self._last_state: dict[str, Any] | None = None
 
   def save(self, state: Mapping[str, Any], forced: bool = False) -> None:
@@ -72,8 +69,8 @@ class Checkpoints:
     }
     self.newest = self._store.save(name, tree, policy.sess)
     self._last_state = dict(state)
-    self._last_time = time.time()
-    self._duration = self._last_time - began
+    now = time.time()
+    self._next_time = now + (now - began) / _TIME_SHARE
 
   def restore(self) -> dict[str, Any]:
     """Continue from the newest checkpoint, if there is one.
@@ -110,8 +107,7 @@ class Checkpoints:
 
   def _name_if_due(self, forced):
     """Return the name of the next checkpoint, None if it is too early."""
-    waited = time.time() - self._last_time
-    if not forced and waited * _TIME_SHARE < self._duration:
+    if not forced and time.time() < self._next_time:
       return None
     name = f'{self._policy.Q_adam.t:09d}'
     # The evaluation of an epoch changes counters, but does no updates.

@@ -1,8 +1,8 @@
 """The task of a training; functions of the original's `config` module."""
 
+import functools
 import json
 import os
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,6 @@ _PARAMS_FILE = 'params.json'
 _VERSION = 1
 # Settings that change nothing but what is written.
 _MAY_CHANGE = {'policy_save_interval'}
-
-# One more environment per maker, to ask for sizes and rewards.
-_cached: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class Task:
@@ -78,23 +75,18 @@ def find_dims(env: Any) -> dict[str, int]:
 
 def find_reward(env: Any) -> Callable[..., np.ndarray]:
   """Return the function of a task from `ag_2`, `g` and `info` to rewards."""
-
-  def reward_fun(
-    ag_2: np.ndarray, g: np.ndarray, info: dict[str, np.ndarray]
-  ) -> np.ndarray:
-    return env.compute_reward(ag_2, g, info)
-
-  return reward_fun
+  # Environments name these arguments as they like.
+  return lambda ag_2, g, info: env.compute_reward(ag_2, g, info)
 
 
 def run_params(
   env_name: str, seed: int | None, values: settings.Settings
 ) -> dict[str, Any]:
   """Return all that a run keeps when it is continued, as plain data."""
-  params: dict[str, Any] = {'version': _VERSION, 'env_name': env_name}
-  params.update(dict(values), seed=seed)
+  run = {'version': _VERSION, 'env_name': env_name, 'seed': seed}
+  params = {**run, **dict(values)}
   for name in ('demo_file', 'load_path'):
-    if params[name] is not None:
+    if params[name]:
       params[name] = os.path.abspath(os.path.expanduser(params[name]))
   return params
 
@@ -145,11 +137,14 @@ def check_params(params: dict[str, Any], folder: str) -> None:
   )
 
 
+# What follows is the original's way from settings to an agent, for those who
+# call it; trainings use `Task` and `Settings`.
+
+
+@functools.cache
 def cached_make_env(make_env: Callable[[], Any]) -> Any:
-  """Make an environment once; it is never seeded, never trained in."""
-  if make_env not in _cached:
-    _cached[make_env] = make_env()
-  return _cached[make_env]
+  """Make an environment once, to ask for sizes and rewards."""
+  return make_env()
 
 
 def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -164,11 +159,7 @@ def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
     with underscore.
   """
   env_name = kwargs['env_name']
-
-  def make_env(subrank: int | None = None) -> Any:
-    return envs.make(env_name)
-
-  make_env = kwargs.setdefault('make_env', make_env)
+  make_env = kwargs.setdefault('make_env', lambda: envs.make(env_name))
   kwargs['T'] = cached_make_env(make_env)._max_episode_steps
   kwargs['gamma'] = 1.0 - 1.0 / kwargs['T']
   if 'lr' in kwargs:
@@ -193,10 +184,9 @@ def configure_her(params: dict[str, Any]) -> her_sampler.HindsightSampler:
   """Return a sampler of hindsight transitions with the task's rewards."""
   for name in ('replay_strategy', 'replay_k'):
     params['_' + name] = params.pop(name)
+  reward_fun = find_reward(cached_make_env(params['make_env']))
   return her_sampler.make_sample_her_transitions(
-    params['_replay_strategy'],
-    params['_replay_k'],
-    find_reward(cached_make_env(params['make_env'])),
+    params['_replay_strategy'], params['_replay_k'], reward_fun
   )
 
 
@@ -224,14 +214,12 @@ def configure_ddpg(
   """
   from baselines_her import ddpg
 
-  sample_transitions = configure_her(params)
   known = {x: params[x] for x in settings.Settings.names() if x in params}
   return ddpg.DDPG(
     **{**known, **params['ddpg_params'], 'clip_return': clip_return},
     input_dims=dims,
     reuse=reuse,
     use_mpi=use_mpi,
-    subtract_goals=simple_goal_subtract,
-    sample_transitions=sample_transitions,
+    sample_transitions=configure_her(params),
     info={'env_name': params['env_name']},
   )

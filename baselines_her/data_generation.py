@@ -63,12 +63,11 @@ def record_episode(env: Any) -> tuple[list, list, list]:
     Tuple of lists: T + 1 observations, T actions, T infos.
   """
   controller = Controller()
-  obs = [env.reset()]
-  acs, infos, done = [], [], False
+  space = env.action_space
+  obs, acs, infos, done = [env.reset()], [], [], False
   while not done:
     action = controller.act(obs[-1])
-    low, high = env.action_space.low, env.action_space.high
-    observ, _, done, info = env.step(np.clip(action, low, high))
+    observ, _, done, info = env.step(np.clip(action, space.low, space.high))
     obs.append(observ)
     acs.append(action)
     infos.append({'is_success': info['is_success']})
@@ -80,11 +79,7 @@ def main(args: argparse.Namespace) -> None:
 
   Args:
     args: Namespace of `parse_args`.
-
-  Raises:
-    UsageError: If the file cannot be written.
   """
-  _check_writable(args.out)
   env = envs.make(_ENV)
   env.seed(args.seed)
   episodes = []
@@ -100,30 +95,29 @@ def main(args: argparse.Namespace) -> None:
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
-  """Parse the command line."""
-  parser = entry.Parser(
-    prog='her-record',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  add = parser.add_argument
-  add(
-    '--out',
-    default='data_fetch_random_100.npz',
-    help='.npz file to write (default %(default)s)',
-  )
-  add(
-    '--num_episodes',
-    type=int,
-    default=100,
-    help='episodes to record (default %(default)s)',
-  )
-  add('--seed', type=int, default=0, help='random seed (default %(default)s)')
+  """Parse the command line.
+
+  Raises:
+    UsageError: If a value is not allowed, or the file cannot be written.
+  """
+  parser = entry.Parser(prog='her-record', description=__doc__)
+  text = '.npz file to write (default %(default)s)'
+  parser.add_argument('--out', default='data_fetch_random_100.npz', help=text)
+  for name, default, text in (
+    ('--num_episodes', 100, 'episodes to record (default %(default)s)'),
+    ('--seed', 0, 'random seed (default %(default)s)'),
+  ):
+    parser.add_argument(name, type=int, default=default, help=text)
   args = parser.parse_args(argv)
   if args.num_episodes < 1:
     raise errors.UsageError(
       f'Flag --num_episodes is {args.num_episodes}; give at least 1.'
     )
+  if not args.out.endswith('.npz'):
+    raise errors.UsageError(
+      f'Flag --out is {args.out!r}; give a name that ends in .npz.'
+    )
+  files.check_creatable(os.path.dirname(os.path.abspath(args.out)))
   return args
 
 
@@ -136,14 +130,6 @@ def run(argv: list[str] | None = None) -> int:
       main(args)
 
   return entry.run(work)
-
-
-def _check_writable(path: str) -> None:
-  if not path.endswith('.npz'):
-    raise errors.UsageError(
-      f'Flag --out is {path!r}; give a name that ends in .npz.'
-    )
-  files.check_creatable(os.path.dirname(os.path.abspath(path)))
 
 
 if __name__ == '__main__':

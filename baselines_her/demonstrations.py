@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import check
 from agents.run import errors, files
 from baselines_her.util import Episode
-
-KEYS = {'o': 'observation', 'ag': 'achieved_goal', 'g': 'desired_goal'}
 
 
 def read(path: str) -> dict[str, np.ndarray]:
@@ -39,7 +38,7 @@ def read(path: str) -> dict[str, np.ndarray]:
     for key, shape in wanted.items():
       if data[key].shape[:2] != shape:
         raise ValueError(f'{key} has shape {data[key].shape}, not {shape}')
-    missing = set(KEYS.values()) - set(data['obs'][0, 0])
+    missing = set(check.GOAL_KEYS) - set(data['obs'][0, 0])
     if missing:
       raise ValueError(f'obs has no {sorted(missing)}')
   except Exception as error:  # Whatever damaged bytes may lead to.
@@ -48,35 +47,6 @@ def read(path: str) -> dict[str, np.ndarray]:
       'with acs, obs and info, such as the one that python -m '
       'baselines_her.data_generation writes.'
     ) from None
-  return data
-
-
-def check(path: str, num_demo: int, T: int) -> dict[str, np.ndarray]:
-  """Make sure that a file has enough demonstrations of enough steps.
-
-  Args:
-    path: Path of the file.
-    num_demo: Number of demonstrations to use.
-    T: Time limit of the task.
-
-  Returns:
-    Dict of arrays as `read` returns it.
-
-  Raises:
-    UsageError: If it has not.
-  """
-  data = read(path)
-  episodes, steps = data['acs'].shape[:2]
-  if episodes < num_demo:
-    raise errors.UsageError(
-      f'File {path!r} has {episodes} demonstrations, but num_demo is '
-      f'{num_demo}; record more, or pass --num_demo={episodes}.'
-    )
-  if steps < T - 1:
-    raise errors.UsageError(
-      f'The demonstrations in {path!r} have {steps} steps, but the task needs '
-      f'at least {T - 1}; record them in the same environment.'
-    )
   return data
 
 
@@ -96,24 +66,43 @@ def load(
     others T - 1.
 
   Raises:
-    UsageError: If the file does not fit.
+    UsageError: If the file has too few or too short demonstrations, or those
+      of another task.
   """
-  data = check(path, num_demo, T)
-  infos = [x for x in input_dims if x.startswith('info_')]
-  for obs, acs, info in zip(data['obs'], data['acs'], data['info']):
-    if num_demo <= 0:
-      return
-    num_demo -= 1
+  data = read(path)
+  episodes, steps = data['acs'].shape[:2]
+  if episodes < num_demo:
+    raise errors.UsageError(
+      f'File {path!r} has {episodes} demonstrations, but num_demo is '
+      f'{num_demo}; record more, or pass --num_demo={episodes}.'
+    )
+  if steps < T - 1:
+    raise errors.UsageError(
+      f'The demonstrations in {path!r} have {steps} steps, but the task needs '
+      f'at least {T - 1}; record them in the same environment.'
+    )
+  dims = {**input_dims, 'ag': input_dims['g']}
+  for number in range(num_demo):
+    obs, info = data['obs'][number, :T], data['info'][number, : T - 1]
     episode = {
-      key: np.array([x[name] for x in obs[: T - (key == 'g')]])[None]
-      for key, name in KEYS.items()
+      'o': [x['observation'] for x in obs],
+      'ag': [x['achieved_goal'] for x in obs],
+      'g': [x['desired_goal'] for x in obs[: T - 1]],
+      'u': data['acs'][number, : T - 1],
     }
-    episode['u'] = np.asarray(acs[: T - 1])[None]
-    for key in infos:
-      values = [np.ravel(x[key.removeprefix('info_')]) for x in info[: T - 1]]
-      episode[key] = np.array(values, float)[None]
-    _check_sizes(path, episode, input_dims)
-    yield episode
+    for key in input_dims:
+      if key.startswith('info_'):
+        name = key.removeprefix('info_')
+        episode[key] = [np.ravel(x[name]).astype(float) for x in info]
+    batch = {key: np.array(values)[None] for key, values in episode.items()}
+    for key, values in batch.items():
+      if values.shape[-1] != dims[key]:
+        raise errors.UsageError(
+          f'The demonstrations in {path!r} have {key} of size '
+          f'{values.shape[-1]}, but the task has size {dims[key]}; record '
+          'them in the same environment.'
+        )
+    yield batch
 
 
 def save(
@@ -137,16 +126,3 @@ def save(
       obs=np.array(obs, object),
       info=np.array(info, object),
     )
-
-
-def _check_sizes(
-  path: str, episode: Episode, input_dims: dict[str, int]
-) -> None:
-  dims = dict(input_dims, ag=input_dims['g'])
-  for key, values in episode.items():
-    if values.shape[-1] != dims[key]:
-      raise errors.UsageError(
-        f'The demonstrations in {path!r} have {key} of size '
-        f'{values.shape[-1]}, but the task has size {dims[key]}; record them '
-        'in the same environment.'
-      )

@@ -31,7 +31,12 @@ class GoalEnv(Wrapper):
     self.spec = types.SimpleNamespace(
       id=env_id, max_episode_steps=self._max_episode_steps
     )
-    self.observation_space = _declare_float32(env.observation_space)
+    # As the original environments declared them.
+    parts = env.observation_space.spaces
+    boxes = {key: parts[key] for key in check.GOAL_KEYS}
+    self.observation_space = spaces.dictionary(
+      {key: spaces.box(x.low, x.high) for key, x in boxes.items()}
+    )
     self.action_space = env.action_space
     # Bound once, as the environment is stepped millions of times.
     self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
@@ -58,12 +63,12 @@ class GoalEnv(Wrapper):
     """
     inner = self._env.unwrapped
     state = {'random': inner.np_random.bit_generator.state}
-    if self._has_mujoco():
+    # Whether MuJoCo moves it.
+    if type(getattr(inner, 'data', None)).__module__.startswith('mujoco'):
       import mujoco
 
       kind = mujoco.mjtState.mjSTATE_INTEGRATION
-      size = mujoco.mj_stateSize(inner.model, kind)
-      state['simulator'] = np.empty(size)
+      state['simulator'] = np.empty(mujoco.mj_stateSize(inner.model, kind))
       mujoco.mj_getState(inner.model, inner.data, state['simulator'], kind)
     return state
 
@@ -77,10 +82,6 @@ class GoalEnv(Wrapper):
       kind = mujoco.mjtState.mjSTATE_INTEGRATION
       mujoco.mj_setState(inner.model, inner.data, state['simulator'], kind)
       mujoco.mj_forward(inner.model, inner.data)
-
-  def _has_mujoco(self):
-    inner = self._env.unwrapped
-    return type(getattr(inner, 'data', None)).__module__.startswith('mujoco')
 
 
 def find_time_limit(env_id: str) -> int | None:
@@ -127,14 +128,3 @@ def resolve(env_id: str) -> str:
 def base_name(env_id: str) -> str:
   """Return the id without version, by which settings are looked up."""
   return env_id.rpartition('-v')[0] or env_id
-
-
-def _declare_float32(space):
-  """Dict of boxes in the type that the original environments declared."""
-  return spaces.dictionary(
-    {
-      key: spaces.box(part.low, part.high, np.float32)
-      for key, part in space.spaces.items()
-      if key in check.GOAL_KEYS
-    }
-  )

@@ -1,18 +1,27 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.run import checkpoint, errors, mpi, stopping
 from agents.run.silence import Record
-from baselines_her import config, logger, reports, settings
+from baselines_her import config, logger, reports, settings, tf_util
 from baselines_her.checkpoints import Checkpoints
+from baselines_her.ddpg import DDPG
 from baselines_her.mpi import check_seeds, mpi_average
 from baselines_her.policies import PolicySaver
 from baselines_her.rollout import RolloutWorker
 
-if TYPE_CHECKING:
-  from baselines_her.ddpg import DDPG
+_SINGLE_WORKER = (
+  '',
+  '*** Warning ***',
+  'You are running HER with a single MPI worker. The published results were '
+  'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
+  'openai/baselines), which makes a difference beyond speed: gradients and '
+  'statistics come from more episodes. Use mpirun -n N.',
+  '****************',
+  '',
+)
 
 
 def learn(
@@ -27,7 +36,7 @@ def learn(
   checkpoint_dir: str | None = None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
-) -> 'DDPG':
+) -> DDPG:
   """Train an agent and return it.
 
   Args:
@@ -52,24 +61,16 @@ def learn(
     logger.warn(f'Setting {name} has no effect; put it in override_params.')
     del kwargs[name]
   task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
-  values = settings.Settings.make(
-    task.name, {**(override_params or {}), **kwargs}
-  )
+  given = {**(override_params or {}), **kwargs}
+  values = settings.Settings.make(task.name, given)
   params, folder = config.run_params(task.name, seed, values), logger.get_dir()
   if checkpoint_dir and checkpoint.list_folders(checkpoint_dir):
     config.check_params(params, folder or checkpoint_dir)
   elif folder and mpi.world().Get_rank() == 0:
     config.write_params(params, folder)
   return train(
-    **prepare(
-      values,
-      task,
-      env,
-      total_timesteps,
-      seed,
-      eval_env,
-      save_path,
-    ),
+    **prepare(values, task, env, total_timesteps, seed, eval_env),
+    save_path=save_path,
     checkpoint_dir=checkpoint_dir,
     mirrors=mirrors,
   )
@@ -82,7 +83,6 @@ def prepare(
   total_timesteps: float,
   seed: int | None = None,
   eval_env: Any = None,
-  save_path: str | None = None,
 ) -> dict[str, Any]:
   """Seed everything but the environments; create agent and workers.
 
@@ -94,14 +94,15 @@ def prepare(
   Returns:
     Dict of arguments of `train`.
   """
-  from baselines_her import ddpg, tf_util
-
-  offset = 1000000 * mpi.world().Get_rank()
+  comm = mpi.world()
+  offset = 1000000 * comm.Get_rank()
   tf_util.set_global_seeds(None if seed is None else seed + offset)
   values = values.complete(task.time_limit, env.num_envs)
   config.log_params({'env_name': task.name, **dict(values)})
-  _warn_about_single_worker(mpi.world())
-  policy = ddpg.DDPG(
+  if comm.Get_size() == 1:
+    for line in _SINGLE_WORKER:
+      logger.warn(line)
+  policy = DDPG(
     values,
     task.dims,
     sample_transitions=task.make_sampler(values),
@@ -110,40 +111,40 @@ def prepare(
   if values.load_path is not None:
     tf_util.load_variables(values.load_path, sess=policy.sess)
   shared = {
-    name: getattr(values, name)
-    for name in ('T', 'rollout_batch_size', 'noise_eps', 'random_eps')
+    'T': values.T,
+    'rollout_batch_size': env.num_envs,
+    'noise_eps': values.noise_eps,
+    'random_eps': values.random_eps,
   }
+  evaluation = {
+    'exploit': True,
+    'use_target_net': values.test_with_polyak,
+    'compute_Q': True,
+  }
+  worker = RolloutWorker(env, policy, task.dims, logger, **shared)
+  evaluator = RolloutWorker(
+    eval_env or env, policy, task.dims, logger, **shared, **evaluation
+  )
   steps = values.n_cycles * policy.T * env.num_envs
-  epochs = int(total_timesteps) // steps
-  if not epochs:
+  if total_timesteps < steps:
     logger.warn(
       f'Nothing to train: an epoch has {steps} steps, but there are only '
       f'{int(total_timesteps)}.'
     )
   return {
     'policy': policy,
-    'rollout_worker': RolloutWorker(env, policy, task.dims, logger, **shared),
-    'evaluator': RolloutWorker(
-      eval_env or env,
-      policy,
-      task.dims,
-      logger,
-      exploit=True,
-      use_target_net=values.test_with_polyak,
-      compute_Q=True,
-      **shared,
-    ),
-    'n_epochs': epochs,
+    'rollout_worker': worker,
+    'evaluator': evaluator,
+    'n_epochs': int(total_timesteps) // steps,
     'n_test_rollouts': values.n_test_rollouts,
     'n_cycles': values.n_cycles,
     'n_batches': values.n_batches,
     'policy_save_interval': values.policy_save_interval,
-    'save_path': save_path,
     'demo_file': values.demo_file,
   }
 
 
-def train(*, policy: 'DDPG', **arguments: Any) -> 'DDPG':
+def train(*, policy: DDPG, **arguments: Any) -> DDPG:
   """Train an agent and return it.
 
   Args:
@@ -160,7 +161,7 @@ def train(*, policy: 'DDPG', **arguments: Any) -> 'DDPG':
 
 def train_epochs(
   *,
-  policy: 'DDPG',
+  policy: DDPG,
   rollout_worker: RolloutWorker,
   evaluator: RolloutWorker,
   n_epochs: int,
@@ -210,8 +211,9 @@ def train_epochs(
   state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state.update(checkpoints.restore())
-  if checkpoint_dir:
-    reports.forget_epochs(logger.get_dir(), state['epoch'])
+  folder = checkpoint_dir and logger.get_dir()
+  if folder and mpi.world().Get_rank() == 0:
+    reports.forget_epochs(folder, state['epoch'])
   saver = PolicySaver(policy, save_path, policy_save_interval)
   with reports.Report(
     rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
@@ -262,19 +264,3 @@ def _stop_if_requested(state: dict[str, Any], checkpoints: Checkpoints) -> None:
   if any(mpi.world().allgather(stopping.requested())):
     checkpoints.save(state, forced=True)
     raise stopping.StopRequested('The user asked to stop.')
-
-
-def _warn_about_single_worker(comm: Any) -> None:
-  if comm.Get_size() > 1:
-    return
-  for line in (
-    '',
-    '*** Warning ***',
-    'You are running HER with a single MPI worker. The published results were '
-    'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
-    'openai/baselines), which makes a difference beyond speed: gradients and '
-    'statistics come from more episodes. Use mpirun -n N.',
-    '****************',
-    '',
-  ):
-    logger.warn(line)

@@ -114,9 +114,7 @@ def define_sampler(
 
 
 def make_sample_her_transitions(
-  replay_strategy: str,
-  replay_k: float,
-  reward_fun: Callable[..., np.ndarray],
+  replay_strategy: str, replay_k: float, reward_fun: Callable[..., np.ndarray]
 ) -> HindsightSampler:
   """Return a function that samples transitions for one strategy of replay.
 

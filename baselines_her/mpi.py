@@ -122,14 +122,8 @@ class MpiAdam:
       self._v = [_slot(tf.zeros(x.shape), 'v') for x in self.var_list]
       self._t = _slot(tf.zeros([], tf.int64), 't')
     self._slots = [*self._m, *self._v, self._t]
-    self._get = {
-      name: tf_util.GetFlat(variables, self._sess)
-      for name, variables in (
-        ('theta', self.var_list),
-        ('m', self._m),
-        ('v', self._v),
-      )
-    }
+    flat = {'theta': self.var_list, 'm': self._m, 'v': self._v}
+    self._get = {k: tf_util.GetFlat(x, self._sess) for k, x in flat.items()}
     self._set = tf_util.SetFromFlat(self.var_list, self._sess)
     self._sess.run([x.initializer for x in self._slots])
 
@@ -167,23 +161,20 @@ class MpiAdam:
     stepsize = tf.cast(stepsize * v_root / self._m_factor, tf.float32)
     # Powers of zero: the corrections are in the step size already, where
     # they have 64 bits.
+    apply = functools.partial(
+      tf.raw_ops.ResourceApplyAdam,
+      beta1_power=0.0,
+      beta2_power=0.0,
+      lr=stepsize,
+      beta1=self.beta1,
+      beta2=self.beta2,
+      epsilon=self.epsilon * v_root,
+    )
+    rows = zip(self.var_list, self._m, self._v, gradients)
     return tf.group(
       *[
-        tf.raw_ops.ResourceApplyAdam(
-          var=variable.handle,
-          m=m.handle,
-          v=v.handle,
-          beta1_power=0.0,
-          beta2_power=0.0,
-          lr=stepsize,
-          beta1=self.beta1,
-          beta2=self.beta2,
-          epsilon=self.epsilon * v_root,
-          grad=gradient,
-        )
-        for variable, m, v, gradient in zip(
-          self.var_list, self._m, self._v, gradients
-        )
+        apply(var=x.handle, m=m.handle, v=v.handle, grad=gradient)
+        for x, m, v, gradient in rows
       ]
     )
 

@@ -18,50 +18,65 @@ import numpy as np
 
 from agents.envs import video
 from agents.envs import window as window_lib
-from agents.run import entry, errors, references, stopping
-from baselines_her import envs, logger, vec_env, video_recorder
+from agents.run import entry, errors, messages, references, stopping
+from baselines_her import logger, rollout, trained, vec_env, video_recorder
 
 _EPISODES_IN_FILE = 5
 
 
 def show(
-  model: Any,
-  env_id: str,
+  policy: Any,
   episodes: int | None = None,
   seed: int | None = None,
   filename: str = 'play.mp4',
-  time_limit: int | None = None,
-) -> None:
-  """Play with a model in a window or, without display, to a video.
+  render: bool = True,
+) -> rollout.RolloutWorker:
+  """Play with a policy in a window or, without display, to a video.
 
-  Prints the return of each episode as the original does, `episode_rew=`.
+  Prints the return of each episode as the original does, `episode_rew=`, and
+  ends early when the user asks to stop.
 
   Args:
-    model: Object whose `step` returns actions first.
-    env_id: Id of the environment.
+    policy: `DDPG` agent.
     episodes: Number of episodes; 0 for no end; by default no end in a window
       and a few in a video.
     seed: Seed of the environment.
     filename: Path of the video.
-    time_limit: Number of steps of an episode; by default that of the id.
+    render: Whether to show anything.
+
+  Returns:
+    The worker, which has the statistics.
   """
-  window = window_lib.has_display()
+  env_id, limit = policy.info['env_name'], policy.T
+  window = render and window_lib.has_display()
   if episodes is None:
     episodes = 0 if window else _EPISODES_IN_FILE
-  env = make_viewed_env(env_id, seed, window, filename, time_limit)
+  if render:
+    env = make_viewed_env(env_id, seed, window, filename, limit)
+  else:
+    env = vec_env.make_vec_env(env_id, 'robotics', 1, seed, time_limit=limit)
+  path = None
   try:
-    obs = env.reset()
+    worker = rollout.RolloutWorker(
+      env,
+      policy,
+      policy.input_dims,
+      logger,
+      limit,
+      exploit=True,
+      compute_Q=True,
+    )
     for _ in itertools.count() if episodes == 0 else range(episodes):
-      total, done = 0.0, False
-      while not done:
-        actions = np.reshape(model.step(obs)[0], [1, -1])
-        obs, rewards, dones, _ = env.step(actions)
-        total, done = total + rewards[0], dones[0]
-        if stopping.requested():
-          return
-      print(f'episode_rew={total}', flush=True)
+      worker.generate_rollouts()
+      print(f'episode_rew={worker.returns[0]}', flush=True)
+      if stopping.requested():
+        break
+    path = getattr(env, 'finish', lambda: None)()
   finally:
-    _finish(env, window)
+    env.close()
+  if path:
+    print(f'Wrote {path}.', flush=True)
+  return worker
 
 
 def make_viewed_env(
@@ -119,57 +134,28 @@ def main(args: argparse.Namespace) -> None:
   Raises:
     UsageError: If the policy cannot be read.
   """
-  from agents.tools.tf1 import tf
-  from baselines_her import policies, rollout, tf_util
+  from baselines_her import tf_util
 
   tf_util.set_global_seeds(args.seed)
-  with tf.Graph().as_default():
-    with tf_util.single_threaded_session().as_default():
-      policy = policies.load(args.policy_file, references.parse(args.trust))
-      env_id = policy.info['env_name']
-      if envs.resolve(env_id) != env_id:
-        print(f'{env_id} is not runnable, using {envs.resolve(env_id)}.')
-      window = bool(args.render) and window_lib.has_display()
-      filename = args.video or default_video(args.policy_file)
-      if args.render:
-        env = make_viewed_env(env_id, args.seed, window, filename, policy.T)
-      else:
-        env = vec_env.make_vec_env(
-          env_id, 'robotics', 1, args.seed, time_limit=policy.T
-        )
-      worker = rollout.RolloutWorker(
-        env,
-        policy,
-        policy.input_dims,
-        logger,
-        policy.T,
-        exploit=True,
-        compute_Q=True,
-      )
-      try:
-        for _ in range(args.n_test_rollouts):
-          worker.generate_rollouts()
-          stopping.check()
-        logger.logkvs(dict(worker.logs('test')))
-        logger.dumpkvs()
-      finally:
-        _finish(env, window or not args.render)
+  filename = args.video or default_video(args.policy_file)
+  with trained.load(args.policy_file, trust=args.trust) as agent:
+    worker = show(
+      agent.policy, args.n_test_rollouts, args.seed, filename, args.render
+    )
+  stopping.check()
+  logger.logkvs(dict(worker.logs('test')))
+  logger.dumpkvs()
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = entry.Parser(
-    prog='her-play',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='her-play', description=__doc__)
   add = parser.add_argument
   add('policy_file', help='folder of a run, or file of a policy')
   add('--seed', type=int, default=0, help='random seed')
   add('--n_test_rollouts', type=int, default=10, help='episodes to play')
-  add(
-    '--render', type=int, default=1, help='0 evaluates without window or video'
-  )
+  text = '0 evaluates without window or video'
+  add('--render', type=int, default=1, help=text)
   text = 'file of the video (default play.mp4 in the folder of the run)'
   add('--video', default=None, help=text)
   add('--trust', action='append', default=[], help=references.HELP)
@@ -188,18 +174,11 @@ def run(argv: list[str] | None = None) -> int:
 
   def work() -> None:
     args = parse_args(argv)
+    messages.set_up_logging()
     with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
       main(args)
 
   return entry.run(work)
-
-
-def _finish(env: Any, silent: bool) -> None:
-  """Write the video that is left, and say where."""
-  path = None if silent else env.finish()
-  env.close()
-  if path:
-    print(f'Wrote {path}.', flush=True)
 
 
 if __name__ == '__main__':

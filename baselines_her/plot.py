@@ -10,6 +10,7 @@ the 75th percentile.
 """
 
 import argparse
+import collections
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,6 @@ import numpy as np
 from agents.run import entry, errors, log, plot
 from baselines_her import config, logger
 
-_KEY = 'test/success_rate'
 _AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
 
 
@@ -40,11 +40,9 @@ def load_runs(
   Raises:
     UsageError: If there are none.
   """
-  runs = []
-  for place in plot.find_runs(folders, 'progress.csv', 'params.json'):
-    run = _load_run(place, axis, smoothed)
-    if run:
-      runs.append(run)
+  places = plot.find_runs(folders, 'progress.csv', 'params.json')
+  found = [_load_run(place, axis, smoothed) for place in places]
+  runs = [run for run in found if run]
   if not runs:
     raise errors.UsageError(
       f'There are no results in {", ".join(folders)}; give folders of '
@@ -54,10 +52,7 @@ def load_runs(
 
 
 def load_reference(
-  path: str,
-  envs: Iterable[str],
-  axis: str = 'epoch',
-  smoothed: bool = False,
+  path: str, envs: Iterable[str], axis: str = 'epoch', smoothed: bool = False
 ) -> list[plot.Run]:
   """Return the results of a CSV file with the columns of the reference's curve.
 
@@ -74,15 +69,17 @@ def load_reference(
   Raises:
     UsageError: If the file has other columns.
   """
-  seeds: dict[str, list[dict[str, Any]]] = {}
+  seeds: dict[Any, list[dict[str, Any]]] = collections.defaultdict(list)
   try:
     for row in logger.read_csv(path):
-      seeds.setdefault(str(row.get('seed')), []).append(row)
+      seeds[row.get('seed')].append(row)
     runs = []
     for rows in seeds.values():
-      steps = [x['timesteps'] for x in rows]
-      success = [x['test_success_rate'] for x in rows]
-      points = _make_points(range(len(rows)), steps, success, axis, smoothed)
+      x: Any = range(1, len(rows) + 1)
+      if axis == 'steps':
+        x = [row['timesteps'] for row in rows]
+      success = [row['test_success_rate'] for row in rows]
+      points = _make_points(x, success, smoothed)
       runs.append(plot.Run('reference', dict.fromkeys(envs, points)))
     return runs
   except (OSError, KeyError) as error:
@@ -113,20 +110,12 @@ def main(args: argparse.Namespace) -> None:
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  parser = entry.Parser(
-    prog='her-plot',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
+  parser = entry.Parser(prog='her-plot', description=__doc__)
   add = parser.add_argument
   add('folders', nargs='+', help='folders to search for runs')
   add('--out', default='.', help='folder to write figures to (default .)')
-  add(
-    '--axis',
-    choices=('epoch', 'steps'),
-    default='epoch',
-    help='x-axis (default epoch)',
-  )
+  text = 'x-axis (default epoch)'
+  add('--axis', choices=list(_AXES), default='epoch', help=text)
   add('--smooth', type=int, default=0, help='1 smooths the curves')
   add('--reference', default=None, help='CSV file of a reference curve to add')
   return parser.parse_args(argv)
@@ -140,30 +129,26 @@ def run(argv: list[str] | None = None) -> int:
 def _load_run(folder, axis, smoothed):
   """Return the results of one run, None before its first epoch."""
   params = config.read_params(folder)
-  rows: dict[Any, Any] = {}
-  for row in logger.read_csv(os.path.join(folder, 'progress.csv')):
-    if row.get(_KEY) is not None and row.get('epoch') is not None:
-      # Epochs that were repeated after an interruption: the later one counts.
-      rows[row['epoch']] = row[_KEY]
-  steps = {x['step']: x['env_steps'] for x in log.read_metrics(folder)}
-  epochs = sorted(rows)
-  points = _make_points(
-    epochs,
-    [steps.get(x, np.nan) for x in epochs],
-    [rows[x] for x in epochs],
-    axis,
-    smoothed,
-  )
+  rows = logger.read_csv(os.path.join(folder, 'progress.csv'))
+  # Epochs that were repeated after an interruption: the later one counts.
+  rates: dict[Any, Any] = {
+    x['epoch']: x['test/success_rate']
+    for x in rows
+    if None not in (x.get('epoch'), x.get('test/success_rate'))
+  }
+  epochs = sorted(rates)
+  x = [epoch + 1 for epoch in epochs]
+  if axis == 'steps':
+    steps = {x['step']: x['env_steps'] for x in log.read_metrics(folder)}
+    x = [steps.get(epoch, np.nan) for epoch in epochs]
+  points = _make_points(x, [rates[epoch] for epoch in epochs], smoothed)
   strategy = 'her' if params['replay_strategy'] == 'future' else 'ddpg'
   reward = 'dense' if 'Dense' in params['env_name'] else 'sparse'
-  env = params['env_name'].replace('Dense', '')
-  curves = {env: points}
+  curves = {params['env_name'].replace('Dense', ''): points}
   return plot.Run(f'{strategy}-{reward}', curves) if len(points[0]) else None
 
 
-def _make_points(epochs, steps, success, axis, smoothed):
-  """Return the points of a run; epochs are drawn from 1 on."""
-  x = steps if axis == 'steps' else [epoch + 1 for epoch in epochs]
+def _make_points(x, success, smoothed):
   x, y = plot.make_points(x, success)
   return x, smooth(y) if smoothed else y
 

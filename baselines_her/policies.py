@@ -35,29 +35,26 @@ class PolicySaver:
     interval: int,
     log: Callable[[str], None] = logger.info,
   ):
-    is_root = mpi.world().Get_rank() == 0
-    self._policy = policy
-    self._folder = os.path.expanduser(folder) if folder and is_root else None
-    self._interval = interval
-    self._log = log
+    self._policy, self._interval, self._log = policy, interval, log
+    self._folder = folder if mpi.world().Get_rank() == 0 else None
 
   def save(self, epoch: int, success_rate: float, best: float) -> float:
     """Write what is due after an epoch; return the best success rate."""
     # Ties count as better, since the later policy has learned more.
     better = success_rate >= best
-    due = self._interval > 0 and epoch % self._interval == 0
-    if self._folder and better:
-      path = os.path.join(self._folder, f'{BEST}.pkl')
-      self._log(
-        f'New best success rate: {success_rate}. Saving policy to {path} ...'
-      )
-      save(self._policy, path)
-      save(self._policy, os.path.join(self._folder, 'policy_latest.pkl'))
-    if self._folder and due:
-      path = os.path.join(self._folder, f'policy_{epoch}.pkl')
-      self._log(f'Saving periodic policy to {path} ...')
-      save(self._policy, path)
+    if better:
+      self._write(BEST, f'New best success rate: {success_rate}. Saving policy')
+      self._write('policy_latest')
+    if self._interval > 0 and epoch % self._interval == 0:
+      self._write(f'policy_{epoch}', 'Saving periodic policy')
     return success_rate if better else best
+
+  def _write(self, name: str, words: str = '') -> None:
+    if self._folder:
+      path = os.path.join(self._folder, f'{name}.pkl')
+      if words:
+        self._log(f'{words} to {path} ...')
+      save(self._policy, path)
 
 
 def save(policy: Any, path: str) -> None:
@@ -81,7 +78,7 @@ def save_plain(policy: Any, prefix: str) -> None:
 
 
 def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
-  """Load a policy, in the default graph and session.
+  """Load a policy, with a graph and a session of its own.
 
   Args:
     path: Folder of a run for its best policy, or what `save` of a trained
@@ -93,27 +90,21 @@ def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
     UsageError: If there is none, or it cannot be read.
     NotTrusted: If it names something that is not trusted.
   """
+  from agents.tools.tf1 import tf
+  from baselines_her import tf_util
+
   path = os.path.expanduser(path)
   if os.path.isdir(path):
-    best = os.path.join(path, 'policies', BEST)
-    found = [
-      x
-      for x in (os.path.join(path, 'policy'), best)
-      if os.path.exists(f'{x}.json')
-    ]
-    if not found and os.path.exists(f'{best}.pkl'):
-      raise errors.UsageError(
-        f'There is only a pickle in {path}, which can run any program; if you '
-        f'trust it, give its name, {best}.pkl.'
-      )
-    path = f'{(found or [best])[0]}.json'
+    path = _find(path)
+  session = tf_util.single_threaded_session(tf.Graph())
   try:
-    if path.endswith('.json'):
-      return _load_plain(path.removesuffix('.json'), trust)
-    with open(path, 'rb') as file_:
-      policy = pickle.load(file_)
-    policy.get_actions, policy.info['env_name']
-    return policy
+    with session.graph.as_default(), session.as_default():
+      if path.endswith('.json'):
+        return _load_plain(path.removesuffix('.json'), trust)
+      with open(path, 'rb') as file_:
+        policy = pickle.load(file_)
+      policy.get_actions, policy.info['env_name']
+      return policy
   except references.NotTrusted:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
@@ -121,6 +112,20 @@ def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '
       'run, or a file of a policy that training has written.'
     ) from None
+
+
+def _find(folder: str) -> str:
+  """Return the path of the plain data of a folder, whether it exists or not."""
+  best = os.path.join(folder, 'policies', BEST)
+  for prefix in (os.path.join(folder, 'policy'), best):
+    if os.path.exists(f'{prefix}.json'):
+      return f'{prefix}.json'
+  if os.path.exists(f'{best}.pkl'):
+    raise errors.UsageError(
+      f'There is only a pickle in {folder}, which can run any program; if you '
+      f'trust it, give its name, {best}.pkl.'
+    )
+  return f'{best}.json'
 
 
 def _load_plain(prefix: str, trust: references.Trust) -> Any:

@@ -31,11 +31,9 @@ def create(
   """
   T, num_envs = settings.T, settings.rollout_batch_size
   assert T, 'incomplete settings'
-  shapes: dict[str, tuple[int, ...]] = {
-    key: (T if key == 'o' else T - 1, *shape)
-    for key, shape in dims_to_shapes(input_dims).items()
-  }
-  shapes['ag'] = (T, input_dims['g'])
+  entries = dims_to_shapes(input_dims)
+  shapes = {key: (T - 1, *shape) for key, shape in entries.items()}
+  shapes.update(o=(T, *entries['o']), ag=(T, *entries['g']))
   size = settings.buffer_size // num_envs * num_envs
   return ReplayBuffer(shapes, size, T, sample_transitions)
 
@@ -65,14 +63,11 @@ class ReplayBuffer:
     T: int,
     sample_transitions: Sampler | None,
   ):
-    self.buffer_shapes = dict(buffer_shapes)
-    self.size = size_in_transitions // T
-    self.T = T
+    self.T, self.size = T, size_in_transitions // T
     self.sample_transitions = sample_transitions
     # Memory is only taken where episodes are written.
     self.buffers = {
-      key: np.empty((self.size, *shape))
-      for key, shape in self.buffer_shapes.items()
+      key: np.empty((self.size, *shape)) for key, shape in buffer_shapes.items()
     }
     self.current_size = 0
     self.n_transitions_stored = 0
@@ -95,12 +90,8 @@ class ReplayBuffer:
     assert self.sample_transitions, 'the buffer has no way to sample'
     assert self.current_size > 0, 'the buffer is empty'
     held = {k: v[: self.current_size] for k, v in self.buffers.items()}
-    held['o_2'] = held['o'][:, 1:]
-    held['ag_2'] = held['ag'][:, 1:]
-    transitions = self.sample_transitions(held, batch_size)
-    missing = {'r', 'o_2', 'ag_2', *self.buffers} - set(transitions)
-    assert not missing, f'the sampler returns no {sorted(missing)}'
-    return transitions
+    following = {'o_2': held['o'][:, 1:], 'ag_2': held['ag'][:, 1:]}
+    return self.sample_transitions({**held, **following}, batch_size)
 
   def store_episode(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Store a batch of episodes.
@@ -109,9 +100,9 @@ class ReplayBuffer:
       episode_batch: Dict of arrays [episodes, time, size] with at least the
         keys of the buffer.
     """
-    lengths = {len(x) for x in episode_batch.values()}
-    assert len(lengths) == 1, f'different numbers of episodes: {lengths}'
-    count = lengths.pop()
+    count = len(episode_batch['u'])
+    counts = {len(x) for x in episode_batch.values()}
+    assert counts == {count}, f'different numbers of episodes: {counts}'
     places = self._get_storage_idx(count)
     for key, values in self.buffers.items():
       values[places] = episode_batch[key]

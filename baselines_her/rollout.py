@@ -1,11 +1,12 @@
 """Episodes of several environments with one policy."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from agents.envs import check
 from agents.run import errors
 from baselines_her import policies, util
 
@@ -29,12 +30,11 @@ class RolloutWorker:
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.
     history_len: Number of rollouts in the statistics.
-    render: Unused; kept for callers of the original.
-    monitor: Unused; kept for callers of the original.
-    **kwargs: Ignored.
+    **kwargs: Ignored, such as `render` and `monitor` of the original.
 
   Attributes:
     n_episodes: Number of episodes so far.
+    returns: Sums of rewards [environments] of the last rollout.
     success_history: Success rates of the last rollouts.
     Q_history: Mean values of the last rollouts.
   """
@@ -53,26 +53,20 @@ class RolloutWorker:
     noise_eps: float = 0,
     random_eps: float = 0,
     history_len: int = 100,
-    render: bool = False,
-    monitor: bool = False,
     **kwargs: Any,
   ):
-    self.venv = venv
-    self.policy = policy
-    self.dims = dims
+    self.venv, self.policy, self.dims = venv, policy, dims
     self.logger = logger
-    self.T = T
-    self.rollout_batch_size = rollout_batch_size
+    self.T, self.rollout_batch_size = T, rollout_batch_size
     self.exploit = exploit
     self.use_target_net = use_target_net
     self.compute_Q = compute_Q
-    self.noise_eps = noise_eps
-    self.random_eps = random_eps
+    self.noise_eps, self.random_eps = noise_eps, random_eps
     self.info_keys = [
       x.removeprefix('info_') for x in dims if x.startswith('info_')
     ]
-    self.success_history: deque[float] = deque(maxlen=history_len)
-    self.Q_history: deque[float] = deque(maxlen=history_len)
+    self.success_history: deque[Any] = deque(maxlen=history_len)
+    self.Q_history: deque[Any] = deque(maxlen=history_len)
     self.n_episodes = 0
     self.reset_all_rollouts()
 
@@ -82,6 +76,7 @@ class RolloutWorker:
     self.o = np.array(obs['observation'], np.float32)
     self.ag = np.array(obs['achieved_goal'], np.float32)
     self.g = obs['desired_goal']
+    self.returns = np.zeros(len(self.g))
 
   def generate_rollouts(self) -> util.Episode:
     """Play one episode in each environment.
@@ -98,8 +93,23 @@ class RolloutWorker:
       EnvError: If the environments return NaN again and again, or not what
         they did before, or their episodes have other lengths.
     """
-    episode, successes, Qs = self._play_without_nan()
-    self.success_history.append(np.mean(successes[-1]))
+    for _ in range(_MOST_REPETITIONS):
+      self.reset_all_rollouts()
+      try:
+        with self.policy.fixed_weights(self.use_target_net):
+          episode, successes, Qs = self._play()
+        break
+      except FloatingPointError as error:
+        problem = error.args[0]
+        self.logger.warn(
+          'NaN caught during rollout generation. Trying again...'
+        )
+    else:
+      raise errors.EnvError(
+        f'Environment {self._name} returns NaN as {problem}, in '
+        f'{_MOST_REPETITIONS} episodes in a row; mend it.'
+      )
+    self.success_history.append(np.mean(successes))
     if self.compute_Q:
       self.Q_history.append(np.mean(Qs))
     self.n_episodes += self.rollout_batch_size
@@ -128,9 +138,8 @@ class RolloutWorker:
     if self.compute_Q:
       values.append(('mean_Q', self.current_mean_Q()))
     values.append(('episode', self.n_episodes))
-    if prefix and not prefix.endswith('/'):
-      prefix += '/'
-    return [(prefix + key, value) for key, value in values]
+    start = f'{prefix.rstrip("/")}/' if prefix else ''
+    return [(start + key, value) for key, value in values]
 
   def state_dict(self) -> dict[str, Any]:
     """Return counters and statistics, for checkpoints."""
@@ -147,61 +156,56 @@ class RolloutWorker:
     self.success_history.extend(state['success_history'])
     self.Q_history.extend(state['Q_history'])
 
-  def _play_without_nan(self) -> tuple[dict[str, list], list, list]:
-    """Play until there is no NaN, as the original does, but not for ever."""
-    problem = ''
-    for _ in range(_MOST_REPETITIONS):
-      self.reset_all_rollouts()
-      try:
-        with self.policy.fixed_weights(self.use_target_net):
-          return self._play()
-      except FloatingPointError as error:
-        problem = str(error)
-        self.logger.warn(
-          'NaN caught during rollout generation. Trying again...'
-        )
-    raise errors.EnvError(
-      f'Environment {self._name} returns NaN as {problem}, in '
-      f'{_MOST_REPETITIONS} episodes in a row; mend it.'
-    )
-
-  def _play(self) -> tuple[dict[str, list], list, list]:
+  def _play(self) -> tuple[dict[str, list], list[float], list]:
     """Step until the end.
+
+    Returns:
+      Tuple of lists over time by key, of the successes at the last step that
+      is stored, and of the values of all actions.
 
     Raises:
       FloatingPointError: If an observation is NaN; says which.
     """
-    episode: dict[str, list] = {key: [] for key in ('o', 'u', 'g', 'ag')}
-    episode.update({f'info_{key}': [] for key in self.info_keys})
-    successes: list[list[float]] = []
-    Qs: list[np.ndarray] = []
-    _check_numbers(self.o, self.ag, self.g, 0)
+    episode: dict[str, list] = defaultdict(list)
+    successes: list[float] = []
+    Qs: list[Any] = []
+    now = dict(zip(check.GOAL_KEYS, (self.o, self.ag, self.g)))
+    self._check_observation(now, 'when it is reset')
     for step in range(1, self.T + 1):
-      u = self._act(Qs)
-      obs, _, dones, infos = self.venv.step(u)
+      u, Q = self._act()
+      Qs.append(Q)
+      obs, rewards, dones, infos = self.venv.step(u)
+      self.returns += rewards
       if dones.any() or step == self.T:
         self._check_end(dones, step)
         break
-      self._check_shapes(obs, step)
-      _check_numbers(
-        obs['observation'], obs['achieved_goal'], obs['desired_goal'], step
-      )
-      successes.append([float(x.get('is_success', 0.0)) for x in infos])
+      self._check_observation(obs, f'in step {step}')
+      successes = [float(x.get('is_success', 0.0)) for x in infos]
       for key in self.info_keys:
         values = [np.ravel(x[key]) for x in infos]
         episode[f'info_{key}'].append(np.array(values, np.float32))
-      for key, value in (
-        ('o', self.o),
-        ('ag', self.ag),
-        ('u', u),
-        ('g', self.g),
-      ):
+      row = {'o': self.o, 'ag': self.ag, 'u': u, 'g': self.g}
+      for key, value in row.items():
         episode[key].append(value.copy())
       self.o[...] = obs['observation']
       self.ag[...] = obs['achieved_goal']
     episode['o'].append(self.o.copy())
     episode['ag'].append(self.ag.copy())
     return episode, successes, Qs
+
+  def _act(self) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return actions [environments, size] and, if wanted, their values."""
+    result = self.policy.get_actions(
+      self.o,
+      self.ag,
+      self.g,
+      compute_Q=self.compute_Q,
+      noise_eps=0.0 if self.exploit else self.noise_eps,
+      random_eps=0.0 if self.exploit else self.random_eps,
+      use_target_net=self.use_target_net,
+    )
+    u, Q = result if self.compute_Q else (result, None)
+    return u.reshape(len(self.o), -1), Q
 
   def _check_end(self, dones: np.ndarray, step: int) -> None:
     """Make sure that all episodes end in step T, which the replay relies on."""
@@ -214,47 +218,22 @@ class RolloutWorker:
       'only (max_episode_steps), and set --T if the limit is another one.'
     )
 
-  def _check_shapes(self, obs: dict[str, np.ndarray], step: int) -> None:
-    for key, value in (('observation', self.o), ('achieved_goal', self.ag)):
-      if obs[key].shape != value.shape:
+  def _check_observation(self, obs: dict[str, np.ndarray], when: str) -> None:
+    """Make sure that observations keep their shapes and are not NaN."""
+    for key, before in zip(check.GOAL_KEYS, (self.o, self.ag, self.g)):
+      value = obs[key]
+      if value.shape != before.shape:
         raise errors.EnvError(
           f'Environment {self._name} returns {key} of shape '
-          f'{obs[key].shape[1:]} in step {step}, but of {value.shape[1:]} '
-          'before; its observations have to keep their shapes.'
+          f'{value.shape[1:]} {when}, but of {before.shape[1:]} before; its '
+          'observations have to keep their shapes.'
         )
+      if np.isnan(np.vdot(value, value)):
+        raise FloatingPointError(f'{key} {when}')
 
   @property
   def _name(self) -> str:
     return getattr(getattr(self.venv, 'spec', None), 'id', 'without a name')
-
-  def _act(self, Qs: list[np.ndarray]) -> np.ndarray:
-    """Choose actions [environments, size] for the current observations."""
-    result = self.policy.get_actions(
-      self.o,
-      self.ag,
-      self.g,
-      compute_Q=self.compute_Q,
-      noise_eps=0.0 if self.exploit else self.noise_eps,
-      random_eps=0.0 if self.exploit else self.random_eps,
-      use_target_net=self.use_target_net,
-    )
-    if self.compute_Q:
-      u, Q = result
-      Qs.append(Q)
-    else:
-      u = result
-    return u.reshape(1, -1) if u.ndim == 1 else u
-
-
-def _check_numbers(
-  o: np.ndarray, ag: np.ndarray, g: np.ndarray, step: int
-) -> None:
-  """Raise a FloatingPointError that says what is NaN, if anything is."""
-  values = {'observation': o, 'achieved_goal': ag, 'desired_goal': g}
-  for key, value in values.items():
-    if np.isnan(np.vdot(value, value)):
-      when = f'in step {step}' if step else 'when it is reset'
-      raise FloatingPointError(f'{key} {when}')
 
 
 def _mean(values: Collection[float]) -> Any:

@@ -16,6 +16,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from agents.envs import video
 from agents.run import (
   checkpoint,
   entry,
@@ -60,21 +61,23 @@ class Training:
   """
 
   def __init__(self, args: types.SimpleNamespace, values: settings.Settings):
-    self.args = args
-    self.settings = values
+    self.args, self.settings = args, values
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
     self.task = config.Task(args.env)
     self._params = config.run_params(args.env, args.seed, values)
-    if values.demo_file:
-      # Reads all of them, and compares the first.
-      limit = values.T or self.task.time_limit
-      demos = values.demo_file, values.num_demo, limit, self.task.dims
-      next(demonstrations.load(*demos), None)
+    self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
     self._checkpoints = os.path.join(self.folder, 'checkpoints')
-    self._continues = bool(self._find_newest())
-    self._check_folder()
-    self._check_paths()
+    self._continues = self._has_checkpoint()
+    if args.resume is not None and args.resume != self._continues:
+      found = 'a run' if self._continues else 'no run to continue'
+      raise errors.UsageError(
+        f'There is {found} in {self.folder}; choose another --log_path, or '
+        'give neither --resume nor --noresume.'
+      )
+    if self._continues:
+      config.check_params(self._params, self.folder)
+    self._check_files()
 
   @contextlib.contextmanager
   def start(self) -> Iterator[dict[str, Any]]:
@@ -86,129 +89,97 @@ class Training:
     Raises:
       UsageError: If another process works on the run.
     """
-    rank = mpi.world().Get_rank()
+    args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
     with contextlib.ExitStack() as stack:
       if rank == 0:
-        missing = files.first_missing(self.folder)
-        stack.enter_context(run_folder.Run.open(self.folder))
+        missing = files.first_missing(folder)
+        stack.enter_context(run_folder.Run.open(folder))
         stack.enter_context(
-          run_folder.removed_if_refused(
-            self.folder, missing, lambda: bool(self._find_newest())
-          )
+          run_folder.removed_if_refused(folder, missing, self._has_checkpoint)
         )
       from agents.tools.tf1 import tf
       from baselines_her import her, tf_util
 
-      stack.enter_context(
-        logger.scoped_configure(self.folder, [] if rank else None)
-      )
-      self._warn()
+      stack.enter_context(logger.scoped_configure(folder, [] if rank else None))
+      _describe(args)
       if not self._continues:
-        monitor.begin_anew(self.folder, rank)
+        monitor.begin_anew(folder, rank)
         if rank == 0:
-          config.write_params(self._params, self.folder)
+          config.write_params(self._params, folder)
       stack.enter_context(tf.Graph().as_default())
       # More threads would make the order of sums, and thus numbers, random.
       stack.enter_context(tf_util.single_threaded_session().as_default())
-      env = self._build_env()
+      env = build_env(args, self.settings.T)
+      if args.save_video_interval:
+        env = _record(env, args, folder)
       stack.callback(env.close)
+      mirrors = wandb_mirror.make_mirrors(
+        None if rank else args.wandb, folder, self._params
+      )
+      work = self.settings, self.task, env, args.num_timesteps, args.seed
       try:
         yield {
-          **her.prepare(
-            self.settings,
-            self.task,
-            env,
-            self.args.num_timesteps,
-            self.args.seed,
-            save_path=self.args.policy_dir
-            or os.path.join(self.folder, 'policies'),
-          ),
+          **her.prepare(*work),
+          'save_path': self._policies,
           'checkpoint_dir': self._checkpoints,
-          'mirrors': wandb_mirror.make_mirrors(
-            None if rank else self.args.wandb, self.folder, self._params
-          ),
+          'mirrors': mirrors,
         }
       except stopping.StopRequested:
         logger.info(
-          f'Saved in {self.folder}; continue with --log_path={self.folder} and '
-          'the same settings.'
+          f'Saved in {folder}; continue with --log_path={folder} and the same '
+          'settings.'
         )
         raise
 
-  def _find_newest(self):
-    return checkpoint.choose_newest(
-      checkpoint.list_folders(self._checkpoints).values()
-    )
+  def _has_checkpoint(self) -> bool:
+    """Return whether there is a run; refuse it if all of it is damaged."""
+    found = checkpoint.list_folders(self._checkpoints).values()
+    return checkpoint.choose_newest(found) is not None
 
-  def _check_folder(self):
-    args = self.args
-    if args.resume and not self._continues:
+  def _check_files(self) -> None:
+    """Make sure that files can be read or written where they are wanted."""
+    args, values = self.args, self.settings
+    if values.demo_file:
+      # Reads all of them, and compares the first.
+      limit = values.T or self.task.time_limit
+      demos = values.demo_file, values.num_demo, limit, self.task.dims
+      next(demonstrations.load(*demos), None)
+    if args.save_video_interval and video.preferred_ending() != '.mp4':
       raise errors.UsageError(
-        f'There is no run to continue in --log_path={args.log_path}; omit '
-        '--resume to start one.'
+        'Videos need the extra viz: pip install "reference-agents[viz]".'
       )
-    if args.resume is False and self._continues:
-      raise errors.UsageError(
-        f'There is a run in {args.log_path} already; choose another '
-        '--log_path, or omit --noresume to continue it.'
-      )
-    if self._continues:
-      config.check_params(self._params, self.folder)
-
-  def _check_paths(self):
-    args = self.args
-    if self.settings.load_path is not None:
-      path = os.path.expanduser(self.settings.load_path)
-      if not os.access(path, os.R_OK):
-        raise errors.UsageError(
-          f'Cannot read {path!r} of --load_path; give a file that was written '
-          'by --save_path.'
-        )
-    if args.save_video_interval:
-      try:
-        import imageio_ffmpeg  # noqa: F401
-      except ImportError:
-        raise errors.UsageError(
-          'Videos need the extra viz: pip install "reference-agents[viz]".'
-        ) from None
-    folders = [self.folder, args.policy_dir]
+    folders = [self.folder, self._policies]
     if args.save_path:
-      if os.path.isdir(os.path.expanduser(args.save_path)):
+      path = os.path.abspath(os.path.expanduser(args.save_path))
+      if os.path.isdir(path):
         raise errors.UsageError(
           f'Flag --save_path is the folder {args.save_path!r}; give a file '
           'within it.'
         )
-      folders.append(os.path.dirname(os.path.abspath(args.save_path)))
-    for folder in filter(None, folders):
+      folders.append(os.path.dirname(path))
+    for folder in folders:
       files.check_creatable(os.path.expanduser(folder))
 
-  def _warn(self):
-    args = self.args
-    logger.info(f'Training {args.alg} on robotics:{args.env}.')
-    for name in settings.IGNORED:
-      if getattr(args, name) is not None:
-        logger.warn(f'Flag --{name} has no effect.')
-    if envs.resolve(self.task.name) != self.task.name:
-      logger.warn(
-        f'{self.task.name} is not runnable any more, using '
-        f'{envs.resolve(self.task.name)}.'
-      )
 
-  def _build_env(self):
-    env = build_env(self.args, self.settings.T)
-    if not self.args.save_video_interval:
-      return env
-    from baselines_her import video_recorder
+def _describe(args: types.SimpleNamespace) -> None:
+  logger.info(f'Training {args.alg} on robotics:{args.env}.')
+  for name in settings.IGNORED:
+    if getattr(args, name) is not None:
+      logger.warn(f'Flag --{name} has no effect.')
+  if (used := envs.resolve(args.env)) != args.env:
+    logger.warn(f'{args.env} is not runnable any more, using {used}.')
 
-    videos = os.path.join(self.folder, 'videos')
-    logger.info(f'Videos go to {videos}.')
-    interval = self.args.save_video_interval
-    return video_recorder.VecVideoRecorder(
-      env,
-      videos,
-      lambda step: step % interval == 0,
-      self.args.save_video_length,
-    )
+
+def _record(
+  env: vec_env.VecEnv, args: types.SimpleNamespace, folder: str
+) -> Any:
+  from baselines_her import video_recorder
+
+  videos, interval = os.path.join(folder, 'videos'), args.save_video_interval
+  logger.info(f'Videos go to {videos}.')
+  return video_recorder.VecVideoRecorder(
+    env, videos, lambda step: step % interval == 0, args.save_video_length
+  )
 
 
 def main(argv: list[str]) -> Any:
@@ -226,12 +197,7 @@ def main(argv: list[str]) -> Any:
     StopRequested: If the user asks to stop.
   """
   args, unknown = parse_args(argv)
-  return train(args, settings.from_words(args.env, unknown))
-
-
-def train(args: types.SimpleNamespace, values: settings.Settings) -> Any:
-  """Do what `main` does, once the command line is parsed."""
-  return _train(Training(args, values))
+  return _train(Training(args, settings.from_words(args.env, unknown)))
 
 
 def build_env(
@@ -294,24 +260,18 @@ def run(argv: list[str] | None = None) -> int:
 
 def _train(training: Training) -> Any:
   args = training.args
-  is_root = mpi.world().Get_rank() == 0
   messages.set_up_logging()
   with training.start() as arguments:
     from baselines_her import her, play
 
     model = her.train(**arguments)
+    is_root = mpi.world().Get_rank() == 0
     if args.save_path and is_root:
       model.save(os.path.expanduser(args.save_path))
     if args.play and is_root:
       logger.log('Running trained model')
-      play.show(
-        model,
-        args.env,
-        args.play_episodes,
-        args.seed,
-        os.path.join(training.folder, 'play.mp4'),
-        training.settings.T,
-      )
+      filename = os.path.join(training.folder, 'play.mp4')
+      play.show(model, args.play_episodes, args.seed, filename)
   return model
 
 

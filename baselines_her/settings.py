@@ -254,9 +254,7 @@ DEFAULT_PARAMS: dict[str, Any] = Params.defaults()
 DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {'FetchReach': {'n_cycles': 10}}
 
 
-def parse_args(
-  argv: Sequence[str],
-) -> tuple[types.SimpleNamespace, list[str]]:
+def parse_args(argv: Sequence[str]) -> tuple[types.SimpleNamespace, list[str]]:
   """Split the command line into known flags and the rest.
 
   `--logdir`, as the other systems have it, is the same as `--log_path`.

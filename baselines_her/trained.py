@@ -17,16 +17,11 @@ import numpy as np
 from agents.envs import check
 from agents.evaluation import TrainedAgent
 from agents.run import references
-from baselines_her import envs
+from baselines_her import envs, policies
 
 
-def load(
-  path: str,
-  noise_eps: float = 0.2,
-  random_eps: float = 0.3,
-  trust: Iterable[str] = (),
-) -> 'HER':
-  """Load a policy that training has saved.
+class HER(TrainedAgent):
+  """Trained agent of HER that training has saved; it needs no state.
 
   Unpickling can run any program, so only name files `.pkl` that you trust.
 
@@ -38,20 +33,11 @@ def load(
     random_eps: Probability of a random action, likewise.
     trust: Modules of your own that the policy may name.
 
-  Returns:
-    `HER`.
+  Attributes:
+    policy: The `DDPG` agent.
 
   Raises:
     UsageError: If there is no policy or it cannot be read.
-  """
-  return HER(path, noise_eps, random_eps, trust)
-
-
-class HER(TrainedAgent):
-  """Trained agent of HER; it needs no state.
-
-  Args:
-    path: See `load`; also the other arguments.
   """
 
   def __init__(
@@ -63,25 +49,17 @@ class HER(TrainedAgent):
   ) -> None:
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
-    from agents.tools.tf1 import tf
-    from baselines_her import policies, tf_util
-
-    with tf.Graph().as_default():
-      self._sess = tf_util.single_threaded_session()
-      with self._sess.as_default():
-        self.policy = policies.load(path, references.parse(trust))
+    self.policy = policies.load(path, references.parse(trust))
 
   def make_env(self) -> Any:
     return envs.make(self.policy.info['env_name'], None, self.policy.T)
 
   def save(self, folder: str) -> None:
-    from baselines_her import policies
-
     os.makedirs(folder, exist_ok=True)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 
   def close(self) -> None:
-    self._sess.close()
+    self.policy.sess.close()
 
   def _act(self, observation, state, deterministic):
     parts = [np.asarray(observation[key]) for key in check.GOAL_KEYS]
@@ -95,3 +73,6 @@ class HER(TrainedAgent):
     exploration = {} if deterministic else self._exploration
     action = self.policy.get_actions(*parts, **exploration)
     return np.asarray(action, np.float32), None
+
+
+load = HER

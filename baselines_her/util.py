@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Arrays [episodes, time, size] or, of transitions, [batch, size].
 Episode = dict[str, np.ndarray]
 
+# The product's programs end all ranks by `agents.run.entry`.
+install_mpi_excepthook = mpi.abort_on_errors
+
 
 def store_args(method: Callable[..., None]) -> Callable[..., None]:
   """Store all arguments of a constructor as attributes, defaults included.
@@ -100,8 +103,7 @@ def convert_episode_to_batch_major(
 
 def transitions_in_episode_batch(episode_batch: Episode) -> int:
   """Return the number of transitions in a batch of episodes."""
-  episodes, length = episode_batch['u'].shape[:2]
-  return episodes * length
+  return int(np.prod(episode_batch['u'].shape[:2]))
 
 
 def reshape_for_broadcasting(
@@ -112,11 +114,6 @@ def reshape_for_broadcasting(
 
   shape = [1] * (len(target.shape) - 1) + [-1]
   return tf.reshape(tf.cast(source, target.dtype), shape)
-
-
-def install_mpi_excepthook() -> None:
-  """End all processes of the job when one of them fails."""
-  mpi.abort_on_errors()
 
 
 def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:

@@ -35,6 +35,8 @@ class VecEnv:
     observation_space: Dict space of one environment.
     action_space: Action space of one environment.
     specs: List of objects with `id` and `max_episode_steps`.
+    spec: The first of them.
+    envs: List of the environments, or of what stands for them.
   """
 
   def __init__(
@@ -47,19 +49,11 @@ class VecEnv:
     with _without_mpi():
       self._vector = vector.Vector(group, env_fns, num_workers)
     self.num_envs = len(self._vector)
-    spaces = vector.join(self._vector.get('spaces'))
-    self.observation_space, self.action_space = spaces[0]
+    self.observation_space, self.action_space = self._vector.common_spaces()
     self.specs = vector.join(self._vector.get('specs'))
+    self.spec = self.specs[0]
+    self.envs = [self._vector[index] for index in range(self.num_envs)]
     self._promise: Any = None
-
-  @property
-  def spec(self) -> Any:
-    return self.specs[0]
-
-  @property
-  def envs(self) -> list[Any]:
-    """List of the environments, or of what stands for them."""
-    return [self._vector[index] for index in range(self.num_envs)]
 
   def reset(self) -> dict[str, np.ndarray]:
     """Return the first observations of new episodes of all environments."""
@@ -67,11 +61,8 @@ class VecEnv:
 
   def step_async(self, actions: Any) -> None:
     """Begin a step of all environments, see `step`."""
-    actions = np.asarray(actions)
-    if self.num_envs == 1:
-      actions = actions.reshape(1, -1)
-    shape = self.num_envs, *self.action_space.shape
-    assert actions.shape == shape, (actions.shape, shape)
+    # A single environment takes a plain action, too.
+    actions = np.reshape(actions, [self.num_envs, *self.action_space.shape])
     self._promise = self._vector.send('step', actions)
 
   def step_wait(self) -> tuple:
@@ -136,7 +127,7 @@ class SubprocVecEnv(VecEnv):
     num_workers: int | None = None,
     native: bool = True,
   ):
-    super().__init__(env_fns, num_workers or None, native)
+    super().__init__(env_fns, num_workers, native)
 
 
 class _Group(vector.Group):
@@ -218,18 +209,12 @@ def make_vec_env(
   assert not flatten_dict_observations, 'goals need dictionaries'
   rank = mpi.world().Get_rank()
   folder = folder or logger.get_dir()
-  makers = [
-    functools.partial(
-      make_env,
-      env_id,
-      seed if seed is None else seed + 10000 * rank + index,
-      reward_scale,
-      folder and os.path.join(folder, f'{rank}.{index}'),
-      render,
-      time_limit,
-    )
-    for index in range(num_env)
-  ]
+  makers = []
+  for index in range(num_env):
+    own_seed = None if seed is None else seed + 10000 * rank + index
+    path = folder and os.path.join(folder, f'{rank}.{index}')
+    task = env_id, own_seed, reward_scale, path, render, time_limit
+    makers.append(functools.partial(make_env, *task))
   if num_env > 1:
     return SubprocVecEnv(makers)
   # Numbers do not depend on whether a video is recorded.
@@ -245,8 +230,7 @@ def make_env(
   time_limit: int | None = None,
 ) -> 'ClipAndScale':
   """One environment of `make_vec_env`."""
-  more = (render_mode, time_limit)
-  env = envs.make(env_id, *more) if any(more) else envs.make(env_id)
+  env = envs.make(env_id, render_mode, time_limit)
   if seed is not None:
     env.seed(seed)
   return ClipAndScale(episode_log.Monitor(env, monitor_file), reward_scale)
@@ -275,25 +259,19 @@ class ClipAndScale(Wrapper):
 
 def _tile(images):
   """Mosaic of images of equal size, about as wide as high."""
-  images = np.asarray(images)
-  count, height, width, channels = images.shape
-  rows = int(np.ceil(np.sqrt(count)))
-  columns = int(np.ceil(count / rows))
-  blank = np.zeros((rows * columns - count, height, width, channels), 'uint8')
-  grid = np.concatenate([images, blank]).reshape(
-    rows, columns, height, width, channels
-  )
-  return grid.swapaxes(1, 2).reshape(rows * height, columns * width, channels)
+  rows = int(np.ceil(np.sqrt(len(images))))
+  columns = int(np.ceil(len(images) / rows))
+  blank = [np.zeros_like(images[0])] * (rows * columns - len(images))
+  tiles = [*images, *blank]
+  lines = [tiles[x : x + columns] for x in range(0, len(tiles), columns)]
+  return np.vstack([np.hstack(line) for line in lines])
 
 
 @contextlib.contextmanager
 def _without_mpi() -> Iterator[None]:
   """Hide the launcher's variables from processes that are started within."""
-  hidden = {
-    key: os.environ.pop(key)
-    for key in list(os.environ)
-    if key.startswith(_MPI_PREFIXES)
-  }
+  names = [x for x in os.environ if x.startswith(_MPI_PREFIXES)]
+  hidden = {name: os.environ.pop(name) for name in names}
   try:
     yield
   finally:

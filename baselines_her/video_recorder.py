@@ -34,13 +34,10 @@ class VecVideoRecorder:
   ):
     self.venv = venv
     self._directory = os.path.abspath(os.path.expanduser(directory))
-    self._trigger = record_video_trigger
-    self._length = video_length
+    self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
     self._step = 0
-    self._recorder = recorder.Recorder(
-      lambda: self.venv.render(mode='rgb_array'), fps
-    )
+    self._recorder = recorder.Recorder(lambda: venv.render('rgb_array'), fps)
 
   def __getattr__(self, name: str) -> Any:
     if name == 'venv' or name.startswith('__'):

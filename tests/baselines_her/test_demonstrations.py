@@ -68,12 +68,13 @@ def test_episodes(recorded):
 
 
 def test_files_that_do_not_fit(recorded, tmp_path):
-  with pytest.raises(errors.UsageError, match='--num_demo=2'):
-    demonstrations.check(recorded, 3, 50)
-  with pytest.raises(errors.UsageError, match='at least 99'):
-    demonstrations.check(recorded, 2, 100)
-  with pytest.raises(errors.UsageError, match='o of size 25'):
-    list(demonstrations.load(recorded, 1, 50, {**DIMS, 'o': 10}))
+  for args, message in (
+    ((3, 50, DIMS), '--num_demo=2'),
+    ((2, 100, DIMS), 'at least 99'),
+    ((1, 50, {**DIMS, 'o': 10}), 'o of size 25'),
+  ):
+    with pytest.raises(errors.UsageError, match=message):
+      list(demonstrations.load(recorded, *args))
   (tmp_path / 'bad.npz').write_bytes(b'nonsense')
   np.savez(tmp_path / 'other.npz', a=1)
   np.savez(

@@ -100,7 +100,7 @@ def test_single_environment_takes_plain_actions():
   env = toy.vec_env(3, [0])
   env.reset()
   env.step(np.zeros(2))
-  with pytest.raises(AssertionError):
+  with pytest.raises(ValueError):
     toy.vec_env(3, [0, 1]).step(np.zeros(2))
 
 
