@@ -1,7 +1,7 @@
 """Networks of the policy and of the action value."""
 
-from collections.abc import Sequence
-from typing import Any, Optional
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -55,81 +55,50 @@ class ActorCritic:
     o = o_stats.normalize(self.o_tf)
     g = g_stats.normalize(self.g_tf)
     sizes = [hidden] * layers
-    self._max_u = max_u
-    self._stats = (o_stats, g_stats)
-    with tf.variable_scope('pi') as scope:
-      self._pi_scope = scope.name
+    self._max_u, self._stats = max_u, (o_stats, g_stats)
+    with tf.variable_scope('pi') as pi_scope:
       raw = util.nn(tf.concat([o, g], 1), sizes + [dimu])
       self.pi_tf = max_u * tf.tanh(raw)
-    with tf.variable_scope('Q') as scope:
-      self._Q_scope = scope.name
+    with tf.variable_scope('Q') as Q_scope:
       chosen = tf.concat([o, g, self.pi_tf / max_u], 1)
       self.Q_pi_tf = util.nn(chosen, sizes + [1])
       self._input_Q = tf.concat([o, g, self.u_tf / max_u], 1)
       self.Q_tf = util.nn(self._input_Q, sizes + [1], reuse=True)
+    self._scopes = f'{pi_scope.name}/', f'{Q_scope.name}/'
 
-  def freeze(self, sess: tf.Session) -> Optional['FrozenActor']:
+  def freeze(self, sess: tf.Session) -> Callable[..., list] | None:
     """Copy the networks as they are now, to act in NumPy.
 
+    For single observations, the graph takes longer to start than to compute.
+
     Returns:
-      None for other networks, which derive from this class.
+      Function from rows of observations and goals, and whether values are
+      wanted, to a list of the actions and, if wanted, their values. None for
+      other networks, which derive from this class.
     """
     if type(self) is not ActorCritic:
       return None
-    weights = [
-      sess.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, x + '/')
-      for x in (self._pi_scope, self._Q_scope)
-    ]
+    key = tf.GraphKeys.TRAINABLE_VARIABLES
+    weights = [sess.graph.get_collection(key, x) for x in self._scopes]
     moments = [(x.mean, x.std) for x in self._stats]
-    limits = [
-      np.full(x.size, getattr(x, 'default_clip_range', np.inf), np.float32)
-      for x in self._stats
-    ]
-    weights, moments = sess.run([weights, moments])
+    (pi, Q), moments = sess.run([weights, moments])
     mean, std = (np.concatenate(x) for x in zip(*moments))
-    pi, Q = weights
-    return FrozenActor(pi, Q, mean, std, np.concatenate(limits), self._max_u)
+    limits = [np.full(x.size, x.default_clip_range) for x in self._stats]
+    limit = np.concatenate(limits, dtype=np.float32)
 
+    def act(
+      o: np.ndarray, g: np.ndarray, compute_Q: bool = False
+    ) -> list[np.ndarray]:
+      inputs = np.concatenate([o, g], 1, dtype=np.float32) - mean
+      inputs /= std
+      np.clip(inputs, -limit, limit, out=inputs)
+      action = np.tanh(_run_layers(inputs, pi))
+      scaled = np.asarray(self._max_u * action, np.float32)
+      if not compute_Q:
+        return [scaled]
+      return [scaled, _run_layers(np.concatenate([inputs, action], 1), Q)]
 
-class FrozenActor:
-  """Computes what `ActorCritic` does, in NumPy and with fixed weights.
-
-  For single observations, the graph takes longer to start than to compute.
-
-  Args:
-    pi: Kernels and biases of the policy, alternating.
-    Q: Those of the action value.
-    mean: Means of observations and goals, one vector.
-    std: Their standard deviations.
-    limit: Largest magnitudes of the normalised values.
-    max_u: Largest magnitude of actions.
-  """
-
-  def __init__(
-    self,
-    pi: Sequence[np.ndarray],
-    Q: Sequence[np.ndarray],
-    mean: np.ndarray,
-    std: np.ndarray,
-    limit: np.ndarray,
-    max_u: float | np.ndarray,
-  ):
-    self._pi, self._Q = pi, Q
-    self._mean, self._std, self._limit = mean, std, limit
-    self._max_u = max_u
-
-  def __call__(
-    self, o: np.ndarray, g: np.ndarray, compute_Q: bool = False
-  ) -> list[np.ndarray]:
-    """Return actions and, if wanted, their values, for rows of inputs."""
-    inputs = np.concatenate([o, g], 1, dtype=np.float32) - self._mean
-    inputs /= self._std
-    np.clip(inputs, -self._limit, self._limit, out=inputs)
-    action = np.tanh(_run_layers(inputs, self._pi))
-    pi = np.asarray(self._max_u * action, np.float32)
-    if not compute_Q:
-      return [pi]
-    return [pi, _run_layers(np.concatenate([inputs, action], 1), self._Q)]
+    return act
 
 
 def _run_layers(

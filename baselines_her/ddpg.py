@@ -8,9 +8,17 @@ import numpy as np
 
 from agents.run import errors
 from agents.tools.tf1 import tf
-from baselines_her import config, mpi, replay_buffer, tf_util, training_graph
+from baselines_her import (
+  config,
+  demonstrations,
+  mpi,
+  replay_buffer,
+  tf_util,
+  training_graph,
+  util,
+)
 from baselines_her.settings import Settings
-from baselines_her.util import Episode, clip, transitions_in_episode_batch
+from baselines_her.util import Episode, clip
 
 
 class DDPG:
@@ -68,7 +76,6 @@ class DDPG:
     self.max_u, self.clip_return = settings.action_limit, settings.return_limit
     self.dimo, self.dimg, self.dimu = (dims[key] for key in 'ogu')
     self._subtract_goals = subtract_goals
-    self._frozen: dict[bool, Callable[..., list] | None] = {}
     self._updates = 0
     scope = f'{settings.scope}/'
     taken = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope)
@@ -77,7 +84,8 @@ class DDPG:
       self.sess = tf_util.get_session()
       with tf.variable_scope(settings.scope, reuse=reuse or None):
         graph = training_graph.TrainingGraph(settings, dims, self.sess)
-    self._graph, self._act = graph, graph.define_acting()
+    self._graph = graph
+    self._act = [graph.define_acting(x) for x in (graph.main, graph.target)]
     self._init_target_net = graph.init_target
     self.stage_shapes = graph.stage_shapes
     self.main, self.target = graph.main, graph.target
@@ -119,11 +127,7 @@ class DDPG:
     """
     o, g = self._preprocess_og(o, ag, g)
     o, g = o.reshape(-1, self.dimo), g.reshape(-1, self.dimg)
-    frozen = self._frozen.get(use_target_net)
-    if frozen:
-      values = frozen(o, g, compute_Q)
-    else:
-      values = self._act[use_target_net, compute_Q](o, g)
+    values = self._act[use_target_net](o, g, compute_Q)
     u, max_u = values[0], self.max_u
     # Random numbers are drawn in this order even if they have no effect, so
     # that the results do not depend on the settings.
@@ -145,11 +149,12 @@ class DDPG:
     """
     net = self.target if use_target_net else self.main
     freeze = getattr(net, 'freeze', lambda sess: None)
-    self._frozen = {use_target_net: freeze(self.sess)}
+    in_graph = self._act[use_target_net]
+    self._act[use_target_net] = freeze(self.sess) or in_graph
     try:
       yield
     finally:
-      self._frozen = {}
+      self._act[use_target_net] = in_graph
 
   def step(
     self, obs: dict[str, np.ndarray]
@@ -177,13 +182,9 @@ class DDPG:
     Raises:
       UsageError: If the file is unreadable or has too few demonstrations.
     """
-    from baselines_her import demonstrations
-
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
-    count = self.settings.num_demo
-    for episode in demonstrations.load(
-      demo_file, count, self.T, self.input_dims
-    ):
+    count, dims = self.settings.num_demo, self.input_dims
+    for episode in demonstrations.load(demo_file, count, self.T, dims):
       self.demo_buffer.store_episode(episode)
       if update_stats:
         self.update_stats(episode)
@@ -204,15 +205,8 @@ class DDPG:
 
   def update_stats(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Let the normalizers learn from hindsight transitions of episodes."""
-    episodes = {
-      **episode_batch,
-      'o_2': episode_batch['o'][:, 1:, :],
-      'ag_2': episode_batch['ag'][:, 1:, :],
-    }
-    count = transitions_in_episode_batch(episodes)
-    sample_transitions = self.buffer.sample_transitions
-    assert sample_transitions, 'the buffer has no way to sample'
-    transitions = sample_transitions(episodes, count)
+    count = util.transitions_in_episode_batch(episode_batch)
+    transitions = self.buffer.draw(episode_batch, count)
     o, g = self._preprocess_og(*(transitions[key] for key in ('o', 'ag', 'g')))
     self.o_stats.update(o)
     self.g_stats.update(g)
@@ -346,11 +340,7 @@ class DDPG:
       subtract_goals=state.get('subtract_goals', config.simple_goal_subtract),
       info=state['info'],
     )
-    variables = self._graph.variables
-    shapes = [tuple(x.shape) for x in variables]
-    if shapes != [np.shape(x) for x in weights]:
-      raise ValueError(f'the weights are not shaped {shapes}')
-    for variable, value in zip(variables, weights):
+    for variable, value in zip(self._graph.variables, weights, strict=True):
       variable.load(value, self.sess)
 
   def _preprocess_og(

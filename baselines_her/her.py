@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agents.run import checkpoint, errors, mpi, stopping
+from agents.run import checkpoint, mpi, stopping
 from agents.run.silence import Record
 from baselines_her import config, logger, reports, settings, tf_util
 from baselines_her.checkpoints import Checkpoints
@@ -34,7 +34,6 @@ def learn(
   override_params: dict[str, Any] | None = None,
   save_path: str | None = None,
   checkpoint_dir: str | None = None,
-  mirrors: Iterable[Any] = (),
   **kwargs: Any,
 ) -> DDPG:
   """Train an agent and return it.
@@ -48,7 +47,6 @@ def learn(
     override_params: Settings by name, see `settings.Settings`.
     save_path: Folder for policies; see `PolicySaver`.
     checkpoint_dir: Folder of checkpoints, to continue from if there is one.
-    mirrors: See `agents.run.log.MetricsWriter`.
     **kwargs: Further settings, such as `replay_strategy` and `gamma`. As in the
       original, those of `settings.Agent` have no effect here.
 
@@ -72,7 +70,6 @@ def learn(
     **prepare(values, task, env, total_timesteps, seed, eval_env),
     save_path=save_path,
     checkpoint_dir=checkpoint_dir,
-    mirrors=mirrors,
   )
 
 
@@ -110,20 +107,16 @@ def prepare(
   )
   if values.load_path is not None:
     tf_util.load_variables(values.load_path, sess=policy.sess)
-  shared = {
+  shared: dict[str, Any] = {
     'T': values.T,
     'rollout_batch_size': env.num_envs,
     'noise_eps': values.noise_eps,
     'random_eps': values.random_eps,
   }
-  evaluation = {
-    'exploit': True,
-    'use_target_net': values.test_with_polyak,
-    'compute_Q': True,
-  }
   worker = RolloutWorker(env, policy, task.dims, logger, **shared)
+  shared.update(use_target_net=values.test_with_polyak, compute_Q=True)
   evaluator = RolloutWorker(
-    eval_env or env, policy, task.dims, logger, **shared, **evaluation
+    eval_env or env, policy, task.dims, logger, exploit=True, **shared
   )
   steps = values.n_cycles * policy.T * env.num_envs
   if total_timesteps < steps:
@@ -189,7 +182,8 @@ def train_epochs(
     n_batches: Number of updates per cycle.
     policy_save_interval: See `PolicySaver`, as for `save_path`.
     demo_file: Demonstrations, needed if the agent has `bc_loss`.
-    checkpoint_dir: Folder for checkpoints, or None; `mirrors` as for `learn`.
+    checkpoint_dir: Folder for checkpoints, or None.
+    mirrors: See `agents.run.log.MetricsWriter`.
     **kwargs: Ignored.
 
   Yields:
@@ -198,15 +192,12 @@ def train_epochs(
     all over all ranks.
 
   Raises:
-    UsageError: If the agent has `bc_loss`, but there are no demonstrations.
+    UsageError: If the demonstrations do not fit.
     StopRequested: If the user asked to stop, after a checkpoint.
   """
   logger.info('Training...')
   if policy.demo_buffer is not None:
-    if demo_file is None:
-      raise errors.UsageError(
-        'Setting bc_loss needs demonstrations; give their file as demo_file.'
-      )
+    assert demo_file, 'bc_loss needs demonstrations'
     policy.init_demo_buffer(demo_file)
   state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)

@@ -4,12 +4,10 @@ Andrychowicz et al. 2017, arXiv:1707.01495, algorithm 1, strategy `future`.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
-from agents.run import references
 from baselines_her.util import Episode
 
 STRATEGIES = ('future', 'none')
@@ -98,40 +96,17 @@ class HindsightSampler:
     return transitions
 
 
-@references.nameable
-def define_sampler(
-  replay_strategy: str = 'future', replay_k: float = 4
-) -> Callable[[Callable[..., np.ndarray]], HindsightSampler]:
-  """Return a function from the rewards of a task to its sampler.
-
-  Args:
-    replay_strategy: See `make_sample_her_transitions`.
-    replay_k: See `make_sample_her_transitions`.
-  """
-  return functools.partial(
-    make_sample_her_transitions, replay_strategy, replay_k
-  )
-
-
 def make_sample_her_transitions(
   replay_strategy: str, replay_k: float, reward_fun: Callable[..., np.ndarray]
 ) -> HindsightSampler:
   """Return a function that samples transitions for one strategy of replay.
 
   Args:
-    replay_strategy: `future` for hindsight, `none` for plain replay.
+    replay_strategy: One of `STRATEGIES`: `future` for hindsight, `none` for
+      plain replay.
     replay_k: Number of transitions with a goal in hindsight for each one with
       its own goal.
     reward_fun: See `HindsightSampler`.
-
-  Raises:
-    ValueError: If the strategy is not known.
   """
-  if replay_strategy not in STRATEGIES:
-    raise ValueError(
-      f'Replay strategy {replay_strategy!r} is unknown; use one of '
-      f'{", ".join(STRATEGIES)}.'
-    )
-  future = replay_strategy == 'future'
-  probability = 1 - 1 / (1 + replay_k) if future else 0
+  probability = 1 - 1 / (1 + replay_k) if replay_strategy == 'future' else 0
   return HindsightSampler(probability, reward_fun)

@@ -229,7 +229,7 @@ def configure(
     log_suffix: Appended to the names of files.
 
   Raises:
-    UsageError: If the folder cannot be written or a format is not known.
+    UsageError: If a format is not known.
   """
   rank, dir = mpi.world().Get_rank(), _choose(dir)
   if rank > 0:
@@ -238,14 +238,8 @@ def configure(
     name = 'OPENAI_LOG_FORMAT_MPI' if rank else 'OPENAI_LOG_FORMAT'
     default = 'log' if rank else 'stdout,log,csv'
     format_strs = os.getenv(name, default).split(',')
-  try:
-    os.makedirs(dir, exist_ok=True)
-    outputs = [make_output_format(x, dir, log_suffix) for x in format_strs if x]
-  except OSError as error:
-    raise errors.UsageError(
-      f'Cannot write logs to {dir!r}: {error.strerror}. Choose another folder '
-      'with --log_path.'
-    ) from None
+  os.makedirs(dir, exist_ok=True)
+  outputs = [make_output_format(x, dir, log_suffix) for x in format_strs if x]
   Logger.CURRENT = Logger(dir, outputs)
   if outputs:
     log(f'Logging to {dir}')

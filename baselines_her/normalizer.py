@@ -28,8 +28,7 @@ class Normalizer:
     default_clip_range: float = np.inf,
     sess: tf.Session | None = None,
   ):
-    self.size = size
-    self.eps = eps
+    self.size, self.eps = size, eps
     self.default_clip_range = default_clip_range
     self.sess = sess or tf_util.get_session()
     self.comm = mpi.world()
@@ -67,15 +66,17 @@ class Normalizer:
     """Normalise and clip a tensor of any shape [..., size]."""
     if clip_range is None:
       clip_range = self.default_clip_range
-    mean = util.reshape_for_broadcasting(self.mean, v)
-    std = util.reshape_for_broadcasting(self.std, v)
+    mean, std = self._moments(v)
     return tf.clip_by_value((v - mean) / std, -clip_range, clip_range)
 
   def denormalize(self, v: tf.Tensor) -> tf.Tensor:
     """Undo `normalize`, up to clipping."""
-    mean = util.reshape_for_broadcasting(self.mean, v)
-    std = util.reshape_for_broadcasting(self.std, v)
+    mean, std = self._moments(v)
     return mean + v * std
+
+  def _moments(self, v: tf.Tensor) -> list[tf.Tensor]:
+    moments = self.mean, self.std
+    return [util.reshape_for_broadcasting(x, v) for x in moments]
 
   def _forget(self) -> None:
     self._local = [np.zeros(x.shape, np.float32) for x in self._totals]
@@ -104,6 +105,8 @@ class IdentityNormalizer:
     size: Number of dimensions.
     std: Number to divide by.
   """
+
+  default_clip_range = np.inf
 
   def __init__(self, size: int, std: float = 1.0):
     self.size = size

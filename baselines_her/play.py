@@ -52,7 +52,7 @@ def show(
   if episodes is None:
     episodes = 0 if window else _EPISODES_IN_FILE
   if render:
-    env = make_viewed_env(env_id, seed, window, filename, limit)
+    env = make_viewed_env(env_id, seed, window, filename, time_limit=limit)
   else:
     env = vec_env.make_vec_env(env_id, 'robotics', 1, seed, time_limit=limit)
   path = None
@@ -84,8 +84,7 @@ def make_viewed_env(
   seed: int | None,
   window: bool,
   filename: str,
-  time_limit: int | None = None,
-  monitor_folder: str | None = None,
+  **options: Any,
 ) -> Any:
   """Make an environment in a process of its own, shown or recorded.
 
@@ -95,17 +94,11 @@ def make_viewed_env(
     window: Whether to open a window instead of recording a video.
     filename: Path of the video; one that ends with a slash is the folder of
       several videos.
-    time_limit: Number of steps of an episode; by default that of the id.
-    monitor_folder: See `vec_env.make_vec_env`.
+    **options: Further ones of `vec_env.make_vec_env`.
   """
+  mode = 'human' if window else 'rgb_array'
   env = vec_env.make_vec_env(
-    env_id,
-    'robotics',
-    1,
-    seed,
-    render='human' if window else 'rgb_array',
-    folder=monitor_folder,
-    time_limit=time_limit,
+    env_id, 'robotics', 1, seed, render=mode, **options
   )
   if window:
     return env
@@ -117,12 +110,10 @@ def make_viewed_env(
 
 def default_video(policy_file: str) -> str:
   """Return where the video of a policy goes: to the folder of its run."""
-  folder = os.path.abspath(os.path.expanduser(policy_file))
-  if not os.path.isdir(folder):
-    folder = os.path.dirname(folder)
-  if os.path.basename(folder) == 'policies':
-    folder = os.path.dirname(folder)
-  return os.path.join(folder, 'play.mp4')
+  run = os.path.abspath(os.path.expanduser(policy_file))
+  if not os.path.isdir(run):
+    run = os.path.dirname(run)
+  return os.path.join(run.removesuffix('/policies'), 'play.mp4')
 
 
 def main(args: argparse.Namespace) -> None:

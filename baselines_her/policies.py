@@ -9,8 +9,6 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from agents.run import checkpoint, errors, files, mpi, references
 from baselines_her import logger
 
@@ -72,7 +70,7 @@ def save_plain(policy: Any, prefix: str) -> None:
     'env_name': policy.info['env_name'],
     'settings': state['settings'],
     'dims': state['dims'],
-    'weights': [np.asarray(x) for x in state['tf']],
+    'weights': state['tf'],
   }
   checkpoint.write_tree(prefix, tree)
 
@@ -90,15 +88,13 @@ def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
     UsageError: If there is none, or it cannot be read.
     NotTrusted: If it names something that is not trusted.
   """
-  from agents.tools.tf1 import tf
   from baselines_her import tf_util
 
   path = os.path.expanduser(path)
   if os.path.isdir(path):
     path = _find(path)
-  session = tf_util.single_threaded_session(tf.Graph())
   try:
-    with session.graph.as_default(), session.as_default():
+    with tf_util.own_graph():
       if path.endswith('.json'):
         return _load_plain(path.removesuffix('.json'), trust)
       with open(path, 'rb') as file_:

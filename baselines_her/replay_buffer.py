@@ -87,11 +87,15 @@ class ReplayBuffer:
       Dict of arrays [batch_size, ...] with all keys of the buffer, the next
       `o_2` and `ag_2`, and the rewards `r`.
     """
-    assert self.sample_transitions, 'the buffer has no way to sample'
     assert self.current_size > 0, 'the buffer is empty'
     held = {k: v[: self.current_size] for k, v in self.buffers.items()}
-    following = {'o_2': held['o'][:, 1:], 'ag_2': held['ag'][:, 1:]}
-    return self.sample_transitions({**held, **following}, batch_size)
+    return self.draw(held, batch_size)
+
+  def draw(self, episodes: Mapping[str, np.ndarray], count: int) -> Episode:
+    """Draw transitions as `sample` does, but from other episodes."""
+    assert self.sample_transitions, 'the buffer has no way to sample'
+    after = {'o_2': episodes['o'][:, 1:], 'ag_2': episodes['ag'][:, 1:]}
+    return self.sample_transitions({**episodes, **after}, count)
 
   def store_episode(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Store a batch of episodes.

@@ -38,23 +38,20 @@ class Report(contextlib.ExitStack):
     self._n_batches = n_batches
     self._size = mpi.world().Get_size()
     self._is_root = mpi.world().Get_rank() == 0
-    self._success: float | None = None
     self._began, self._rate, self._first = 0.0, 0.0, 0
     self._metrics: log.MetricsWriter | None = None
     self.callback(progress.set_activity, '')
     if not self._is_root:
       return
     self._progress = progress.Progress(
-      self._describe, n_epochs * n_cycles * n_batches, unit='updates'
+      lambda: {'env steps': self.env_steps},
+      n_epochs * n_cycles * n_batches,
+      unit='updates',
     )
     self.callback(self._progress.close)
     if folder := logger.get_dir():
       self._metrics = log.MetricsWriter(folder, mirrors)
       self.callback(self._metrics.close)
-    logger.info(
-      f'World size {self._size}, {rollout_worker.rollout_batch_size} '
-      f'environments per rank.'
-    )
 
   @property
   def env_steps(self) -> int:
@@ -94,7 +91,6 @@ class Report(contextlib.ExitStack):
     """Write the row of an epoch, means over all ranks."""
     if not self._is_root:
       return
-    self._success = means['test/success_rate']
     epoch = self._state['epoch']
     row = {'epoch': epoch, **means}
     logger.logkvs(row)
@@ -116,13 +112,6 @@ class Report(contextlib.ExitStack):
       f'{epochs} epochs. To train it for longer, raise --num_timesteps to '
       f'{(epochs + 1) * steps} or more.'
     )
-
-  def _describe(self) -> dict[str, Any]:
-    success = self._success
-    return {
-      'env steps': self.env_steps,
-      'success rate': None if success is None else f'{success:.2f}',
-    }
 
 
 def forget_epochs(folder: str, first: int) -> None:

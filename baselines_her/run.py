@@ -97,7 +97,6 @@ class Training:
         stack.enter_context(
           run_folder.removed_if_refused(folder, missing, self._has_checkpoint)
         )
-      from agents.tools.tf1 import tf
       from baselines_her import her, tf_util
 
       stack.enter_context(logger.scoped_configure(folder, [] if rank else None))
@@ -106,9 +105,8 @@ class Training:
         monitor.begin_anew(folder, rank)
         if rank == 0:
           config.write_params(self._params, folder)
-      stack.enter_context(tf.Graph().as_default())
       # More threads would make the order of sums, and thus numbers, random.
-      stack.enter_context(tf_util.single_threaded_session().as_default())
+      stack.enter_context(tf_util.own_graph())
       env = build_env(args, self.settings.T)
       if args.save_video_interval:
         env = _record(env, args, folder)
@@ -125,10 +123,8 @@ class Training:
           'mirrors': mirrors,
         }
       except stopping.StopRequested:
-        logger.info(
-          f'Saved in {folder}; continue with --log_path={folder} and the same '
-          'settings.'
-        )
+        again = f'continue with --log_path={folder} and the same settings.'
+        logger.info(f'Saved in {folder}; {again}')
         raise
 
   def _has_checkpoint(self) -> bool:
@@ -152,10 +148,7 @@ class Training:
     if args.save_path:
       path = os.path.abspath(os.path.expanduser(args.save_path))
       if os.path.isdir(path):
-        raise errors.UsageError(
-          f'Flag --save_path is the folder {args.save_path!r}; give a file '
-          'within it.'
-        )
+        raise errors.UsageError(f'Flag --save_path is the folder {path}.')
       folders.append(os.path.dirname(path))
     for folder in folders:
       files.check_creatable(os.path.expanduser(folder))

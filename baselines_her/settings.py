@@ -202,14 +202,11 @@ class Settings(Params):
     if result.gamma == 1 and result.clip_return is True:
       # The original divides by zero. Only the user can decide not to clip.
       raise errors.UsageError(
-        'Setting --gamma is 1, for which returns have no limit to clip them '
-        'at; add --clip_return=0 or give less than 1.'
+        'With --gamma=1 there is no limit to clip returns at; add '
+        '--clip_return=0 or give less than 1.'
       )
     if result.bc_loss and not result.demo_file:
-      raise errors.UsageError(
-        'Setting --bc_loss needs demonstrations; give their file with '
-        '--demo_file.'
-      )
+      raise errors.UsageError('Setting --bc_loss needs --demo_file.')
     if result.demo_file and result.demo_batch_size >= result.batch_size:
       raise errors.UsageError(
         f'Setting --demo_batch_size is {result.demo_batch_size}; it has to be '
@@ -314,10 +311,7 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
       )
     result = {**values, **result}
   if 'rollout_batch_size' in result:
-    raise errors.UsageError(
-      'Parameter rollout_batch_size is the number of environments; set it '
-      'with --num_env.'
-    )
+    raise errors.UsageError('For rollout_batch_size, give --num_env.')
   return result
 
 

@@ -75,7 +75,10 @@ def initialize() -> None:
 
 @contextlib.contextmanager
 def own_graph() -> Iterator[None]:
-  """Build in a new graph and session, with the default graph's seed."""
+  """Build in a new graph, with the default one's seed, and a new session.
+
+  The session has one thread and stays open.
+  """
   seed = tf.get_default_graph().seed
   with tf.Graph().as_default() as graph:
     tf.set_random_seed(seed)

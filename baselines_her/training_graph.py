@@ -76,24 +76,20 @@ class TrainingGraph:
     self.pi_adam.sync()
     self.init_target()
 
-  def define_acting(self) -> dict[tuple[bool, bool], Callable[..., list]]:
-    """Define functions that act.
+  def define_acting(self, net: ActorCritic) -> Callable[..., list]:
+    """Return a function that acts by one of the networks.
 
-    Returns:
-      Dict from whether the target networks act, and whether values are wanted,
-      to a function of observations and goals [batch, size] to a list of the
-      actions and, if wanted, their values [batch, 1].
+    Its arguments are observations and goals [batch, size], and whether values
+    are wanted. It returns a list of the actions and, if wanted, their values
+    [batch, 1].
     """
-    functions = {}
-    for is_target, net in ((False, self.main), (True, self.target)):
-      # Feeding what the stage returns leaves the stage alone.
-      feeds = [net.o_tf, net.g_tf]
-      for compute_Q in (False, True):
-        fetches = [net.pi_tf, net.Q_pi_tf] if compute_Q else [net.pi_tf]
-        functions[is_target, compute_Q] = tf_util.make_function(
-          fetches, feeds, self._sess, small=True
-        )
-    return functions
+    # Feeding what the stage returns leaves the stage alone.
+    feeds = [net.o_tf, net.g_tf]
+    alone, with_values = (
+      tf_util.make_function(fetches, feeds, self._sess, small=True)
+      for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf])
+    )
+    return lambda o, g, compute_Q: (with_values if compute_Q else alone)(o, g)
 
   def train_many(self, batches: Sequence[np.ndarray]) -> np.ndarray:
     """Update several times in one run of the graph.

@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def convert_episode_to_batch_major(
   return {k: np.array(x).copy().swapaxes(0, 1) for k, x in episode.items()}
 
 
-def transitions_in_episode_batch(episode_batch: Episode) -> int:
+def transitions_in_episode_batch(episode_batch: Mapping[str, Any]) -> int:
   """Return the number of transitions in a batch of episodes."""
   return int(np.prod(episode_batch['u'].shape[:2]))
 

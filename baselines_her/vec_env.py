@@ -17,6 +17,7 @@ from agents.envs.wrappers import Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs, logger
 
+Makers = Iterable[Callable[[], Any]]
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
 
@@ -40,16 +41,14 @@ class VecEnv:
   """
 
   def __init__(
-    self,
-    env_fns: Iterable[Callable[[], Any]],
-    num_workers: int | None = 0,
-    native: bool = False,
+    self, env_fns: Makers, num_workers: int | None = 0, native: bool = False
   ):
     group = functools.partial(_Group, native=native)
     with _without_mpi():
       self._vector = vector.Vector(group, env_fns, num_workers)
     self.num_envs = len(self._vector)
-    self.observation_space, self.action_space = self._vector.common_spaces()
+    spaces = vector.join(self._vector.get('spaces'))
+    self.observation_space, self.action_space = spaces[0]
     self.specs = vector.join(self._vector.get('specs'))
     self.spec = self.specs[0]
     self.envs = [self._vector[index] for index in range(self.num_envs)]
@@ -122,10 +121,7 @@ class SubprocVecEnv(VecEnv):
   """
 
   def __init__(
-    self,
-    env_fns: Iterable[Callable[[], Any]],
-    num_workers: int | None = None,
-    native: bool = True,
+    self, env_fns: Makers, num_workers: int | None = None, native: bool = True
   ):
     super().__init__(env_fns, num_workers, native)
 

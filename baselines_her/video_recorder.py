@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.envs import recorder
+from agents.envs.wrappers import Wrapper
 
 
-class VecVideoRecorder:
+class VecVideoRecorder(Wrapper):
   """Writes an .mp4 file each time that a trigger asks for one.
 
   The environments have to live in processes without TensorFlow, made with
@@ -32,17 +33,13 @@ class VecVideoRecorder:
     filename: str | None = None,
     fps: float = 25,
   ):
+    super().__init__(venv)
     self.venv = venv
     self._directory = os.path.abspath(os.path.expanduser(directory))
     self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
     self._step = 0
     self._recorder = recorder.Recorder(lambda: venv.render('rgb_array'), fps)
-
-  def __getattr__(self, name: str) -> Any:
-    if name == 'venv' or name.startswith('__'):
-      raise AttributeError(name)
-    return getattr(self.venv, name)
 
   def reset(self) -> dict:
     obs = self.venv.reset()

@@ -120,7 +120,8 @@ class HERExplorer(ExplorerBase):
       shown = session.comm.Get_rank() == 0 and window.has_display()
       if shown or session.path:
         videos = f'{session.folder("videos")}/'
-        return play.make_viewed_env(name, seed, shown, videos, limit, folder)
+        options = {'folder': folder, 'time_limit': limit}
+        return play.make_viewed_env(name, seed, shown, videos, **options)
     agent.venv = vec_env.make_vec_env(
       name,
       'robotics',

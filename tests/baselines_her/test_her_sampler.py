@@ -68,8 +68,3 @@ def test_goals_are_achieved_later_in_the_same_episode():
   assert (goal[her] >= reached[her]).all()
   assert set(goal[her] % 100) == {1, 2, 3, 4, 5}
   np.testing.assert_array_equal(result['r'] == 0, goal == reached)
-
-
-def test_unknown_strategy():
-  with pytest.raises(ValueError, match='future, none'):
-    her_sampler.make_sample_her_transitions('final', 4, toy.sparse_reward)

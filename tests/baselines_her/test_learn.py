@@ -250,6 +250,20 @@ def test_time_limit(tmp_path, monkeypatch):
   assert seen[0].gamma == 0.9
 
 
+def test_from_settings_to_agent_as_in_the_original(monkeypatch):
+  """Functions of its `config`, which comparisons with it call."""
+  toy.use_toy(monkeypatch, 10)
+  given = {**config.DEFAULT_PARAMS, 'hidden': 8, 'layers': 1, 'lr': 0.5}
+  params = config.prepare_params({**given, 'env_name': 'ToyPoint-v0'})
+  dims = config.configure_dims(params)
+  assert dims == {'o': 4, 'u': 2, 'g': 2, 'info_is_success': 1}
+  with tf.Graph().as_default(), toy.session():
+    policy = config.configure_ddpg(dims, params, clip_return=True)
+  assert (policy.T, policy.gamma, round(policy.clip_return, 9)) == (10, 0.9, 10)
+  assert policy.Q_lr == policy.pi_lr == 0.5 and params['_hidden'] == 8
+  assert policy.buffer.sample_transitions.relabel_probability == 0.8
+
+
 def test_values_without_limit(tmp_path, monkeypatch):
   """Without discounting nothing is clipped, if the user says so."""
   toy.use_toy(monkeypatch, 10)
