@@ -40,9 +40,9 @@ def make_session(
   return kind(config=config or _define_config(threads, threads), graph=graph)
 
 
-def single_threaded_session(graph: tf.Graph | None = None) -> tf.Session:
+def single_threaded_session() -> tf.Session:
   """Create a session of one thread: the same numbers every time."""
-  return make_session(num_cpu=1, graph=graph)
+  return make_session(num_cpu=1)
 
 
 def _define_config(inter_op: int, intra_op: int) -> tf.ConfigProto:
@@ -80,9 +80,9 @@ def own_graph() -> Iterator[None]:
   The session has one thread and stays open.
   """
   seed = tf.get_default_graph().seed
-  with tf.Graph().as_default() as graph:
+  with tf.Graph().as_default():
     tf.set_random_seed(seed)
-    with single_threaded_session(graph).as_default():
+    with single_threaded_session().as_default():
       yield
 
 

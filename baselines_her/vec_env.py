@@ -102,12 +102,6 @@ class VecEnv:
     """Close the environments and end their processes."""
     self._vector.close()
 
-  def __enter__(self):
-    return self
-
-  def __exit__(self, *unused):
-    self.close()
-
 
 class DummyVecEnv(VecEnv):
   """Environments one after the other in this process."""

@@ -1,5 +1,6 @@
 """Vectors of environments, here and in processes, and their videos."""
 
+import contextlib
 import csv
 import functools
 import json
@@ -58,8 +59,10 @@ def test_processes():
   makers = [functools.partial(toy.ToyPoint, 4, seed) for seed in range(3)]
   makers[2] = functools.partial(Worker, 4, 2)
   random = np.random.RandomState(0)
-  with vec_env.DummyVecEnv(makers, native=True) as here:
-    with vec_env.SubprocVecEnv(makers, num_workers=2) as there:
+  here = vec_env.DummyVecEnv(makers, native=True)
+  with contextlib.closing(here):
+    there = vec_env.SubprocVecEnv(makers, num_workers=2)
+    with contextlib.closing(there):
       assert there.num_envs == 3 and len(there.specs) == 3
       assert there.specs[0].max_episode_steps == 4
       for env in (here, there):
