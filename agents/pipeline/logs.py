@@ -12,7 +12,6 @@ import numpy as np
 from agents.run import errors, log, messages, plain_data
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
-META = ('epoch', 'frame', 'episode', 'clock')
 _COLORS = ('\033[90m', '', '\033[33m', '\033[31m', '\033[1;31m')
 
 
@@ -103,7 +102,7 @@ class Monitor:
       self._write([name])
 
   def set_meta(self, key: str, value: Any) -> None:
-    """Note where the run is; `key` is one of `META`."""
+    """Note where the run is; keys are `epoch`, `frame`, `episode`, `clock`."""
     self._meta[key] = plain_data.to_plain(value)
 
   def discard_key(self, name: str) -> None:

@@ -41,7 +41,7 @@ def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
 
   Args:
     session: Folder with `varlog.json`.
-    keyx: One of `logs.META`.
+    keyx: A key of the meta data of each line, such as `epoch`.
 
   Returns:
     Dict from name to points. Names without any value over `keyx` are left
@@ -84,7 +84,7 @@ def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
 
   Args:
     groups: List of lists of paths.
-    keyx: One of `logs.META`.
+    keyx: A key of the meta data of each line, such as `epoch`.
   """
   return [
     plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
@@ -245,7 +245,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
   add('--group', nargs='+', metavar='SESSION', action='append', help=more)
   add('--output', metavar='FOLDER', help='folder for figures (plots/)')
-  add('--keyx', choices=logs.META, default='epoch', help='x-axis (epoch)')
+  add('--keyx', choices=_AXES, default='epoch', help='x-axis (epoch)')
   add('--names', nargs='+', metavar='GLOB', help='variables to plot (all)')
   add('--window', type=int, default=1, metavar='N', help='points to average')
   return parser.parse_args(argv)
