@@ -15,7 +15,7 @@ from agents.pipeline import plot as pipeline_plot
 from agents.run import errors, log, plot
 from baselines_her import plot as her_plot
 from planet.scripts import plot as planet_plot
-from scripts.reproductions.entry import Entry, find_sessions
+from scripts.reproductions.entry import SESSION, Entry
 
 # Phases: tests, and the episodes that a training collects.
 EVALUATED = 'eval'
@@ -44,7 +44,7 @@ def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
       curves = planet_plot.load_run(folder).curves
       name = 'returns/test' if phase == EVALUATED else 'returns/train_*'
     else:
-      curves = pipeline_plot.load_curves(find_sessions(run)[-1], 'frame')
+      curves = pipeline_plot.load_curves(os.path.join(run, SESSION), 'frame')
       kind = 'reward' if entry.measure == 'return' else 'success'
       name = f'*{kind}/test*'
     steps, values = curves[fnmatch.filter(curves, name)[0]]

@@ -2,26 +2,30 @@
 
 import dataclasses
 import functools
-import glob
 import os
 import shlex
 from collections.abc import Sequence
 
 from pydantic.dataclasses import dataclass
 
+from agents.pipeline import checkpoints
 from agents.run import errors, files
 from scripts.reproductions.bars import Bar
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 # Folder of all results in this repository.
 RESULTS = os.path.join(ROOT, 'results')
+# Session of the pipeline in the folder of a run.
+SESSION = 'session0'
 # Program of each system, and its flags for the folder of the run.
-_SESSION = '--session-path {run} --session-name session{number}'
 PROGRAMS = {
   'ppo': ('agents.train_ppo', '--logdir={run}'),
   'her': ('baselines_her.run', '--log_path={run}'),
   'planet': ('planet.scripts.train', '--logdir {run}'),
-  'pipeline': ('scripts.main', _SESSION),
+  'pipeline': (
+    'scripts.main',
+    f'--session-path {{run}} --session-name {SESSION}',
+  ),
 }
 
 
@@ -102,12 +106,9 @@ class Entry:
     start = f'python -m {module}'
     if self.ranks > 1:
       start = f'mpirun -n {self.ranks} {start}'
-    if self.system == 'pipeline':
-      sessions = find_sessions(run)
-      if sessions:
-        return [*start.split(), '--load-checkpoint', sessions[-1], '--resume']
-      number = len(glob.glob(os.path.join(run, 'session*')))
-      folder = folder.replace('{number}', str(number))
+    session = os.path.join(run, SESSION)
+    if self.system == 'pipeline' and checkpoints.list_checkpoints(session):
+      return [*start.split(), '--load-checkpoint', session, '--resume']
     return fill(f'{start} {self.flags} {folder}', seed, run)
 
 
@@ -127,14 +128,6 @@ def find(name: str) -> Entry:
       f'Result {name!r} is unknown. {errors.suggest(name, entries)}'
     )
   return entries[name]
-
-
-def find_sessions(run: str) -> list[str]:
-  """Return the sessions of the pipeline that have a checkpoint, newest last."""
-  pattern = os.path.join(glob.escape(run), 'session*', 'checkpoints', '*')
-  return [
-    os.path.dirname(os.path.dirname(x)) for x in sorted(glob.glob(pattern))
-  ]
 
 
 def fill(command: str, seed: int, run: str) -> list[str]:

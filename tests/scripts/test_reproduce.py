@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from agents.run import errors
+from agents.run import checkpoint, errors, mpi
 from scripts import reproduce
 from scripts.reproductions import (
   bars,
@@ -205,17 +205,20 @@ def test_from_training_to_table(toy, tmp_path, capfd):
 
 
 def test_sessions_of_the_pipeline(tmp_path):
-  """A session is continued once it has a checkpoint, and none is replaced."""
+  """A session is continued once it has a checkpoint."""
   entry, run = entry_lib.find('pipeline_ddpg_pendulum'), str(tmp_path)
   command = ' '.join(entry.command(3, run))
   assert command.endswith(f'--session-path {run} --session-name session0')
   assert '{seed: 3, number_epochs: 20}' in command
-  (tmp_path / 'session0').mkdir()
-  assert entry.command(3, run)[-1] == 'session1'
-  (tmp_path / 'session1' / 'checkpoints' / 'checkpoint-1').mkdir(parents=True)
+  # One that was killed before is begun anew.
+  (tmp_path / 'session0' / 'checkpoints').mkdir(parents=True)
+  assert ' '.join(entry.command(3, run)) == command
+  path = tmp_path / 'session0' / 'checkpoints' / 'checkpoint-1'
+  with checkpoint.write_folder(str(path), mpi.SingleComm()):
+    pass
   assert entry.command(3, run)[3:] == [
     '--load-checkpoint',
-    str(tmp_path / 'session1'),
+    str(tmp_path / 'session0'),
     '--resume',
   ]
 
