@@ -39,12 +39,10 @@ def test_session_and_episode(simulator):
   assert kinds(simulator) == ['controller'] * 2 + ['sensor'] * 2 + (
     ['vehicle'] * 4 + ['walker'] * 2
   )
-  names = {
-    x.attributes.get('role_name')
-    for x in simulator.actors.values()
-    if x.type_id.startswith('vehicle')
-  }
-  assert names == {'reference_agents_ego', 'reference_agents_traffic'}
+  # The next run finds what a killed one has left by its role.
+  names = {x.attributes['role_name'] for x in simulator.actors.values()}
+  roles = 'ego', 'traffic', 'walker', 'controller', 'camera', 'collision'
+  assert names == {f'reference_agents_{x}' for x in roles}
   _, reward, done, info = env.step(np.float32([0.5, 0.2]))
   assert reward == pytest.approx(2.5 * 3.6 / 10, rel=1e-4) and not done
   assert info['control'] == pytest.approx((0.5, 0.2, 0.0))
