@@ -15,19 +15,19 @@ from planet.envs.carla import env as env_lib
 from planet.envs.carla.policies import (
   Policy,
   PurePursuit,
-  Uniform,
   play,
   straight_on,
+  uniform,
 )
 
 # Functions from a seed to the driver of an episode.
 DRIVERS: dict[str, Callable[[int], Policy]] = {
   'stand still': lambda seed: straight_on(0),
-  'uniform random actions': Uniform,
+  'uniform random actions': uniform,
   'throttle 0.05, no steering': lambda seed: straight_on(0.05),
   'throttle 0.08, no steering': lambda seed: straight_on(0.08),
   'throttle 0.5, no steering': lambda seed: straight_on(0.5),
-  'throttle 0.5, steer uniform +-0.3': lambda x: Uniform(x, (0.5, 0.5), 0.3),
+  'throttle 0.5, steer uniform +-0.3': lambda x: uniform(x, (0.5, 0.5), 0.3),
   'full throttle, no steering': lambda seed: straight_on(1),
   'pure pursuit, 7 m/s': lambda seed: PurePursuit(7.0),
   'pure pursuit, 8 m/s': lambda seed: PurePursuit(8.0),

@@ -35,7 +35,7 @@ POLICIES: dict[str, Callable[[], policies.Policy]] = {
   'pure_pursuit': policies.PurePursuit,
   'full_throttle': lambda: policies.straight_on(1),
   'stand_still': lambda: policies.straight_on(0),
-  'random': lambda: policies.Uniform(0, (-0.2, 1)),
+  'random': lambda: policies.uniform(0, (-0.2, 1)),
 }
 _NO_ACTION = np.zeros(2, np.float32)
 

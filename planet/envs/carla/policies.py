@@ -19,24 +19,19 @@ def straight_on(throttle: float) -> Policy:
   return lambda unused_env: np.array([throttle, 0], np.float32)
 
 
-class Uniform:
-  """Uniformly random actions.
+def uniform(
+  seed: int, throttle: tuple[float, float] = (-1, 1), steer: float = 1
+) -> Policy:
+  """Return a driver with uniformly random actions.
 
   Args:
     seed: Of the random numbers.
     throttle: Lowest and highest first entry.
     steer: Largest second entry.
   """
-
-  def __init__(
-    self, seed: int, throttle: tuple[float, float] = (-1, 1), steer: float = 1
-  ):
-    self._random = np.random.default_rng(seed)
-    self._low = throttle[0], -steer
-    self._high = throttle[1], steer
-
-  def __call__(self, unused_env: env_lib.CarlaEnv) -> np.ndarray:
-    return self._random.uniform(self._low, self._high).astype(np.float32)
+  random = np.random.default_rng(seed)
+  low, high = (throttle[0], -steer), (throttle[1], steer)
+  return lambda unused_env: random.uniform(low, high).astype(np.float32)
 
 
 class PurePursuit:

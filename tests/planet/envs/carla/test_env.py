@@ -46,7 +46,7 @@ def run(env, count, action=(0.0, 0.0)):
 
 def digest(env, seed, steps=100):
   env.seed(seed)
-  policy, sha = policies.Uniform(seed, (-0.2, 1)), hashlib.sha256()
+  policy, sha = policies.uniform(seed, (-0.2, 1)), hashlib.sha256()
   env.reset()
   for _ in range(steps):
     observ, reward, _, _ = env.step(policy(env))
@@ -272,7 +272,7 @@ def test_scripted_drivers():
   env = CarlaEnv(SMALL | {'vehicles': 0, 'pedestrians': 0})
   assert policies.play(env, policies.straight_on(0))['return'] == 0
   random = [
-    policies.play(env, policies.Uniform(seed))['return'] for seed in range(5)
+    policies.play(env, policies.uniform(seed))['return'] for seed in range(5)
   ]
   assert -8 < np.mean(random) < 22
   result = policies.play(env, policies.PurePursuit(8.0))
