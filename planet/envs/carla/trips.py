@@ -31,7 +31,6 @@ class Trips:
     self._lanes, self._map_name = backend.lanes, backend.map.name
     self._points = backend.spawn_points()
     self._surroundings = surroundings
-    self._warned = False
 
   def locate(self, location: places.Location) -> tuple[int, float]:
     """Find the lane at a place, and the metres along it."""
@@ -81,11 +80,9 @@ class Trips:
         return start, route
     if fixed:
       raise _no_way(scenario)
-    if not self._warned:
-      self._warned = True
-      logging.getLogger(__name__).info(
-        'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
-      )
+    logging.getLogger(__name__).info(
+      'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
+    )
     start = draw_start()
     place = self.locate(start[:3])
     return start, planner.draw_goal(lanes, place, None, random)

@@ -41,7 +41,6 @@ class OfflineBackend(backend_lib.Backend):
     self._ground = texture.Texture(self.lanes)
     self._roads = traffic_lib.Roads(self.lanes)
     self._scenery = scenery.place(self.lanes)
-    self._warned = False
 
   def spawn_points(self) -> list[places.Pose]:
     return [
@@ -92,8 +91,7 @@ class OfflineBackend(backend_lib.Backend):
   def _clip(self, wanted):
     """Return how many of the wanted vehicles fit."""
     count = min(wanted, int(self.lanes.total_length // _ROOM))
-    if count < wanted and not self._warned:
-      self._warned = True
+    if count < wanted:
       logging.getLogger(__name__).info(
         'The map has room for %d of %d vehicles.', count, wanted
       )
