@@ -103,29 +103,28 @@ def collect_rollouts(
     [agents, time, ...]; actions [agents, time, size]; rewards float32
     [agents, time]; and a function that closes the environments.
   """
-  batch_env = define_batch_env(
+  watched = define_batch_env(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
-  watched = WatchedEnv(batch_env, duration, name)
-  batch_env = InGraphBatchEnv(watched, initial_done=False)
-  agent = MPCAgent(batch_env, step, False, False, agent_config)
+  watched.duration, watched.name = duration, name
+  env = InGraphBatchEnv(watched, initial_done=False)
+  agent = MPCAgent(env, step, False, False, agent_config)
 
   def simulate_fn(index):
     done, score, _ = simulate_step(
-      batch_env, agent, log=False, reset=tf.equal(index, 0)
+      env, agent, log=False, reset=tf.equal(index, 0)
     )
     with tf.control_dependencies([done, score]):
       failed = tf.py_func(lambda: watched.failed, [], tf.bool, name='failed')
       failed.set_shape(done.shape)
-      values = batch_env.observ, batch_env.action, batch_env.reward
+      values = env.observ, env.action, env.reward
       return failed, (done & ~failed, score, *values)
 
-  env = batch_env
   like = env.done, env.reward, env.observ, env.action, env.reward
   values = _collect_steps(simulate_fn, duration, like)
   done, score, image, action, reward = values
-  score = tf.boolean_mask(*[_swap_time_and_agents(x) for x in (score, done)])
-  return score, image, action, reward, batch_env.close
+  score = tf.boolean_mask(tf.transpose(score), tf.transpose(done))
+  return score, image, action, reward, env.close
 
 
 def _collect_steps(simulate_fn, duration, like):
@@ -190,12 +189,43 @@ def simulate_step(
   )
 
 
+class WatchedEnv(batch_env.VectorEnv):
+  """Environments that tell the progress and heed requests to stop.
+
+  A failed step, as its info says by `step_error`, ends the episode at once.
+
+  Attributes:
+    duration: Number of steps that are played in a row.
+    name: What to call them in the progress display.
+    failed: Whether the last step failed, bool [agents].
+  """
+
+  duration, name = 1, 'episodes'
+  failed: np.ndarray
+  _steps = 0
+
+  def step(self, actions: np.ndarray) -> tuple:
+    stopping.check()
+    self._steps = self._steps % self.duration + 1
+    last = self._steps == self.duration
+    progress.set_activity(
+      '' if last else f'{self.name} {self._steps}/{self.duration}'
+    )
+    observ, reward, done, infos = super().step(actions)
+    self.failed = np.array([bool(x.get('step_error')) for x in infos])
+    if self.failed.any():
+      logging.getLogger(__name__).warning(
+        'A step of %s failed; its episode is not kept.', self.name
+      )
+    return observ, reward, done | self.failed, infos
+
+
 def define_batch_env(
   env_ctor: Callable,
   num_agents: int,
   isolate_envs: str,
   seed: int | None = None,
-) -> Any:
+) -> WatchedEnv:
   """Create the environments of a simulation.
 
   Args:
@@ -204,9 +234,6 @@ def define_batch_env(
     isolate_envs: `none` for this thread, `thread` for a thread each, or
       `process` for a process each, since rendering outweighs messages.
     seed: Seed of the first environment; the others get the next ones.
-
-  Returns:
-    Batch environment.
 
   Raises:
     NotImplementedError: For other values of `isolate_envs`.
@@ -218,56 +245,4 @@ def define_batch_env(
     for index in range(num_agents)
   ]
   workers = 0 if isolate_envs == 'none' else num_agents
-  return batch_env.VectorEnv(constructors, workers, isolate_envs)
-
-
-class WatchedEnv:
-  """Batch environment that tells the progress and heeds requests to stop.
-
-  A failed step, as its info says by `step_error`, ends the episode at once.
-
-  Args:
-    batch_env: Batch environment.
-    duration: Number of steps that are played in a row.
-    name: What to call them in the progress display.
-
-  Attributes:
-    failed: Whether the last step failed, bool [agents].
-  """
-
-  def __init__(self, batch_env: Any, duration: int, name: str) -> None:
-    self._batch_env = batch_env
-    self._duration = duration
-    self._name = name
-    self._steps = 0
-    self.failed: np.ndarray = np.zeros(len(batch_env), bool)
-
-  def __getattr__(self, name: str) -> Any:
-    if name.startswith('_'):
-      raise AttributeError(name)
-    return getattr(self._batch_env, name)
-
-  def __len__(self) -> int:
-    return len(self._batch_env)
-
-  def __getitem__(self, index: int) -> Any:
-    return self._batch_env[index]
-
-  def step(self, action: np.ndarray) -> tuple:
-    stopping.check()
-    self._steps = self._steps % self._duration + 1
-    last = self._steps == self._duration
-    progress.set_activity(
-      '' if last else f'{self._name} {self._steps}/{self._duration}'
-    )
-    observ, reward, done, infos = self._batch_env.step(action)
-    self.failed = np.array([bool(x.get('step_error')) for x in infos])
-    if self.failed.any():
-      logging.getLogger(__name__).warning(
-        'A step of %s failed; its episode is not kept.', self._name
-      )
-    return observ, reward, done | self.failed, infos
-
-
-def _swap_time_and_agents(tensor):
-  return tf.transpose(tensor, [1, 0] + list(range(2, tensor.shape.ndims)))
+  return WatchedEnv(constructors, workers, isolate_envs)

@@ -19,7 +19,7 @@ class CollectGymDataset(Wrapper):
 
   An episode of N steps has arrays of length N + 1. Index t holds the action
   that led to observation t and the reward received with it; the first action
-  and reward are zero. The info of the last step holds the episode, too.
+  and reward are zero. Without a folder, the info of the last step holds it.
 
   An info with an `applied_action` tells that another action was taken than the
   given one, which is recorded instead.
@@ -31,7 +31,7 @@ class CollectGymDataset(Wrapper):
     env: Environment. Observations that are not dictionaries are recorded
       under the key `observ`. Its `step` and `reset` may take
       `blocking=False`.
-    outdir: Folder to write to, created if needed; None writes nothing.
+    outdir: Folder to write to, created if needed; None to hand out episodes.
     action_repeat: Simulator steps per action, to be written as well.
 
   Raises:
@@ -62,10 +62,11 @@ class CollectGymDataset(Wrapper):
     self._record(observ, np.array(info.get('applied_action', action)), reward)
     if done:
       episode = _stack(self._episode)
-      info = dict(info, episode=episode)
-      if info.get('step_error'):
+      if not self._outdir:
+        info = dict(info, episode=episode)
+      elif info.get('step_error'):
         print('Dropped an episode, because a step of it failed.')
-      elif self._outdir:
+      else:
         write_episode(episode, self._outdir, self._action_repeat)
     return observ, reward, done, info
 

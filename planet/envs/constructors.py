@@ -13,15 +13,17 @@ def recording_env(
   keys: Sequence[str],
   action_repeat: int,
 ) -> Any:
-  """Create an environment that keeps its episodes, for the encoder.
+  """Create an environment that records its episodes, for the encoder.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
-    outdir: Folder for the episodes, or None.
+    outdir: Folder for the episodes, or None to record none.
     keys: Observations to concatenate.
     action_repeat: Simulator steps per action.
   """
-  env = CollectGymDataset(env_ctor(), outdir, action_repeat)
+  env = env_ctor()
+  if outdir:
+    env = CollectGymDataset(env, outdir, action_repeat)
   return wrappers.ConcatObservation(env, keys)
 
 

@@ -16,7 +16,7 @@ from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, tasks
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
-from planet.training import episode_folder, precision, ranks
+from planet.training import episode_folder, precision
 
 _logger = logging.getLogger(__name__)
 
@@ -152,7 +152,11 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
     UsageError: Saying what is wrong and what to do.
     EnvError: If an environment fails.
   """
-  ranks.check_batch(config.batch_shape[0], size)
+  if config.batch_shape[0] % size:
+    raise errors.UsageError(
+      f'{size} processes cannot share a batch of {config.batch_shape[0]} '
+      'sequences evenly; change batch_shape or the number of processes.'
+    )
   for name in config.unused:
     _logger.warning(
       'Parameter %r has no effect together with the other parameters.', name

@@ -92,8 +92,9 @@ def _work(config, logdir, ranks, mirrors=()):
 
   utility.collect_initial_episodes(config, ranks)
   tf.reset_default_graph()
-  seed = None if config.seed is None else config.seed + config.first_step
-  seed = ranks_lib.own_seed(seed, ranks)
+  seed = config.seed
+  if seed is not None:
+    seed += config.first_step + 7919 * ranks.rank
   random_state.set_seeds(seed)
   config = ranks_lib.own_config(config, ranks)
   batch_size, length = config.batch_shape

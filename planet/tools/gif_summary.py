@@ -1,7 +1,5 @@
 """Animations for TensorBoard."""
 
-import logging
-
 from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools.show_channels import show_channels
@@ -28,7 +26,7 @@ def gif_summary(
     family: Prefix of the tag.
 
   Returns:
-    Serialised summary. Holds the first frame as PNG if encoding fails.
+    Serialised summary.
   """
   tensor = show_channels(tensor)
   if tensor.dtype != tf.uint8:
@@ -52,18 +50,11 @@ def _encode(tag, videos, max_outputs, fps):
   summary = tf.Summary()
   for index, frames in enumerate(videos):
     suffix = '/gif' if max_outputs == 1 else f'/gif/{index}'
-    try:
-      content = video.encode_gif(frames, fps)
-    except (OSError, ValueError) as error:
-      logging.getLogger(__name__).warning(
-        'Cannot encode the animation %s: %s', tag, error
-      )
-      content = video.encode_png(frames[0])
     image = tf.Summary.Image(
       height=frames.shape[1],
       width=frames.shape[2],
       colorspace=frames.shape[3],
-      encoded_image_string=content,
+      encoded_image_string=video.encode_gif(frames, fps),
     )
     summary.value.add(tag=tag + suffix, image=image)
   return summary.SerializeToString()

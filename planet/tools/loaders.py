@@ -11,7 +11,6 @@ import glob
 import logging
 import os
 import random
-import sys
 import time
 import zipfile
 import zlib
@@ -71,40 +70,12 @@ def cache_loader(
   draws = _generators(seed)
   memory = _Memory(reader, directory, max_bytes)
   known: list[str] = []
-  deadline = _Deadline(directory)
   while True:
     selected = _sample(known, every, draws[0])
     yield from memory.read(_permuted(selected, every, draws[1]))
     known += memory.scan()
-    deadline.check(known)
-
-
-def recent_loader(
-  reader: Callable[[str], Episode],
-  directory: str,
-  batch_size: int,
-  every: int,
-  seed: int | None = None,
-  max_bytes: int | None = None,
-) -> Iterator[Episode]:
-  """Draw half of the episodes from those that are new since the last scan.
-
-  Args:
-    reader: Function from filename to episode.
-    directory: Folder of .npz files.
-    batch_size: Unused.
-    every: Number of episodes between two scans. Half of it is the size of
-      the samples from new and from old episodes.
-    seed: Seed of generators of its own.
-    max_bytes: Memory for episodes, see `cache_loader`.
-
-  Yields:
-    Episodes as returned by the reader.
-
-  Raises:
-    RuntimeError: If no episode appears for half a minute.
-  """
-  return scan_loader(reader, directory, batch_size, every, seed, max_bytes)
+    if not known:
+      _wait(directory)
 
 
 def scan_loader(
@@ -116,7 +87,7 @@ def scan_loader(
   max_bytes: int | None = None,
   max_episodes: int | None = None,
 ) -> Iterator[Episode]:
-  """Draw like `recent_loader`, but from the newest episodes only.
+  """Draw half of the episodes from those that are new since the last scan.
 
   Called `_read_episodes_scan` in the fork for driving, which read no new
   episodes once it had as many as it wanted; here, older ones are forgotten.
@@ -125,10 +96,11 @@ def scan_loader(
     reader: Function from filename to episode.
     directory: Folder of .npz files, whose names begin with their times.
     batch_size: Unused.
-    every: Number of episodes between two scans.
+    every: Number of episodes between two scans. Half of it is the size of
+      the samples from new and from old episodes.
     seed: Seed of generators of its own.
     max_bytes: Memory for episodes, see `cache_loader`.
-    max_episodes: Number of episodes to draw from, None for all.
+    max_episodes: Number of newest episodes to draw from, None for all.
 
   Yields:
     Episodes as returned by the reader.
@@ -142,7 +114,6 @@ def scan_loader(
   recent: list[str] = []
   known: list[str] = []
   half = max(1, every // 2)
-  deadline = _Deadline(directory)
   while True:
     selected = _sample(recent, half, draws[0])
     selected += _sample(known, half, draws[0])
@@ -152,8 +123,12 @@ def scan_loader(
     if max_episodes:
       recent = recent[-max_episodes:]
       known = known[max(0, len(known) + len(recent) - max_episodes) :]
-      memory.forget_all_but(known + recent)
-    deadline.check(known or recent)
+    if not known and not recent:
+      _wait(directory)
+
+
+# From all episodes, under the name of the original.
+recent_loader = scan_loader
 
 
 def reload_loader(
@@ -178,17 +153,15 @@ def reload_loader(
   """
   del batch_size
   generator = random if seed is None else random.Random(seed)
-  deadline = _Deadline(directory)
   while True:
     filenames = list_episodes(directory)
     generator.shuffle(filenames)
-    found = False
     for filename in filenames:
       episode = read_episode(reader, filename)
       if episode is not None:
-        found = True
         yield episode
-    deadline.check(found)
+    if not filenames:
+      _wait(directory)
 
 
 def dummy_loader(
@@ -240,31 +213,20 @@ def _sample(sequence, amount, generator=random):
 def _permuted(sequence, amount, generator=np.random):
   """Cycle through fresh permutations until the amount is reached."""
   sequence = list(sequence)
-  if not sequence:
-    return
-  count = 0
-  while True:
-    for index in generator.permutation(len(sequence)):
-      if count >= amount:
-        return
+  # Like the original, draw once more after one that is used up.
+  while sequence and amount >= 0:
+    for index in generator.permutation(len(sequence))[:amount]:
       yield sequence[index]
-      count += 1
+    amount -= len(sequence)
 
 
-class _Deadline:
+def _wait(directory):
   """Wait for the first episode, but not forever."""
-
-  def __init__(self, directory):
-    self._directory = directory
-    self._limit = time.time() + _TIMEOUT
-
-  def check(self, found):
-    if found:
-      self._limit = time.time() + _TIMEOUT
-      return
-    if time.time() > self._limit:
+  deadline = time.time() + _TIMEOUT
+  while not list_episodes(directory):
+    if time.time() > deadline:
       raise RuntimeError(
-        f'There are no episodes in {self._directory}; collect some first.'
+        f'There are no episodes in {directory}; collect some first.'
       )
     time.sleep(0.1)
 
@@ -273,6 +235,24 @@ def list_episodes(directory: str) -> list[str]:
   """List the paths of the episodes in a folder, sorted."""
   pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
   return sorted(glob.glob(pattern))
+
+
+class Watch:
+  """Look out for episodes that appear in a folder.
+
+  Args:
+    directory: Folder of .npz files, which may be missing.
+  """
+
+  def __init__(self, directory: str) -> None:
+    self._directory = directory
+    self._known: set[str] = set()
+
+  def find_new(self) -> list[str]:
+    """Return the sorted paths of those that were not there before."""
+    new = [x for x in list_episodes(self._directory) if x not in self._known]
+    self._known.update(new)
+    return new
 
 
 class _Memory:
@@ -288,39 +268,31 @@ class _Memory:
   def __init__(self, reader, directory, max_bytes):
     self._reader = reader
     self._directory = directory
+    self._watch = Watch(directory)
     self._max_bytes = max_bytes or limits.allowed_memory() // 4
     self._bytes = 0
     self._full = False
-    self._known = set()
     self._kept = collections.OrderedDict()
 
   def scan(self):
     """Return the names of files that are new and can be read."""
-    new = set(list_episodes(self._directory)) - self._known
-    return [x for x in sorted(new) if self._load(x) is not None]
+    return [x for x in self._watch.find_new() if self._read(x) is not None]
 
   def read(self, filenames):
     """Yield episodes by their names, without those that are gone."""
     for filename in filenames:
-      episode = self._kept.get(filename)
-      if episode is None:
-        episode = self._load(filename)
-      else:
-        self._kept.move_to_end(filename)
+      episode = self._read(filename)
       if episode is not None:
         yield episode
 
-  def forget_all_but(self, filenames):
-    """Free the memory of episodes that will not be drawn any more."""
-    for filename in set(self._kept) - set(filenames):
-      self._bytes -= _count_bytes(self._kept.pop(filename))
-
-  def _load(self, filename):
-    episode = read_episode(self._reader, filename)
-    if episode is not None:
-      self._known.add(filename)
-      self._kept[filename] = episode
+  def _read(self, filename):
+    episode = self._kept.pop(filename, None)
+    if episode is None:
+      episode = read_episode(self._reader, filename)
+      if episode is None:
+        return None
       self._bytes += _count_bytes(episode)
+    self._kept[filename] = episode
     while self._kept and self._bytes > self._max_bytes:
       self._bytes -= _count_bytes(self._kept.popitem(last=False)[1])
       if not self._full:
@@ -336,10 +308,7 @@ class _Memory:
 
 
 def _count_bytes(episode):
-  return sum(
-    getattr(x, 'nbytes', None) or sys.getsizeof(x)
-    for x in nested.flatten(episode)
-  )
+  return sum(getattr(x, 'nbytes', 0) for x in nested.flatten(episode))
 
 
 def read_episode(reader: Callable[[str], Any], filename: str) -> Any:

@@ -11,25 +11,12 @@ from planet.envs.collect_dataset import ACTION_REPEAT
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
-from planet.tools.loaders import (
-  _permuted,
-  _sample,
-  cache_loader,
-  dummy_loader,
-  recent_loader,
-  reload_loader,
-)
-
-__all__ = [
-  '_permuted',
-  '_sample',
-  'cache_loader',
-  'dummy_loader',
-  'episode_reader',
-  'numpy_episodes',
-  'recent_loader',
-  'reload_loader',
-]
+from planet.tools.loaders import _permuted as _permuted
+from planet.tools.loaders import _sample as _sample
+from planet.tools.loaders import cache_loader as cache_loader
+from planet.tools.loaders import dummy_loader as dummy_loader
+from planet.tools.loaders import recent_loader as recent_loader
+from planet.tools.loaders import reload_loader as reload_loader
 
 
 def numpy_episodes(
@@ -70,17 +57,31 @@ def numpy_episodes(
   reader = reader or episode_reader
   loader = loader or reload_loader
   example = _first_episode(reader, train_dir)
-  checked = _CheckedReader(reader, example)
+  checked = _refuse_others(reader, example)
 
   def define(directory, seed):
     kwargs = {} if seed is None else {'seed': seed}
-    return _define_dataset(
-      lambda: loader(checked, directory, shape[0], **kwargs),
-      example,
-      shape,
-      num_chunks,
-      preprocess_fn,
+    dataset = _define_dataset(
+      lambda: loader(checked, directory, shape[0], **kwargs), example
     )
+    dataset = dataset.flat_map(
+      lambda x: tf.data.Dataset.from_tensor_slices(
+        chunk_sequence(x, shape[1], True, num_chunks)
+      )
+    )
+    dataset = dataset.batch(shape[0], drop_remainder=True)
+    if preprocess_fn and 'image' in example:
+      # Parallel calls take turns with the random numbers, which would make runs
+      # with a seed differ.
+      parallel = 10 if tf.get_default_graph().seed is None else None
+      dataset = dataset.map(
+        lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
+      )
+    # Nothing here is tuned, but the thread that would do so sleeps up to a
+    # minute, for which closing the session would wait.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.prefetch(10).with_options(options)
 
   return AttrDict(
     train=define(train_dir, seed),
@@ -139,53 +140,35 @@ def _first_episode(reader, directory):
   )
 
 
-def _define_dataset(episodes, example, shape, num_chunks, preprocess_fn):
-  """Define a dataset of batches of chunks of generated episodes."""
+def _define_dataset(episodes, example):
+  """Define a dataset of episodes from a function that returns a generator."""
   dtypes = nested.map(lambda x: tf.as_dtype(x.dtype), example)
   shapes = nested.map(lambda x: (None,) + x.shape[1:], example)
   read = graph_errors.remember(next)
-  dataset = tf.data.Dataset.from_generator(
+  return tf.data.Dataset.from_generator(
     lambda: iter(functools.partial(read, episodes()), None), dtypes, shapes
   )
-  dataset = dataset.flat_map(
-    lambda x: tf.data.Dataset.from_tensor_slices(
-      chunk_sequence(x, shape[1], True, num_chunks)
-    )
-  )
-  dataset = dataset.batch(shape[0], drop_remainder=True)
-  if preprocess_fn and 'image' in example:
-    # Parallel calls take turns with the random numbers, which would make runs
-    # with a seed differ.
-    parallel = 10 if tf.get_default_graph().seed is None else None
-    dataset = dataset.map(
-      lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
-    )
-  # Nothing here is tuned, but the thread that would do so sleeps up to a
-  # minute, for which closing the session would wait.
-  options = tf.data.Options()
-  options.autotune.enabled = False
-  return dataset.prefetch(10).with_options(options)
 
 
-class _CheckedReader:
-  """Refuses episodes that do not look like an example."""
+def _refuse_others(reader, example):
+  """Return a reader of nothing but episodes that look like an example."""
+  expected = _describe(example)
 
-  def __init__(self, reader, example):
-    self._reader = reader
-    self._expected = self._describe(example)
-
-  def __call__(self, filename):
-    episode = self._reader(filename)
-    found = self._describe(episode)
-    if found != self._expected:
-      raise ValueError(f'it holds {found} instead of {self._expected}')
+  def read(filename):
+    episode = reader(filename)
+    found = _describe(episode)
+    if found != expected:
+      raise ValueError(f'it holds {found} instead of {expected}')
     lengths = {key: len(value) for key, value in episode.items()}
     if len(set(lengths.values())) > 1:
       raise ValueError(f'its arrays differ in length: {lengths}')
     return episode
 
-  def _describe(self, episode):
-    return {
-      key: f'{value.dtype.name} {["time"] + list(value.shape[1:])}'
-      for key, value in sorted(episode.items())
-    }
+  return read
+
+
+def _describe(episode):
+  return {
+    key: f'{value.dtype.name} {["time"] + list(value.shape[1:])}'
+    for key, value in sorted(episode.items())
+  }

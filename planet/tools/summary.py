@@ -1,12 +1,12 @@
 """Summaries of data, states and predictions for TensorBoard."""
 
+import io
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.envs import video
 from agents.tools.tf1 import tf
 from planet.tools.gif_summary import gif_summary
 from planet.tools.image_strip_summary import image_strip_summary
@@ -43,23 +43,20 @@ def timing_summaries(
   )
   per_second.set_shape(())
   per_step.set_shape(())
-  return [
-    tf.summary.scalar('step', step),
-    tf.summary.scalar('steps_per_second', per_second),
-    tf.summary.scalar('seconds_per_step', per_step),
-  ]
+  names = ('step', 'steps_per_second', 'seconds_per_step')
+  return _scalars(dict(zip(names, (step, per_second, per_step))))
 
 
 def dataset_summaries(episodes: tf.Tensor) -> list[tf.Tensor]:
   """Summarise how many episodes there are for training."""
   with tf.variable_scope('dataset'):
-    return [tf.summary.scalar('episodes', episodes)]
+    return _scalars({'episodes': episodes})
 
 
 def objective_summaries(objectives: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
   """Summarise the objectives, a dict from name to scalar."""
   with tf.variable_scope('objectives'):
-    return [tf.summary.scalar(k, v) for k, v in objectives.items()]
+    return _scalars(objectives)
 
 
 def data_summary(images: tf.Tensor) -> tf.Tensor:
@@ -81,19 +78,13 @@ def state_summaries(
   Returns:
     List of serialised summaries.
   """
-  summaries = []
+  values = {}
   with tf.variable_scope('state'):
     for name, state in (('prior', prior), ('posterior', posterior)):
-      entropy = cell.dist_from_state(state).entropy()
-      summaries += [
-        tf.summary.scalar(f'{name}_entropy', tf.reduce_mean(entropy)),
-        tf.summary.scalar(f'{name}_std', tf.reduce_mean(state['stddev'])),
-      ]
-    divergence = cell.divergence_from_states(posterior, prior)
-    summaries.append(
-      tf.summary.scalar('divergence', tf.reduce_mean(divergence))
-    )
-  return summaries
+      values[f'{name}_entropy'] = cell.dist_from_state(state).entropy()
+      values[f'{name}_std'] = state['stddev']
+    values['divergence'] = cell.divergence_from_states(posterior, prior)
+    return _scalars({k: tf.reduce_mean(v) for k, v in values.items()})
 
 
 def prediction_summaries(
@@ -127,7 +118,11 @@ def _dist_summaries(name, dist, target):
     'log_prob': tf.reduce_mean(dist.log_prob(target)),
     'abs_error': tf.reduce_mean(tf.abs(mode - target)),
   }
-  return [tf.summary.scalar(f'{name}_{k}', v) for k, v in values.items()]
+  return _scalars({f'{name}_{k}': v for k, v in values.items()})
+
+
+def _scalars(values):
+  return [tf.summary.scalar(k, v) for k, v in values.items()]
 
 
 def _image_summaries(dist, target):
@@ -181,13 +176,11 @@ def trajectory_summaries(
     for name in names:
       lines = _lines(dists[name].mode()[0], target[name][0])
       titles = tuple(f'{name} {i}' for i in range(lines.shape[0].value))
-      summaries.append(
-        _plot_summary(f'{name}_trajectory', lines, labels, context, titles)
-      )
+      name = f'{name}_trajectory'
+      summaries.append(_plot_summary(name, lines, labels, context, titles))
     lines = tf.stack([dists[x].log_prob(target[x])[0] for x in names])[:, None]
-    summaries.append(
-      _plot_summary('logprobs', lines, None, context, tuple(names))
-    )
+    titles = tuple(names)
+    summaries.append(_plot_summary('logprobs', lines, None, context, titles))
     return summaries
 
 
@@ -214,11 +207,9 @@ def _plot_summary(name, lines, labels, context, titles):
 
 def _plot(tag, lines, labels, context, titles):
   # Figures made without pyplot need no display and are freed at once.
-  from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=(6, 3 * len(lines)), dpi=80)
-  canvas = FigureCanvasAgg(figure)
   panels = figure.subplots(len(lines), 1, squeeze=False)[:, 0]
   for index, (panel, values) in enumerate(zip(panels, lines)):
     for line, label in zip(values, labels or [None] * len(values)):
@@ -230,18 +221,14 @@ def _plot(tag, lines, labels, context, titles):
     if labels:
       panel.legend()
   figure.tight_layout()
-  canvas.draw()
-  image = np.asarray(canvas.buffer_rgba())[..., :3]
-  return tf.Summary(
-    value=[
-      tf.Summary.Value(
-        tag=tag,
-        image=tf.Summary.Image(
-          height=image.shape[0],
-          width=image.shape[1],
-          colorspace=3,
-          encoded_image_string=video.encode_png(image),
-        ),
-      )
-    ]
-  ).SerializeToString()
+  file_ = io.BytesIO()
+  figure.savefig(file_, format='png')
+  width, height = figure.canvas.get_width_height()
+  image = tf.Summary.Image(
+    height=height,
+    width=width,
+    colorspace=4,
+    encoded_image_string=file_.getvalue(),
+  )
+  summary = tf.Summary(value=[tf.Summary.Value(tag=tag, image=image)])
+  return summary.SerializeToString()

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from agents.envs import wrappers
 from agents.tools.tf1 import tf
@@ -29,48 +30,40 @@ def collect_initial_episodes(
   """
   ranks = ranks or Ranks()
   items = sorted(config.random_collects.items())
-  known = {
-    params.save_episode_dir: loaders.list_episodes(params.save_episode_dir)
+  watches = {
+    params.save_episode_dir: loaders.Watch(params.save_episode_dir)
     for _, params in items
   }
   # Counted once, before anyone plays.
-  existing = ranks.comm.bcast({key: len(x) for key, x in known.items()})
+  found = {key: len(watch.find_new()) for key, watch in watches.items()}
+  existing = ranks.comm.bcast(found)
   turn = 0
   for name, params in items:
     folder = params.save_episode_dir
     reused = min(existing[folder], params.num_episodes)
     existing[folder] -= reused
     missing = params.num_episodes - reused
-    if missing:
-      if ranks.is_first:
-        print(f'Collecting {missing} initial episodes ({name}).')
-      first, count = ranks.share(missing, turn)
-      turn += missing
-      play = functools.partial(
-        _play_randomly, config, params, count, (name, reused + first)
-      )
-      ranks.run(play)
-      found = loaders.list_episodes(folder)
-      for filename in sorted({*found} - {*known[folder]}):
-        episode_folder.log_recorded(filename)
-      known[folder] = found
+    if not missing:
+      continue
+    if ranks.is_first:
+      print(f'Collecting {missing} initial episodes ({name}).')
+    first, count = ranks.share(missing, turn)
+    turn += missing
+    seed = derive_seed(config.get('seed'), name, reused + first)
+    ranks.run(functools.partial(_play_randomly, config, params, count, seed))
+    for filename in watches[folder].find_new():
+      episode_folder.log_recorded(filename)
 
 
-def _play_randomly(config, params, count, names):
+def _play_randomly(config, params, count, seed):
   """Play some of the first episodes of a task."""
   if not count:
     return
   make_env = params.task.env_ctor
   if params.get('expert'):
     make_env = functools.partial(make_env, expert=params.expert)
-  env_ctor = functools.partial(
-    _isolated_env,
-    make_env,
-    config.isolate_envs,
-    derive_seed(config.get('seed'), *names),
-  )
   control.random_episodes(
-    env_ctor,
+    functools.partial(isolated_env, make_env, config.isolate_envs, seed),
     count,
     params.save_episode_dir,
     params.get('first_action'),
@@ -91,7 +84,7 @@ def simulate_episodes(
 
   Args:
     config: AttrDict of the run.
-    params: AttrDict of the simulation, see `planet.scripts.simulations`.
+    params: AttrDict of the simulation, see `planet.scripts.configs`.
     graph: AttrDict of the model.
     cleanups: List that functions to call at the end are added to.
     expensive_summaries: Add histograms and a strip of images.
@@ -116,11 +109,36 @@ def simulate_episodes(
   return summary, return_
 
 
+def simulate_if(
+  due: tf.Tensor, scope: str, *args: Any
+) -> tuple[tf.Tensor, tf.Tensor]:
+  """Play an episode if a condition holds.
+
+  Args:
+    due: Bool tensor.
+    scope: Name scope of both branches.
+    *args: Arguments of `simulate_episodes`.
+
+  Returns:
+    Tuple of a summary and the mean return, '' and 0 if nothing is due.
+  """
+  return tf.cond(
+    due,
+    lambda: simulate_episodes(*args),
+    lambda: (tf.constant(''), tf.constant(0.0)),
+    name=scope,
+  )
+
+
 def agent_config(
   config: AttrDict, params: AttrDict, graph: AttrDict, name: str
 ) -> AttrDict:
   """Define the configuration of `MPCAgent` for a simulation."""
   image = config.observation == 'image'
+  seed = derive_seed(config.get('seed'), name, config.get('first_step'))
+  if seed is not None:
+    # That of the first environment on this rank.
+    seed += params.get('first_agent', 0)
   return AttrDict(
     cell=graph.cell,
     encoder=graph.encoder,
@@ -131,14 +149,8 @@ def agent_config(
     postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,
-    seed=_first_seed(config, params, name),
+    seed=seed,
   )
-
-
-def _first_seed(config, params, name):
-  """Seed of the first environment of a simulation on this rank."""
-  seed = derive_seed(config.get('seed'), name, config.get('first_step'))
-  return None if seed is None else seed + params.get('first_agent', 0)
 
 
 def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
@@ -152,13 +164,21 @@ def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
   )
 
 
-def _isolated_env(env_ctor, isolate_envs, seed):
+def isolated_env(
+  env_ctor: Callable, isolate_envs: str, seed: int | None = None
+) -> Any:
+  """Create an environment to play in from here.
+
+  Args:
+    env_ctor: Function without arguments that returns an environment.
+    isolate_envs: Where it lives: `none` for here, `thread`, `process`.
+    seed: Seed of the environment and of its action space.
+  """
   if seed is not None:
     env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
   if isolate_envs == 'none':
-    env = env_ctor()
-  else:
-    env = wrappers.Async(env_ctor, isolate_envs)
+    return env_ctor()
+  env = wrappers.Async(env_ctor, isolate_envs)
   if seed is not None:
     # Actions are drawn on this side of the process.
     env.action_space.seed(seed)

@@ -6,8 +6,8 @@ from typing import Any
 from agents.tools.tf1 import tf
 from planet.tools import schedule
 from planet.tools.attr_dict import AttrDict
+from planet.training import collection, utility
 from planet.training import objectives as objectives_lib
-from planet.training import utility
 from planet.training.define_networks import define_networks
 from planet.training.define_summaries import define_summaries
 
@@ -57,18 +57,12 @@ def define_model(
         name='summaries',
       )
     score.set_shape((None,))
+    losses = objectives_lib.as_dict(objectives)
+    step, every = trainer.global_step, config.print_metrics_every
+    batch = config.batch_shape[0]
     printed = [
-      utility.print_metrics(
-        metrics,
-        trainer.global_step,
-        config.print_metrics_every,
-        name,
-        config.batch_shape[0],
-      )
-      for name, metrics in (
-        ('objectives', objectives_lib.as_dict(objectives)),
-        ('gradient_norms', grad_norms),
-      )
+      utility.print_metrics(losses, step, every, 'objectives', batch),
+      utility.print_metrics(grad_norms, step, every, 'gradient_norms', batch),
     ]
     with tf.control_dependencies(printed):
       score = tf.identity(score)
@@ -91,29 +85,11 @@ def _define_collection(graph, config, cleanups):
   training = tf.equal(graph.trainer.phase, 'train')
   with tf.variable_scope('collection'):
     for name, params in config.train_collects.items():
-      due = tf.logical_and(
-        training,
-        schedule.binary(
-          graph.step,
-          config.batch_shape[0],
-          params.steps_after,
-          params.steps_every,
-          params.steps_until,
-        ),
-      )
-      summary, _ = tf.cond(
-        due,
-        lambda name=name, params=params: utility.simulate_episodes(
-          config,
-          params,
-          graph,
-          cleanups,
-          expensive_summaries=False,
-          gif_summary=False,
-          name=name,
-        ),
-        lambda: (tf.constant(''), tf.constant(0.0)),
-        name=f'should_collect_{name}',
+      when = params.steps_after, params.steps_every, params.steps_until
+      due = schedule.binary(graph.step, config.batch_shape[0], *when)
+      due, scope = tf.logical_and(training, due), f'should_collect_{name}'
+      summary, _ = collection.simulate_if(
+        due, scope, config, params, graph, cleanups, False, False, name
       )
       summaries.append(summary)
   return summaries

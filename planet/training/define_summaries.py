@@ -9,8 +9,8 @@ from planet.tools import summary as summary_lib
 from planet.tools import unroll
 from planet.tools.attr_dict import AttrDict
 from planet.tools.count_dataset import count_dataset
+from planet.training import collection
 from planet.training import objectives as objectives_lib
-from planet.training import utility
 
 
 def define_summaries(
@@ -27,16 +27,15 @@ def define_summaries(
     Tuple of a summary and the score float32 [1], the mean return over all
     test collections, 0 in the training phase.
   """
-  if not graph.trainer.ranks.is_first:
-    # The first rank describes the model, all play their part.
-    simulation, score = _define_simulation(graph, config, cleanups)
-    return tf.summary.merge(simulation + ['']), score
-  target = _define_targets(graph, config)
-  summaries = _define_general(graph, config, target)
-  summaries += _define_closed_loop(graph, config, target)
-  summaries += _define_open_loop(graph, config, target)
+  summaries: list[tf.Tensor] = []
+  # The first rank describes the model, all play their part.
+  if graph.trainer.ranks.is_first:
+    target = _define_targets(graph, config)
+    summaries += _define_general(graph, config, target)
+    summaries += _define_closed_loop(graph, config, target)
+    summaries += _define_open_loop(graph, config, target)
   simulation, score = _define_simulation(graph, config, cleanups)
-  return tf.summary.merge(summaries + simulation), score
+  return tf.summary.merge([*summaries, *simulation, '']), score
 
 
 def _define_general(graph, config, target):
@@ -90,19 +89,9 @@ def _define_simulation(graph, config, cleanups):
   testing = tf.equal(graph.trainer.phase, 'test')
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
-      summary, score = tf.cond(
-        testing,
-        lambda name=name, params=params: utility.simulate_episodes(
-          config,
-          params,
-          graph,
-          cleanups,
-          expensive_summaries=False,
-          gif_summary=True,
-          name=name,
-        ),
-        lambda: (tf.constant(''), tf.constant(0.0)),
-        name=f'should_simulate_{params.task.name}',
+      scope = f'should_simulate_{params.task.name}'
+      summary, score = collection.simulate_if(
+        testing, scope, config, params, graph, cleanups, False, True, name
       )
       summaries.append(summary)
       parts.append(params.get('part', 1.0))

@@ -71,16 +71,13 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     # The progress counts on in a thread of its own.
-    episodes = len(self._train.returns)
-    new = self._train.returns[self._seen : episodes]
-    self._seen = episodes
-    steps = self._train.steps
-    values: dict[str, float] = {'episodes': episodes}
-    train = 'no new episode'
+    returns, steps = list(self._train.returns), self._train.steps
+    new, self._seen = returns[self._seen :], len(returns)
+    values: dict[str, float] = {'episodes': len(returns)}
+    train, test = 'no new episode', 'no episode ended'
     if new:
       values['train_return'] = sum(new) / len(new)
       train = f'{values["train_return"]:.1f} ({len(new)} episodes)'
-    test = 'no episode ended'
     _logger.debug('Score %.4g.', score)
     if score == score:
       values['test_return'] = float(score)
@@ -115,10 +112,10 @@ class Display(phases.Observer):
 
   def _status(self):
     self._train.update(min_age=2.0)
-    last = self._train.returns[-1] if self._train.returns else None
+    returns = self._train.returns
     return {
       'env steps': self._train.steps,
-      'episodes': len(self._train.returns),
-      'return': None if last is None else f'{last:.1f}',
+      'episodes': len(returns),
+      'return': f'{returns[-1]:.1f}' if returns else None,
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',
     }

@@ -70,9 +70,8 @@ class EpisodeLog:
   """
 
   def __init__(self, directory: str, action_repeat: int = 1) -> None:
-    self._directory = directory
+    self._watch = loaders.Watch(directory)
     self._action_repeat = action_repeat
-    self._known: set[str] = set()
     self._last_look = 0.0
     self._lock = threading.Lock()
     self.returns: list[float] = []
@@ -82,15 +81,13 @@ class EpisodeLog:
   def update(self, min_age: float = 0.0) -> None:
     """Look for new episodes, unless that was done some seconds ago."""
     with self._lock:
-      if time.time() - self._last_look >= min_age:
-        first = not self._last_look
-        self._last_look = time.time()
-        new = set(loaders.list_episodes(self._directory)) - self._known
-        for filename in sorted(new):
-          self._known.add(filename)
-          if not first:
-            log_recorded(filename)
-          loaders.read_episode(self._count, filename)
+      if time.time() - self._last_look < min_age:
+        return
+      for filename in self._watch.find_new():
+        if self._last_look:
+          log_recorded(filename)
+        loaders.read_episode(self._count, filename)
+      self._last_look = time.time()
 
   def _count(self, filename):
     with np.load(filename) as episode:
@@ -116,13 +113,8 @@ def _read_shapes(filename):
   with zipfile.ZipFile(filename) as archive:
     for name in archive.namelist():
       with archive.open(name) as file_:
-        version = np.lib.format.read_magic(file_)
-        read = (
-          np.lib.format.read_array_header_1_0
-          if version == (1, 0)
-          else np.lib.format.read_array_header_2_0
-        )
-        shape, _, _ = read(file_)
+        np.lib.format.read_magic(file_)
+        shape, _, _ = np.lib.format.read_array_header_1_0(file_)
       if name != f'{ACTION_REPEAT}.npy':
         shapes[name.removesuffix('.npy')] = tuple(shape[1:])
         lengths.extend(shape[:1])

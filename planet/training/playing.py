@@ -13,7 +13,6 @@ from agents.run import files, saver
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
-from planet.control.simulate import define_batch_env
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection
 from planet.training.define_networks import define_networks
@@ -63,14 +62,11 @@ class PlaNet(TrainedAgent):
       graph.finalize()
     logging.getLogger(__name__).info('The model is ready.')
 
-  def make_env(self) -> 'PlayedEnv':
-    env = define_batch_env(
-      collection.recording_constructor(self._config, self._simulation),
-      1,
-      self._config.isolate_envs,
-      self._seed,
+  def make_env(self) -> Any:
+    env_ctor = collection.recording_constructor(self._config, self._simulation)
+    return collection.isolated_env(
+      env_ctor, self._config.isolate_envs, self._seed
     )
-    return PlayedEnv(env)
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
@@ -93,7 +89,8 @@ class PlaNet(TrainedAgent):
         f'The observation is shaped {np.shape(observation)}, but those of the '
         f'training are shaped {shape}.'
       )
-    feed = dict(zip(self._memory, state or self._blank))
+    blank = [np.zeros(x.shape.as_list()) for x in self._memory]
+    feed = dict(zip(self._memory, state or blank))
     feed[self._observ] = np.asarray(observation)[None]
     if not deterministic:
       feed[self._scale] = self._exploration
@@ -112,15 +109,17 @@ class PlaNet(TrainedAgent):
       self._seed = agent_config.seed
       self._define_exploration(agent_config)
       self._define_decision(agent_config, shapes)
-    return _find_needed(weights, [self._action, *self._memory_after])
+    # Decoders are no part of a plan.
+    names = [x.op.name for x in (self._action, *self._memory_after)]
+    definition = tf.get_default_graph().as_graph_def()
+    needed = tf.graph_util.extract_sub_graph(definition, names).node
+    found = {x.name for x in needed}
+    return [x for x in weights if x.op.name in found]
 
   def _define_exploration(self, agent_config):
     """Add noise whose scale is zero unless it is fed."""
-    scales = [
-      x.exploration.scale
-      for x in self._config.train_collects.values()
-      if x.exploration
-    ]
+    explorations = [x.exploration for x in self._config.train_collects.values()]
+    scales = [x.scale for x in explorations if x]
     self._exploration = scales[0] if scales else 0.0
     self._scale = tf.placeholder_with_default(0.0, ())
     with agent_config.unlocked:
@@ -133,18 +132,10 @@ class PlaNet(TrainedAgent):
     else:
       size = sum(shapes[key][0] for key in config.observation_keys)
       observ = tf.placeholder(tf.float32, [1, size])
-    agent = control.MPCAgent(
-      types.SimpleNamespace(action=tf.zeros([1, *shapes['action']])),
-      tf.constant(0),
-      False,
-      False,
-      agent_config,
-    )
+    env = types.SimpleNamespace(action=tf.zeros([1, *shapes['action']]))
+    agent = control.MPCAgent(env, tf.constant(0), False, False, agent_config)
     self._memory = [
       tf.placeholder(x.dtype.base_dtype, x.shape) for x in agent.memory
-    ]
-    self._blank = [
-      np.zeros(x.shape.as_list(), np.float32) for x in agent.memory
     ]
     remember = [x.assign(y) for x, y in zip(agent.memory, self._memory)]
     with tf.control_dependencies(remember):
@@ -156,7 +147,7 @@ class PlaNet(TrainedAgent):
 
 def play(
   agent: PlaNet,
-  env: 'PlayedEnv',
+  env: Any,
   callback: Callable[[int, float], None] | None = None,
   overview: bool = False,
 ) -> AttrDict:
@@ -186,10 +177,10 @@ def play(
     observ, reward, done, info = env.step(action)
     if info.get('step_error'):
       return play(agent, env, callback, overview)
-    score += reward
+    score += float(reward)
     steps.append((observ, action, np.float32(reward)))
     if overview:
-      maps.append(env.birdseye)
+      maps.append(getattr(env, 'birdseye', None))
       overview = maps[-1] is not None
     if callback:
       callback(len(steps), score)
@@ -202,45 +193,3 @@ def play(
     observations=observations,
     maps=np.stack(maps) if overview else None,
   )
-
-
-def _find_needed(weights, tensors):
-  """Return the weights that tensors depend on; decoders are no part of a plan.
-
-  Args:
-    weights: List of variables.
-    tensors: List of tensors of the same graph.
-  """
-  names = [x.op.name for x in tensors]
-  definition = tf.get_default_graph().as_graph_def()
-  needed = tf.graph_util.extract_sub_graph(definition, names)
-  found = {x.name for x in needed.node}
-  return [x for x in weights if x.op.name in found]
-
-
-class PlayedEnv:
-  """The only environment of a batch, as one without batches.
-
-  Args:
-    batch_env: Batch environment.
-  """
-
-  def __init__(self, batch_env: Any) -> None:
-    self._batch_env = batch_env
-    self.observation_space = batch_env.observation_space
-    self.action_space = batch_env.action_space
-
-  @property
-  def birdseye(self) -> np.ndarray | None:
-    """Map uint8 [height, width, 3] from above, if there is one."""
-    return getattr(self._batch_env[0], 'birdseye', None)
-
-  def reset(self) -> np.ndarray:
-    return np.array(self._batch_env.reset([0])[0])
-
-  def step(self, action: np.ndarray) -> tuple:
-    observ, reward, done, info = self._batch_env.step(action[None])
-    return np.array(observ[0]), float(reward[0]), bool(done[0]), info[0]
-
-  def close(self) -> None:
-    self._batch_env.close()

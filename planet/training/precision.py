@@ -19,7 +19,6 @@ from agents.tools.tf1 import tf
 # only.
 _VARIABLE = 'TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_'
 _FLOAT32 = 'Mean,SquaredDifference,Sub,Sum'
-_KEEP = 'or leave precision at float32.'
 _ON = 1  # RewriterConfig.ON
 # Flags of processors that multiply matrices of bfloat16.
 _BFLOAT16 = {'avx512_bf16', 'amx_bf16'}
@@ -36,21 +35,28 @@ def check(precision: str) -> None:
   Raises:
     UsageError: Saying what is missing.
   """
-  if precision == 'float32':
-    return
-  capability = devices.compute_capability()
+  missing = None
+  if precision == 'float16':
+    capability = devices.compute_capability()
+    if capability is None:
+      missing = f'a GPU: {devices.describe()}'
+    elif capability < _CAPABILITY:
+      found = '.'.join(map(str, capability))
+      missing = f'a GPU of compute capability 7.0; this one has {found}.'
   if precision == 'bfloat16':
-    _check_processor(capability)
-  elif capability is None:
+    if devices.compute_capability() is not None:
+      missing = (
+        'a processor, but a GPU computes here. Use float16, or set '
+        'CUDA_VISIBLE_DEVICES= to compute on the processor.'
+      )
+    elif not _BFLOAT16 & processor_flags():
+      missing = 'a processor with AVX512-BF16 or AMX, which this one lacks.'
+    elif os.environ.get('TF_ENABLE_ONEDNN_OPTS') == '0':
+      missing = 'oneDNN; unset TF_ENABLE_ONEDNN_OPTS, which turns that off.'
+  if missing:
     raise errors.UsageError(
-      'Parameter precision is float16, which needs a GPU: '
-      f'{devices.describe()} Use a machine with one, {_KEEP}'
-    )
-  elif capability < _CAPABILITY:
-    raise errors.UsageError(
-      'Parameter precision is float16, which needs a GPU of compute '
-      f'capability 7.0; this one has {".".join(map(str, capability))}. Use '
-      f'another one, {_KEEP}'
+      f'Parameter precision is {precision}, which needs {missing} Or leave '
+      'precision at float32.'
     )
 
 
@@ -98,28 +104,5 @@ def processor_flags(path: str = '/proc/cpuinfo') -> set[str]:
       lines = [line.partition(':') for line in file_]
   except OSError:
     return set()
-  return {
-    flag
-    for key, _, value in lines
-    if key.strip() == 'flags'
-    for flag in value.split()
-  }
-
-
-def _check_processor(capability):
-  if capability is not None:
-    raise errors.UsageError(
-      'Parameter precision is bfloat16, which is for processors, but a GPU '
-      'computes here. Use float16, set CUDA_VISIBLE_DEVICES= to compute on '
-      f'the processor, {_KEEP}'
-    )
-  if not _BFLOAT16 & processor_flags():
-    raise errors.UsageError(
-      'Parameter precision is bfloat16, but this processor has neither '
-      f'AVX512-BF16 nor AMX. Use one that has, {_KEEP}'
-    )
-  if os.environ.get('TF_ENABLE_ONEDNN_OPTS') == '0':
-    raise errors.UsageError(
-      'Parameter precision is bfloat16, which oneDNN computes, but '
-      f'TF_ENABLE_ONEDNN_OPTS=0 turns that off. Unset it, {_KEEP}'
-    )
+  flags = [value for key, _, value in lines if key.strip() == 'flags']
+  return set(' '.join(flags).split())

@@ -1,7 +1,6 @@
 """Processes of MPI that train one model together, each on its share."""
 
 import hashlib
-import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -9,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors, limits, mpi, mpi_ops, stopping
+from agents.run import limits, mpi, mpi_ops, stopping
 from agents.tools import devices
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
-
-_logger = logging.getLogger(__name__)
 
 # Seconds between two looks at whether the other ranks have arrived.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01
@@ -62,9 +59,8 @@ class Ranks:
       Tuple of the number of the first thing of this rank, and how many it has.
     """
     least, more = divmod(amount, self.size)
-    counts = [
-      least + ((rank - turn) % self.size < more) for rank in range(self.size)
-    ]
+    ranks = range(self.size)
+    counts = [least + ((rank - turn) % self.size < more) for rank in ranks]
     return sum(counts[: self.rank]), counts[self.rank]
 
   def average(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -101,12 +97,12 @@ class Ranks:
     Raises:
       StopRequested: On all ranks, if the function raises it on one of them.
     """
-    result, interrupted = None, False
     try:
       result = function()
     except stopping.StopRequested:
-      interrupted = True
-    self.sync(interrupted)
+      self.sync(interrupted=True)
+      raise
+    self.sync()
     return result
 
   def average_score(self, score: float, weight: float) -> float:
@@ -116,8 +112,6 @@ class Ranks:
       score: Mean return of what this rank has played.
       weight: Part that this rank has in the episodes of all.
     """
-    if self.size == 1:
-      return score
     pairs = [x for x in self.comm.allgather((score, weight)) if x[1]]
     total = sum(weight for _, weight in pairs)
     return sum(x * weight for x, weight in pairs) / total if pairs else score
@@ -167,43 +161,32 @@ class Ranks:
     if self.size == 1:
       return options
     if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
-      options.intra_op_parallelism_threads = self._count_threads()
+      options.intra_op_parallelism_threads = self._threads
     count = len(devices.list_usable())
     if count > 1:
-      number = self.host.rank % count
-      options.gpu_options.visible_device_list = str(number)
+      options.gpu_options.visible_device_list = str(self.host.rank % count)
     return options
 
   def describe(self) -> str:
     """Return one sentence on the ranks, or nothing for one process."""
     if self.size == 1:
       return ''
-    host = self.host
-    text = f'{self.size} processes train together, {host.size} of them on '
-    text += f'this machine; threads of each: {self._count_threads()}.'
+    used = self.host.cores * self.host.size
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
-    if host.cores * host.size < cores - 0.5:
-      text += (
-        f' They may use {host.cores * host.size:.3g} of {cores} cores; if '
-        'that is too few, give mpirun --bind-to none.'
-      )
-    return text
-
-  def _count_threads(self):
-    return max(1, round(self.host.cores))
-
-
-def check_batch(batch_size: int, size: int) -> None:
-  """Refuse a batch that the ranks cannot share.
-
-  Raises:
-    UsageError: If the number of ranks does not divide it.
-  """
-  if batch_size % size:
-    raise errors.UsageError(
-      f'{size} processes cannot share a batch of {batch_size} sequences '
-      'evenly; change batch_shape or the number of processes.'
+    text = (
+      f'{self.size} processes train together, {self.host.size} of them on this '
+      f'machine; threads of each: {self._threads}.'
     )
+    if used >= cores - 0.5:
+      return text
+    return (
+      f'{text} They may use {used:.3g} of {cores} cores; if that is too few, '
+      'give mpirun --bind-to none.'
+    )
+
+  @property
+  def _threads(self):
+    return max(1, round(self.host.cores))
 
 
 def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
@@ -223,19 +206,13 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
     # Ranks of a machine share its memory, each with two loaders.
     size = limits.allowed_memory() // (4 * ranks.host.size)
     loader = bind(loader, max_bytes=size)
+  train, test = config.train_collects, config.test_collects
   return AttrDict(
     config,
     data_loader=loader,
-    train_collects=_own_collects(
-      config.train_collects, ranks, config.collect_per_rank
-    ),
-    test_collects=_own_collects(config.test_collects, ranks, False),
+    train_collects=_own_collects(train, ranks, config.collect_per_rank),
+    test_collects=_own_collects(test, ranks, False),
   )
-
-
-def own_seed(seed: int | None, ranks: Ranks) -> int | None:
-  """Return a seed that differs between ranks, None without a seed."""
-  return None if seed is None else seed + 7919 * ranks.rank
 
 
 def hash_values(values: Sequence[np.ndarray]) -> str:

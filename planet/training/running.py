@@ -1,13 +1,12 @@
 """Runs on disk that several workers share and take over from each other.
 
-Every run has a folder. The worker that owns it keeps its name and the time in
-the file PING; DONE marks its end, and FAIL has the traceback of a failure.
+Every run has a folder. The worker that owns it keeps its name in the file PING,
+which it writes anew as a sign of life; DONE marks its end, and FAIL has the
+traceback of a failure.
 """
 
 import contextlib
 import dataclasses
-import datetime
-import functools
 import itertools
 import logging
 import os
@@ -21,7 +20,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agents.run import errors, files, folder, stopping
-from planet.training import ping
 
 _logger = logging.getLogger(__name__)
 
@@ -34,6 +32,7 @@ class SkipRun(Exception):
   """The run is over, or another worker owns it."""
 
 
+@dataclasses.dataclass
 class Experiment:
   """Iterate over the runs that this worker should work on.
 
@@ -53,52 +52,37 @@ class Experiment:
       whether it goes on; none does by default.
   """
 
-  def __init__(
-    self,
-    basedir: str,
-    process_fn: Callable[[str], Any],
-    num_runs: int | None = None,
-    worker_name: str | None = None,
-    ping_every: float | None = 30,
-    resume_runs: bool = True,
-    may_reopen: Callable[[str], bool] | None = None,
-  ):
-    self._basedir = os.path.expanduser(basedir)
-    self._num_runs = num_runs
-    self._stale_after = 2 * (ping_every or 0)
-    self._make_run = functools.partial(
-      Run,
-      process_fn=process_fn,
-      worker_name=worker_name
-      or f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}',
-      ping_every=ping_every or 0,
-      resume_runs=resume_runs,
-    )
-    self._may_reopen = may_reopen
-    self._over = set(folder.find(self._basedir, 'DONE'))
+  basedir: str
+  process_fn: Callable[[str], Any]
+  num_runs: int | None = None
+  worker_name: str | None = None
+  ping_every: float = 30
+  resume_runs: bool = True
+  may_reopen: Callable[[str], bool] | None = None
 
   def __iter__(self) -> Iterator['Run']:
     """Yield each claimed `Run`; iterate over it before asking for more."""
+    basedir = os.path.expanduser(self.basedir)
+    name = self.worker_name or f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}'
+    over = set(folder.find(basedir, 'DONE'))
     for number in self._generate_numbers():
-      logdir = os.path.join(self._basedir, f'{number:05d}')
+      logdir = os.path.join(basedir, f'{number:05d}')
+      run = Run(logdir, self.process_fn, name, self.ping_every)
+      run.resume_runs = self.resume_runs
       # Those that end from now on are not reopened.
-      may_reopen = self._may_reopen if logdir in self._over else None
-      run = self._make_run(logdir, may_reopen=may_reopen)
+      run.may_reopen = self.may_reopen if logdir in over else None
       with contextlib.suppress(SkipRun):
         run.claim()
-        self._over.discard(logdir)
+        over.discard(logdir)
         yield run
 
   def _generate_numbers(self):
-    if not self._num_runs:
-      time.sleep(self._stale_after)
-      yield from itertools.count(1)
-      return
-    numbers = list(range(1, self._num_runs + 1))
-    random.Random(uuid.uuid4().int).shuffle(numbers)
-    yield from numbers
-    time.sleep(self._stale_after)
-    yield from numbers
+    if self.num_runs:
+      numbers = list(range(1, self.num_runs + 1))
+      random.Random(uuid.uuid4().int).shuffle(numbers)
+      yield from numbers
+    time.sleep(2 * self.ping_every)
+    yield from numbers if self.num_runs else itertools.count(1)
 
 
 @dataclasses.dataclass
@@ -138,7 +122,7 @@ class Run:
     with self._try_lock() as lock:
       # The process that had the lock until now may have ended the run.
       self._check_open()
-      ping.write(self.logdir, self.worker_name)
+      self._write_ping()
       # Of several workers that claim at the same time, the last one wins.
       time.sleep(self.ping_every)
       if not self._owns():
@@ -189,7 +173,7 @@ class Run:
 
   def _check_open(self):
     """Raise SkipRun if the run may be neither begun nor resumed."""
-    last, is_over = ping.read(self.logdir), folder.has(self.logdir, 'DONE')
+    last, is_over = read_ping(self.logdir), folder.has(self.logdir, 'DONE')
     if not last and not is_over:
       return
     may_resume = self.resume_runs
@@ -198,10 +182,10 @@ class Run:
     if not may_resume or (last and not self._is_stale(*last)):
       raise SkipRun(self.logdir)
 
-  def _is_stale(self, worker, time_):
-    age = datetime.datetime.now(datetime.timezone.utc) - time_
-    stale = age.total_seconds() >= 2 * self.ping_every
-    return stale or worker == self.worker_name
+  def _is_stale(self, worker, age):
+    # Without signs of life, the lock says who works here.
+    own = worker == self.worker_name
+    return own or not self.ping_every or age >= 2 * self.ping_every
 
   def _try_lock(self):
     """Return what gives the run back; signs of life replace the lock."""
@@ -242,12 +226,32 @@ class Run:
         )
         self._conflict.set()
         return
-      ping.write(self.logdir, self.worker_name)
+      self._write_ping()
 
   def _check_conflict(self):
     if self._conflict.is_set():
       raise WorkerConflict(self.logdir)
 
   def _owns(self):
-    last = ping.read(self.logdir)
+    last = read_ping(self.logdir)
     return last is not None and last[0] == self.worker_name
+
+  def _write_ping(self):
+    folder.mark(self.logdir, 'PING', f'{self.worker_name}\n')
+
+
+def read_ping(logdir: str) -> tuple[str, float] | None:
+  """Return the worker of the last sign of life, and its age in seconds.
+
+  Args:
+    logdir: Folder of the run.
+
+  Returns:
+    None if there was no sign of life. Whatever the file says is a name.
+  """
+  filename = os.path.join(logdir, 'PING')
+  try:
+    with open(filename, errors='replace') as file_:
+      return file_.read().strip(), time.time() - os.path.getmtime(filename)
+  except FileNotFoundError:
+    return None

@@ -31,6 +31,7 @@ class Trainer(phases.PhaseMachine):
       `checkpoint_at_end`, one is written when iterating stops or is left.
     ranks: Processes that train together, of which only the first one keeps
       anything in the logdir; this one alone by default.
+    **more: `best_phase` and `observers`, see `PhaseMachine`.
 
   Attributes:
     ranks: The processes.
@@ -47,13 +48,17 @@ class Trainer(phases.PhaseMachine):
     logdir: str | None,
     config: AttrDict | None = None,
     ranks: Ranks | None = None,
+    **more: Any,
   ) -> None:
     self.ranks = ranks or Ranks()
-    super().__init__(logdir if self.ranks.is_first else None)
+    super().__init__(
+      logdir if self.ranks.is_first else None,
+      should_stop=self.ranks.should_stop,
+      **more,
+    )
     self._has_logdir = bool(logdir)
     self.score_weight = 1.0
-    self.should_stop = self.ranks.should_stop
-    self._config = config if config is not None else {}
+    self._config: Any = config or {}
     self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
     self.step = tf.placeholder(tf.int32, (), name='step')
@@ -187,30 +192,22 @@ class Trainer(phases.PhaseMachine):
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and the new global step of an execution."""
+
+    def add_score():
+      scalar = tf.summary.scalar(f'{name}/score', mean_score, family='trainer')
+      return tf.summary.merge([summary, scalar])
+
     with tf.variable_scope(f'phase_{name}', use_resource=True):
       mean = streaming_mean.StreamingMean((), tf.float32, 'score_mean')
       with tf.control_dependencies([score, summary]):
         submit = mean.submit(score)
       with tf.control_dependencies([submit]):
         mean_score = tf.cond(self._report, mean.clear, float)
-        summary = tf.cond(
-          self._report,
-          lambda: tf.summary.merge(
-            [
-              summary,
-              tf.summary.scalar(f'{name}/score', mean_score, family='trainer'),
-            ]
-          ),
-          lambda: summary,
-        )
+        summary = tf.cond(self._report, add_score, lambda: summary)
       with tf.control_dependencies([mean_score, summary]):
         next_step = self.global_step.assign_add(batch_size)
       with tf.control_dependencies([next_step]):
-        return (
-          tf.identity(summary),
-          tf.identity(mean_score),
-          tf.identity(next_step),
-        )
+        return [tf.identity(x) for x in (summary, mean_score, next_step)]
 
   def _initialize(self, sess):
     """Initialise or restore all variables; return the global step."""
@@ -221,7 +218,8 @@ class Trainer(phases.PhaseMachine):
     path = None
     if self._logdir and self._saver:
       name = self._config.get('checkpoint_to_load')
-      path = checkpoint.find_variables(self._logdir, name)
+      path = name and os.path.join(self._logdir, name)
+      path = path or checkpoint.find_variables(self._logdir)
     if path:
       _logger.info('Restore %s.', path)
       restorer = _choose_restorer(sess, self._saver, self._variables, path)

@@ -8,35 +8,19 @@ from agents.run import files, folder
 from agents.tools import count_weights, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
-from agents.utility import set_up_logging
+from agents.utility import set_up_logging as set_up_logging
 from planet.tools.attr_dict import AttrDict
 from planet.training.collection import (
-  collect_initial_episodes,
-  simulate_episodes,
+  collect_initial_episodes as collect_initial_episodes,
 )
-from planet.training.objectives import (
-  Objective,
-  apply_optimizers,
-  compute_objectives,
-)
+from planet.training.collection import simulate_episodes as simulate_episodes
+from planet.training.objectives import Objective as Objective
+from planet.training.objectives import apply_optimizers as apply_optimizers
+from planet.training.objectives import compute_objectives as compute_objectives
 from planet.training.ranks import Ranks
 from planet.training.trainer import Trainer
 
 _logger = logging.getLogger(__name__)
-
-__all__ = [
-  'Objective',
-  'apply_optimizers',
-  'collect_initial_episodes',
-  'compute_objectives',
-  'get_batch',
-  'load_config',
-  'print_metrics',
-  'save_config',
-  'set_up_logging',
-  'simulate_episodes',
-  'train',
-]
 
 
 def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
@@ -87,13 +71,11 @@ def train(
   Yields:
     Mean score of each test phase.
   """
-  trainer = Trainer(logdir, config, ranks)
-  trainer.checkpoint_secs = config.get('checkpoint_secs')
-  trainer.best_phase = 'test'
+  trainer = Trainer(
+    logdir, config, ranks, best_phase='test', observers=observers
+  )
   parts = [x.get('part', 1.0) for x in config.test_collects.values()]
   trainer.score_weight = sum(parts)
-  for observer in observers:
-    trainer.add_observer(observer)
   cleanups = []
   try:
     with tf.variable_scope('graph', use_resource=True):
@@ -111,29 +93,19 @@ def train(
 
 def _add_phases(trainer, config, score, summary):
   """Add the phases of an epoch that have steps."""
-  batch_size = config.batch_shape[0]
-  if config.train_steps:
-    trainer.add_phase(
-      'train',
-      config.train_steps,
-      score,
-      summary,
-      batch_size=batch_size,
-      report_every=None,
-      log_every=config.train_log_every,
-      checkpoint_every=config.train_checkpoint_every,
-    )
-  if config.test_steps:
-    trainer.add_phase(
-      'test',
-      config.test_steps,
-      score,
-      summary,
-      batch_size=batch_size,
-      report_every=config.test_steps,
-      log_every=config.test_steps,
-      checkpoint_every=config.test_checkpoint_every,
-    )
+  for name in ('train', 'test'):
+    steps = config[f'{name}_steps']
+    if steps:
+      trainer.add_phase(
+        name,
+        steps,
+        score,
+        summary,
+        batch_size=config.batch_shape[0],
+        report_every=steps if name == 'test' else None,
+        log_every=steps,
+        checkpoint_every=config[f'{name}_checkpoint_every'],
+      )
 
 
 def get_batch(
@@ -190,30 +162,25 @@ def print_metrics(
     Operation.
   """
   means, updates = [], []
+  title = '/'.join(['step', *metrics])
+
+  def write(step, *values):
+    text = ' '.join(f'{x:.4g}' for x in values)
+    _logger.debug('%s: %s = [%d %s]', name, title, step, text)
+
   with tf.variable_scope(f'print_{name}'):
+    # Floats would round steps above 2 ** 24.
+    step = tf.cast(step, tf.int64)
     for key, value in metrics.items():
       mean = StreamingMean((), tf.float32, f'mean_{key}')
       means.append(mean)
       updates.append(mean.submit(value))
     with tf.control_dependencies(updates):
-      title = '/'.join(['step'] + list(metrics))
-
-      def show():
-        # Floats would round steps above 2 ** 24.
-        values = [tf.cast(step, tf.int64)] + [x.clear() for x in means]
-        return tf.py_func(
-          lambda *numbers: _print_line(name, title, numbers),
-          values,
-          [],
-          stateful=True,
-        )
-
-      since = tf.math.floormod(tf.cast(step, tf.int64), every)
-      due = tf.less(since, batch_size)
-      return tf.cond(due, lambda: tf.group(show()), tf.no_op)
-
-
-def _print_line(name, title, numbers):
-  step, *values = numbers
-  text = ' '.join(f'{x:.4g}' for x in values)
-  _logger.debug('%s: %s = [%d %s]', name, title, step, text)
+      due = tf.less(tf.math.floormod(step, every), batch_size)
+      return tf.cond(
+        due,
+        lambda: tf.group(
+          tf.py_func(write, [step, *[x.clear() for x in means]], [])
+        ),
+        tf.no_op,
+      )

@@ -12,15 +12,6 @@ import planet.tools
 import planet.training
 from tests import processes
 
-PACKAGES = (
-  agents.tools,
-  planet.control,
-  planet.models,
-  planet.networks,
-  planet.tools,
-  planet.training,
-)
-
 # Functions that share the names of their submodules.
 SHADOWING = """
 import importlib
@@ -58,7 +49,9 @@ def test_functions_shadow_their_submodules():
   assert len(output.split()) == 10
 
 
-@pytest.mark.parametrize('package', PACKAGES, ids=lambda x: x.__name__)
+@pytest.mark.parametrize(
+  'package', [agents.tools, planet], ids=lambda x: x.__name__
+)
 def test_all_names_exist(package):
   for name in package.__all__:
     assert getattr(package, name) is not None

@@ -9,7 +9,7 @@ from agents.run import checkpoint, errors
 from agents.run import folder as run_folder
 from planet.scripts import resume, train
 from planet.tools.attr_dict import AttrDict
-from planet.training import ping, running
+from planet.training import running
 
 
 def make_args(logdir, **changes):
@@ -34,7 +34,7 @@ def make_foreign_run(folder):
   (folder / 'config.yaml').write_text(
     'version: 1\nconfig: debug\nparams: {tasks: [cheetah_run]}\nseed: null\n'
   )
-  ping.write(str(folder), 'other')
+  run_folder.mark(str(folder), 'PING', 'other')
   return episodes
 
 
@@ -96,7 +96,7 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
-      ping.write(logdir, 'other')
+      run_folder.mark(logdir, 'PING', 'other')
       time.sleep(0.3)
       yield 2.0
 

@@ -370,22 +370,3 @@ def test_resume_after_being_killed(tmp_path, kills):
     assert process.returncode == 0, output
   folder = training_runs.run_dir(tmp_path)
   assert not [x for x in os.listdir(folder) if x.endswith('.damaged')]
-
-
-@pytest.mark.slow
-def test_damaged_episodes_are_set_aside(tmp_path):
-  """A truncated and a foreign file are named and skipped."""
-  assert training_runs.train(tmp_path, {'max_steps': 10}).code == 0
-  folder = os.path.join(training_runs.run_dir(tmp_path), 'train_episodes')
-  name = training_runs.episodes(tmp_path)[0]
-  with open(os.path.join(folder, name), 'rb') as file_:
-    content = file_.read()
-  with open(os.path.join(folder, '0-cut.npz'), 'wb') as file_:
-    file_.write(content[: len(content) // 2])
-  np.savez(os.path.join(folder, '0-foreign.npz'), reward=np.zeros(5))
-  result = training_runs.train(tmp_path, {'max_steps': 20})
-  assert result.code == 0, result.output
-  for bad in ('0-cut.npz', '0-foreign.npz'):
-    assert f'{bad} cannot be used' in result.output
-    assert os.path.exists(os.path.join(folder, bad + '.damaged'))
-  assert name in training_runs.episodes(tmp_path)

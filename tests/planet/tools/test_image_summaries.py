@@ -109,17 +109,3 @@ def test_several_animations():
   tags = [tag for tag, _, _ in evaluate(summary)]
   assert tags == ['scope/family/a/gif/0', 'scope/family/a/gif/1']
   assert summary in tf.get_collection(tf.GraphKeys.SUMMARIES)
-
-
-def test_picture_if_encoding_fails(monkeypatch):
-  """The first frame as PNG, instead of nothing."""
-
-  def fail(*unused_args):
-    raise OSError('no encoder')
-
-  monkeypatch.setattr(video, 'encode_gif', fail)
-  videos = np.random.RandomState(0).randint(0, 255, (1, 2, 4, 6, 3), np.uint8)
-  summary = gif_summary('a', tf.constant(videos), 1, 20)
-  ((_, _, picture),) = evaluate(summary)
-  assert picture.format == 'PNG'
-  np.testing.assert_array_equal(np.asarray(picture), videos[0, 0])

@@ -6,7 +6,7 @@ import pytest
 
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
-from planet.training import utility
+from planet.training import collection
 from planet.training.define_model import _define_collection
 from planet.training.define_summaries import _define_simulation
 
@@ -25,11 +25,12 @@ def test_simulations_play_at_the_same_time(monkeypatch, phase):
       pass
     log.append(name)
 
-  def simulate_episodes(*unused_args, name, **unused_kwargs):
+  def simulate_episodes(*args):
+    name = args[-1]
     with tf.control_dependencies([tf.py_func(lambda: play(name), [], [])]):
       return tf.constant(name), tf.constant(1.0)
 
-  monkeypatch.setattr(utility, 'simulate_episodes', simulate_episodes)
+  monkeypatch.setattr(collection, 'simulate_episodes', simulate_episodes)
   tf.reset_default_graph()
   simulation = AttrDict(
     steps_after=0, steps_every=1, steps_until=-1, task=AttrDict(name='x')

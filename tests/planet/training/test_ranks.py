@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 
-from agents.run import errors, limits, stopping
+from agents.run import limits, stopping
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -206,12 +206,6 @@ def test_collections_of_ranks(each):
     counts = [sum(x.num_agents for x in y.values()) for y in train_collects]
     assert counts == [2, 2, 2]
   assert ranks_lib.own_config(config, Ranks()) is config
-
-
-def test_batch_that_ranks_cannot_share():
-  ranks_lib.check_batch(50, 5)
-  with pytest.raises(errors.UsageError, match='batch of 50 .* evenly; change'):
-    ranks_lib.check_batch(50, 4)
 
 
 def iterate(comm, logdir, stop_rank, stop_step):

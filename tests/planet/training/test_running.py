@@ -1,18 +1,15 @@
 """Runs that several workers share."""
 
 import collections
-import datetime
 import itertools
-import json
 import os
-import pickle
 import threading
 import time
 
 import pytest
 
 from agents.run import errors, folder, stopping
-from planet.training import ping, running
+from planet.training import running
 
 WORKERS, RUNS, VALUES = 20, 100, 10
 
@@ -172,7 +169,7 @@ def test_takeover_is_noticed(tmp_path):
       assert time.time() < limit
       time.sleep(0.05)
   assert os.listdir(tmp_path) == ['PING']
-  assert read_ping(tmp_path)[0] == 'other'
+  assert running.read_ping(str(tmp_path))[0] == 'other'
 
 
 @pytest.mark.parametrize('error', [None, ZeroDivisionError('on purpose')])
@@ -194,37 +191,28 @@ def test_lost_run_is_not_ended(error, tmp_path):
 
 
 def write_ping(folder, name):
-  ping.write(str(folder), name)
-
-
-def read_ping(folder):
-  content = json.loads((folder / 'PING').read_text())
-  return content['worker'], datetime.datetime.fromisoformat(content['time'])
+  (folder / 'PING').write_text(name)
 
 
 def test_pings_are_kept_up(tmp_path):
-  """Name and UTC time as text; renewed while the run goes on, then not."""
+  """Renewed while the run goes on, then not."""
   run = make_run(tmp_path, ping_every=0.05)
   run.claim()
-  name, first = read_ping(tmp_path)
-  assert name == 'me' and first.utcoffset() == datetime.timedelta(0)
-  now = datetime.datetime.now(datetime.timezone.utc)
-  assert abs(now - first) < datetime.timedelta(seconds=30)
   values = iter(run)
   next(values)
   time.sleep(0.5)
-  assert read_ping(tmp_path)[1] > first
+  name, age = running.read_ping(str(tmp_path))
+  assert name == 'me' and age < 0.3
   list(values)
-  last = read_ping(tmp_path)
-  time.sleep(0.2)
-  assert read_ping(tmp_path) == last
+  time.sleep(0.3)
+  assert running.read_ping(str(tmp_path))[1] > 0.3
 
 
 def test_run_of_a_living_worker_is_skipped(tmp_path):
   write_ping(tmp_path, 'other')
   with pytest.raises(running.SkipRun):
     make_run(tmp_path, ping_every=30).claim()
-  assert read_ping(tmp_path)[0] == 'other'
+  assert running.read_ping(str(tmp_path))[0] == 'other'
 
 
 def test_run_of_another_process_is_skipped(tmp_path):
@@ -259,41 +247,7 @@ def test_resuming_can_be_switched_off(tmp_path):
     make_run(tmp_path, resume_runs=False).claim()
 
 
-class Hostile:
-  """Makes a folder when it is unpickled."""
-
-  def __init__(self, folder):
-    self._folder = str(folder)
-
-  def __reduce__(self):
-    return os.mkdir, (self._folder,)
-
-
-def test_pickles_are_not_loaded(tmp_path):
-  """PINGs of other users and of older versions may hold any program."""
-  run = tmp_path / '00001'
-  run.mkdir()
-  (run / 'PING').write_bytes(pickle.dumps(Hostile(tmp_path / 'harm')))
-  with pytest.raises(running.SkipRun):
-    make_run(run, ping_every=30).claim()
-  assert os.listdir(tmp_path) == ['00001']
-
-
-OLD_PING = pickle.dumps(('old', datetime.datetime(2019, 1, 1)))
-
-
-@pytest.mark.parametrize(
-  'content',
-  [
-    b'',
-    b'garbage',
-    OLD_PING,
-    b'[]',
-    b'{"worker": "other"}',
-    b'{"worker": "other", "time": 5}',
-    b'{"worker": ["other"], "time": "2019-01-01T00:00:00+00:00"}',
-  ],
-)
+@pytest.mark.parametrize('content', [b'', b'\x80garbage'])
 def test_unreadable_ping(content, tmp_path):
   """It counts as a sign of life of its own age, not for ever."""
   file_ = tmp_path / 'PING'
