@@ -35,6 +35,7 @@ def define_summaries(
     summaries += _define_closed_loop(graph, config, target)
     summaries += _define_open_loop(graph, config, target)
   simulation, score = _define_simulation(graph, config, cleanups)
+  # The empty one is for ranks that have no other.
   return tf.summary.merge([*summaries, *simulation, '']), score
 
 

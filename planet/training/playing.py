@@ -105,9 +105,14 @@ class PlaNet(TrainedAgent):
     with tf.variable_scope('graph', use_resource=True):
       graph = define_networks(data, config)
       weights = tf.trainable_variables()
+      explorations = [x.exploration for x in config.train_collects.values()]
+      scales = [x.scale for x in explorations if x]
+      self._exploration = scales[0] if scales else 0.0
+      # Noise is added where its scale is fed.
+      self._scale = tf.placeholder_with_default(0.0, ())
+      simulation.exploration = AttrDict(scale=self._scale, schedule=None)
       agent_config = collection.agent_config(config, simulation, graph, name)
       self._seed = agent_config.seed
-      self._define_exploration(agent_config)
       self._define_decision(agent_config, shapes)
     # Decoders are no part of a plan.
     names = [x.op.name for x in (self._action, *self._memory_after)]
@@ -115,15 +120,6 @@ class PlaNet(TrainedAgent):
     needed = tf.graph_util.extract_sub_graph(definition, names).node
     found = {x.name for x in needed}
     return [x for x in weights if x.op.name in found]
-
-  def _define_exploration(self, agent_config):
-    """Add noise whose scale is zero unless it is fed."""
-    explorations = [x.exploration for x in self._config.train_collects.values()]
-    scales = [x.scale for x in explorations if x]
-    self._exploration = scales[0] if scales else 0.0
-    self._scale = tf.placeholder_with_default(0.0, ())
-    with agent_config.unlocked:
-      agent_config.exploration = AttrDict(scale=self._scale, schedule=None)
 
   def _define_decision(self, agent_config, shapes):
     config = self._config

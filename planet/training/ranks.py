@@ -168,9 +168,7 @@ class Ranks:
     return options
 
   def describe(self) -> str:
-    """Return one sentence on the ranks, or nothing for one process."""
-    if self.size == 1:
-      return ''
+    """Return one or two sentences on the ranks."""
     used = self.host.cores * self.host.size
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
     text = (
