@@ -19,6 +19,9 @@ def remember(function: Callable[..., Any]) -> Callable[..., Any]:
   def wrapper(*args, **kwargs):
     try:
       return function(*args, **kwargs)
+    except StopIteration:
+      # A generator that has failed before, whose error is the one to raise.
+      raise
     except Exception as error:
       raised[:] = [error]
       raise

@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet.tools import loaders, numpy_episodes
 from tests import golden
@@ -130,6 +131,21 @@ def test_folder_without_readable_episodes(tmp_path):
 def test_loaders_are_offered_under_their_old_place():
   for name in ('cache_loader', 'recent_loader', 'reload_loader', '_sample'):
     assert getattr(numpy_episodes, name) is getattr(loaders, name)
+
+
+def test_error_of_a_loader():
+  """It is told even if the dataset has asked for more episodes since."""
+
+  def fail():
+    raise OSError('on purpose')
+    yield
+
+  read, stream = graph_errors.remember(next), fail()
+  for expected in (OSError, StopIteration):
+    with pytest.raises(expected):
+      read(stream)
+  with pytest.raises(OSError, match='on purpose'), graph_errors.unwrapped():
+    raise tf.errors.UnknownError(None, None, 'something failed')
 
 
 def test_sessions_close_at_once(tmp_path):
