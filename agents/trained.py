@@ -131,6 +131,7 @@ class PPO(TrainedAgent):
         [x for x in tf.global_variables() if x.name not in unread],
         save_relative_paths=True,
       )
-      self._sess = tf.Session(graph=graph)
+      growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+      self._sess = tf.Session(graph=graph, config=growing)
       self._saver.restore(self._sess, path)
       self._decide = self._sess.make_callable(outputs, inputs)

@@ -53,7 +53,8 @@ class PlaNet(TrainedAgent):
       if config.seed is not None:
         tf.set_random_seed(config.seed)
       weights = self._define(name, shapes)
-      self._sess = tf.Session(graph=graph)
+      growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+      self._sess = tf.Session(graph=graph, config=growing)
       self._sess.run(
         [tf.global_variables_initializer(), tf.local_variables_initializer()]
       )
