@@ -1,5 +1,6 @@
 """Figures of results: what is drawn beside the curve."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -40,10 +41,14 @@ def test_published_values_are_drawn(tmp_path, monkeypatch):
 
 
 def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
-  """They are those of the run, at their own steps, and no test is one."""
+  """They are those of the run, at their own steps, and no test is one.
+
+  Returns are those of the environment, not of the scaled rewards.
+  """
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
-  entry, out = entry_lib.load()['planet_default'], str(tmp_path)
+  entry = entry_lib.load()['planet_default']
+  entry, out = dataclasses.replace(entry, reward_scale=0.5), str(tmp_path)
   trial = Trial(entry, 0, out)
   run = trial.run
   assert not len(curves.read_run(entry, run, curves.COLLECTED)[0])
@@ -66,10 +71,10 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   assert collecting.summarize(entry, out, folder, folder)
   lines = {x.get_label(): x for x in saved[0].axes[0].get_lines()}
   collected = lines['ours, collected with noise'].get_data()
-  np.testing.assert_array_equal(collected, [[6000, 7000], [40, 60]])
-  np.testing.assert_array_equal(lines['ours'].get_data(), [[7000], [90]])
+  np.testing.assert_array_equal(collected, [[6000, 7000], [80, 120]])
+  np.testing.assert_array_equal(lines['ours'].get_data(), [[7000], [180]])
   # The table is about tests.
-  assert tables.read_runs(folder)[0]['measured'] == 90
+  assert tables.read_runs(folder)[0]['measured'] == 180
 
 
 @pytest.mark.parametrize('entry', LABELLED, ids=lambda x: x.name)
