@@ -164,6 +164,7 @@ class GymExplorer(explorer.ExplorerBase):
       time += 1
     with profiler('prestep'):
       self._end_with_half_step(chunk, time)
+    self._set_meta()
     if self.mode != 'train' and self.win_size > 0:
       self.session.monitor.discard_key(f'/reward/{self.mode}/episodic')
     return chunk.finish(time)
@@ -323,7 +324,8 @@ class GymExplorer(explorer.ExplorerBase):
     self, chunk, time, finished, observations, rewards, dones, infos
   ):
     """Note what came of a step."""
-    self._count_steps(1, self._num_workers)
+    self.steps += 1
+    self.timesteps += self._num_workers
     terminals, truncations = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in enumerate(infos):
       for key, value in info.get('infos', {}).items():
