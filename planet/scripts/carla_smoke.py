@@ -63,7 +63,12 @@ class Smoke:
       if args.launch:
         server = stack.enter_context(contextlib.closing(self._launch()))
       if args.backend == 'server':
-        self._print_versions()
+        client = self._connect()
+        town = client.get_world().get_map().name
+        self._print(
+          f'Server {client.get_server_version()}, package '
+          f'{client.get_client_version()}, map {town}'
+        )
       self.check_episodes()
       self.check_traffic()
       if args.backend == 'server':
@@ -217,13 +222,6 @@ class Smoke:
   def _connect(self):
     return connect.connect(self._args.host, self._args.port, 10.0, False)
 
-  def _print_versions(self):
-    client = self._connect()
-    self._print(
-      f'Server {client.get_server_version()}, package '
-      f'{client.get_client_version()}, map {client.get_world().get_map().name}'
-    )
-
   def _check(self, name, passed, detail=''):
     self.failed += not passed
     self._print(f'{"PASS" if passed else "FAIL"} {name} {detail}'.rstrip())
@@ -260,8 +258,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--seed', type=int, default=0, help='seed of the environments')
   add('--num-envs', type=int, default=1, help='number of parallel environments')
   add('--launch', action='store_true', help='start the server $CARLA_SERVER')
-  text = 'kill the launched server to test recovery'
-  add('--kill-server', action='store_true', help=text)
+  add('--kill-server', action='store_true', help='kill it to test recovery')
   args = parser.parse_args(argv)
   if min(args.episodes, args.steps, args.num_envs) < 1:
     parser.error('--episodes, --steps and --num-envs need at least 1.')

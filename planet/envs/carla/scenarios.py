@@ -165,12 +165,15 @@ def find(given: Any) -> tuple[Scenario, ...]:
   Raises:
     UsageError: If there is no such scenario, or a value is not allowed.
   """
-  given = load(given)
+  loaded = load(given)
   found: list[Scenario] = []
-  for item in given if isinstance(given, (list, tuple)) else [given]:
+  for item in loaded if isinstance(loaded, (list, tuple)) else [loaded]:
     found += _find_one(item)
   if not found:
-    raise errors.UsageError('The list of scenarios is empty; give one or more.')
+    raise errors.UsageError(
+      f'There are no scenarios in {given}; give a list of names and mappings, '
+      'such as [LANE_KEEP, {city: Town03, num_vehicles: 5}].'
+    )
   return tuple(found)
 
 
@@ -195,17 +198,12 @@ def _is_file(given):
 def _read(filename):
   """List what a file holds, which `find` takes but for names of files."""
   try:
-    found = files.read_yaml(filename)
+    found = files.read_yaml(filename) or []
   except (OSError, ValueError) as error:
     reason = getattr(error, 'strerror', None) or error
     raise errors.UsageError(
       f'Cannot read scenarios from {filename}: {reason}.'
     ) from None
-  if not found:
-    raise errors.UsageError(
-      f'There are no scenarios in {filename}; give a list of names and '
-      'mappings, such as [LANE_KEEP, {city: Town03, num_vehicles: 5}].'
-    )
   found = found if isinstance(found, list) else [found]
   for number, scenario in enumerate(found, 1):
     try:

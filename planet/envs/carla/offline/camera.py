@@ -108,10 +108,8 @@ class Camera:
     self.depths = depth = self.focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
     ahead = np.broadcast_to(depth[:, None], side.shape)
-    self._places = np.stack(
-      [ahead + self._position[0], side + self._position[1]]
-    ).reshape(2, -1)
-    self._places = self._places.astype(np.float32)
+    places = np.stack([ahead + self._position[0], side + self._position[1]])
+    self._places = places.reshape(2, -1).astype(np.float32)
     level = np.searchsorted(weather_lib.DISTANCES, depth)
     level = np.minimum(level, weather_lib.LEVELS - 1) * 256
     self._levels = np.ascontiguousarray(

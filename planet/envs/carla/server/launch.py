@@ -55,8 +55,7 @@ class Server:
         'CARLA_SERVER to the path of CarlaUE4.sh.'
       )
     self._log = log or _temporary_log()
-    folder = os.path.dirname(os.path.abspath(self._log))
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(os.path.dirname(os.path.abspath(self._log)), exist_ok=True)
     command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
     command += [f'-carla-rpc-port={port}', *flags]
     guarded = [sys.executable, '-I', guard.__file__, self._log]

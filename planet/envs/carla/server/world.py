@@ -51,7 +51,7 @@ class ServerBackend(backend_lib.Backend):
     self._config = config
     self._carla = roads.import_carla()
     try:
-      self._claim = self._claim_server()
+      self._claim_server()
       with self._own_errors():
         self._connect()
     except BaseException:
@@ -137,16 +137,16 @@ class ServerBackend(backend_lib.Backend):
     # Without a program, connecting says what is wrong with a server.
     silent = [] if binary else [x for x in addresses if x not in running]
     for address in running + silent:
-      claim = connect.claim_server(*address)
-      if claim:
-        return claim
+      self._claim = connect.claim_server(*address)
+      if self._claim:
+        return
     if not binary:
       raise connect.too_few_servers(
         'Other environments use all CARLA servers, and each needs one of its '
         'own, but there is only',
         addresses,
       )
-    return self._launch(binary)
+    self._launch(binary)
 
   def _launch(self, binary):
     config = self._config
@@ -159,7 +159,6 @@ class ServerBackend(backend_lib.Backend):
     if config['adapter'] is not None:
       flags.append(f'-graphicsadapter={config["adapter"]}')
     self._server = launch.Server(binary, self._claim.port, log, flags=flags)
-    return self._claim
 
   def _connect(self):
     """Set up the session with a running or new server."""
