@@ -92,6 +92,8 @@ def test_default_collections():
     'topk': 100,
     'iterations': 10,
   }
+  (biased,) = build(planner_bias=[0.5]).test_collects.values()
+  assert biased.planner.keywords['bias'] == [0.5]
 
 
 def test_entries_of_collections():
