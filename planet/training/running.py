@@ -253,5 +253,5 @@ def read_ping(logdir: str) -> tuple[str, float] | None:
   try:
     with open(filename, errors='replace') as file_:
       return file_.read().strip(), time.time() - os.path.getmtime(filename)
-  except FileNotFoundError:
+  except (FileNotFoundError, NotADirectoryError):
     return None
