@@ -61,8 +61,10 @@ class VecEnv:
   def step_async(self, actions: Any) -> None:
     """Begin a step of all environments, see `step`."""
     # A single environment takes a plain action, too.
-    actions = np.reshape(actions, [self.num_envs, *self.action_space.shape])
-    self._promise = self._vector.send('step', actions)
+    shape = self.num_envs, *self.action_space.shape
+    self._promise = self._vector.send(
+      'step', np.asarray(actions).reshape(shape)
+    )
 
   def step_wait(self) -> tuple:
     """Return what the step has led to, see `step`."""
