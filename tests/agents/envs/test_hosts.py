@@ -218,6 +218,7 @@ PARENT = """
 import ctypes
 import signal
 import sys
+import threading
 import time
 from agents.envs import wrappers
 from tests import scripted_envs
@@ -228,7 +229,15 @@ class StuckEnv(scripted_envs.SlowEnv):
     # No other thread of the process gets to run meanwhile.
     ctypes.PyDLL(None).sleep(60)
 kind = StuckEnv if sys.argv[1] == 'stuck' else scripted_envs.SlowEnv
-envs = [wrappers.Async(kind, 'process') for _ in range(2)]
+envs = []
+def start():
+  envs.extend(wrappers.Async(kind, 'process') for _ in range(2))
+if sys.argv[1] == 'of a thread':
+  thread = threading.Thread(target=start)
+  thread.start()
+  thread.join()
+else:
+  start()
 pids = [env.pid for env in envs]
 if sys.argv[1] != 'idle':
   for env in envs:
@@ -247,6 +256,7 @@ time.sleep(60)
     ('busy', 'SIGKILL'),
     ('busy', 'SIGTERM'),
     ('busy', 'SIGINT'),
+    ('of a thread', 'SIGKILL'),
     pytest.param('stuck', 'SIGKILL', marks=linux),
     pytest.param('stuck', 'SIGTERM', marks=linux),
   ],
@@ -254,8 +264,9 @@ time.sleep(60)
 def test_workers_end_with_their_parent(state, number):
   """However it ends, they are gone within five seconds.
 
-  Busy workers are within a step that takes a minute; stuck ones, within C code
-  that lets no other thread run.
+  Busy workers are within a step that takes a minute; those of a thread, too, as
+  the kernel ends only what the main thread has started; stuck ones, within C
+  code that lets no other thread run.
   """
   parent = processes.start_python('-c', PARENT, state)
   try:

@@ -55,6 +55,16 @@ def test_truncated_trees(tmp_path, ending, length):
     checkpoint.read_tree(prefix)
 
 
+def test_flipped_bit_of_a_tree(tmp_path):
+  """Numbers in the text are guarded as arrays are, also if it can be read."""
+  prefix = str(tmp_path / 'states')
+  checkpoint.write_tree(prefix, {'step': 1000})
+  path = tmp_path / 'states.json'
+  path.write_text(path.read_text().replace('1000', '1008'))
+  with pytest.raises(ValueError, match='has changed'):
+    checkpoint.read_tree(prefix)
+
+
 def write(path, text):
   """Checkpoint that consists of a text."""
   with checkpoint.write_folder(str(path), mpi.world()) as new:
