@@ -17,3 +17,17 @@ from planet.control.temporal_difference import (
   fixed_step_return,
   lambda_return,
 )
+
+__all__ = [
+  'BatchEnv',
+  'DummyEnv',
+  'InGraphBatchEnv',
+  'MPCAgent',
+  'discounted_return',
+  'fixed_step_return',
+  'lambda_return',
+  'planning',
+  'random_episodes',
+  'simulate',
+  'wrappers',
+]

@@ -10,3 +10,15 @@ from planet.networks.conv_sizes import (
   conv_128_deep,
   conv_small,
 )
+
+__all__ = [
+  'conv_32',
+  'conv_32_small',
+  'conv_96',
+  'conv_128',
+  'conv_128_deep',
+  'conv_ha',
+  'conv_small',
+  'feed_forward',
+  'vector',
+]

@@ -21,3 +21,28 @@ from planet.tools.overshooting import overshooting
 from planet.tools.reshape_as import reshape_as
 from planet.tools.shape import shape
 from planet.tools.target_network import track_network
+
+__all__ = [
+  'AttrDict',
+  'CustomOptimizer',
+  'StreamingMean',
+  'bind',
+  'bound_action',
+  'count_dataset',
+  'count_weights',
+  'filter_variables',
+  'gif_summary',
+  'image_strip_summary',
+  'mask',
+  'nested',
+  'numpy_episodes',
+  'overshooting',
+  'preprocess',
+  'reshape_as',
+  'schedule',
+  'shape',
+  'soft_copy_weights',
+  'summary',
+  'track_network',
+  'unroll',
+]
