@@ -52,7 +52,7 @@ class DummyEnv:
     pass
 
   def _observe(self):
-    return {'image': self._random.randint(0, 256, self._shape, np.uint8)}
+    return {'image': self._random.randint(0, 256, self._shape, dtype=np.uint8)}
 
 
 def make(

@@ -51,7 +51,7 @@ def measure(bar: Bar, points: plot.Points) -> float:
       good = np.logical_and.accumulate(good[::-1])[::-1]
     else:
       good = np.convolve(good, np.ones(bar.count))[: len(good)] == bar.count
-    return float(steps[good.argmax()]) if good.any() else math.inf
+    return float(steps[np.argmax(good)]) if good.any() else math.inf
   mean = float(values[-bar.count :].mean())
   if bar.kind != 'gain':
     return mean
