@@ -13,10 +13,12 @@ IMAGE_ROLES = {
 
 
 @contextlib.contextmanager
-def session():
-  """Session on two threads, with all variables initialised."""
+def session(threads=2):
+  """Session on some threads of its own, with all variables initialised."""
   config = tf.ConfigProto(
-    intra_op_parallelism_threads=2, inter_op_parallelism_threads=2
+    intra_op_parallelism_threads=threads,
+    inter_op_parallelism_threads=threads,
+    use_per_session_threads=True,
   )
   with tf.Session(config=config) as sess:
     sess.run(

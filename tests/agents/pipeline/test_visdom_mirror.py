@@ -90,7 +90,7 @@ def test_own_server(tmp_path, port, mirrors):
   mirror.close()
   mirror.close()
   assert not is_listening(port)
-  assert "It's Alive" in open(log).read()
+  assert 'Application Started' in open(log).read()
   lines = open(tmp_path / 'visdom.replay').read().splitlines()
   assert len([x for x in lines if json.loads(x)]) == 3
 

@@ -97,7 +97,7 @@ def test_values_have_to_be_finite():
 class Ranks:
   """Communicator of one of two ranks, which are threads."""
 
-  barrier, values = threading.Barrier(2, timeout=20), [None, None]
+  barrier, values = threading.Barrier(2, timeout=60), [None, None]
 
   def __init__(self, rank):
     self._rank = rank
@@ -130,7 +130,8 @@ def test_values_of_several_processes():
   merge = [normalize.merge([own[x]], Ranks(x)) for x in range(2)]
   mark = [x.mark() for x in own]
   transforms = [x.transform(probe) for x in (single, *own)]
-  with graphs.session() as sess, futures.ThreadPoolExecutor(2) as pool:
+  # Each rank keeps a thread waiting for the other one.
+  with graphs.session(8) as sess, futures.ThreadPoolExecutor(2) as pool:
     # What was there before, as after a restart, counts once.
     sess.run([x.update(values[0, 0]) for x in (single, *own)])
     sess.run(mark)
