@@ -1,4 +1,4 @@
-"""Run an original on the TensorFlow of today, and compare it with ours.
+"""Run an original on current TensorFlow, and compare it with this project.
 
 Example:
 
@@ -30,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parse_args(argv)
   system = _find_system(args.path)
   with contextlib.ExitStack() as stack:
-    out = args.out or stack.enter_context(tempfile.TemporaryDirectory())
+    folder = args.out or stack.enter_context(tempfile.TemporaryDirectory())
+    # Both sides work in it.
+    out = os.path.abspath(os.path.expanduser(folder))
     os.makedirs(out, exist_ok=True)
     for side in ('original', 'ours'):
       print(f'Run {system.__name__.rpartition(".")[2]}: {side}.', flush=True)

@@ -1,7 +1,7 @@
 """What a comparison with an original reports."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,11 @@ def relative_norm(original: np.ndarray, ours: np.ndarray) -> float:
   """Return the norm of the difference over the norm of the original."""
   original, ours = np.float64(original).ravel(), np.float64(ours).ravel()
   return float(np.linalg.norm(original - ours) / np.linalg.norm(original))
+
+
+def largest(differences: Iterable[float]) -> float:
+  """Return the largest difference; NaN if one is, unlike `max`."""
+  return float(np.max(list(differences)))
 
 
 @contextlib.contextmanager

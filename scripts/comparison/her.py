@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.comparison.cases import Case, relative, relative_norm
+from scripts.comparison.cases import Case, largest, relative, relative_norm
 
 ORIGINAL = 'baselines/her/ddpg.py'
 _EPISODES, _DEMOS, _STEPS = 40, 10, 50
@@ -65,13 +65,13 @@ def compare(out: str) -> Iterator[Case]:
       ('losses and Q', 'loss', 2e-6),
     ):
       found = [x for x in original if x.startswith(prefix)]
-      difference = max(relative(original[x], ours[x]) for x in found)
+      difference = largest(relative(original[x], ours[x]) for x in found)
       numbers = sum(original[x].size for x in found)
       yield Case(f'{case}: {words}', numbers, difference, limit)
     for part in _PARTS:
       found = [x for x in original if x.startswith('change') and part in x]
       pairs = [(original[x], ours[x]) for x in found]
-      difference = max(relative_norm(a, b) for a, b in pairs)
+      difference = largest(relative_norm(a, b) for a, b in pairs)
       numbers = sum(a.size for a, _ in pairs)
       yield Case(f'{case}: change of {part}', numbers, difference, 1e-5)
 

@@ -1,4 +1,4 @@
-"""Make HER of OpenAI Baselines importable on the TensorFlow of today.
+"""Make HER of OpenAI Baselines importable on current TensorFlow.
 
 The clone is not changed. What has been removed since is replaced: `tf.contrib`,
 and the environments of mujoco-py by those of gymnasium-robotics.

@@ -18,6 +18,7 @@ import numpy as np
 
 from scripts.comparison.cases import (
   Case,
+  largest,
   recorded,
   relative,
   relative_norm,
@@ -65,12 +66,12 @@ def compare(out: str) -> Iterator[Case]:
       )
       for name, floor in zip(_LOSSES, _FLOORS):
         found = relative(original.pop(name), ours.pop(name), floor)
-        losses[name] = max(losses[name], found)
+        losses[name] = largest([losses[name], found])
       a, b = (
         np.concatenate([x[k].ravel() for k in sorted(original)])
         for x in (original, ours)
       )
-      changes, numbers = max(changes, relative_norm(a, b)), len(a)
+      changes, numbers = largest([changes, relative_norm(a, b)]), len(a)
     for name, value in losses.items():
       yield Case(f'{model}: {name} of an update', len(updates), value, 1e-5)
     words = f'{model}: change of the weights by an update'

@@ -1,4 +1,4 @@
-"""Make the released PlaNet of 2019 importable on the TensorFlow of today.
+"""Make the released PlaNet of 2019 importable on current TensorFlow.
 
 The clone is not changed. What it needs and what has been removed since is
 replaced: `tf.contrib`, names of NumPy, positions of modules.

@@ -1,4 +1,4 @@
-"""Make the PPO inside the PyBullet wheel importable on today's TensorFlow.
+"""Make the PPO inside the PyBullet wheel importable on current TensorFlow.
 
 Nothing of it is changed. What has been removed since is replaced, and what it
 leaves to chance is fixed: seeds, and one order of operations.

@@ -26,6 +26,12 @@ def test_relative(original, ours, difference):
   np.testing.assert_allclose(found, difference)
 
 
+def test_largest():
+  """NaN counts, wherever it stands."""
+  assert cases.largest([1.0, 3.0, 2.0]) == 3
+  assert np.isnan(cases.largest([0.0, np.nan, 1.0]))
+
+
 @pytest.mark.parametrize(
   'difference, code', [(1e-6, 0), (1e-5, 0), (2e-5, 1), (np.nan, 1)]
 )
@@ -46,15 +52,17 @@ def test_no_original(tmp_path):
     compare.main([str(tmp_path)])
 
 
-def test_broken_original(tmp_path):
-  """The end of its log is shown."""
+def test_broken_original(tmp_path, monkeypatch):
+  """The end of its log is shown; `--out` may be relative."""
+  monkeypatch.chdir(tmp_path)
   place = tmp_path / 'pybullet_envs' / 'agents'
   place.mkdir(parents=True)
   (place.parent / '__init__.py').write_text('raise ValueError("broken")')
   (place / 'train_ppo.py').write_text('')
   with pytest.raises(errors.Failure) as caught:
-    compare.main([str(tmp_path)])
+    compare.main([str(tmp_path), '--out=numbers'])
   assert 'broken' in caught.value.details
+  assert os.listdir('numbers') == ['original.log']
 
 
 @pytest.mark.slow
