@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import checkpoint, errors, files
+from agents.run import checkpoint, errors, files, training
 
 # File that the process that works on a run locks.
 LOCK = 'lock'
@@ -137,6 +137,9 @@ def create(base: str, names: Iterable[str]) -> Run:
 def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
   """Keep other processes away from a run.
 
+  A training of this process that has locked it, see `agents.run.training`, is
+  saved and gives it up.
+
   Args:
     run: Folder of the run, created if needed.
     name: Name of the file to lock.
@@ -149,9 +152,13 @@ def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
     UsageError: If nothing can be written there.
   """
   files.check_writable(run)
-  locked = files.try_lock(os.path.join(run, name))
+  path = os.path.join(run, name)
+  locked = files.try_lock(path)
+  if not locked and training.take_over(path):
+    locked = files.try_lock(path)
   if not locked:
     return None
+  training.hold(path)
   stack = contextlib.ExitStack()
   stack.callback(locked.release)
   return stack

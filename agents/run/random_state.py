@@ -31,3 +31,27 @@ def set_random_state(state: Mapping[str, Any]) -> None:
   """Restore what `get_random_state` has returned."""
   random.setstate(state['python'])
   np.random.set_state(state['numpy'])
+
+
+class Separate:
+  """Context whose random numbers are its own, again when it is entered again.
+
+  It begins with numbers of the system, as a new process does.
+  """
+
+  def __init__(self) -> None:
+    self._other = {
+      'python': random.Random().getstate(),
+      'numpy': np.random.RandomState().get_state(),
+    }
+
+  def __enter__(self) -> None:
+    self._swap()
+
+  def __exit__(self, *unused: Any) -> None:
+    self._swap()
+
+  def _swap(self):
+    current = get_random_state()
+    set_random_state(self._other)
+    self._other = current

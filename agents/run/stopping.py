@@ -33,6 +33,16 @@ def check() -> None:
 
 
 @contextlib.contextmanager
+def as_if_asked() -> Iterator[None]:
+  """Report a request to stop, as after a signal, as long as this lasts."""
+  _requested.set()
+  try:
+    yield
+  finally:
+    _requested.clear()
+
+
+@contextlib.contextmanager
 def on_close(function: Callable[[], object]) -> Iterator[None]:
   """Call a function if the generator that this is used in is closed.
 

@@ -1,0 +1,166 @@
+"""A training as an object: iterated, left, interrupted, and taken over.
+
+Each training runs in a thread of its own, so that its default graph and
+session, which TensorFlow keeps per thread, are its own. Only one thread works
+at a time: who asks for a record waits for it.
+"""
+
+import atexit
+import concurrent.futures
+import contextlib
+import os
+import queue
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from agents.run import random_state, stopping
+
+# What a training tells after an epoch, by name.
+Record = dict[str, Any]
+
+_own = threading.local()
+# Path of a lock to the training of this process that holds it.
+_holders: dict[str, '_Worker'] = {}
+
+
+class Training(Iterator[Record]):
+  """A training that runs while somebody iterates over it.
+
+  It is saved when it is closed, as at the end of a `with`, when nothing refers
+  to it any more, when the program ends, and on an interrupt, which ends it.
+  The same call then continues it. Python's and NumPy's generators of random
+  numbers are its own while it works.
+
+  Args:
+    start: Function that returns a generator of records, and of sentences that
+      the user has to read. Closing it saves the training.
+    verbose: Whether the training may print.
+  """
+
+  def __init__(
+    self,
+    start: Callable[[], Generator[Record | str, None, None]],
+    verbose: bool = False,
+  ):
+    self._worker = _Worker(start, verbose)
+    self._end = weakref.finalize(self, self._worker.end)
+    # Before multiprocessing ends the processes of the environments.
+    self._end.atexit = False
+    atexit.register(self._end)
+
+  def __enter__(self) -> 'Training':
+    return self
+
+  def __exit__(self, *unused: Any) -> None:
+    self.close()
+
+  def __next__(self) -> Record:
+    """Train for an epoch.
+
+    Raises:
+      StopIteration: If the training is finished or closed.
+      KeyboardInterrupt: After the training was saved.
+    """
+    reply = self._worker.ask('next')
+    try:
+      result = reply.result()
+    except KeyboardInterrupt:
+      # A second one does not wait.
+      with stopping.as_if_asked():
+        concurrent.futures.wait([reply])
+        self.close()
+      if not isinstance(reply.exception(), stopping.StopRequested | None):
+        reply.result()
+      raise
+    if isinstance(result, str):
+      print(result, file=sys.stderr)
+      return next(self)
+    if result is None:
+      self.close()
+      raise StopIteration
+    return result
+
+  def close(self) -> None:
+    """Save the training and free what it holds; again does nothing."""
+    self._end()
+    atexit.unregister(self._end)
+
+
+def hold(lock: str) -> None:
+  """Note that the training of this thread, if it is one, has a lock."""
+  if worker := getattr(_own, 'worker', None):
+    _holders[os.path.realpath(lock)] = worker
+
+
+def take_over(lock: str) -> bool:
+  """Save and close the training of this process that has a lock, if any."""
+  worker = _holders.pop(os.path.realpath(lock), None)
+  if not worker or not worker.is_alive():
+    return False
+  worker.end()
+  return True
+
+
+class _Worker(threading.Thread):
+  """Thread in which a training works whenever it is asked to."""
+
+  def __init__(self, start, verbose):
+    super().__init__(daemon=True)
+    self._generator = start()
+    self._verbose = verbose
+    self._requests: queue.SimpleQueue = queue.SimpleQueue()
+    self._lock = threading.Lock()
+    self._ended = False
+
+  def ask(self, method):
+    """Return the future of a result: `next`, or `close`, which is the last."""
+    reply: concurrent.futures.Future = concurrent.futures.Future()
+    with self._lock:
+      if self._ended:
+        reply.set_result(None)
+        return reply
+      if not self.ident:
+        self.start()
+      self._requests.put((method, reply))
+    return reply
+
+  def end(self):
+    """Save and end; nobody waits who is called by the training itself."""
+    if not self.ident:
+      self._ended = True
+    elif (reply := self.ask('close')) and threading.current_thread() != self:
+      reply.result()
+
+  def run(self):
+    _own.worker = self
+    random = random_state.Separate()
+    while not self._ended:
+      method, reply = self._requests.get()
+      result, error = None, None
+      try:
+        with random, contextlib.nullcontext() if self._verbose else _silence():
+          if method == 'next':
+            result = next(self._generator, None)
+          else:
+            self._generator.close()
+      except BaseException as problem:  # Whoever has asked gets it.
+        error = problem
+      with self._lock:
+        self._ended = result is None
+      if error:
+        reply.set_exception(error)
+      else:
+        reply.set_result(result)
+    while not self._requests.empty():
+      self._requests.get()[1].set_result(None)
+
+
+@contextlib.contextmanager
+def _silence():
+  with open(os.devnull, 'w') as nowhere:
+    with contextlib.redirect_stdout(nowhere):
+      with contextlib.redirect_stderr(nowhere):
+        yield

@@ -1,0 +1,183 @@
+"""Trainings as objects, with the smallest of generators."""
+
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from agents.run import folder, stopping, training
+
+SCRIPT = """
+import sys
+from agents.run import training
+
+def work():
+  try:
+    yield {'epoch': 1}
+    yield {'epoch': 2}
+  finally:
+    open(sys.argv[1], 'w').write('saved')
+
+records = training.Training(work)
+for record in records:
+  break
+"""
+
+
+def work(log, epochs=3):
+  """Yields records, and says in a list what becomes of the training."""
+  try:
+    for epoch in range(1, epochs + 1):
+      print('noise')
+      yield {'epoch': epoch, 'random': (random.random(), np.random.rand())}
+    log.append('finished')
+  except GeneratorExit:
+    log.append('saved')
+    raise
+
+
+def start(log, **options):
+  return training.Training(lambda: work(log), **options)
+
+
+def test_iteration(capsys):
+  log = []
+  assert [x['epoch'] for x in start(log)] == [1, 2, 3]
+  assert log == ['finished']
+  assert capsys.readouterr().out == ''
+  assert len(list(start(log, verbose=True))) == 3
+  assert capsys.readouterr().out == 'noise\n' * 3
+
+
+def test_closing_saves():
+  log = []
+  records = start(log)
+  next(records)
+  records.close()
+  records.close()
+  assert log == ['saved'] and list(records) == []
+  with start(log) as records:
+    next(records)
+  assert log == ['saved'] * 2
+  # Not even begun.
+  start(log).close()
+  assert log == ['saved'] * 2
+
+
+def test_dropping_saves():
+  log = []
+  for _ in start(log):
+    break
+  gc.collect()
+  assert log == ['saved']
+
+
+@pytest.mark.parametrize('end', ['', 'raise ValueError'])
+def test_the_end_of_the_program_saves(tmp_path, end):
+  filename = tmp_path / 'saved'
+  command = [sys.executable, '-c', SCRIPT + end, str(filename)]
+  done = subprocess.run(command, timeout=60, capture_output=True, text=True)
+  assert filename.read_text() == 'saved'
+  assert done.returncode == bool(end)
+  assert ('ValueError' in done.stderr) == bool(end)
+
+
+def test_errors_reach_the_caller():
+  def fail():
+    yield {'epoch': 1}
+    raise KeyError('broken')
+
+  records = training.Training(fail)
+  next(records)
+  with pytest.raises(KeyError, match='broken'):
+    next(records)
+  assert list(records) == []
+
+
+def test_sentences_are_printed(capsys):
+  def speak():
+    yield 'There is nothing to do.'
+
+  assert list(training.Training(speak)) == []
+  assert capsys.readouterr().err == 'There is nothing to do.\n'
+
+
+def test_an_interrupt_saves():
+  log = []
+
+  def busy():
+    yield {'epoch': 1}
+    while not stopping.requested():
+      time.sleep(0.01)
+    log.append('saved')
+    raise stopping.StopRequested
+
+  records = training.Training(busy)
+  next(records)
+  timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+  timer.start()
+  with pytest.raises(KeyboardInterrupt):
+    next(records)
+  assert log == ['saved'] and not stopping.requested()
+  assert list(records) == []
+
+
+def test_random_numbers_are_separate():
+  """Neither other trainings nor the caller change those of a training."""
+
+  def seeded():
+    random.seed(0)
+    np.random.seed(0)
+    yield from work([])
+
+  alone = list(training.Training(seeded))
+  random.seed(1)
+  expected = random.Random(1).random()
+  first, second = training.Training(seeded), training.Training(seeded)
+  both = list(zip(first, second))
+  assert [x for x, _ in both] == [x for _, x in both] == alone
+  assert random.random() == expected
+  # Without a seed, no two are the same.
+  assert next(start([]))['random'] != next(start([]))['random']
+
+
+def test_a_second_training_takes_over(tmp_path):
+  log = []
+
+  def locked():
+    with folder.Run.open(str(tmp_path)):
+      yield from work(log)
+
+  first = training.Training(locked)
+  next(first)
+  second = training.Training(locked)
+  next(second)
+  assert log == ['saved']
+  assert list(first) == []
+  assert len(list(second)) == 2
+
+
+def test_each_has_its_own_default_graph():
+  from agents.tools.tf1 import tf
+
+  def define():
+    tf.reset_default_graph()
+    with tf.Session() as sess:
+      for _ in range(2):
+        assert tf.get_default_session() is sess
+        tf.constant(1)
+        yield {'operations': len(tf.get_default_graph().get_operations())}
+
+  with tf.Graph().as_default() as graph:
+    first, second = training.Training(define), training.Training(define)
+    both = list(zip(first, second))
+    assert tf.get_default_graph() is graph and not graph.get_operations()
+  assert [x['operations'] for x, _ in both] == [1, 2]
+  assert [x['operations'] for _, x in both] == [1, 2]
