@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import entry, errors, files, log, plot
+from agents.run import entry, errors, files, plot
 
 # What does not set runs apart in the legend.
 _NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
@@ -58,28 +58,14 @@ def load_runs(
   """
   folders = plot.find_runs([path], 'scores.csv')
   names = [os.path.join(x, 'scores.csv') for x in folders]
+  if not os.path.isdir(os.path.expanduser(path)):
+    names = [os.path.expanduser(path)]
   runs = []
-  for name in names or [os.path.expanduser(path)]:
-    seeds: dict[Any, list[tuple[float, float]]] = {}
-    try:
-      for row in log.read_table(name):
-        if row.get('phase') == phase:
-          step, score = row['global_step'] or '', row['mean_score'] or ''
-          point = int(step) / divide, float(score)
-          seeds.setdefault(row.get('seed'), []).append(point)
-    except OSError as error:
-      raise errors.UsageError(
-        f'There are no scores in {path}: {error.strerror}. Give a CSV file, or '
-        'a folder of PPO runs.'
-      ) from None
-    except (KeyError, ValueError) as error:
-      raise errors.UsageError(
-        f'Cannot read scores from {name}: {error!r}. It needs the columns '
-        'global_step, phase and mean_score.'
-      ) from None
+  for name in names:
     task, settings = _describe(name)
-    for points in seeds.values():
-      curves = {phase: plot.make_points(*zip(*points))}
+    seeds = plot.read_seeds(name, 'global_step', 'mean_score', phase)
+    for steps, scores in seeds.values():
+      curves = {phase: (steps / divide, scores)}
       runs.append(plot.Run(label or task, curves, settings))
   if not runs:
     raise errors.UsageError(f'There are no scores of phase {phase} in {path}.')

@@ -10,10 +10,9 @@ the 75th percentile.
 """
 
 import argparse
-import collections
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,12 @@ from baselines_her import config, logger
 _AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
 
 
-def load_runs(
-  folders: Sequence[str], axis: str = 'epoch', smoothed: bool = False
-) -> list[plot.Run]:
+def load_runs(folders: Sequence[str], axis: str = 'epoch') -> list[plot.Run]:
   """Return the results of all runs below some folders.
 
   Args:
     folders: List of paths.
     axis: `epoch` or `steps`, the environment steps of all ranks.
-    smoothed: Whether to smooth the curves.
 
   Returns:
     List of runs with one curve each, whose name is the environment.
@@ -41,7 +37,7 @@ def load_runs(
     UsageError: If there are none.
   """
   places = plot.find_runs(folders, 'progress.csv', 'params.json')
-  found = [_load_run(place, axis, smoothed) for place in places]
+  found = [_load_run(place, axis) for place in places]
   runs = [run for run in found if run]
   if not runs:
     raise errors.UsageError(
@@ -51,44 +47,6 @@ def load_runs(
   return runs
 
 
-def load_reference(
-  path: str, envs: Iterable[str], axis: str = 'epoch', smoothed: bool = False
-) -> list[plot.Run]:
-  """Return the results of a CSV file with the columns of the reference's curve.
-
-  Args:
-    path: File with the columns `seed`, `epoch`, `timesteps` and
-      `test_success_rate`.
-    envs: Names of the curves, which are all the same.
-    axis: `epoch` or `steps`.
-    smoothed: Whether to smooth the curves.
-
-  Returns:
-    List of runs, one per seed.
-
-  Raises:
-    UsageError: If the file has other columns.
-  """
-  seeds: dict[Any, list[dict[str, Any]]] = collections.defaultdict(list)
-  try:
-    for row in logger.read_csv(path):
-      seeds[row.get('seed')].append(row)
-    runs = []
-    for rows in seeds.values():
-      x: Any = range(1, len(rows) + 1)
-      if axis == 'steps':
-        x = [row['timesteps'] for row in rows]
-      success = [row['test_success_rate'] for row in rows]
-      points = _make_points(x, success, smoothed)
-      runs.append(plot.Run('reference', dict.fromkeys(envs, points)))
-    return runs
-  except (OSError, KeyError) as error:
-    raise errors.UsageError(
-      f'Cannot read a curve from {path!r}: {error!r}. It needs the columns '
-      'seed, epoch, timesteps and test_success_rate.'
-    ) from None
-
-
 def smooth(curve: np.ndarray) -> np.ndarray:
   """Apply a box filter whose width grows with the length of the curve."""
   return plot.smooth(curve, 2 * int(np.ceil(len(curve) / 60)) + 1)
@@ -96,11 +54,17 @@ def smooth(curve: np.ndarray) -> np.ndarray:
 
 def main(args: argparse.Namespace) -> None:
   """Write a figure per environment and print the paths."""
-  how = args.axis, bool(args.smooth)
-  runs = load_runs(args.folders, *how)
+  runs = load_runs(args.folders, args.axis)
   envs = sorted({env for run in runs for env in run.curves})
   if args.reference:
-    runs += load_reference(args.reference, envs, *how)
+    column = 'timesteps' if args.axis == 'steps' else 'epoch'
+    seeds = plot.read_seeds(args.reference, column, 'test_success_rate')
+    for x, y in seeds.values():
+      points = x + (args.axis == 'epoch'), y
+      runs.append(plot.Run('reference', dict.fromkeys(envs, points)))
+  if args.smooth:
+    for run in runs:
+      run.curves = {k: (x, smooth(y)) for k, (x, y) in run.curves.items()}
   ylabel = 'Success rate of the evaluation'
   style = plot.Style(_AXES[args.axis], ylabel, (-0.02, 1.04), quartiles=True)
   groups = dict(sorted(plot.group(runs).items()))
@@ -117,7 +81,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'x-axis (default epoch)'
   add('--axis', choices=list(_AXES), default='epoch', help=text)
   add('--smooth', type=int, default=0, help='1 smooths the curves')
-  add('--reference', default=None, help='CSV file of a reference curve to add')
+  text = 'CSV file of a curve to add, with the columns of results/reference'
+  add('--reference', default=None, help=text)
   return parser.parse_args(argv)
 
 
@@ -126,7 +91,7 @@ def run(argv: list[str] | None = None) -> int:
   return entry.run(lambda: main(parse_args(argv)))
 
 
-def _load_run(folder, axis, smoothed):
+def _load_run(folder, axis):
   """Return the results of one run, None before its first epoch."""
   params = config.read_params(folder)
   rows = logger.read_csv(os.path.join(folder, 'progress.csv'))
@@ -141,16 +106,11 @@ def _load_run(folder, axis, smoothed):
   if axis == 'steps':
     steps = {x['step']: x['env_steps'] for x in log.read_metrics(folder)}
     x = [steps.get(epoch, np.nan) for epoch in epochs]
-  points = _make_points(x, [rates[epoch] for epoch in epochs], smoothed)
+  points = plot.make_points(x, [rates[epoch] for epoch in epochs])
   strategy = 'her' if params['replay_strategy'] == 'future' else 'ddpg'
   reward = 'dense' if 'Dense' in params['env_name'] else 'sparse'
   curves = {params['env_name'].replace('Dense', ''): points}
   return plot.Run(f'{strategy}-{reward}', curves) if len(points[0]) else None
-
-
-def _make_points(x, success, smoothed):
-  x, y = plot.make_points(x, success)
-  return x, smooth(y) if smoothed else y
 
 
 if __name__ == '__main__':

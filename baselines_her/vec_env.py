@@ -21,7 +21,7 @@ Makers = Iterable[Callable[[], Any]]
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
 
-class VecEnv:
+class VecEnv(vector.Vector):
   """Environments as one, in this process or spread over others.
 
   Args:
@@ -37,34 +37,25 @@ class VecEnv:
     action_space: Action space of one environment.
     specs: List of objects with `id` and `max_episode_steps`.
     spec: The first of them.
-    envs: List of the environments, or of what stands for them.
   """
 
   def __init__(
     self, env_fns: Makers, num_workers: int | None = 0, native: bool = False
   ):
-    group = functools.partial(_Group, native=native)
     with _without_mpi():
-      self._vector = vector.Vector(group, env_fns, num_workers)
-    self.num_envs = len(self._vector)
-    spaces = vector.join(self._vector.get('spaces'))
-    self.observation_space, self.action_space = spaces[0]
-    self.specs = vector.join(self._vector.get('specs'))
+      group = functools.partial(_Group, native=native)
+      super().__init__(group, env_fns, num_workers)
+    self.num_envs = len(self)
+    self.observation_space, self.action_space = self.get('spaces')[0][0]
+    self.specs = vector.join(self.get('specs'))
     self.spec = self.specs[0]
-    self.envs = [self._vector[index] for index in range(self.num_envs)]
     self._promise: Any = None
-
-  def reset(self) -> dict[str, np.ndarray]:
-    """Return the first observations of new episodes of all environments."""
-    return vector.join(self._vector.call('reset'))
 
   def step_async(self, actions: Any) -> None:
     """Begin a step of all environments, see `step`."""
     # A single environment takes a plain action, too.
     shape = self.num_envs, *self.action_space.shape
-    self._promise = self._vector.send(
-      'step', np.asarray(actions).reshape(shape)
-    )
+    self._promise = self.send('step', np.asarray(actions).reshape(shape))
 
   def step_wait(self) -> tuple:
     """Return what the step has led to, see `step`."""
@@ -85,7 +76,7 @@ class VecEnv:
 
   def get_images(self) -> list[np.ndarray]:
     """Return images uint8 [height, width, 3] of all environments."""
-    return vector.join(self._vector.call('get_images'))
+    return vector.join(self.call('get_images'))
 
   def render(self, mode: str = 'human') -> np.ndarray | None:
     """Return a mosaic uint8 [height, width, 3] of all environments."""
@@ -94,15 +85,11 @@ class VecEnv:
 
   def get_states(self) -> list:
     """Return what decides about future episodes, for checkpoints."""
-    return vector.join(self._vector.call('get_states'))
+    return vector.join(self.call('get_states'))
 
   def set_states(self, states: list) -> None:
     """Undo `get_states`, after the environments were reset."""
-    self._vector.call('set_states', states)
-
-  def close(self) -> None:
-    """Close the environments and end their processes."""
-    self._vector.close()
+    self.call('set_states', states)
 
 
 class DummyVecEnv(VecEnv):
@@ -144,8 +131,8 @@ class _Group(vector.Group):
       infos.append(info)
     return self._stack(observations), rewards, dones, infos
 
-  def reset(self):
-    return self._stack([env.reset() for env in self.envs])
+  def reset(self, rows):
+    return self._stack([self.envs[row].reset() for row in rows])
 
   def get_images(self):
     images = [env.render(mode='rgb_array') for env in self.envs]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from agents.run import errors, files
+from agents.run import errors, files, log
 
 # Abscissas, which increase, and values; both [points].
 Points = tuple[np.ndarray, np.ndarray]
@@ -89,6 +89,35 @@ def make_points(x: Any, y: Any) -> Points:
   valid = np.isfinite(x) & np.isfinite(y)
   unique, index = np.unique(x[valid], return_inverse=True)
   return unique, np.bincount(index, y[valid]) / np.bincount(index)
+
+
+def read_seeds(
+  path: str, x: str, y: str, phase: str | None = None
+) -> dict[str | None, Points]:
+  """Return the curves of a CSV file by their `seed`, None without the column.
+
+  Args:
+    path: File.
+    x: Column of the abscissas.
+    y: Column of the values; rows that have none are left out.
+    phase: What the column `phase` says in the rows that count; by default,
+      all count.
+
+  Raises:
+    UsageError: If there is no such file, or it has other columns.
+  """
+  seeds: dict[str | None, list[tuple[float, float]]] = {}
+  try:
+    for row in log.read_table(path):
+      if phase in (None, row.get('phase')) and row[y]:
+        point = float(row[x] or 0), float(row[y] or 0)
+        seeds.setdefault(row.get('seed'), []).append(point)
+  except (OSError, KeyError, ValueError) as error:
+    raise errors.UsageError(
+      f'Cannot read curves from {path}: {error!r}. Give a CSV file with the '
+      f'columns {x} and {y}.'
+    ) from None
+  return {seed: make_points(*zip(*points)) for seed, points in seeds.items()}
 
 
 def group(runs: Iterable[Run]) -> dict[str, list[Run]]:

@@ -70,12 +70,10 @@ def write(path: str, phases: dict[str, dict[int, plot.Points]]) -> None:
 
 def read(path: str, phase: str = EVALUATED) -> dict[int, plot.Points]:
   """Return the curves of a file by seed; none without such a file."""
-  seeds: dict[int, list[tuple[float, float]]] = {}
-  for row in log.read_table(path) if os.path.exists(path) else ():
-    if row['phase'] == phase and row['mean_score']:
-      point = float(row['global_step'] or 0), float(row['mean_score'])
-      seeds.setdefault(int(row['seed'] or 0), []).append(point)
-  return {k: plot.make_points(*zip(*v)) for k, v in seeds.items()}
+  if not os.path.exists(path):
+    return {}
+  found = plot.read_seeds(path, 'global_step', 'mean_score', phase)
+  return {int(seed or 0): points for seed, points in found.items()}
 
 
 def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
@@ -92,5 +90,5 @@ def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
   path = os.path.join(results, 'reference', entry.reference)
   if entry.system != 'her':
     return read(path)
-  found = her_plot.load_reference(path, ['curve'], 'steps')
-  return {seed: run.curves['curve'] for seed, run in enumerate(found)}
+  found = plot.read_seeds(path, 'timesteps', 'test_success_rate')
+  return {int(seed or 0): points for seed, points in found.items()}

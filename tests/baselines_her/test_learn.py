@@ -83,7 +83,7 @@ def test_recorded(name, tmp_path, monkeypatch):
     following = np.random.uniform(size=3)
     final = toy.values(sess)
   np.testing.assert_array_equal(following, data['next_uniform'])
-  assert [x.resets for x in env.envs] == meta['resets_per_env']
+  assert [x.resets for x in env] == meta['resets_per_env']
   for key in ('hidden', 'batch_size', 'gamma', 'clip_return'):
     golden.assert_close(
       float(getattr(policy, key)), float(meta['effective_' + key]), rtol=1e-9

@@ -62,8 +62,8 @@ def test_refused(name, T, message):
 def test_environments_that_differ():
   """One of two environments changes the shape of its observations."""
   worker = make_worker('Growing')
-  worker.venv.envs[0].reset = worker.venv.envs[1].reset
-  worker.venv.envs[0].step = make_worker('Fine').venv.envs[0].step
+  worker.venv[0].reset = worker.venv[1].reset
+  worker.venv[0].step = make_worker('Fine').venv[0].step
   with pytest.raises(errors.EnvError, match='different shapes'):
     worker.generate_rollouts()
 
@@ -71,9 +71,9 @@ def test_environments_that_differ():
 def test_nan_now_and_then():
   """Episodes with NaN are played again, as in the original."""
   worker = make_worker('NaN')
-  for env in worker.venv.envs:
+  for env in worker.venv:
     env.unwrapped.oddity = ''
-  bad = worker.venv.envs[0].unwrapped
+  bad = worker.venv[0].unwrapped
   resets, reset = [], bad.reset
 
   def count(**kwargs):

@@ -93,7 +93,7 @@ def test_workers_are_free_of_tensorflow_and_mpi(monkeypatch):
   monkeypatch.setenv('OMPI_COMM_WORLD_RANK', '3')
   env = vec_env.SubprocVecEnv([functools.partial(Worker, 4)])
   env.reset()
-  (spec,) = env._vector.get('specs')[0]
+  (spec,) = env.get('specs')[0]
   assert spec.id == 'False' and spec.rank is None
   assert os.environ['OMPI_COMM_WORLD_RANK'] == '3'
   env.close()

@@ -75,8 +75,8 @@ def test_bad_input(tmp_path):
   for path, phase, words in (
     (table, 'test', 'no scores of phase test'),
     (str(tmp_path / 'none.csv'), 'eval', 'No such file'),
-    (str(tmp_path / 'empty'), 'eval', 'Give a CSV file'),
-    (str(tmp_path / 'b.csv'), 'eval', 'needs the columns'),
+    (str(tmp_path / 'empty'), 'eval', 'no scores of phase eval'),
+    (str(tmp_path / 'b.csv'), 'eval', 'Give a CSV file with the columns'),
   ):
     with pytest.raises(errors.UsageError, match=words):
       plot_scores.load_runs(path, phase)
