@@ -1,7 +1,7 @@
 """Messages and tables, to the terminal and to files.
 
 The interface of Baselines to `logging` of the standard library and to the
-writers of `agents.run.log`. There is one current logger per process. Values are
+writers of `agents.run.log`. Every thread has one current logger. Values are
 gathered with `logkv` and written as one row by `dumpkvs`.
 """
 
@@ -11,10 +11,11 @@ import functools
 import logging
 import os
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from agents.run import errors, messages, mpi
 from agents.run import log as log_lib
@@ -149,7 +150,7 @@ def _parse(text):
 
 
 class Logger:
-  """Write messages and tables to several outputs.
+  """Where messages and tables go: to several outputs.
 
   Args:
     dir: Folder of the files, or None.
@@ -157,11 +158,10 @@ class Logger:
       of `logging` get the messages.
 
   Attributes:
-    CURRENT: Logger that the functions of this module use; None before one of
-      them is called.
+    values: Values of the next row.
+    counts: For each mean among them, how many numbers it is of.
+    level: Lowest level of the messages that are written.
   """
-
-  CURRENT: 'ClassVar[Logger | None]' = None
 
   def __init__(self, dir: str | None, output_formats: Sequence[Any]):
     self.dir = dir
@@ -170,36 +170,10 @@ class Logger:
     self.counts: dict[str, int] = defaultdict(int)
     self.level = INFO
     # Not registered, so a change of its level would not be noticed.
-    self._messages = logging.Logger(__name__)
+    self.messages = logging.Logger(__name__)
     for output in output_formats:
       if isinstance(output, logging.Handler):
-        self._messages.addHandler(output)
-
-  def logkv(self, key: str, value: Any) -> None:
-    """Note a value for the next row; a later one replaces it."""
-    self.values[key] = value
-
-  def logkv_mean(self, key: str, value: float) -> None:
-    """Note a value whose mean until the next row is to be logged."""
-    mean, count = self.values[key], self.counts[key]
-    self.values[key] = mean * count / (count + 1) + value / (count + 1)
-    self.counts[key] = count + 1
-
-  def dumpkvs(self) -> dict[str, Any] | None:
-    """Write the row of all values noted; returns it as a dict."""
-    if self.level == DISABLED:
-      return None
-    values = dict(self.values)
-    for output in self.output_formats if values else ():
-      output.writekvs(values)
-    self.values.clear()
-    self.counts.clear()
-    return values
-
-  def log(self, *args: Any, level: int = INFO) -> None:
-    """Write words, joined by spaces, unless the level is too low."""
-    if self.level <= level:
-      self._messages.log(level, ' '.join(map(str, args)))
+        self.messages.addHandler(output)
 
   def close(self) -> None:
     """Close the outputs that keep a file open."""
@@ -207,11 +181,15 @@ class Logger:
       getattr(output, 'close', lambda: None)()
 
 
+# Each training has a thread of its own.
+_own = threading.local()
+
+
 def get_current() -> Logger:
-  """Return the logger in use; before `configure`, one for the terminal."""
-  if Logger.CURRENT is None:
-    Logger.CURRENT = Logger(None, [HumanOutput()])
-  return Logger.CURRENT
+  """Return the logger of this thread; one for the terminal by default."""
+  if not getattr(_own, 'logger', None):
+    _own.logger = Logger(None, [HumanOutput()])
+  return _own.logger
 
 
 def configure(
@@ -240,7 +218,7 @@ def configure(
     format_strs = os.getenv(name, default).split(',')
   os.makedirs(dir, exist_ok=True)
   outputs = [make_output_format(x, dir, log_suffix) for x in format_strs if x]
-  Logger.CURRENT = Logger(dir, outputs)
+  _own.logger = Logger(dir, outputs)
   if outputs:
     log(f'Logging to {dir}')
 
@@ -253,7 +231,7 @@ def choose_dir(dir: str | None = None) -> str:
 def reset() -> None:
   """Close the files and log to the terminal again."""
   get_current().close()
-  Logger.CURRENT = None
+  _own.logger = None
 
 
 @contextlib.contextmanager
@@ -261,23 +239,26 @@ def scoped_configure(
   dir: str | None = None, format_strs: Sequence[str] | None = None
 ) -> Iterator[None]:
   """Log to a folder for the duration of a block."""
-  previous = Logger.CURRENT
+  previous = get_current()
   configure(dir, format_strs)
   try:
     yield
   finally:
     get_current().close()
-    Logger.CURRENT = previous
+    _own.logger = previous
 
 
 def logkv(key: str, value: Any) -> None:
   """Note a value for the next row; a later one replaces it."""
-  get_current().logkv(key, value)
+  get_current().values[key] = value
 
 
 def logkv_mean(key: str, value: float) -> None:
   """Note a value whose mean until the next row is to be logged."""
-  get_current().logkv_mean(key, value)
+  current = get_current()
+  mean, count = current.values[key], current.counts[key]
+  current.values[key] = mean * count / (count + 1) + value / (count + 1)
+  current.counts[key] = count + 1
 
 
 def logkvs(values: Mapping[str, Any]) -> None:
@@ -287,7 +268,15 @@ def logkvs(values: Mapping[str, Any]) -> None:
 
 def dumpkvs() -> dict[str, Any] | None:
   """Write the row of all values noted; returns it as a dict."""
-  return get_current().dumpkvs()
+  current = get_current()
+  if current.level == DISABLED:
+    return None
+  values = dict(current.values)
+  for output in current.output_formats if values else ():
+    output.writekvs(values)
+  current.values.clear()
+  current.counts.clear()
+  return values
 
 
 def getkvs() -> dict[str, Any]:
@@ -300,7 +289,9 @@ def log(*args: Any, level: int = INFO) -> None:
 
   `debug`, `info`, `warn` and `error` do so with their levels.
   """
-  get_current().log(*args, level=level)
+  current = get_current()
+  if current.level <= level:
+    current.messages.log(level, ' '.join(map(str, args)))
 
 
 debug = functools.partial(log, level=DEBUG)

@@ -31,33 +31,25 @@ from baselines_her import envs
 from baselines_her.her_sampler import STRATEGIES
 
 
-def _to_bool(value: Any) -> Any:
-  """Take numbers as switches, as the original does."""
-  is_number = isinstance(value, (bool, int, float))
-  return bool(value) if is_number and value in (0, 1) else value
-
-
-def _to_switch(value: Any) -> Any:
-  return int(value) if isinstance(_to_bool(value), bool) else value
-
-
 def _to_limits(value: Any) -> Any:
   return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-Before = pydantic.BeforeValidator
-Flag = Annotated[schema.Flag, Before(_to_bool), described('True or False')]
-Switch = Annotated[Literal[0, 1], Before(_to_switch), described('0 or 1')]
+# Numbers are switches, too, as the original takes them.
+Flag = Annotated[bool, described('True or False')]
+Switch = Annotated[bool, pydantic.AfterValidator(int), described('0 or 1')]
 Rate = Annotated[Number, Gt(0)]
 Limits = Annotated[
   Number | list[Number],
-  Before(_to_limits),
+  pydantic.BeforeValidator(_to_limits),
   described('a number or a list of numbers'),
 ]
 Limit = Annotated[
-  bool | float | None, Before(_to_bool), described('True, False or a number')
+  bool | float | None,
+  pydantic.Field(union_mode='left_to_right'),
+  described('True, False or a number'),
 ]
-File = Annotated[str, Before(str)]
+File = Annotated[str, pydantic.BeforeValidator(str)]
 Steps = Annotated[schema.Finite, Ge(0)]
 
 # Flags of Baselines that are accepted and do nothing.

@@ -36,22 +36,19 @@ def make_session(
     graph: Graph of the session, the default one if not given.
   """
   threads = num_cpu or int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
+  config = config or tf.ConfigProto(
+    allow_soft_placement=True,
+    inter_op_parallelism_threads=threads,
+    intra_op_parallelism_threads=threads,
+    gpu_options=tf.GPUOptions(allow_growth=True),
+  )
   kind = tf.InteractiveSession if make_default else tf.Session
-  return kind(config=config or _define_config(threads, threads), graph=graph)
+  return kind(config=config, graph=graph)
 
 
 def single_threaded_session() -> tf.Session:
   """Create a session of one thread: the same numbers every time."""
   return make_session(num_cpu=1)
-
-
-def _define_config(inter_op: int, intra_op: int) -> tf.ConfigProto:
-  return tf.ConfigProto(
-    allow_soft_placement=True,
-    inter_op_parallelism_threads=inter_op,
-    intra_op_parallelism_threads=intra_op,
-    gpu_options=tf.GPUOptions(allow_growth=True),
-  )
 
 
 def in_session(function: Callable) -> Callable:

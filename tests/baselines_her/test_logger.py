@@ -1,5 +1,7 @@
 """Messages and tables against recorded text."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -63,16 +65,17 @@ def test_levels_and_terminal(capsys, tmp_path):
 
 
 def test_current_logger(tmp_path):
-  """It is where the original keeps it."""
-  assert logger.get_current() is logger.Logger.CURRENT
-  before = logger.Logger.CURRENT
+  """Every thread has its own, as trainings beside each other need."""
+  before = logger.get_current()
   with logger.scoped_configure(str(tmp_path), []):
-    assert logger.Logger.CURRENT.dir == str(tmp_path)
-    logger.Logger.CURRENT.logkv('a', 1)
-    assert logger.getkvs() == {'a': 1}
-  assert logger.Logger.CURRENT is before
+    logger.logkv('a', 1)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+      assert pool.submit(logger.get_dir).result() is None
+      assert pool.submit(logger.getkvs).result() == {}
+    assert logger.get_dir() == str(tmp_path) and logger.getkvs() == {'a': 1}
+  assert logger.get_current() is before
   logger.reset()
-  assert logger.Logger.CURRENT is None
+  assert logger.get_current() is not before
 
 
 def test_bad_settings(tmp_path):
