@@ -57,12 +57,7 @@ class Display(phases.Observer):
     )
 
   def start_phase(
-    self,
-    phase: Any,
-    epoch: int,
-    steps_in: int,
-    phase_step: int,
-    global_step: int,
+    self, phase: Any, epoch: int, steps_in: int, global_step: int
   ) -> None:
     self._epoch = epoch
     self._progress.start_phase(

@@ -373,7 +373,8 @@ def find_variables(
   """
   folder = os.path.expanduser(folder)
   if not name:
-    return _find_newest(folder, warn)
+    paths = list_variables(folder)
+    return choose_newest(paths, _find_damaged_variables, warn)
   path = os.path.join(folder, name)
   if name == BEST:
     path, _ = _read_best(folder)
@@ -390,19 +391,6 @@ def find_variables(
       f'Checkpoint {path} is damaged ({damage}); give an older one.'
     )
   return path
-
-
-def _find_newest(folder, warn):
-  try:
-    return choose_newest(list_variables(folder), _find_damaged_variables, warn)
-  except errors.UsageError as error:
-    best, _ = _read_best(folder)
-    if not best or _find_damaged_variables(best):
-      raise
-    raise errors.UsageError(
-      f'{error} The best one is whole: to go on from it, copy {best}.* to '
-      f'{folder}.'
-    ) from None
 
 
 def keep_best(

@@ -46,12 +46,7 @@ class Observer:
   """What a phase machine tells others; every method may be overridden."""
 
   def start_phase(
-    self,
-    phase: Phase,
-    epoch: int,
-    steps_in: int,
-    phase_step: int,
-    global_step: int,
+    self, phase: Phase, epoch: int, steps_in: int, global_step: int
   ) -> None:
     """An execution of a phase begins, the first ever or of this epoch."""
 
@@ -165,9 +160,7 @@ class PhaseMachine:
         phase_step = epoch * phase.steps + steps_in
         begins = steps_in < phase.batch_size
         if begins or started is not phase:
-          self._notify(
-            'start_phase', phase, epoch, steps_in, phase_step, global_step
-          )
+          self._notify('start_phase', phase, epoch, steps_in, global_step)
           started = phase
         log, report, save = [
           self._is_every_steps(phase_step, phase.batch_size, every)

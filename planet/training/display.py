@@ -43,19 +43,14 @@ class Display(phases.Observer):
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
   def start_phase(
-    self,
-    phase: phases.Phase,
-    epoch: int,
-    steps_in: int,
-    phase_step: int,
-    global_step: int,
+    self, phase: phases.Phase, epoch: int, steps_in: int, global_step: int
   ) -> None:
     _logger.debug(
       '%s\nEpoch %s phase %s (phase step %s, global step %s).',
       '-' * 50,
       epoch + 1,
       phase.name,
-      phase_step,
+      epoch * phase.steps + steps_in,
       global_step,
     )
     self._progress.start_phase(

@@ -99,11 +99,11 @@ def run_phases(logdir):
       'a/adjust_penalty/current_penalty': 1,
     }
   )
-  shown.start_phase(train, 0, 0, 0, 0)
+  shown.start_phase(train, 0, 0, 0)
   shown.step(train, 20, 20)
   shown.score(train, 0, 20, 3.25)
   shown.summary(train, 20, 20, summary)
-  shown.start_phase(eval_, 0, 0, 0, 20)
+  shown.start_phase(eval_, 0, 0, 20)
   shown.step(eval_, 20, 40)
   shown.score(eval_, 0, 40, 4.0)
   shown.checkpoint('some/path')

@@ -1,9 +1,7 @@
 """Which run a command line begins or continues, and what it may change."""
 
 import functools
-import json
 import os
-import shutil
 
 import pytest
 
@@ -180,19 +178,13 @@ def test_damaged_run_is_refused(tmp_path):
 
 
 def test_nothing_but_damaged_checkpoints(tmp_path):
-  """The files are named; best ones that are whole, too."""
+  """The files are named."""
   run = make_run(tmp_path, '1', 40)
   path = os.path.join(run, 'model.ckpt-40')
-  copy = os.path.join(run, 'best', 'model.ckpt-40')
-  shutil.copytree(run, os.path.dirname(copy))
   os.truncate(path + '.index', 10)
   for function, args in ((prepare, [tmp_path]), (prepare, [tmp_path, '1'])):
     text = refuse(function, *args)
     assert f'No whole checkpoint is left; damaged: {path} (its index' in text
-    assert 'best one is whole' not in text
-  with open(os.path.join(run, 'best', 'score.json'), 'w') as file_:
-    json.dump({'checkpoint': 'model.ckpt-40', 'score': 1}, file_)
-  assert f'copy {copy}.* to {run}' in refuse(prepare, tmp_path)
   # Other settings have nothing to do with it.
   assert prepare(tmp_path, num_agents=3).logdir != run
 
