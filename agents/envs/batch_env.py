@@ -10,7 +10,7 @@ from agents.envs import vector
 
 
 class VectorEnv(vector.Vector):
-  """Environments in this process, or spread over others.
+  """Environments in this thread, or spread over processes or threads.
 
   Items are the environments; attributes that this class lacks are those of the
   first one.
@@ -19,6 +19,7 @@ class VectorEnv(vector.Vector):
     constructors: Functions that build the environments.
     num_workers: Number of processes, 0 for this one, None for one per core;
       never more than there are environments.
+    strategy: `process`, or `thread` for threads instead.
 
   Raises:
     ValueError: If the spaces of the environments differ.
@@ -30,8 +31,9 @@ class VectorEnv(vector.Vector):
     self,
     constructors: Iterable[Callable[[], Any]],
     num_workers: int | None = 0,
+    strategy: str = 'process',
   ):
-    super().__init__(self.group, constructors, num_workers)
+    super().__init__(self.group, constructors, num_workers, strategy)
     pairs = vector.join(self.get('spaces'))
     for kind, spaces in zip(('observation', 'action'), zip(*pairs)):
       if not all(space == spaces[0] for space in spaces):

@@ -25,8 +25,9 @@ class Vector:
       cloudpickle.
     constructors: Functions that build the environments, picklable by
       cloudpickle.
-    num_workers: Number of processes, no more than there are environments; 0
-      for none but this one, None for one per core.
+    num_workers: Number of hosts, no more than there are environments; 0 for
+      none but this thread, None for one per core.
+    strategy: What hosts are, `process` or `thread`.
   """
 
   def __init__(
@@ -34,6 +35,7 @@ class Vector:
     group: Callable[[list[Callable[[], Any]]], Any],
     constructors: Iterable[Callable[[], Any]],
     num_workers: int | None = None,
+    strategy: str = 'process',
   ):
     constructors = list(constructors)
     if num_workers is None:
@@ -44,7 +46,7 @@ class Vector:
     try:
       for rows in self._rows:
         build = functools.partial(group, constructors[rows])
-        host = hosts.EnvHost(build, 'process') if count else build()
+        host = hosts.EnvHost(build, strategy) if count else build()
         self._hosts.append(host)
     except BaseException:
       self.close()

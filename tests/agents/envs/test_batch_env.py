@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -39,8 +40,25 @@ def test_environments_share_processes(external):
   assert external.length == 2 and external[2].length == 4
 
 
-def test_equals_batch_env(external):
+@pytest.fixture(scope='module')
+def threads():
+  """Five environments in as many threads."""
+  env = VectorEnv(
+    [functools.partial(scripted_envs.EchoEnv, x) for x in LENGTHS], 5, 'thread'
+  )
+  yield env
+  env.close()
+
+
+def test_threads_share_the_process(threads):
+  assert {env.pid for env in threads} == {os.getpid()}
+  assert len({env.thread for env in threads} - {threading.get_ident()}) == 5
+
+
+@pytest.mark.parametrize('where', ['external', 'threads'])
+def test_equals_batch_env(where, request):
   """The same observations, rewards, flags and infos, with partial resets."""
+  external = request.getfixturevalue(where)
   local = BatchEnv([scripted_envs.EchoEnv(x) for x in LENGTHS], blocking=True)
   random = np.random.RandomState(0)
   np.testing.assert_equal(local.reset(), external.reset())
