@@ -8,6 +8,7 @@ time limit of the library sets `info['truncated']`.
 
 import contextlib
 import functools
+import importlib
 import logging
 import sys
 import warnings
@@ -17,7 +18,7 @@ import numpy as np
 
 from agents.envs import guard, hosts, opengl, quiet, spaces
 from agents.envs.wrappers import Wrapper, with_own_randomness
-from agents.run import errors
+from agents.run import errors, references
 
 
 class GymnasiumEnv(Wrapper):
@@ -243,6 +244,58 @@ def adapt(env: Any) -> Any:
   # Without importing gym, which few environments need.
   gym = sys.modules.get('gym')
   return GymEnv(env) if gym and isinstance(env, gym.Env) else env
+
+
+def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
+  """Create an environment of whatever a user may give.
+
+  Args:
+    env: Id, see `make`; function without arguments that returns an
+      environment, or its name, `module:function`; or an environment, see
+      `adapt`.
+    render_mode: See `make`; ids only.
+    **kwargs: See `make`; ids only.
+
+  Raises:
+    UsageError: See `make`; and if only the name of an object was stored.
+    EnvError: If the function fails, or returns something else.
+  """
+  if isinstance(env, str):
+    found = _find_function(env)
+    if not found:
+      return make(env, render_mode, **kwargs)
+    env = found
+  if is_environment(env):
+    return adapt(env)
+  name = references.name_of(env)
+  with guard.explained(name, 'in its constructor'):
+    made = env()
+  if not is_environment(made):
+    raise errors.EnvError(
+      f'{name} returns {made!r}; it has to return an environment.'
+    )
+  return adapt(made)
+
+
+def is_environment(value: Any) -> bool:
+  """Whether a value is an environment, not an id or what creates one."""
+  return hasattr(value, 'step') and not isinstance(value, type)
+
+
+def _find_function(name):
+  """Return the function of a name such as `module:function`, None for ids."""
+  if name.startswith('<'):
+    raise errors.UsageError(
+      f'The environment was an object, {name}, of which only the name is '
+      'stored; give the object again.'
+    )
+  module, _, function = name.partition(':')
+  if not function.isidentifier():
+    return None
+  try:
+    return getattr(importlib.import_module(module), function, None)
+  except ModuleNotFoundError:
+    return None
 
 
 def _make_gym(env_id, kwargs):

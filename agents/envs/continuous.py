@@ -1,7 +1,6 @@
 """Environments of PPO, and batches of them."""
 
 import functools
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -27,8 +26,7 @@ def make(
 
   Args:
     env: Id of PyBullet, gymnasium or gymnasium-robotics, `minitaur` or
-      `duck_minitaur`; or a function without arguments that returns an
-      environment, or its name as `module:function`.
+      `duck_minitaur`; or anything else that `adapters.create` takes.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
     seed: Seed of the environment, None for none.
 
@@ -42,26 +40,15 @@ def make(
       discrete.
     EnvError: If its constructor fails.
   """
-  own = _find_function(env) if isinstance(env, str) else env
-  created = own() if own else adapters.make(env, render_mode)
+  if env in ('minitaur', 'duck_minitaur'):
+    created = minitaur.minitaur(duck='duck' in env)
+  else:
+    created = adapters.create(env, render_mode)
   check.check_spaces(created, env, 'ppo')
   created = wrappers.with_own_randomness(wrappers.Guard(created, env))
   if seed is not None:
     created.seed(seed)
   return created
-
-
-def _find_function(name):
-  """Function that makes an environment without an id, None for ids."""
-  if name in ('minitaur', 'duck_minitaur'):
-    return functools.partial(minitaur.minitaur, duck='duck' in name)
-  module, _, function = name.partition(':')
-  if not function.isidentifier():
-    return None
-  try:
-    return getattr(importlib.import_module(module), function, None)
-  except ModuleNotFoundError:
-    return None
 
 
 def batch(

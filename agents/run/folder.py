@@ -281,6 +281,40 @@ def compare(
   return {x: pair for x, pair in pairs.items() if pair[0] != pair[1]}
 
 
+def find_changes(
+  run: str,
+  stored: Mapping[str, Any],
+  given: Mapping[str, Any],
+  fixed: Callable[[str], str | None],
+) -> dict[str, list[Any]]:
+  """Return what a command changes in the settings of a run.
+
+  Args:
+    run: Folder of the run.
+    stored: Settings of the run, plain data.
+    given: Settings that the command names, plain data.
+    fixed: Function from the name of a setting to why a run keeps it, or None.
+
+  Returns:
+    Dict from names to lists of the old and the new value.
+
+  Raises:
+    UsageError: If something has to stay as it is.
+  """
+  changed = compare(stored, given, given)
+  refused = [
+    f'{name}: {old} -> {new} ({fixed(name)})'
+    for name, (old, new) in changed.items()
+    if fixed(name)
+  ]
+  if refused:
+    raise errors.UsageError(
+      f'The run in {run} cannot go on with {"; ".join(refused)}. Leave that as '
+      'it is, or use another folder.'
+    )
+  return changed
+
+
 def describe(differences: Mapping[str, list[Any]]) -> str:
   """Put what `compare` returns into words: `steps 100 instead of 200`."""
   words = []

@@ -5,6 +5,7 @@ files name is used only if it was written to be named (`nameable`), or if the
 user trusts the module where it lies.
 """
 
+import contextlib
 import dataclasses
 import pkgutil
 import re
@@ -76,13 +77,35 @@ def nameable(value: _Named) -> _Named:
   return value
 
 
+def name_of(value: Any) -> str:
+  """Return a text to store for an object.
+
+  Returns:
+    `module:qualname` if that finds the object again in another process, and a
+    text in angle brackets, which `resolve` refuses, if not.
+  """
+  known = value if hasattr(value, '__qualname__') else type(value)
+  name = f'{known.__module__}:{known.__qualname__}'
+  if known is value and known.__module__ != '__main__':
+    with contextlib.suppress(ImportError, AttributeError, ValueError):
+      if pkgutil.resolve_name(name) is value:
+        return name
+  return f'<{name}>'
+
+
 def resolve(name: str, trust: Trust = NOTHING) -> Any:
   """Function or class from its name as `module:qualname`.
 
   Raises:
     NotTrusted: If a file may not name it.
-    UsageError: If the module or the name within it does not exist.
+    UsageError: If the module or the name within it does not exist, or the
+      name is that of an object that cannot be found, see `name_of`.
   """
+  if name.startswith('<'):
+    raise errors.UsageError(
+      f'An object was used here, {name}, of which only the name is stored; '
+      'give one of a module of your own, as `module:name`.'
+    )
   check_place(name.partition(':')[0], name, trust)
   try:
     value = pkgutil.resolve_name(name)

@@ -101,18 +101,8 @@ def _change(source, usual, given, seed, run, report):
   are dicts of the `step` and `[old, new]` for each name.
   """
   before = {**usual, **source.params}
-  changed = folder.compare(before, given, given)
-  reasons = {name: parameters.Parameters.fixed(name) for name in changed}
-  refused = [
-    f'{name}: {old} -> {new} ({reasons[name]})'
-    for name, (old, new) in changed.items()
-    if reasons[name]
-  ]
-  if refused:
-    raise errors.UsageError(
-      f'The run in {run.folder} cannot go on with {"; ".join(refused)}. Leave '
-      'that as it is, or use another logdir.'
-    )
+  fixed = parameters.Parameters.fixed
+  changed = folder.find_changes(run.folder, before, given, fixed)
   kept = sorted(set(source.params) - set(given))
   source.params = {**source.params, **{x: given[x] for x in changed}}
   if seed not in (None, source.seed):

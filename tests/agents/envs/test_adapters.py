@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from agents.envs import adapters, spaces
-from agents.run.errors import UsageError
+from agents.run.errors import EnvError, UsageError
 from tests import processes
 
 
@@ -146,3 +146,28 @@ def test_first_of_discrete_actions_is_kept():
   """Spaces of gym become those of gymnasium, counted from the same number."""
   old = type('Discrete', (), {'n': 3, 'start': -1})()
   assert spaces.convert(old) == gymnasium.spaces.Discrete(3, start=-1)
+
+
+def make_pendulum():
+  import gymnasium
+
+  return gymnasium.make('Pendulum-v1')
+
+
+def test_environments_of_whatever_kind():
+  """Ids, functions, classes, names of functions, environments."""
+  env = make_pendulum()
+  for given in (
+    'Pendulum-v1',
+    make_pendulum,
+    f'{__name__}:make_pendulum',
+    type(env.unwrapped),
+    env,
+  ):
+    made = adapters.create(given)
+    made.seed(0)
+    assert made.reset().shape == (3,) and len(made.step([0.0])) == 4
+  with pytest.raises(EnvError, match='<lambda>> returns 3'):
+    adapters.create(lambda: 3)
+  with pytest.raises(UsageError, match='give the object again'):
+    adapters.create('<Pendulum-v1>')
