@@ -59,6 +59,8 @@ EXTRAS['test'] = (
   + EXTRAS['box2d']
   + EXTRAS['viz']
   + EXTRAS['carla']
+  # What stands in for a CARLA server speaks it.
+  + ['msgpack>=1; python_version < "3.13"']
 )
 # CARLA and CUDA are large, wandb needs an account, and who wants them knows;
 # visdom is special, see above.

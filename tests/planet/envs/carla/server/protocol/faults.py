@@ -1,0 +1,65 @@
+"""What can go wrong with a server, as switches of tests."""
+
+import dataclasses
+import os
+import signal
+import time
+
+
+@dataclasses.dataclass
+class Faults:
+  """Switches; at first, nothing is wrong.
+
+  Attributes:
+    version: What the server says it is.
+    loading: Seconds from the start in which only `calls.FAST` are answered.
+    load_seconds: Seconds that another town takes; nothing is answered then.
+    delay: Seconds that a call takes, by its name; all other calls wait.
+    silent: Names of calls that are never carried out; `*` for all that are not
+      fast.
+    die_at: Number of calls by name, of which the last one kills the server.
+    blocked: Number of vehicles and walkers whose places are taken.
+    missing: Blueprints that are missing, as `name` or `name:attribute`.
+    subscribe_delay: Seconds until a new listener of a stream gets anything.
+    lost_images: Number of images that are not sent.
+    image_delay: Seconds between a tick and its images.
+    collision_delay: Seconds between a tick and its collision events.
+  """
+
+  version: str = '0.9.16'
+  loading: float = 0.0
+  load_seconds: float = 0.1
+  delay: dict[str, float] = dataclasses.field(default_factory=dict)
+  silent: list[str] = dataclasses.field(default_factory=list)
+  die_at: dict[str, int] = dataclasses.field(default_factory=dict)
+  blocked: int = 0
+  missing: list[str] = dataclasses.field(default_factory=list)
+  subscribe_delay: float = 0.0
+  lost_images: int = 0
+  image_delay: float = 0.0
+  collision_delay: float = 0.0
+
+  def set(self, values):
+    """Change switches.
+
+    Args:
+      values: Dict of some of the attributes.
+    """
+    for name, value in values.items():
+      assert hasattr(self, name), name
+      setattr(self, name, value)
+
+  def meet(self, method):
+    """Die or wait before a call; returns whether to carry it out."""
+    if method in self.die_at:
+      self.die_at[method] -= 1
+      if self.die_at[method] <= 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(self.delay.get(method, 0))
+    return method not in self.silent and '*' not in self.silent
+
+  def take(self, name):
+    """Whether one of a number of faults is due now; counts down."""
+    left = getattr(self, name)
+    setattr(self, name, max(left - 1, 0))
+    return left > 0
