@@ -50,9 +50,17 @@ EXTRAS = {
   # extra contains it.
   'visdom': ['visdom==0.2.4', 'tornado<6.6', 'setuptools>=70.1,<81'],
 }
+EXTRAS['docs'] = [
+  'latex2mathml>=3.77',
+  'mkdocs>=1.6,<2',
+  'mkdocs-material>=9.6,<10',
+  'mkdocstrings-python>=1.16,<3',
+  'nbformat>=5',
+]
 EXTRAS['test'] = (
   ['import-linter>=2.5', 'ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
   + ['pytest>=8', 'pytest-xdist>=3.6', 'ruff>=0.9']
+  + EXTRAS['docs']
   + EXTRAS['dmc']
   + EXTRAS['robotics']
   + EXTRAS['pybullet']
@@ -68,7 +76,7 @@ EXTRAS['all'] = sorted(
   {
     x
     for name, group in EXTRAS.items()
-    if name not in ('carla', 'gpu', 'test', 'visdom', 'wandb')
+    if name not in ('carla', 'docs', 'gpu', 'test', 'visdom', 'wandb')
     for x in group
   }
 )

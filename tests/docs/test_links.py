@@ -15,7 +15,9 @@ def anchors(path):
 
 
 def test_links_lead_somewhere():
-  pages = glob.glob(os.path.join(golden.ROOT, 'docs', '*.md'))
+  pages = glob.glob(
+    os.path.join(golden.ROOT, 'docs', '**', '*.md'), recursive=True
+  )
   pages.append(os.path.join(golden.ROOT, 'README.md'))
   count = 0
   for page in pages:
@@ -27,7 +29,8 @@ def test_links_lead_somewhere():
       name, _, anchor = link.partition('#')
       target = os.path.join(os.path.dirname(page), name) if name else page
       assert os.path.exists(target), (page, link)
-      if anchor:
+      # Names in code are checked with the site.
+      if anchor and not name.endswith('.py'):
         assert anchor in anchors(target), (page, link)
       count += 1
   assert count > 20

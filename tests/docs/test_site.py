@@ -1,0 +1,67 @@
+"""The documentation as a site, built without network."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import golden
+
+pytestmark = pytest.mark.needs('mkdocs', 'material', 'mkdocstrings')
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+  """Folder of the site; any warning is an error."""
+  path = str(tmp_path_factory.mktemp('site'))
+  result = subprocess.run(
+    [sys.executable, '-m', 'mkdocs', 'build', '--strict', '-q', '-d', path],
+    cwd=golden.ROOT,
+    capture_output=True,
+    text=True,
+  )
+  assert result.returncode == 0, result.stdout + result.stderr
+  return path
+
+
+def read(*names):
+  with open(os.path.join(*names), encoding='utf-8') as file_:
+    return file_.read()
+
+
+def list_pages(site):
+  for folder, _, names in os.walk(site):
+    yield from (os.path.join(folder, x) for x in names if x.endswith('.html'))
+
+
+def test_pages_need_no_network(site):
+  """Neither scripts, styles, fonts nor pictures come from elsewhere."""
+  for page in list_pages(site):
+    tags = re.findall(r'<(?:script|link|img)\b[^>]*>', read(page))
+    loaded = [x for x in tags if re.search(r'(?:src|href)="?(?:https?:)?//', x)]
+    assert not loaded, (page, loaded)
+
+
+def test_links_to_code_lead_to_the_line(site):
+  """All of them: the line that is linked defines the name."""
+  count = 0
+  for page in list_pages(os.path.join(site, 'paper')):
+    links = re.findall(
+      r'href="([^"]*)\.html#__codelineno-0-(\d+)"><code>([\w.]+)', read(page)
+    )
+    for path, line, name in links:
+      source = os.path.normpath(os.path.join(os.path.dirname(page), path))
+      source = os.path.relpath(source, os.path.join(site, 'source'))
+      text = read(golden.ROOT, source).splitlines()[int(line) - 1]
+      assert re.search(rf'\b{name.split(".")[-1]}\b', text), (page, name, text)
+      anchor = f'id="__codelineno-0-{line}"'
+      assert anchor in read(site, 'source', f'{source}.html')
+      count += 1
+  assert count > 50
+
+
+def test_equations_are_drawn_by_the_browser(site):
+  page = read(site, 'paper', 'rssm.html')
+  assert page.count('<math') > 10 and 'arithmatex' not in page
