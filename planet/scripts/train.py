@@ -86,11 +86,17 @@ def _work(config, logdir, ranks, mirrors=()):
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
+  from planet.training import episode_folder
   from planet.training import ranks as ranks_lib
   from planet.training import utility
   from planet.training.display import Display
 
   utility.collect_initial_episodes(config, ranks)
+  if config.observation == 'vector':
+    with config.unlocked:
+      config.vector_statistics = episode_folder.read_statistics(
+        config.train_dir, config.observation_keys
+      )
   tf.reset_default_graph()
   seed = config.seed
   if seed is not None:

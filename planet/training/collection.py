@@ -134,7 +134,6 @@ def agent_config(
   config: AttrDict, params: AttrDict, graph: AttrDict, name: str
 ) -> AttrDict:
   """Define the configuration of `MPCAgent` for a simulation."""
-  image = config.observation == 'image'
   seed = derive_seed(config.get('seed'), name, config.get('first_step'))
   if seed is not None:
     # That of the first environment on this rank.
@@ -145,7 +144,7 @@ def agent_config(
     planner=bind(params.planner, graph=graph),
     objective=bind(params.objective, graph=graph),
     exploration=params.exploration,
-    preprocess_fn=config.preprocess_fn if image else lambda x: x,
+    preprocess_fn=graph.preprocess,
     postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,

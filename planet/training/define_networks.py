@@ -13,12 +13,15 @@ def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
     config: Configuration.
 
   Returns:
-    Locked AttrDict of `cell`, `encoder`, `heads`, `data`, `embedded`, and the
-    states `prior` and `posterior`, dicts of tensors [batch, time, ...].
+    Locked AttrDict of `cell`, `encoder`, `heads`, `data`, `embedded`, the
+    states `prior` and `posterior`, dicts of tensors [batch, time, ...], and
+    `preprocess`, the function from an observation to what the encoder takes.
   """
+  preprocess = config.preprocess_fn
   if config.observation == 'vector':
-    parts = [data[key] for key in config.observation_keys]
-    data = dict(data, vector=tf.concat(parts, -1))
+    vector = tf.concat([data[key] for key in config.observation_keys], -1)
+    preprocess = _define_normalization(vector.shape[-1], config)
+    data = dict(data, vector=preprocess(vector))
   cell = config.cell()
   encoder = tf.make_template('encoder', config.encoder, create_scope_now_=True)
   heads = _define_heads(data, cell, config)
@@ -34,7 +37,18 @@ def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
     embedded=embedded,
     prior=prior,
     posterior=posterior,
+    preprocess=preprocess,
   )
+
+
+def _define_normalization(size, config):
+  """Return a function that normalises vectors by what checkpoints keep."""
+  statistics = config.get('vector_statistics')
+  mean, stddev = statistics or (tf.zeros([size]), tf.ones([size]))
+  with tf.variable_scope('normalize'):
+    mean = tf.get_variable('mean', initializer=mean, trainable=False)
+    stddev = tf.get_variable('stddev', initializer=stddev, trainable=False)
+  return lambda vector: (vector - mean) / stddev
 
 
 def _define_heads(data, cell, config):

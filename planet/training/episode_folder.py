@@ -98,6 +98,28 @@ class EpisodeLog:
     self.returns.append(float(reward.sum()))
 
 
+def read_statistics(
+  directory: str, keys: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+  """Return mean and standard deviation of recorded vectors, float32 [size].
+
+  Args:
+    directory: Folder of .npz files.
+    keys: Names of the parts that make up the vector.
+  """
+
+  def read(filename):
+    with np.load(filename) as archive:
+      return np.concatenate([archive[key] for key in keys], -1)
+
+  names = loaders.list_episodes(directory)
+  found = [loaders.read_episode(read, x) for x in names]
+  vectors = np.concatenate([x for x in found if x is not None])
+  # What hardly moves at random may move later, as in the normalizer of HER.
+  stddev = np.maximum(vectors.std(0), 0.01)
+  return vectors.mean(0).astype(np.float32), stddev.astype(np.float32)
+
+
 def log_recorded(filename: str) -> None:
   """Write to the log that there is a new episode."""
   folder, name = os.path.split(filename)

@@ -105,7 +105,7 @@ class PlaNet(TrainedAgent):
     data = {key: tf.zeros([1, 1, *shape]) for key, shape in shapes.items()}
     with tf.variable_scope('graph', use_resource=True):
       graph = define_networks(data, config)
-      weights = tf.trainable_variables()
+      weights = tf.global_variables()
       explorations = [x.exploration for x in config.train_collects.values()]
       scales = [x.scale for x in explorations if x]
       self._exploration = scales[0] if scales else 0.0
