@@ -86,9 +86,8 @@ def _work(config, logdir, ranks, mirrors=()):
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
-  from planet.training import episode_folder
+  from planet.training import episode_folder, utility
   from planet.training import ranks as ranks_lib
-  from planet.training import utility
   from planet.training.display import Display
 
   utility.collect_initial_episodes(config, ranks)
