@@ -17,7 +17,7 @@ def site(tmp_path_factory):
   """Folder of the site; any warning is an error."""
   path = str(tmp_path_factory.mktemp('site'))
   result = subprocess.run(
-    [sys.executable, '-m', 'mkdocs', 'build', '--strict', '-q', '-d', path],
+    [sys.executable, '-m', 'mkdocs', 'build', '--strict', '-d', path],
     cwd=golden.ROOT,
     capture_output=True,
     text=True,
