@@ -5,29 +5,18 @@ What environments themselves consist of is in `planet.envs`, which needs no
 TensorFlow.
 """
 
-from agents.envs.batch_env import BatchEnv
-from agents.tools.in_graph_batch_env import InGraphBatchEnv
-from planet.control import planning, wrappers
-from planet.control.dummy_env import DummyEnv
-from planet.control.mpc_agent import MPCAgent
-from planet.control.random_episodes import random_episodes
-from planet.control.simulate import simulate
+from agents.envs.batch_env import BatchEnv as BatchEnv
+from agents.tools.in_graph_batch_env import InGraphBatchEnv as InGraphBatchEnv
+from planet.control import planning as planning
+from planet.control import wrappers as wrappers
+from planet.control.dummy_env import DummyEnv as DummyEnv
+from planet.control.mpc_agent import MPCAgent as MPCAgent
+from planet.control.random_episodes import random_episodes as random_episodes
+from planet.control.simulate import simulate as simulate
 from planet.control.temporal_difference import (
-  discounted_return,
-  fixed_step_return,
-  lambda_return,
+  discounted_return as discounted_return,
 )
-
-__all__ = [
-  'BatchEnv',
-  'DummyEnv',
-  'InGraphBatchEnv',
-  'MPCAgent',
-  'discounted_return',
-  'fixed_step_return',
-  'lambda_return',
-  'planning',
-  'random_episodes',
-  'simulate',
-  'wrappers',
-]
+from planet.control.temporal_difference import (
+  fixed_step_return as fixed_step_return,
+)
+from planet.control.temporal_difference import lambda_return as lambda_return
