@@ -55,22 +55,21 @@ class Experiment:
   basedir: str
   process_fn: Callable[[str], Any]
   num_runs: int | None = None
-  worker_name: str | None = None
+  worker_name: str = dataclasses.field(
+    default_factory=lambda: f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}'
+  )
   ping_every: float = 30
   resume_runs: bool = True
-  may_reopen: Callable[[str], bool] | None = None
+  may_reopen: Callable[[str], bool] = lambda logdir: False
 
   def __iter__(self) -> Iterator['Run']:
     """Yield each claimed `Run`; iterate over it before asking for more."""
     basedir = os.path.expanduser(self.basedir)
-    name = self.worker_name or f'{socket.gethostname()}-{uuid.uuid4().hex[:8]}'
     over = set(folder.find(basedir, 'DONE'))
     for number in self._generate_numbers():
       logdir = os.path.join(basedir, f'{number:05d}')
-      run = Run(logdir, self.process_fn, name, self.ping_every)
-      run.resume_runs = self.resume_runs
       # Those that end from now on are not reopened.
-      run.may_reopen = self.may_reopen if logdir in over else None
+      run = Run(logdir, self, logdir in over)
       with contextlib.suppress(SkipRun):
         run.claim()
         over.discard(logdir)
@@ -85,27 +84,22 @@ class Experiment:
     yield from numbers if self.num_runs else itertools.count(1)
 
 
-@dataclasses.dataclass
 class Run:
   """One run of an experiment; iterating over it does the work.
 
   Args:
     logdir: Folder of the run.
-    process_fn: See `Experiment`, like all that follow.
-    worker_name: Name of this worker.
-    ping_every: See there.
-    resume_runs: See there.
-    may_reopen: See there.
+    experiment: What it belongs to.
+    was_over: Whether it was over when this worker began.
   """
 
-  logdir: str
-  process_fn: Callable[[str], Any]
-  worker_name: str = 'worker'
-  ping_every: float = 0
-  resume_runs: bool = True
-  may_reopen: Callable[[str], bool] | None = None
-
-  def __post_init__(self) -> None:
+  def __init__(
+    self, logdir: str, experiment: Experiment, was_over: bool = False
+  ) -> None:
+    self.logdir = logdir
+    self._experiment = experiment
+    self._name, self._ping_every = experiment.worker_name, experiment.ping_every
+    self._was_over = was_over
     self._missing: str | None = None
     self._lock = contextlib.ExitStack()
     self._conflict = threading.Event()
@@ -117,14 +111,12 @@ class Run:
       SkipRun: If the run is done, belongs to another worker, or may not be
         resumed.
     """
-    self._check_open()
     self._missing = files.first_missing(self.logdir)
     with self._try_lock() as lock:
-      # The process that had the lock until now may have ended the run.
       self._check_open()
       self._write_ping()
       # Of several workers that claim at the same time, the last one wins.
-      time.sleep(self.ping_every)
+      time.sleep(self._ping_every)
       if not self._owns():
         raise SkipRun(self.logdir)
       self._lock = lock.pop_all()
@@ -143,7 +135,9 @@ class Run:
     ):
       try:
         # Who leaves the loop has the run closed before it is given back.
-        with contextlib.closing(self.process_fn(self.logdir)) as values:
+        with contextlib.closing(
+          self._experiment.process_fn(self.logdir)
+        ) as values:
           for value in values:
             self._check_conflict()
             yield value
@@ -176,20 +170,21 @@ class Run:
     last, is_over = read_ping(self.logdir), folder.has(self.logdir, 'DONE')
     if not last and not is_over:
       return
-    may_resume = self.resume_runs
-    if may_resume and is_over:
-      may_resume = bool(self.may_reopen and self.may_reopen(self.logdir))
+    experiment = self._experiment
+    may_resume = experiment.resume_runs and (
+      not is_over or (self._was_over and experiment.may_reopen(self.logdir))
+    )
     if not may_resume or (last and not self._is_stale(*last)):
       raise SkipRun(self.logdir)
 
   def _is_stale(self, worker, age):
     # Without signs of life, the lock says who works here.
-    own = worker == self.worker_name
-    return own or not self.ping_every or age >= 2 * self.ping_every
+    every = self._ping_every
+    return worker == self._name or not every or age >= 2 * every
 
   def _try_lock(self):
     """Return what gives the run back; signs of life replace the lock."""
-    if self.ping_every:
+    if self._ping_every:
       files.check_writable(self.logdir)
       return contextlib.ExitStack()
     lock = folder.lock(self.logdir)
@@ -206,7 +201,7 @@ class Run:
   @contextlib.contextmanager
   def _pings(self):
     """Give signs of life, if several workers share the runs."""
-    if not self.ping_every:
+    if not self._ping_every:
       yield
       return
     stopped = threading.Event()
@@ -219,7 +214,7 @@ class Run:
       thread.join(1)
 
   def _ping(self, stopped):
-    while not stopped.wait(self.ping_every):
+    while not stopped.wait(self._ping_every):
       if not self._owns():
         _logger.warning(
           'Another worker has taken over the run %s.', self.logdir
@@ -234,10 +229,10 @@ class Run:
 
   def _owns(self):
     last = read_ping(self.logdir)
-    return last is not None and last[0] == self.worker_name
+    return last is not None and last[0] == self._name
 
   def _write_ping(self):
-    folder.mark(self.logdir, 'PING', f'{self.worker_name}\n')
+    folder.mark(self.logdir, 'PING', f'{self._name}\n')
 
 
 def read_ping(logdir: str) -> tuple[str, float] | None:

@@ -69,7 +69,9 @@ def test_run_of_another_process_is_left_alone(tmp_path):
   args = make_args(tmp_path)
   with pytest.raises(errors.UsageError, match='tasks'):
     train.main(args)
-  other = running.Run(str(tmp_path / '00001'), iter)
+  other = running.Run(
+    str(tmp_path / '00001'), running.Experiment('', iter, ping_every=0)
+  )
   other.claim()
   train.main(args)
   assert os.listdir(episodes) == ['cut.npz']

@@ -339,7 +339,8 @@ def test_killed_worker_is_named(tmp_path):
     assert 'DONE' not in names and 'FAIL' not in names
   finally:
     process.kill()
-  running.Run(training_runs.run_dir(tmp_path), iter).claim()
+  experiment = running.Experiment('', iter, ping_every=0)
+  running.Run(training_runs.run_dir(tmp_path), experiment).claim()
 
 
 @pytest.mark.parametrize('kills', [1, pytest.param(10, marks=pytest.mark.slow)])

@@ -100,7 +100,8 @@ def test_dying_workers(tmp_path):
 
 def make_run(folder, process_fn=count_to_ten, **kwargs):
   kwargs = {'worker_name': 'me', 'ping_every': 0, **kwargs}
-  return running.Run(str(folder), process_fn, **kwargs)
+  experiment = running.Experiment('', process_fn, **kwargs)
+  return running.Run(str(folder), experiment)
 
 
 def fail_with(error):
