@@ -1,10 +1,30 @@
 """Wrapped environments, built within their own process."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.envs import wrappers
 from planet.envs.collect_dataset import CollectGymDataset
+
+
+class Task(NamedTuple):
+  """Environment to train in.
+
+  Attributes:
+    name: Name in summaries and of collections.
+    env_ctor: Function without arguments that returns the environment.
+    max_length: Number of actions of the longest episode.
+    state_components: Names of what a model can predict besides images.
+    action_repeat: Simulator steps per action.
+    is_driving: Whether it is driving, of which there may be several towns.
+  """
+
+  name: str
+  env_ctor: Callable
+  max_length: int
+  state_components: list[str]
+  action_repeat: int = 1
+  is_driving: bool = False
 
 
 def recording_env(

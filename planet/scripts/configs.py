@@ -89,6 +89,7 @@ def build(preset: str, params: Any, logdir: str) -> AttrDict:
   """
   config = AttrDict(dict(params), _unlocked=True)
   config.debug = preset == 'debug'
+  config.required_length = params.required_length
   _add_data(config, params)
   _add_tasks(config, params)
   _add_model(config, params)
@@ -227,8 +228,6 @@ def _add_schedule(config, params):
     raise errors.UsageError(
       'Parameters train_steps and test_steps are both 0; give one of them.'
     )
-  config.train_log_every = params.train_steps
-  config.train_checkpoint_every = None
   every = params.checkpoint_every or 10 * params.test_steps
   config.test_checkpoint_every = every
   config.checkpoint_secs = 60 * params.checkpoint_minutes

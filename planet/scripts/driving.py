@@ -1,14 +1,47 @@
 """Parameters of the `carla` task, and what they mean for its environment."""
 
+import functools
 import logging
 import os
 import re
 from typing import Any
 
 from agents.run import errors
-from planet.envs.carla import env_config, episode_log, sensors
+from planet.envs.carla import env_config, episode_log, sensors, task_env
 from planet.envs.carla.server import connect
+from planet.envs.constructors import Task
 from planet.scripts import parameters
+
+
+def define_tasks(params: Any) -> list[Task]:
+  """Define driving, on CARLA servers or in the world that needs none.
+
+  There is a task for each town.
+
+  Args:
+    params: `Parameters`.
+  """
+  repeat = params.action_repeat or 1
+  length = params.max_length // repeat
+  make = functools.partial(
+    task_env.make,
+    repeat,
+    length,
+    params.image_size,
+    min_length=params.required_length,
+    pixels=params.observations == 'image',
+  )
+  return [
+    Task(
+      name,
+      functools.partial(make, settings=settings),
+      length,
+      ['reward', 'state'],
+      repeat,
+      is_driving=True,
+    )
+    for name, settings in define_settings(params).items()
+  ]
 
 
 def define_settings(params: Any) -> dict[str, dict[str, Any]]:

@@ -170,6 +170,11 @@ class _Own(schema.Settings):
   carla_random_throttle: Range = _free([-1.0, 1.0], 'range in random episodes')
   carla_allow_backend_change: Flag = _free(False, 'let a run switch backends')
 
+  @property
+  def required_length(self) -> int:
+    """Number of observations that an episode needs for training."""
+    return self.batch_shape[1] * self.num_chunks
+
 
 # Settings of the driving environment that are parameters, as `carla_<name>`;
 # those in the second line keep their values in a run.

@@ -167,7 +167,7 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
       f'{shapes["action"][0]}; give one for each.'
     )
   for directory in (config.train_dir, config.test_dir):
-    episode_folder.check(directory, shapes, tasks.required_length(config))
+    episode_folder.check(directory, shapes, config.required_length)
 
 
 def restore(

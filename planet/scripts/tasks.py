@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from agents.envs import opengl, probe
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
-from planet.envs.carla import task_env
+from planet.envs.constructors import Task
 from planet.scripts import driving
 
 _EPISODE_STEPS = 1000
@@ -56,26 +56,6 @@ TABLE = {
 }
 
 
-class Task(NamedTuple):
-  """Environment to train in.
-
-  Attributes:
-    name: Name in summaries and of collections.
-    env_ctor: Function without arguments that returns the environment.
-    max_length: Number of actions of the longest episode.
-    state_components: Names of what a model can predict besides images.
-    action_repeat: Simulator steps per action.
-    is_driving: Whether it is driving, of which there may be several towns.
-  """
-
-  name: str
-  env_ctor: Callable
-  max_length: int
-  state_components: list[str]
-  action_repeat: int = 1
-  is_driving: bool = False
-
-
 def describe() -> str:
   """Return a table of the tasks for `--help`."""
   repeats = {name: row.action_repeat for name, row in TABLE.items()}
@@ -98,13 +78,14 @@ def define_all(params: Any) -> list[Task]:
     raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
   tasks: list[Task] = []
   for name in names:
-    tasks += (
-      _define_carla(params) if name == 'carla' else [define(name, params)]
-    )
+    if name == 'carla':
+      tasks += driving.define_tasks(params)
+    else:
+      tasks.append(define(name, params))
   for task in tasks:
     # An episode also has the observation of its reset.
     length = task.max_length + 1
-    if length < max(2, required_length(params)):
+    if length < max(2, params.required_length):
       raise errors.UsageError(
         f'Episodes of {task.name} have {length} observations, too few for '
         f'{params.num_chunks} chunks of {params.batch_shape[1]}; lower '
@@ -152,7 +133,7 @@ def define(name: str, params: Any) -> Task:
     kwargs['pixels'] = params.observations == 'image'
   if row.domain == 'gym':
     make, args = gym_pixels.make, [row.task, *args]
-    kwargs['min_length'] = required_length(params)
+    kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components
   elif row.domain != 'dummy':
     make, args = suite.make, [row.domain, row.task, *args]
@@ -161,11 +142,6 @@ def define(name: str, params: Any) -> Task:
   scope = re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name)
   make = functools.partial(make, *args, **kwargs)
   return Task(scope, make, length, ['reward', *row.components], repeat)
-
-
-def required_length(params: Any) -> int:
-  """Return the number of observations that an episode needs for training."""
-  return params.batch_shape[1] * params.num_chunks
 
 
 def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
@@ -222,31 +198,3 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
 
 def _look(env):
   return {'shapes': probe.measure(env), 'action_space': env.action_space}
-
-
-def _define_carla(params):
-  """Define driving, on CARLA servers or in the world that needs none.
-
-  There is a task for each town.
-  """
-  action_repeat = params.action_repeat or 1
-  max_length = params.max_length // action_repeat
-  make = functools.partial(
-    task_env.make,
-    action_repeat,
-    max_length,
-    params.image_size,
-    min_length=required_length(params),
-    pixels=params.observations == 'image',
-  )
-  return [
-    Task(
-      name,
-      functools.partial(make, settings=settings),
-      max_length,
-      ['reward', 'state'],
-      action_repeat,
-      is_driving=True,
-    )
-    for name, settings in driving.define_settings(params).items()
-  ]

@@ -94,7 +94,7 @@ def train(
 def _add_phases(trainer, config, score, summary):
   """Add the phases of an epoch that have steps."""
   for name in ('train', 'test'):
-    steps = config[f'{name}_steps']
+    steps, testing = config[f'{name}_steps'], name == 'test'
     if steps:
       trainer.add_phase(
         name,
@@ -102,9 +102,9 @@ def _add_phases(trainer, config, score, summary):
         score,
         summary,
         batch_size=config.batch_shape[0],
-        report_every=steps if name == 'test' else None,
+        report_every=steps if testing else None,
         log_every=steps,
-        checkpoint_every=config[f'{name}_checkpoint_every'],
+        checkpoint_every=config.test_checkpoint_every if testing else None,
       )
 
 

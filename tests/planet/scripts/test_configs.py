@@ -33,8 +33,6 @@ def test_default():
   assert config.free_nats == 3.0 and config.open_loop_context == 5
   assert (config.train_steps, config.test_steps) == (50000, 50)
   assert config.max_steps == int(5e7)
-  assert config.train_log_every == 50000
-  assert config.train_checkpoint_every is None
   assert config.test_checkpoint_every == 500
   assert config.print_metrics_every == 5000
   assert config.train_dir == '/logdir/train_episodes'
