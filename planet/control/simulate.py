@@ -238,11 +238,10 @@ def define_batch_env(
   Raises:
     NotImplementedError: For other values of `isolate_envs`.
   """
+  agents = range(num_agents)
+  seeds = [None if seed is None else seed + index for index in agents]
   constructors = [
-    env_ctor
-    if seed is None
-    else functools.partial(seeded_constructor, env_ctor, seed + index)
-    for index in range(num_agents)
+    functools.partial(seeded_constructor, env_ctor, seed) for seed in seeds
   ]
   workers = 0 if isolate_envs == 'none' else num_agents
   return WatchedEnv(constructors, workers, isolate_envs)

@@ -5,21 +5,21 @@ from collections.abc import Callable
 from typing import Any
 
 
-def seeded_constructor(env_ctor: Callable, seed: int) -> Any:
+def seeded_constructor(env_ctor: Callable, seed: int | None) -> Any:
   """Build an environment and seed it, its actions included.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
-    seed: Integer.
+    seed: Integer, None to leave the environment as it is.
 
   Returns:
     The environment.
   """
   env = env_ctor()
-  env.action_space.seed(seed)
-  seed_env = getattr(env, 'seed', None)
-  if seed_env:
-    seed_env(seed)
+  if seed is not None:
+    env.action_space.seed(seed)
+    if hasattr(env, 'seed'):
+      env.seed(seed)
   return env
 
 

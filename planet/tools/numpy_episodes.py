@@ -11,12 +11,9 @@ from planet.envs.collect_dataset import ACTION_REPEAT
 from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
+from planet.tools.loaders import *  # noqa: F403
 from planet.tools.loaders import _permuted as _permuted
 from planet.tools.loaders import _sample as _sample
-from planet.tools.loaders import cache_loader as cache_loader
-from planet.tools.loaders import dummy_loader as dummy_loader
-from planet.tools.loaders import recent_loader as recent_loader
-from planet.tools.loaders import reload_loader as reload_loader
 
 
 def numpy_episodes(
@@ -55,7 +52,7 @@ def numpy_episodes(
     ValueError: If the training folder holds no readable episode.
   """
   reader = reader or episode_reader
-  loader = loader or reload_loader
+  loader = loader or loaders.reload_loader
   example = _first_episode(reader, train_dir)
   checked = _refuse_others(reader, example)
 

@@ -43,11 +43,8 @@ def linear(
   Raises:
     ValueError: If the limits are not ordered within [0, 1].
   """
-  for name, value in (('min', min), ('max', max)):
-    if value is not None and not 0 <= value <= 1:
-      raise ValueError(f'Limit {name} is {value}; use a value in [0, 1].')
-  if min is not None and max is not None and min > max:
-    raise ValueError(f'Limit min is {min}; use at most max, which is {max}.')
+  if not 0 <= (min or 0) <= (1 if max is None else max) <= 1:
+    raise ValueError(f'Limits are {min} and {max}; use 0 <= min <= max <= 1.')
   step = tf.cast(step, tf.float32)
   if ramp == 0:
     value = tf.ones_like(step)

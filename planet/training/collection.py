@@ -173,8 +173,7 @@ def isolated_env(
     isolate_envs: Where it lives: `none` for here, `thread`, `process`.
     seed: Seed of the environment and of its action space.
   """
-  if seed is not None:
-    env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
+  env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
   if isolate_envs == 'none':
     return env_ctor()
   env = wrappers.Async(env_ctor, isolate_envs)

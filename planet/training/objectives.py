@@ -51,13 +51,10 @@ def compute_objectives(
     List of an `Objective` for each loss scale that is not zero. Its value is
     a scalar, its goal `min` or `max`, and it names the variables to train.
   """
-  functions = {
-    'divergence': lambda: (_divergence(posterior, prior, graph, config), min),
-    'global_divergence': lambda: (
-      _global_divergence(posterior, graph, config),
-      min,
-    ),
-    'overshooting': lambda: (_overshooting(posterior, graph, config), min),
+  divergences = {
+    'divergence': _divergence,
+    'global_divergence': _global_divergence,
+    'overshooting': _overshooting,
   }
   features = graph.cell.features_from_state(posterior)
   objectives = []
@@ -65,8 +62,8 @@ def compute_objectives(
     if not scale:
       continue
     include = r'.*'
-    if name in functions:
-      value, goal = functions[name]()
+    if name in divergences:
+      value, goal = divergences[name](posterior, prior, graph, config), min
     else:
       value, goal = _log_prob(name, features, target, graph, config), max
       if name not in config.gradient_heads:
@@ -157,7 +154,7 @@ def _divergence(posterior, prior, graph, config):
   return _free_nats(graph.cell.divergence_from_states(posterior, prior), config)
 
 
-def _global_divergence(posterior, graph, config):
+def _global_divergence(posterior, unused_prior, graph, config):
   """Compute KL(posterior || standard normal) beyond the free nats."""
   standard = {
     **posterior,
@@ -169,7 +166,7 @@ def _global_divergence(posterior, graph, config):
   )
 
 
-def _overshooting(posterior, graph, config):
+def _overshooting(posterior, unused_prior, graph, config):
   """Compute KL(posterior || prediction of several steps) less free nats."""
   distance = config.overshooting_distance
   batch, time = tf.unstack(tf.shape(graph.data['action'])[:2])

@@ -171,15 +171,10 @@ class Ranks:
     """Return one or two sentences on the ranks."""
     used = self.host.cores * self.host.size
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
-    text = (
-      f'{self.size} processes train together, {self.host.size} of them on this '
-      f'machine; threads of each: {self._threads}.'
-    )
-    if used >= cores - 0.5:
-      return text
     return (
-      f'{text} They may use {used:.3g} of {cores} cores; if that is too few, '
-      'give mpirun --bind-to none.'
+      f'{self.size} processes train together, {self.host.size} of them on this '
+      f'machine. These may use {used:.3g} of {cores} cores, {self._threads} '
+      'each; mpirun --bind-to none lets them use all.'
     )
 
   @property

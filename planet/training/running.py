@@ -135,9 +135,8 @@ class Run:
     ):
       try:
         # Who leaves the loop has the run closed before it is given back.
-        with contextlib.closing(
-          self._experiment.process_fn(self.logdir)
-        ) as values:
+        values = self._experiment.process_fn(self.logdir)
+        with contextlib.closing(values):
           for value in values:
             self._check_conflict()
             yield value
