@@ -78,19 +78,13 @@ def play(
     overview: Whether to keep maps from above.
 
   Yields:
-    Episodes as `planet.training.playing.play` returns them, with the `number`
-    of the episode from 1 on and the `action_repeat` of its task.
+    What `play_once` returns, with the `number` of the episode from 1 on and the
+    `action_repeat` of its task.
   """
-  from planet.tools.attr_dict import AttrDict
   from planet.training import playing
 
   path, config, shapes = restored
   with contextlib.closing(progress.Progress()) as bar:
-
-    def show(steps, unused_score):
-      stopping.check()
-      bar.update(1, steps)
-
     for name, simulation in config.test_collects.items():
       task = simulation.task
       with (
@@ -99,10 +93,57 @@ def play(
       ):
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', task.max_length, 0, 0)
-          episode = playing.play(agent, env, show, overview)
-          yield AttrDict(
-            episode, number=number, action_repeat=task.action_repeat
-          )
+          episode = play_once(agent, env, bar, overview)
+          episode.number, episode.action_repeat = number, task.action_repeat
+          yield episode
+
+
+def play_once(
+  agent: Any, env: Any, bar: progress.Progress, overview: bool = False
+) -> Any:
+  """Play one episode and keep what happened.
+
+  An episode in which a step fails, as its info says by `step_error`, is played
+  again.
+
+  Args:
+    agent: Agent.
+    env: What its `make_env` returns.
+    bar: Where to show the steps.
+    overview: Whether to keep maps from above, if the environment has them.
+
+  Returns:
+    AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
+    [time, size], and `observations` [time, ...], each after the action of the
+    same index; and `maps`, uint8 [time, height, width, 3] or None.
+
+  Raises:
+    StopRequested: If the user asks to stop.
+  """
+  from planet.tools.attr_dict import AttrDict
+
+  agent.reset()
+  observ, done = env.reset(), False
+  steps: list[tuple] = []
+  while not done:
+    stopping.check()
+    action, _ = agent.predict(observ)
+    observ, reward, done, info = env.step(action)
+    if info.get('step_error'):
+      return play_once(agent, env, bar, overview)
+    above = getattr(env, 'birdseye', None) if overview else None
+    steps.append((observ, action, np.float32(reward), above))
+    bar.update(1, len(steps))
+  observations, actions, rewards, maps = zip(*steps)
+  return AttrDict(
+    task=agent.task.name,
+    score=sum(map(float, rewards)),
+    rewards=np.stack(rewards),
+    actions=np.stack(actions),
+    observations=np.stack(observations),
+    maps=None if above is None else np.stack(maps),
+    _unlocked=True,
+  )
 
 
 def annotate(episode: Any) -> np.ndarray:

@@ -3,7 +3,7 @@
 import logging
 import os
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -140,53 +140,3 @@ class PlaNet(TrainedAgent):
     with tf.control_dependencies([action]):
       self._memory_after = [x.read_value() for x in agent.memory]
     self._observ, self._action = observ, action
-
-
-def play(
-  agent: PlaNet,
-  env: Any,
-  callback: Callable[[int, float], None] | None = None,
-  overview: bool = False,
-) -> AttrDict:
-  """Play one episode and keep what happened.
-
-  An episode in which a step fails, as its info says by `step_error`, is played
-  again.
-
-  Args:
-    agent: Agent.
-    env: What its `make_env` returns.
-    callback: Function called after each step with the number of steps and the
-      score so far.
-    overview: Whether to keep maps from above, if the environment has them.
-
-  Returns:
-    AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
-    [time, size], and `observations` [time, ...], each after the action of the
-    same index; and `maps`, uint8 [time, height, width, 3] or None.
-  """
-  agent.reset()
-  observ, score, done = env.reset(), 0.0, False
-  steps: list[tuple] = []
-  maps: list[Any] = []
-  while not done:
-    action, _ = agent.predict(observ)
-    observ, reward, done, info = env.step(action)
-    if info.get('step_error'):
-      return play(agent, env, callback, overview)
-    score += float(reward)
-    steps.append((observ, action, np.float32(reward)))
-    if overview:
-      maps.append(getattr(env, 'birdseye', None))
-      overview = maps[-1] is not None
-    if callback:
-      callback(len(steps), score)
-  observations, actions, rewards = map(np.stack, zip(*steps))
-  return AttrDict(
-    task=agent.task.name,
-    score=score,
-    rewards=rewards,
-    actions=actions,
-    observations=observations,
-    maps=np.stack(maps) if overview else None,
-  )

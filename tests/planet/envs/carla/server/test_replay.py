@@ -1,5 +1,6 @@
 """Planned episodes on a pretended server, of which some steps fail."""
 
+import contextlib
 import functools
 import types
 
@@ -9,7 +10,7 @@ import pytest
 pytest.importorskip('carla')
 
 from agents import evaluation  # noqa: E402
-from agents.run import errors  # noqa: E402
+from agents.run import errors, progress  # noqa: E402
 from agents.tools import (
   graph_errors,  # noqa: E402
   wrappers,  # noqa: E402
@@ -18,7 +19,7 @@ from agents.tools.tf1 import tf  # noqa: E402
 from planet.control.simulate import collect_rollouts  # noqa: E402
 from planet.envs import constructors  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
-from planet.training import playing  # noqa: E402
+from planet.scripts import evaluate  # noqa: E402
 from tests.planet.control import test_simulate  # noqa: E402
 from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
@@ -102,5 +103,8 @@ def test_evaluations_count_whole_episodes(failures):
   env = test_simulate.FailingEnv(5, failures)
   result = evaluation.evaluate(Driver(), env, episodes=2)
   assert result.lengths == [5, 5]
-  episode = playing.play(Driver(), test_simulate.FailingEnv(5, failures))
+  env = test_simulate.FailingEnv(5, failures)
+  with contextlib.closing(progress.Progress()) as bar:
+    bar.start_phase('', 5, 0, 0)
+    episode = evaluate.play_once(Driver(), env, bar)
   assert len(episode.rewards) == 5
