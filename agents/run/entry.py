@@ -28,12 +28,18 @@ _FULL = 'No space left on device', 'Disk quota exceeded'
 class Parser(argparse.ArgumentParser):
   """Parser of the command line whose errors are `UsageError`s.
 
-  The description is printed as it is, such as the docstring of a program.
+  The description is printed as it is, such as the docstring of a program. The
+  epilog may be a function, which `--help` calls.
   """
 
   def __init__(self, **options: Any) -> None:
     formatter = argparse.RawDescriptionHelpFormatter
     super().__init__(**{'formatter_class': formatter, **options})
+
+  def format_help(self) -> str:
+    if callable(self.epilog):
+      self.epilog = self.epilog()
+    return super().format_help()
 
   def error(self, message: str) -> NoReturn:
     raise errors.UsageError(

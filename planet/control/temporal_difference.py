@@ -35,10 +35,8 @@ def discounted_return(
     reward = _swap(reward, axis)
     if bootstrap is None:
       bootstrap = tf.zeros_like(reward[-1])
-    return_ = _scan_back(
-      lambda last, current: current + discount * last, reward, bootstrap
-    )
-    return_ = _swap(return_, axis)
+    add = lambda last, current: current + discount * last
+    return_ = _swap(tf.scan(add, reward, bootstrap, reverse=True), axis)
   return tf.stop_gradient(return_) if stop_gradient else return_
 
 
@@ -75,10 +73,8 @@ def lambda_return(
     bootstrap = tf.zeros_like(value[-1])
   next_value = tf.concat([value[1:], bootstrap[None]], 0)
   inputs = reward + discount * (1 - lambda_) * next_value
-  return_ = _scan_back(
-    lambda last, current: current + discount * lambda_ * last, inputs, bootstrap
-  )
-  return_ = _swap(return_, axis)
+  add = lambda last, current: current + discount * lambda_ * last
+  return_ = _swap(tf.scan(add, inputs, bootstrap, reverse=True), axis)
   return tf.stop_gradient(return_) if stop_gradient else return_
 
 
@@ -123,7 +119,3 @@ def _swap(tensor, axis):
   order = list(range(tensor.shape.ndims))
   order[0], order[axis] = order[axis], order[0]
   return tf.transpose(tensor, order)
-
-
-def _scan_back(function, elements, initial):
-  return tf.scan(function, elements, initial, reverse=True)

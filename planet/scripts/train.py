@@ -232,12 +232,10 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   Raises:
     UsageError: If a flag is unknown or has a value that is not allowed.
   """
-  from planet.scripts import parameters, tasks
-
   parser = entry.Parser(
     prog='planet-train',
     description=__doc__,
-    epilog=f'{tasks.describe()}\n\n{parameters.describe()}',
+    epilog=_describe_params,
   )
   add = parser.add_argument
   text = 'experiment folder; runs go to 00001, 00002, ...'
@@ -276,6 +274,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   args.params = parse_params(args.params)
   args.resume_runs = args.resume_runs == 'True'
   return args
+
+
+def _describe_params():
+  from planet.scripts import parameters, tasks
+
+  return f'{tasks.describe()}\n\n{parameters.describe()}'
 
 
 def count(text: str) -> int:

@@ -54,7 +54,7 @@ def numpy_episodes(
   reader = reader or episode_reader
   loader = loader or loaders.reload_loader
   example = _first_episode(reader, train_dir)
-  checked = _refuse_others(reader, example)
+  checked = functools.partial(_read_like, example, reader)
 
   def define(directory, seed):
     kwargs = {} if seed is None else {'seed': seed}
@@ -147,21 +147,20 @@ def _define_dataset(episodes, example):
   )
 
 
-def _refuse_others(reader, example):
-  """Return a reader of nothing but episodes that look like an example."""
-  expected = _describe(example)
+def _read_like(example, reader, filename):
+  """Read an episode that looks like an example.
 
-  def read(filename):
-    episode = reader(filename)
-    found = _describe(episode)
-    if found != expected:
-      raise ValueError(f'it holds {found} instead of {expected}')
-    lengths = {key: len(value) for key, value in episode.items()}
-    if len(set(lengths.values())) > 1:
-      raise ValueError(f'its arrays differ in length: {lengths}')
-    return episode
-
-  return read
+  Raises:
+    ValueError: If it does not.
+  """
+  episode = reader(filename)
+  expected, found = _describe(example), _describe(episode)
+  if found != expected:
+    raise ValueError(f'it holds {found} instead of {expected}')
+  lengths = {key: len(value) for key, value in episode.items()}
+  if len(set(lengths.values())) > 1:
+    raise ValueError(f'its arrays differ in length: {lengths}')
+  return episode
 
 
 def _describe(episode):

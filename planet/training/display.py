@@ -45,13 +45,10 @@ class Display(phases.Observer):
   def start_phase(
     self, phase: phases.Phase, epoch: int, steps_in: int, global_step: int
   ) -> None:
+    phase_step = epoch * phase.steps + steps_in
+    steps = f'phase step {phase_step}, global step {global_step}'
     _logger.debug(
-      '%s\nEpoch %s phase %s (phase step %s, global step %s).',
-      '-' * 50,
-      epoch + 1,
-      phase.name,
-      epoch * phase.steps + steps_in,
-      global_step,
+      f'{"-" * 50}\nEpoch {epoch + 1} phase {phase.name} ({steps}).'
     )
     self._progress.start_phase(
       f'Epoch {epoch + 1} {phase.name}', phase.steps, steps_in, global_step

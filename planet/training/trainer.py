@@ -66,7 +66,6 @@ class Trainer(phases.PhaseMachine):
     self.log = tf.placeholder(tf.bool, (), name='log')
     self._report = tf.placeholder(tf.bool, (), name='report')
     self.reset = tf.placeholder(tf.bool, (), name='reset')
-    self._variables: list[tf.Variable] = []
 
   def add_saver(
     self, include: Patterns = '.*', exclude: Patterns = '.^'
@@ -122,19 +121,11 @@ class Trainer(phases.PhaseMachine):
       score = score[None]
     writer = self._make_writer(name, flush_secs=30)
     op = self._define_step(name, batch_size, score, summary)
+    # All ranks play what is logged, one of them writes.
+    log_every = log_every if self._has_logdir else None
+    due = report_every, log_every, checkpoint_every
     self._phases.append(
-      phases.Phase(
-        name,
-        int(steps),
-        batch_size,
-        op,
-        writer,
-        report_every,
-        # All ranks play what is logged, one of them writes.
-        log_every if self._has_logdir else None,
-        checkpoint_every,
-        feed or {},
-      )
+      phases.Phase(name, int(steps), batch_size, op, writer, *due, feed or {})
     )
 
   def run(
