@@ -172,9 +172,8 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
     report = probe.inspect(task.env_ctor, _look)
     for message in report['messages']:
       print(message)
-    renderer = report['renderer']
-    software = renderer and opengl.is_software(renderer)
-    if software and config.isolate_envs != 'process':
+    renderer = report['renderer'] if config.isolate_envs != 'process' else None
+    if renderer and opengl.is_software(renderer):
       raise errors.UsageError(
         f'Task {task.name} renders with {renderer}, which crashes in the '
         'process of TensorFlow; use isolate_envs: process.'

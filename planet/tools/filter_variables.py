@@ -26,8 +26,6 @@ def filter_variables(
   included = _as_patterns(['.*'] if include is None else include)
   excluded = _as_patterns([] if exclude is None else exclude)
   variables = tf.global_variables()
-  if not variables:
-    raise RuntimeError('There are no variables to filter.')
   for pattern in included:
     if not any(pattern.match(x.name) for x in variables):
       raise RuntimeError(

@@ -156,10 +156,8 @@ def reload_loader(
   while True:
     filenames = list_episodes(directory)
     generator.shuffle(filenames)
-    for filename in filenames:
-      episode = read_episode(reader, filename)
-      if episode is not None:
-        yield episode
+    episodes = (read_episode(reader, filename) for filename in filenames)
+    yield from (x for x in episodes if x is not None)
     if not filenames:
       _wait(directory)
 
@@ -206,13 +204,11 @@ def _generators(seed):
 
 def _sample(sequence, amount, generator=random):
   """Draw elements without repetition, as many as there are at most."""
-  sequence = list(sequence)
   return generator.sample(sequence, min(amount, len(sequence)))
 
 
 def _permuted(sequence, amount, generator=np.random):
   """Cycle through fresh permutations until the amount is reached."""
-  sequence = list(sequence)
   # Like the original, draw once more after one that is used up.
   while sequence and amount >= 0:
     for index in generator.permutation(len(sequence))[:amount]:
@@ -279,11 +275,8 @@ class _Memory:
     return [x for x in self._watch.find_new() if self._read(x) is not None]
 
   def read(self, filenames):
-    """Yield episodes by their names, without those that are gone."""
-    for filename in filenames:
-      episode = self._read(filename)
-      if episode is not None:
-        yield episode
+    """Return an iterator over episodes, without those that are gone."""
+    return (x for x in map(self._read, filenames) if x is not None)
 
   def _read(self, filename):
     episode = self._kept.pop(filename, None)

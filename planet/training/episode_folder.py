@@ -36,19 +36,18 @@ def check(
   names = loaders.list_episodes(directory)
   found = {x: loaders.read_episode(_read_shapes, x) for x in names}
   foreign = {x: y[0] for x, y in found.items() if y and y[0] != expected}
-  lengths = {y[1]: x for x, y in found.items() if y and y[0] == expected}
+  lengths = [(y[1], x) for x, y in found.items() if y and y[0] == expected]
   if foreign and not lengths:
     raise errors.UsageError(
       f'Episodes in {directory} have {_describe(next(iter(foreign.values())))}'
       f', but this task has {_describe(expected)}. Use another logdir, or '
       'the parameters that the episodes were recorded with.'
     )
-  shortest = min(lengths, default=min_length)
-  if shortest < min_length:
+  length, shortest = min(lengths, default=(min_length, ''))
+  if length < min_length:
     raise errors.UsageError(
-      f'Episode {lengths[shortest]} has {shortest} observations, but '
-      f'batch_shape and num_chunks need {min_length}; lower them, or move '
-      'the file away.'
+      f'Episode {shortest} has {length} observations, but batch_shape and '
+      f'num_chunks need {min_length}; lower them, or move the file away.'
     )
   for filename, found_shapes in foreign.items():
     loaders.quarantine(filename, f'it has {_describe(found_shapes)}')

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from agents.evaluation import TrainedAgent
-from agents.run import files, saver
+from agents.run import saver
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
 from planet.tools.attr_dict import AttrDict
-from planet.training import collection
+from planet.training import collection, utility
 from planet.training.define_networks import define_networks
 
 
@@ -71,10 +71,8 @@ class PlaNet(TrainedAgent):
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    source = dict(self._config.source)
-    files.write_yaml(os.path.join(folder, 'config.yaml'), source)
-    path = os.path.join(folder, self._name)
-    self._saver.save(self._sess, path)
+    utility.save_config(self._config, folder)
+    self._saver.save(self._sess, os.path.join(folder, self._name))
 
   def close(self) -> None:
     self._sess.close()

@@ -147,7 +147,11 @@ class Trainer(phases.PhaseMachine):
     Yields:
       Mean scores as floats, when they are due.
     """
-    session = self._create_session() if sess is None else sess
+    session = sess
+    if session is None:
+      options = self.ranks.session_options()
+      precision.enable(self._config.get('precision'), options)
+      session = tf.Session(config=options)
     try:
       global_step = self._initialize(session)
       with stopping.on_close(lambda: self._save_at_end(session)):
@@ -220,11 +224,6 @@ class Trainer(phases.PhaseMachine):
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return int(sess.run(self.global_step))
-
-  def _create_session(self):
-    config = self.ranks.session_options()
-    precision.enable(self._config.get('precision'), config)
-    return tf.Session(config=config)
 
 
 def _choose_restorer(sess, keeper, variables, path):
