@@ -6,23 +6,34 @@ agents of these methods.
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import gymnasium
 import numpy as np
 
-from agents.envs import adapters
+from agents.envs import adapters, vector
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
 
 
 class TrainedAgent(abc.ABC):
-  """Agent that acts, one environment at a time.
+  """Agent that acts, in one environment or in several.
 
-  The methods are those that users of stable-baselines3 know. The agent
-  remembers its state between two calls, as long as no other one is given;
-  begin each episode with `reset`.
+  The methods are those that users of stable-baselines3 know. For single
+  observations, the agent remembers its state between two calls, as long as no
+  other one is given; begin each episode with `reset` or `episode_start`.
+
+  Attributes:
+    observation_space: Space of gymnasium, as the training had it.
+    action_space: The same of actions.
+    logdir: Folder that it was loaded from.
   """
+
+  observation_space: gymnasium.Space
+  action_space: gymnasium.Space
+  logdir: str
 
   def __init__(self) -> None:
     self._state: Any = None
@@ -38,33 +49,61 @@ class TrainedAgent(abc.ABC):
     self._state = None
 
   def predict(
-    self, observation: Any, state: Any = None, deterministic: bool = True
+    self,
+    observation: Any,
+    state: Any = None,
+    episode_start: Any = None,
+    deterministic: bool = False,
   ) -> tuple[np.ndarray, Any]:
-    """Choose an action.
+    """Choose an action, or one for each of several observations.
 
     Args:
       observation: Observation as the environment of the training returns it,
-        without dimension for a batch.
-      state: What the last call has returned; by default what the agent
-        remembers.
+        an array or a dict of arrays; or a batch of them, [n, ...].
+      state: What the last call has returned. By default the beginning of an
+        episode, or for single observations what the agent remembers.
+      episode_start: Whether an episode begins, bool or bool [n]; its state is
+        not used then.
       deterministic: Whether to leave out the noise of exploration.
 
     Returns:
       Tuple of the action float32 [size], in the range of the environment, or
       an integer if actions are discrete, and the state, None if the agent
-      needs none.
+      needs none; of a batch, arrays [n, ...] and a list of n states.
 
     Raises:
       ValueError: If the observation does not have the shape of the training.
     """
-    if state is None:
-      state = self._state
-    action, self._state = self._act(observation, state, deterministic)
-    return action, self._state
+    count = _count_rows(observation, self.observation_space)
+    if count is None:
+      state = self._state if state is None else state
+      state = None if np.any(episode_start) else state
+      action, self._state = self._act(observation, state, deterministic)
+      return action, self._state
+    states = [None] * count if state is None else state
+    starts = [False] * count if episode_start is None else episode_start
+    actions, states = zip(
+      *(
+        self._act(vector.take(observation, row), state, deterministic)
+        for row, state in enumerate(
+          None if start else x for x, start in zip(states, starts)
+        )
+      )
+    )
+    return np.stack(actions), None if states[0] is None else list(states)
+
+  def make_env(self, render_mode: str | None = None) -> gymnasium.Env:
+    """Create an environment of the training, see `evaluate`.
+
+    Args:
+      render_mode: `rgb_array` for images, None for none. Those that MuJoCo
+        draws by software need a process without TensorFlow.
+    """
+    return adapters.AsGymnasium(self._make_env(render_mode), render_mode)
 
   @abc.abstractmethod
-  def make_env(self) -> Any:
-    """Create an environment of the training, for `evaluate`."""
+  def _make_env(self, render_mode: str | None = None) -> Any:
+    """Create an environment with the interface of `agents.envs.adapters`."""
 
   @abc.abstractmethod
   def save(self, folder: str) -> None:
@@ -120,18 +159,18 @@ def evaluate(
   policy: Any,
   env: Any = None,
   episodes: int = 10,
-  deterministic: bool = True,
   seed: int | None = None,
+  deterministic: bool = True,
 ) -> Evaluation:
   """Play episodes and count.
 
   Args:
     policy: `TrainedAgent`, or anything with a `predict` like it.
-    env: Environment of gymnasium, gym or this project, or an id. An
-      environment of the training by default, which is closed afterwards.
+    env: Environment of gymnasium, or of gym or this project, or an id. What
+      `make_env` of the agent returns by default, which is closed afterwards.
     episodes: Number of episodes.
-    deterministic: Whether to leave out the noise of exploration.
     seed: Seed of the environment before the first episode.
+    deterministic: Whether to leave out the noise of exploration.
 
   Returns:
     `Evaluation`.
@@ -143,11 +182,10 @@ def evaluate(
   if episodes < 1:
     raise errors.UsageError(f'Cannot play {episodes} episodes; give 1 or more.')
   own = env is None or isinstance(env, str)
-  env = policy.make_env() if env is None else adapters.adapt(env)
+  env = policy.make_env() if env is None else adapters.to_gymnasium(env)
+  seeds = [seed, *[None] * (episodes - 1)]
   try:
-    if seed is not None:
-      env.seed(seed)
-    played = [_play(policy, env, deterministic) for _ in range(episodes)]
+    played = [_play(policy, env, x, deterministic) for x in seeds]
   finally:
     if own:
       env.close()
@@ -157,22 +195,34 @@ def evaluate(
   )
 
 
-def _play(policy, env, deterministic):
+def _play(policy, env, seed, deterministic):
   """Play an episode; return its return, length and success.
 
   One in which the environment fails, as its info says, is played again.
   """
   if hasattr(policy, 'reset'):
     policy.reset()
-  observation, state, done = env.reset(), None, False
-  return_, length, info = 0.0, 0, {}
+  (observation, info), state, done = env.reset(seed=seed), None, False
+  return_, length = 0.0, 0
   while not done:
     action, state = policy.predict(
       observation, state=state, deterministic=deterministic
     )
-    observation, reward, done, info = env.step(action)
+    observation, reward, terminated, truncated, info = env.step(action)
+    done = terminated or truncated
     if info.get('step_error'):
-      return _play(policy, env, deterministic)
+      return _play(policy, env, None, deterministic)
     return_ += float(reward)
     length += 1
   return return_, length, info.get('is_success')
+
+
+def _count_rows(observation, space):
+  """Number of observations in a batch, None for a single one."""
+  if isinstance(observation, Mapping) and isinstance(
+    space, gymnasium.spaces.Dict
+  ):
+    key, space = next(iter(space.spaces.items()))
+    observation = observation[key]
+  shape = np.shape(observation)
+  return shape[0] if shape and shape[1:] == space.shape else None

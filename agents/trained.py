@@ -63,7 +63,8 @@ class PPO(TrainedAgent):
   def __init__(self, config: Any, path: str) -> None:
     super().__init__()
     self.config = config
-    env = self.make_env()
+    self.logdir = config.logdir
+    env = self._make_env()
     self.observation_space = env.observation_space
     self.action_space = env.action_space
     env.close()
@@ -72,8 +73,8 @@ class PPO(TrainedAgent):
     self._name = os.path.basename(path)
     self._define(path)
 
-  def make_env(self) -> Any:
-    env = continuous.make(self.config.env)
+  def _make_env(self, render_mode=None):
+    env = continuous.make(self.config.env, render_mode)
     return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:
@@ -111,7 +112,8 @@ class PPO(TrainedAgent):
     from agents.tools.tf1 import tf
 
     with tf.Graph().as_default() as graph:
-      observ = tf.placeholder(tf.float32, [None, *self.observation_space.shape])
+      shape = self.observation_space.shape or ()
+      observ = tf.placeholder(tf.float32, [None, *shape])
       sampling = tf.placeholder(tf.bool, ())
       network = policy.Policy(
         observ.shape.as_list()[1:],

@@ -154,8 +154,9 @@ def _play(agent, env):
   while not stopping.requested():
     actions = []
     for index, observation in enumerate(observations):
-      agent.reset()
-      action, states[index] = agent.predict(observation, states[index])
+      action, states[index] = agent.predict(
+        observation, states[index], states[index] is None, deterministic=True
+      )
       actions.append(action)
     observations, _, dones, infos = env.step(np.stack(actions))
     for index in np.nonzero(dones)[0].tolist():

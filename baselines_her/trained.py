@@ -10,11 +10,10 @@ Example:
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from agents.envs import check
+from agents.envs import check, spaces
 from agents.evaluation import TrainedAgent
 from agents.run import references
 from baselines_her import envs, policies
@@ -49,10 +48,17 @@ class HER(TrainedAgent):
   ) -> None:
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
-    self.policy = policies.load(path, references.parse(trust))
+    self.policy = policy = policies.load(path, references.parse(trust))
+    self.logdir = path
+    sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
+    self.observation_space = spaces.dictionary(
+      {key: spaces.box([-np.inf] * x, [np.inf] * x) for key, x in sizes}
+    )
+    limit = [policy.max_u] * policy.dimu
+    self.action_space = spaces.box(np.negative(limit), limit)
 
-  def make_env(self) -> Any:
-    return envs.make(self.policy.info['env_name'], None, self.policy.T)
+  def _make_env(self, render_mode=None):
+    return envs.make(self.policy.info['env_name'], render_mode, self.policy.T)
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)

@@ -14,6 +14,7 @@ import sys
 import warnings
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from agents.envs import guard, hosts, opengl, quiet, spaces
@@ -167,6 +168,41 @@ class DeepMindWrapper(Wrapper):
     return self._env.physics.render(height, width, camera_id=self._camera_id)
 
 
+class AsGymnasium(gymnasium.Env):
+  """Environment of this project with the interface of gymnasium.
+
+  Args:
+    env: Environment.
+    render_mode: Mode that it was made for, None for no images.
+  """
+
+  def __init__(self, env: Any, render_mode: str | None = None):
+    self._inner = env
+    self.observation_space = spaces.convert(env.observation_space)
+    self.action_space = spaces.convert(env.action_space)
+    self.metadata = {'render_modes': ['rgb_array']}
+    self.render_mode = render_mode
+
+  def reset(
+    self, *, seed: int | None = None, options: Any = None
+  ) -> tuple[Any, dict[str, Any]]:
+    super().reset(seed=seed)
+    if seed is not None:
+      self._inner.seed(seed)
+    return self._inner.reset(), {}
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._inner.step(action)
+    truncated = bool(info.get('truncated'))
+    return observ, float(reward), done and not truncated, truncated, info
+
+  def render(self) -> Any:
+    return self._inner.render('rgb_array')
+
+  def close(self) -> None:
+    getattr(self._inner, 'close', lambda: None)()
+
+
 def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
@@ -191,8 +227,6 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   if library == 'gym':
     is_kuka = resolved.startswith('Kuka')
     return (_OwnProcess if is_kuka else _make_gym)(resolved, kwargs)
-  import gymnasium
-
   # Not every constructor takes a render_mode.
   if render_mode:
     kwargs['render_mode'] = render_mode
@@ -226,19 +260,11 @@ def adapt(env: Any) -> Any:
   """Give an environment of another library the interface of this module.
 
   Args:
-    env: Environment of gymnasium, gym, or of this project; or an id, see
-      `make`.
+    env: Environment of gymnasium, gym, or of this project.
 
   Returns:
     Environment; the same object if it needs no change.
-
-  Raises:
-    UsageError: If the id is unknown.
   """
-  if isinstance(env, str):
-    return make(env)
-  import gymnasium
-
   if isinstance(env, gymnasium.Env):
     return GymnasiumEnv(env)
   # Without importing gym, which few environments need.
@@ -298,6 +324,15 @@ def _find_function(name):
     return None
 
 
+def to_gymnasium(env: Any) -> gymnasium.Env:
+  """Give an environment the interface of gymnasium.
+
+  Args:
+    env: See `create`.
+  """
+  return env if isinstance(env, gymnasium.Env) else AsGymnasium(create(env))
+
+
 def _make_gym(env_id, kwargs):
   _gym_registry()  # imports PyBullet
   with quiet.quietly():
@@ -330,8 +365,6 @@ def renders_with_opengl(env_id: str) -> bool:
   library, resolved = resolve(env_id)
   if library == 'gym':
     return False
-  import gymnasium
-
   try:
     entry_point = str(gymnasium.spec(resolved).entry_point)
   except gymnasium.error.Error:
@@ -346,8 +379,6 @@ def resolve(env_id: str) -> tuple[str, str]:
   Raises:
     UsageError: If the id is unknown or its library is not installed.
   """
-  import gymnasium
-
   if ':' in env_id:
     return 'gymnasium', env_id
   if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:

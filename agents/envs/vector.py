@@ -87,7 +87,7 @@ class Vector:
       Function that waits for the list of results, one per group.
     """
     promises = [
-      host.call(None, name, *[_part(x, rows) for x in args], **kwargs)
+      host.call(None, name, *[take(x, rows) for x in args], **kwargs)
       for host, rows in zip(self._hosts, self._rows)
     ]
     return lambda: [promise() for promise in promises]
@@ -116,7 +116,7 @@ class Vector:
         own = (ordered[first:last] - rows.start).tolist()
         promises.append(host.call(None, 'reset', own))
     parts = [promise() for promise in promises]
-    return None if parts[0] is None else _part(join(parts), np.argsort(order))
+    return None if parts[0] is None else take(join(parts), np.argsort(order))
 
   def close(self) -> None:
     """Close the environments and end their hosts."""
@@ -223,7 +223,8 @@ def _split_evenly(count, number):
   return [slice(*x) for x in zip(bounds[:-1], bounds[1:])]
 
 
-def _part(value, rows):
+def take(value: Any, rows: Any) -> Any:
+  """Return some entries of an array or list, or of a dict of them."""
   if isinstance(value, dict):
-    return {key: _part(x, rows) for key, x in value.items()}
+    return {key: take(x, rows) for key, x in value.items()}
   return value[rows]

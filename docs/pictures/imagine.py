@@ -30,7 +30,7 @@ def collect(folder: str, count: int, seed: int = 11) -> list[dict[str, Any]]:
   episodes = []
   with (
     planet.load(folder, seed=seed) as agent,
-    contextlib.closing(agent.make_env()) as env,
+    contextlib.closing(agent._make_env()) as env,
   ):
     for number in range(count):
       agent.reset()

@@ -89,7 +89,7 @@ def play(
       task = simulation.task
       with (
         playing.PlaNet(path, config, shapes, name) as agent,
-        contextlib.closing(agent.make_env()) as env,
+        contextlib.closing(agent._make_env()) as env,
       ):
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', task.max_length, 0, 0)
@@ -108,7 +108,7 @@ def play_once(
 
   Args:
     agent: Agent.
-    env: What its `make_env` returns.
+    env: Environment of the training, with the interface of this project.
     bar: Where to show the steps.
     overview: Whether to keep maps from above, if the environment has them.
 
@@ -127,7 +127,7 @@ def play_once(
   steps: list[tuple] = []
   while not done:
     stopping.check()
-    action, _ = agent.predict(observ)
+    action, _ = agent.predict(observ, deterministic=True)
     observ, reward, done, info = env.step(action)
     if info.get('step_error'):
       return play_once(agent, env, bar, overview)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import spaces
 from agents.evaluation import TrainedAgent
 from agents.run import saver
 from agents.tools import graph_errors
@@ -61,9 +62,21 @@ class PlaNet(TrainedAgent):
       self._saver = saver.Saver(weights, save_relative_paths=True)
       self._saver.restore(self._sess, checkpoint)
       graph.finalize()
+    shape = self._observ.shape.as_list()[1:]
+    low, high = (
+      (0, 255) if self._observ.dtype == tf.uint8 else (-np.inf, np.inf)
+    )
+    self.observation_space = spaces.box(
+      np.full(shape, low),
+      np.full(shape, high),
+      self._observ.dtype.as_numpy_dtype,
+    )
+    ones = np.ones(shapes['action'])
+    self.action_space = spaces.box(-ones, ones)
+    self.logdir = os.path.dirname(checkpoint)
     logging.getLogger(__name__).info('The model is ready.')
 
-  def make_env(self) -> Any:
+  def _make_env(self, render_mode=None):
     env_ctor = collection.recording_constructor(self._config, self._simulation)
     return collection.isolated_env(
       env_ctor, self._config.isolate_envs, self._seed

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils import env_checker
 
 import agents
 from agents import train_ppo, trained, utility
@@ -28,7 +29,7 @@ def _train(folder, **settings):
 def test_actions_are_those_of_the_network(logdir):
   with agents.load(logdir) as agent:
     observation = np.array([0.5, -0.5, 3.0], np.float32)
-    action, state = agent.predict(observation)
+    action, state = agent.predict(observation, deterministic=True)
   assert state is None
   reader = tf.train.load_checkpoint(utility.latest_checkpoint(logdir))
   count = reader.get_tensor('normalize_observ/count')
@@ -47,10 +48,10 @@ def test_actions_are_those_of_the_network(logdir):
 def test_saved_agent(logdir, tmp_path):
   observation = np.array([0.5, -0.5, 3.0], np.float32)
   with agents.load(logdir) as agent:
-    expected, _ = agent.predict(observation)
+    expected, _ = agent.predict(observation, deterministic=True)
     agent.save(str(tmp_path / 'saved'))
   with agents.load(str(tmp_path / 'saved')) as agent:
-    assert agent.predict(observation)[0] == expected
+    assert agent.predict(observation, deterministic=True)[0] == expected
   path = utility.latest_checkpoint(str(tmp_path / 'saved'))
   names = dict(tf.train.list_variables(path))
   assert 'network/policy/dense/kernel' in names
@@ -62,8 +63,10 @@ def test_saved_agent(logdir, tmp_path):
 def test_noise_only_on_request(logdir):
   observation = np.zeros(3, np.float32)
   with agents.load(logdir) as agent:
-    first, second = (agent.predict(observation)[0] for _ in range(2))
-    noisy, _ = agent.predict(observation, deterministic=False)
+    first, second = (
+      agent.predict(observation, deterministic=True)[0] for _ in range(2)
+    )
+    noisy, _ = agent.predict(observation)
   assert first == second and first != noisy
 
 
@@ -71,13 +74,52 @@ def test_recurrent_state(tmp_path):
   logdir = _train(tmp_path, network='recurrent_gaussian')
   observation = np.ones(3, np.float32)
   with agents.load(logdir) as agent:
-    first, state = agent.predict(observation)
-    remembered, _ = agent.predict(observation)
-    given, _ = agent.predict(observation, state)
+    first, state = agent.predict(observation, deterministic=True)
+    remembered, _ = agent.predict(observation, deterministic=True)
+    given, _ = agent.predict(observation, state, deterministic=True)
     agent.reset()
-    anew, _ = agent.predict(observation)
+    anew, _ = agent.predict(observation, deterministic=True)
   assert remembered == given != first
   assert anew == first
+
+
+def test_batches(logdir):
+  """Several observations at once, as stable-baselines3 passes them."""
+  observations = np.random.RandomState(0).uniform(-1, 1, (3, 3))
+  with agents.load(logdir) as agent:
+    actions, state = agent.predict(observations, deterministic=True)
+    single = [agent.predict(x, deterministic=True)[0] for x in observations]
+    assert agent.observation_space.shape == (3,) and agent.logdir == logdir
+    assert all(agent.action_space.contains(x) for x in actions)
+  assert actions.shape == (3, 1) and state is None
+  np.testing.assert_array_equal(actions, single)
+
+
+def test_recurrent_batches(tmp_path):
+  """Each row has a state of its own, until its episode begins anew."""
+  logdir = _train(tmp_path, network='recurrent_gaussian')
+  observations = np.ones((2, 3), np.float32)
+  with agents.load(logdir) as agent:
+    first, state = agent.predict(observations, deterministic=True)
+    later, _ = agent.predict(observations, state, [True, False], True)
+    assert agent.predict(observations[0], deterministic=True)[0] == first[0]
+    anew, _ = agent.predict(observations[0], None, True, True)
+  assert first[0] == first[1] == later[0] == anew
+  assert later[1] != first[1]
+
+
+def test_environment_of_the_training(logdir):
+  """It has the interface of gymnasium, by its own checker."""
+  with agents.load(logdir) as agent:
+    env = agent.make_env('rgb_array')
+    env_checker.check_env(env, skip_render_check=True)
+    observation, info = env.reset(seed=3)
+    assert env.observation_space.contains(observation) and info == {}
+    for _ in range(20):
+      *_, terminated, truncated, _ = env.step(env.action_space.sample())
+    assert truncated and not terminated
+    assert env.render().shape == (500, 500, 3)
+    env.close()
 
 
 def test_evaluation(logdir):

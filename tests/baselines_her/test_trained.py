@@ -34,12 +34,16 @@ def test_evaluation(logdir):
 def test_two_agents_at_once(logdir):
   with baselines_her.load(logdir) as one, baselines_her.load(logdir) as two:
     env = one.make_env()
-    env.seed(1)
-    observation = env.reset()
+    observation, _ = env.reset(seed=1)
+    assert (
+      env.observation_space['observation']
+      == one.observation_space['observation']
+    )
+    assert env.action_space == one.action_space
     env.close()
-    first, state = one.predict(observation)
-    second, _ = two.predict(observation)
-    noisy, _ = two.predict(observation, deterministic=False)
+    first, state = one.predict(observation, deterministic=True)
+    second, _ = two.predict(observation, deterministic=True)
+    noisy, _ = two.predict(observation)
   assert state is None
   assert (first == second).all() and (first != noisy).any()
   assert first.dtype == np.float32 and first.shape == (4,)

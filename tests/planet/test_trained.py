@@ -35,10 +35,11 @@ def test_episodes(logdir):
 def test_saved_agent(logdir, tmp_path):
   image = np.random.RandomState(0).randint(0, 255, (64, 64, 3), np.uint8)
   with planet.load(logdir, seed=1) as agent:
-    expected, _ = agent.predict(image)
+    expected, _ = agent.predict(image, deterministic=True)
     agent.save(str(tmp_path / 'saved'))
   with planet.load(str(tmp_path / 'saved'), seed=1) as agent:
-    assert np.array_equal(agent.predict(image)[0], expected)
+    found, _ = agent.predict(image, deterministic=True)
+    assert np.array_equal(found, expected)
   names = sorted(x.name for x in (tmp_path / 'saved').iterdir())
   assert names[0] == 'checkpoint' and 'config.yaml' in names
   assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
@@ -55,11 +56,11 @@ def test_state_and_noise(logdir):
   def play(use_state, deterministic=True):
     # The planner draws its candidates from the same seed.
     with planet.load(logdir, seed=1) as agent:
-      action, state = agent.predict(images[0], None, deterministic)
+      action, state = agent.predict(images[0], deterministic=deterministic)
       if use_state:
         agent.reset()
       following, _ = agent.predict(
-        {'image': images[1]}, state if use_state else None
+        {'image': images[1]}, state if use_state else None, deterministic=True
       )
       return action, following
 

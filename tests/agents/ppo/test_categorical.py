@@ -148,11 +148,9 @@ def test_run(tmp_path, processes):
   assert 'memory/buffer4' not in shapes
   assert reader.get_variable_to_dtype_map()['memory/buffer1'] == tf.int32
   with agents.load(str(tmp_path)) as agent:
-    action, _ = agent.predict(np.zeros(4, np.float32))
+    action, _ = agent.predict(np.zeros(4, np.float32), deterministic=True)
     assert action.dtype == np.int64 and action in (0, 1)
-    drawn = {
-      int(agent.predict(np.zeros(4), deterministic=False)[0]) for _ in range(40)
-    }
+    drawn = {int(agent.predict(np.zeros(4))[0]) for _ in range(40)}
     assert drawn == {0, 1}
     assert agents.evaluate(agent, 'CartPole-v1', 1, seed=0).lengths[0] >= 8
   played = visualize_ppo.visualize(
