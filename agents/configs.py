@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, MinLen
 
-from agents.run import errors, plain_data, references, schema
+from agents.run import errors, references, schema
 from agents.run.schema import (
   Count,
   Finite,
@@ -165,12 +165,12 @@ def find(value: Any) -> Any:
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
   """Return what `from_plain` reads."""
   values = {k: _name_of(v) if callable(v) else v for k, v in config.items()}
-  return plain_data.to_plain({'version': VERSION, **values})
+  return references.to_plain({'version': VERSION, **values})
 
 
 def _name_of(value):
   """Name of a function or class, short if it is one of this project."""
-  name = plain_data.reference(value)
+  name = references.reference(value)
   short = name.rpartition(':')[2]
   return short if find(short) is value else name
 

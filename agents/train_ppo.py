@@ -65,7 +65,7 @@ class Flags(schema.Settings):
     'YAML mapping of parameters that override the configuration, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
   )
-  wandb: str | None = setting(None, wandb_mirror.MEANING)
+  wandb: str | None = setting(None, flags.WANDB)
   trust: list[str] | None = setting(None, references.HELP)
 
 

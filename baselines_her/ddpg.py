@@ -10,7 +10,6 @@ from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import (
   config,
-  demonstrations,
   mpi,
   replay_buffer,
   tf_util,
@@ -182,6 +181,8 @@ class DDPG:
     Raises:
       UsageError: If the file is unreadable or has too few demonstrations.
     """
+    from baselines_her import demonstrations
+
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
     count, dims = self.settings.num_demo, self.input_dims
     for episode in demonstrations.load(demo_file, count, self.T, dims):

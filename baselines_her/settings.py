@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 from annotated_types import Ge, Gt
 
-from agents.run import errors, flags, schema, wandb_mirror
+from agents.run import errors, flags, schema
 from agents.run.schema import (
   Amount,
   Count,
@@ -94,7 +94,7 @@ class Flags(schema.Settings):
     '(default: continue the run if there is one)',
   )
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
-  wandb: str | None = setting(None, wandb_mirror.MEANING)
+  wandb: str | None = setting(None, flags.WANDB)
 
 
 class Agent(schema.Settings):
@@ -167,14 +167,10 @@ class Settings(Params):
   network_args: dict[str, Any] = setting({})
 
   @classmethod
-  def read(cls, given: Mapping[str, Any]) -> 'Settings':
-    """Return the given values by name, and defaults for all others.
-
-    Raises:
-      UsageError: Naming the first unknown name, or else the first wrong value.
-    """
-    checked = cls.check(given, more=Flags.names())
-    return cls.model_construct(**{**cls.defaults(), **checked})
+  def usual(cls, env_name: str) -> dict[str, Any]:
+    """Return the values for an environment where none are given."""
+    own = DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {})
+    return {**cls.defaults(), **DEFAULT_PARAMS, **own}
 
   @classmethod
   def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':
@@ -187,8 +183,8 @@ class Settings(Params):
     Raises:
       UsageError: If a name is unknown, or a value not allowed.
     """
-    own = DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {})
-    result = cls.read({**DEFAULT_PARAMS, **own, **given})
+    values = {**cls.usual(env_name), **given}
+    result = cls.read(values, more=Flags.names())
     if result.lr is not None:
       result.Q_lr = result.pi_lr = result.lr
     if result.gamma == 1 and result.clip_return is True:

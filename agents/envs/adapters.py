@@ -17,7 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.envs import guard, hosts, opengl, quiet, spaces
+from agents.envs import guard, hosts, quiet, spaces
 from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors, references
 
@@ -231,6 +231,8 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   if render_mode:
     kwargs['render_mode'] = render_mode
   if render_mode == 'rgb_array' and renders_with_opengl(env_id):
+    from agents.envs import opengl
+
     opengl.select_backend()
   try:
     env = gymnasium.make(resolved, disable_env_checker=True, **kwargs)

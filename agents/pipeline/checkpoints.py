@@ -80,11 +80,6 @@ def find_checkpoint(
   return found
 
 
-def recover(session: str) -> None:
-  """Finish what a process that was killed has begun; needs the lock."""
-  checkpoint.recover_folders(os.path.join(session, 'checkpoints'))
-
-
 def remove_memories(session: str, but: str) -> None:
   """Remove the contents of memories, which are large, from checkpoints.
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import agent
+from agents.pipeline import base
 from agents.run import references
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
 
 
 @references.nameable
-class DDPGAgent(agent.AgentBase):
+class DDPGAgent(base.AgentBase):
   """Explores with noise that is correlated in time, learns from a ring memory.
 
   Args:
@@ -45,12 +45,12 @@ class DDPGAgent(agent.AgentBase):
     **kwargs: Any,
   ) -> None:
     super().__init__(*args, **kwargs)
-    agent.check_processes(self.session.comm, self.name, 'raise num_workers')
+    base.check_processes(self.session.comm, self.name, 'raise num_workers')
     observed = f'observations of agent {self.name!r}'
-    (size,) = agent.find_shape(observation_space, observed)
+    (size,) = base.find_shape(observation_space, observed)
     what = f'actions of agent {self.name!r}'
-    agent.find_shape(self.action_space, what)
-    self._low, self._high = agent.find_limits(self.action_space, what)
+    base.find_shape(self.action_space, what)
+    self._low, self._high = base.find_limits(self.action_space, what)
     self._key = observation_key
     self._n_update = n_update
     self._noise = Noise(len(self._low), **(noise or {}))

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import memory
+from agents.pipeline import base
 from agents.run import errors, references
 
 
 @references.nameable
-class EpisodeMemory(memory.MemoryBase):
+class EpisodeMemory(base.MemoryBase):
   """Cuts chunks into episodes, and stores them until they are taken.
 
   An episode ends where the mask of the next index is zero. What a worker has
@@ -44,7 +44,7 @@ class EpisodeMemory(memory.MemoryBase):
   def clear(self) -> None:
     """Forget all episodes, finished or not."""
     self._rows: dict[str, np.ndarray] = {}
-    self._lengths: np.ndarray | None = None
+    self._lengths: Any = None
     self._finished: list[tuple[dict[str, np.ndarray], int]] = []
 
   @property
@@ -67,7 +67,12 @@ class EpisodeMemory(memory.MemoryBase):
     """
     masks = chunk['/masks'][..., 0]
     workers, steps = masks.shape[0], masks.shape[1] - 1
-    lengths = self._prepare(chunk, workers)
+    if self._lengths is None:
+      self._lengths = np.zeros(workers, int)
+      for key in self._keys:
+        shape = (workers, self._max_length) + chunk[key].shape[2:]
+        self._rows[key] = np.zeros(shape, chunk[key].dtype)
+    lengths = self._lengths
     lengths[masks[:, 0] == 0] = 0
     begins = np.zeros(workers, int)
     for last, worker in np.argwhere(masks[:, 1:].T == 0):
@@ -125,17 +130,8 @@ class EpisodeMemory(memory.MemoryBase):
     }
     return {**arrays, '/lengths': np.array([x for _, x in episodes], int)}
 
-  def _prepare(self, chunk, workers):
-    if self._lengths is None:
-      self._lengths = np.zeros(workers, int)
-      for key in self._keys:
-        shape = (workers, self._max_length) + chunk[key].shape[2:]
-        self._rows[key] = np.zeros(shape, chunk[key].dtype)
-    return self._lengths
-
   def _append(self, chunk, worker, begin, end):
     """Add steps to the unfinished episode of a worker."""
-    assert self._lengths is not None, '_begin has been called'
     first = self._lengths[worker]
     last = first + end - begin
     if last > self._max_length:

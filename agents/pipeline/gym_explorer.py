@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import vector, window
-from agents.pipeline import chunks, env_config, explorer, normalizers, worker
+from agents.pipeline import base, chunks, env_config, normalizers, worker
 from agents.run import errors, references, schema
 from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 
@@ -65,16 +65,16 @@ class ExplorerSettings(schema.Settings):
   @classmethod
   def make(cls, mode: str, given: Mapping[str, Any]) -> 'ExplorerSettings':
     """Return checked settings, with the defaults of a mode."""
-    checked = cls.check(given, f'Setting {{!r}} of the {mode} explorer')
-    if not (checked.get('n_steps') or checked.get('n_episodes')):
+    tests = mode != 'train'
+    usual = {'deterministic': tests, 'do_reset': tests}
+    usual['record'] = mode == 'eval'
+    called = f'Setting {{!r}} of the {mode} explorer'
+    made = cls.read({**usual, **given}, called)
+    if not (made.n_steps or made.n_episodes):
       raise errors.UsageError(
         f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
         'number of steps or episodes per update.'
       )
-    tests = mode != 'train'
-    defaults = {'deterministic': tests, 'do_reset': tests}
-    defaults['record'] = mode == 'eval'
-    made = cls.model_construct(**{**defaults, **checked})
     if made.win_size is None:
       made.win_size = made.share * made.num_workers or -1 if tests else 10
     return made
@@ -86,7 +86,7 @@ class ExplorerSettings(schema.Settings):
 
 
 @references.nameable
-class GymExplorer(explorer.ExplorerBase):
+class GymExplorer(base.ExplorerBase):
   """Steps several environments together, which reset themselves.
 
   An update lasts until it has made `n_steps` steps and each worker has
@@ -324,7 +324,6 @@ class GymExplorer(explorer.ExplorerBase):
     self, chunk, time, finished, observations, rewards, dones, infos
   ):
     """Note what came of a step."""
-    self.steps += 1
     self.timesteps += self._num_workers
     terminals, truncations = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in enumerate(infos):

@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   """
   session = Session(argv)
   try:
-    with session.graph.as_default(), session.tf_session().as_default():
+    with session.tf_session():
       try:
         runner = session.make_runner()
         runner.start(session)

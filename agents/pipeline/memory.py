@@ -6,44 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.pipeline import base
 from agents.run import errors, references
 
 
-class MemoryBase:
-  """Stores what explorers return.
-
-  Args:
-    session: Session that the memory belongs to.
-    mode: Mode of the explorer that fills it.
-  """
-
-  def __init__(self, session: Any, mode: str = 'train') -> None:
-    self.session = session
-    self.mode = mode
-
-  def store(self, chunk: Mapping[str, np.ndarray]) -> None:
-    """Append a chunk, which is a dict from key to array [workers, T + 1, ...].
-
-    Raises:
-      UsageError: If its shapes do not fit what is stored.
-    """
-    raise NotImplementedError
-
-  def state_dict(self) -> dict[str, Any]:
-    """Return the contents: nested dicts of plain data and arrays."""
-    raise NotImplementedError
-
-  def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Replace the contents by those that `state_dict` has returned.
-
-    Raises:
-      UsageError: If they do not fit.
-    """
-    raise NotImplementedError
-
-
 @references.nameable
-class RingMemory(MemoryBase):
+class RingMemory(base.MemoryBase):
   """Replaces the oldest entries when it is full.
 
   Each chunk overwrites the overrun of the chunk before, as the half-step at
@@ -59,6 +27,8 @@ class RingMemory(MemoryBase):
 
   Attributes:
     capacity: Largest number of entries per worker.
+    length: Number of entries per worker, the overrun included.
+    end: Index of the newest entry.
 
   Raises:
     UsageError: If the sizes leave no room for a chunk.
@@ -89,29 +59,14 @@ class RingMemory(MemoryBase):
 
   def clear(self) -> None:
     """Forget all entries."""
-    self._length = 0
-    self._end = self._overrun - 1
+    self.length = 0
+    self.end = self._overrun - 1
     self._arrays: dict[str, np.ndarray] = {}
-
-  @property
-  def length(self) -> int:
-    """Number of entries per worker, the overrun included."""
-    return self._length
-
-  @property
-  def full(self) -> bool:
-    """Whether further chunks replace old ones."""
-    return self._length == self.capacity
 
   @property
   def start(self) -> int:
     """Index of the oldest entry."""
-    return (self._end - self._length + 1) % self.capacity
-
-  @property
-  def end(self) -> int:
-    """Index of the newest entry."""
-    return self._end
+    return (self.end - self.length + 1) % self.capacity
 
   @property
   def num_workers(self) -> int | None:
@@ -121,15 +76,11 @@ class RingMemory(MemoryBase):
   @property
   def num_valid(self) -> int:
     """Number of entries per worker that have a successor."""
-    return max(0, self._length - self._overrun)
+    return max(0, self.length - self._overrun)
 
   def get_index(self, order: Any) -> Any:
     """Return indices of entries by their order, the oldest being 0."""
     return (self.start + order) % self.capacity
-
-  def get_index_valid_elements(self) -> np.ndarray:
-    """Return indices of the entries that have a successor, oldest first."""
-    return self.get_index(np.arange(self.num_valid))
 
   def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
     """Return indices `n` steps later than others."""
@@ -144,19 +95,19 @@ class RingMemory(MemoryBase):
 
   def get_last_chunk(self) -> dict[str, np.ndarray]:
     """Return arrays [workers, T + overrun, ...] by key, in order of time."""
-    first = self._length - self._steps - self._overrun
-    return self._read(first, self._length) if first >= 0 else {}
+    first = self.length - self._steps - self._overrun
+    return self._read(first, self.length) if first >= 0 else {}
 
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     chunk = {k: v for k, v in chunk.items() if self._is_kept(k)}
     self._check(chunk)
     self._make_room()
-    first = self._end - self._overrun + 1
+    first = self.end - self._overrun + 1
     index = np.arange(first, first + self._steps + self._overrun)
     index %= self.capacity
-    self._length = max(self._length, self._overrun) + self._steps
-    self._length = min(self._length, self.capacity)
-    self._end = (self._end + self._steps) % self.capacity
+    self.length = max(self.length, self._overrun) + self._steps
+    self.length = min(self.length, self.capacity)
+    self.end = (self.end + self._steps) % self.capacity
     is_empty = not self._arrays
     for key, value in chunk.items():
       if key not in self._arrays:
@@ -169,7 +120,7 @@ class RingMemory(MemoryBase):
 
   def state_dict(self) -> dict[str, np.ndarray]:
     """Return arrays [workers, length, ...] by key, oldest entry first."""
-    return self._read(0, self._length)
+    return self._read(0, self.length)
 
   def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
     """Replace the contents; the oldest entry gets the index 0."""
@@ -185,7 +136,7 @@ class RingMemory(MemoryBase):
       self._allocate(key, value)
       self._arrays[key][:, :length] = value
     if state:
-      self._length, self._end = length, length - 1
+      self.length, self.end = length, length - 1
 
   def _find_capacity(self):
     return self._steps * self._chunks
@@ -220,8 +171,8 @@ class RingMemory(MemoryBase):
     shape = (len(value), self.capacity) + value.shape[2:]
     # Zeros take no memory until they are written to.
     array = np.zeros(shape, value.dtype)
-    if array.dtype.kind == 'f' and self._length:
-      passed = self.get_index(np.arange(self._length))
+    if array.dtype.kind == 'f' and self.length:
+      passed = self.get_index(np.arange(self.length))
       array[:, passed] = fill_value(array.dtype)
     self._arrays[key] = array
 
@@ -250,12 +201,12 @@ class RollMemory(RingMemory):
     return self._steps * self._chunks + self._overrun
 
   def _make_room(self):
-    if self._end + self._steps < self.capacity:
+    if self.end + self._steps < self.capacity:
       return
     for array in self._arrays.values():
       array[:, : -self._steps] = array[:, self._steps :]
-    self._end -= self._steps
-    self._length -= self._steps
+    self.end -= self._steps
+    self.length -= self._steps
 
 
 def fill_value(dtype: np.dtype) -> np.ndarray:

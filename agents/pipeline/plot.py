@@ -217,8 +217,8 @@ def main(args: argparse.Namespace) -> None:
     )
   names = plot.choose_names(known, args.names)
   paths = plot.draw_all(plot.group(runs), names, output, style)
-  for number, group in enumerate([] if args.names else groups):
-    label = make_labels([group])[0]
+  labels = [] if args.names else make_labels(groups)
+  for number, (label, group) in enumerate(zip(labels, groups)):
     suffix = f'_{number + 1}.png' if len(groups) > 1 else '.png'
     for name, source, draw in (
       ('profile', 'prolog.json', draw_profile),

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import agent
+from agents.pipeline import base
 from agents.run import log, references
 from agents.tools.tf1 import tf
 
 
 @references.nameable
-class PPOAgent(agent.AgentBase):
+class PPOAgent(base.AgentBase):
   """Lets `agents.ppo.policy.Policy` act and learn outside of its graph.
 
   It acts, remembers and learns in the same order as in `agents.train_ppo`;
@@ -43,9 +43,9 @@ class PPOAgent(agent.AgentBase):
     **kwargs: Any,
   ) -> None:
     super().__init__(*args, **kwargs)
-    agent.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
-    observ_shape = agent.find_shape(observation_space, 'observations', False)
-    action_shape = agent.find_shape(self.action_space, 'actions')
+    base.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
+    observ_shape = base.find_shape(observation_space, 'observations', False)
+    action_shape = base.find_shape(self.action_space, 'actions')
     # Callables spare the preparations of each `Session.run`.
     self._make = self.session.tf_session().make_callable
     self._define_graph(policy, observ_shape, action_shape)

@@ -79,9 +79,7 @@ class Runner:
 
   def __init__(self, params: dict[str, Any]) -> None:
     self.params = params
-    self._settings = self.declared.model_construct(
-      **self.declared.check(params['runner'])
-    )
+    self._settings = self.declared.read(params['runner'])
     self.state: dict[str, Any] = {
       'i_epoch': 0,
       'i_cycle': 0,

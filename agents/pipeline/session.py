@@ -7,6 +7,7 @@ written. Free of TensorFlow until the graph is needed.
 import argparse
 import contextlib
 import copy
+import itertools
 import json
 import logging
 import os
@@ -21,7 +22,7 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from agents.pipeline import checkpoints, logs, profiler, resources, toolbox
+from agents.pipeline import checkpoints, logs, resources, toolbox
 from agents.run import (
   checkpoint,
   entry,
@@ -33,7 +34,6 @@ from agents.run import (
   mpi,
   references,
   schema,
-  wandb_mirror,
 )
 from agents.run.schema import Count, Whole, setting
 
@@ -96,7 +96,7 @@ class Flags(schema.Settings):
   visdom_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
     8097, 'port of the visdom server, started if needed', title='N'
   )
-  wandb: str | None = setting(None, wandb_mirror.MEANING, title='PROJECT')
+  wandb: str | None = setting(None, flags.WANDB, title='PROJECT')
   no_monitor_cpu: bool = setting(False, 'do not log CPU and memory')
   no_monitor_gpu: bool = setting(False, 'do not log GPUs')
   # The original's flags for the default.
@@ -174,7 +174,7 @@ class Session:
       session = checkpoints.find_session(path)
       if args.resume and not args.dry_run:
         self._open.enter_context(folder.Run.open(session, _LOCK))
-        checkpoints.recover(session)
+        checkpoint.recover_folders(os.path.join(session, 'checkpoints'))
       found = checkpoints.find_checkpoint(path, session, self._warnings.append)
       return (session, found), load(session, found)
 
@@ -258,26 +258,41 @@ class Session:
     level = args.log_level if first else len(logs.LEVELS)
     self.logger = logs.Logger(self._file('report.log'), level)
     self.monitor = logs.Monitor(self._file('varlog.json'))
-    self.profiler = profiler.Profiler(
+    self.profiler = logs.Profiler(
       self._file('prolog.json'), args.profiler_level
     )
     self.writer = logs.Writer()
     self.monitor.listeners.append(self.writer.add_statistics)
     if self.path:
       self._add_output(log.Events(self._file('tensorboard')))
-    for mirror in wandb_mirror.make_mirrors(
-      args.wandb if first else None, self.path, self.params, self.logger.info
-    ):
-      self._add_output(mirror)
+    if args.wandb and first:
+      from agents.run import wandb_mirror
+
+      shown = self.path, self.params, self.logger.info
+      self._add_output(wandb_mirror.WandbMirror(args.wandb, *shown))
     if args.visdom and first:
-      self._add_output(self._open_visdom())
+      from agents.pipeline import visdom_mirror
+
+      name = os.path.basename(self.path or 'dry_run')
+      output = self._file('visdom.log')
+      self._add_output(
+        visdom_mirror.VisdomMirror(args.visdom_port, name, output, self.logger)
+      )
     if self.path:
       if args.tensorboard:
         address = start_tensorboard(self._file('tensorboard'))
         self.logger.info(f'TensorBoard at {address}.')
       if args.repeal:
         folder.mark(self.path, 'repeal.json', json.dumps(args.repeal, indent=2))
-      self._record_resources()
+      thread = resources.ResourceThread(
+        self._file('monlog.json'),
+        self.logger,
+        not args.no_monitor_cpu,
+        not args.no_monitor_gpu,
+        meta=lambda: self.monitor.meta,
+      )
+      thread.start()
+      self._open.callback(thread.stop)
       self.logger.info(f'Session {self.path}.')
     for text in self._warnings:
       self.logger.warn(text)
@@ -288,25 +303,6 @@ class Session:
     self.writer.outputs.append(output)
     self._open.callback(output.close)
 
-  def _open_visdom(self):
-    from agents.pipeline import visdom_mirror
-
-    name = os.path.basename(self.path or 'dry_run')
-    return visdom_mirror.VisdomMirror(
-      self.args.visdom_port, name, self._file('visdom.log'), self.logger
-    )
-
-  def _record_resources(self):
-    thread = resources.ResourceThread(
-      self._file('monlog.json'),
-      self.logger,
-      not self.args.no_monitor_cpu,
-      not self.args.no_monitor_gpu,
-      meta=lambda: self.monitor.meta,
-    )
-    thread.start()
-    self._open.callback(thread.stop)
-
   def folder(self, name: str) -> str | None:
     """Create a folder in the session; return its path, None without one."""
     path = self._file(name)
@@ -314,13 +310,8 @@ class Session:
       os.makedirs(path, exist_ok=True)
     return path
 
-  @property
-  def graph(self) -> Any:
-    """Graph of the run."""
-    return self.tf_session().graph
-
   def tf_session(self) -> Any:
-    """Return the session of TensorFlow, created by the first call."""
+    """Return the session of TensorFlow with its graph, one for the run."""
     if self._tf_session is None:
       from agents.tools.tf1 import tf
 
@@ -334,7 +325,6 @@ class Session:
       )
       options.gpu_options.allow_growth = True
       self._tf_session = tf.Session(graph=tf.Graph(), config=options)
-      self._open.callback(self._tf_session.close)
     return self._tf_session
 
   def make_runner(self) -> Any:
@@ -495,7 +485,10 @@ def _check_combination(args):
 
 def _check_packages(args):
   """Refuse flags for packages that are not installed."""
-  wandb_mirror.check(args.wandb)
+  if args.wandb is not None:
+    from agents.run import wandb_mirror
+
+    wandb_mirror.check(args.wandb)
   if args.visdom:
     from agents.pipeline import visdom_mirror
 
@@ -559,9 +552,8 @@ def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
   try:
     cpanel = files.read_yaml(os.path.join(session, 'cpanel.json'))
     params = files.read_yaml(os.path.join(path, 'runner.yaml'))['params']
-    nodes = [params['runner']]
-    for part in ('memory', 'agents', 'explorer'):
-      nodes += params[part].values()
+    parts = [params[x].values() for x in ('memory', 'agents', 'explorer')]
+    nodes = itertools.chain([params['runner']], *parts)
     if not all(isinstance(x['name'], str) for x in nodes):
       raise ValueError('a name is not text')
     return dict(cpanel), params

@@ -85,8 +85,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
     elif key == 'name' and ':' in name:
       references.check_env_id(name, trust)
     else:
-      references.check_place(_split(name)[0], name, trust)
-      references.check_value(get_class(name), name, trust)
+      references.resolve(name, trust)
 
 
 def list_foreign(tree: Mapping[str, Any]) -> list[str]:

@@ -161,15 +161,13 @@ class WorkerGroup(vector.Group):
       float32 [workers]; ends, bool [workers]; and a list of infos, see
       `Worker.step`.
     """
-    rewards = np.empty(len(self.envs), np.float32)
-    dones = np.zeros(len(self.envs), bool)
-    observations, infos = [], []
-    for row, worker in enumerate(self.envs):
-      own = {name: value[row] for name, value in actions.items()}
-      observation, rewards[row], dones[row], info = worker.step(own)
-      observations.append(observation)
-      infos.append(info)
-    return vector.stack(observations), rewards, dones, infos
+    parts = [
+      worker.step({name: value[row] for name, value in actions.items()})
+      for row, worker in enumerate(self.envs)
+    ]
+    observations, rewards, dones, infos = zip(*parts)
+    scalars = np.array(rewards, np.float32), np.array(dones, bool)
+    return vector.stack(observations), *scalars, list(infos)
 
   def state_dicts(self) -> list[dict]:
     """Return the states of the workers."""

@@ -11,6 +11,8 @@ import absl.flags
 from agents.run import errors, schema
 
 HELP = {'--help', '-h', '-help', '--helpfull'}
+# Meaning of `--wandb`; the mirror itself is imported where it is used.
+WANDB = 'Weights & Biases project to send the scalars to.'
 
 
 def run(

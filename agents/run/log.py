@@ -13,13 +13,32 @@ import json
 import logging
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import files, tags
+from agents.run import files
 
 _logger = logging.getLogger(__name__)
+
+# Plain names of scalars, whose tags in graphs tell where they were made:
+# patterns of tags, and names in which {0}, {1} are the groups of the pattern.
+_NAMES = (
+  # PlaNet: mean returns of an epoch, returns of one collection, and what is
+  # minimised or maximised, which is why it is not called a loss.
+  (r'(train|test)_return', 'returns/{0}'),
+  (r'.*/((?:train|test)_\w+)/return', 'returns/{0}'),
+  (r'.*/objectives/(\w+)', 'objectives/{0}/{phase}'),
+  (r'.*/grad_norm', 'gradients/norm'),
+  # PPO.
+  (r'.*/mean_score', 'returns/{phase}'),
+  (r'.*/mean_length', 'lengths/{phase}'),
+  (r'.*/avg_(value|policy|surr)_loss', 'losses/{0}'),
+  (r'.*/avg_(kl_penalty)', 'losses/{0}'),
+  (r'.*/(value|policy)_gradient_norm', 'gradients/{0}_norm'),
+  (r'.*/adjust_penalty/(kl_change|penalty)', 'policy/{0}'),
+)
 
 # Values of a row of a table by column; those of a short line are None.
 Row = dict[str, str | None]
@@ -246,7 +265,7 @@ class MetricsWriter:
   before it; steps that are repeated because the program was killed appear
   twice, and the later line counts.
 
-  Scalars that have a plain name, see `agents.run.tags`, go to event files in
+  Scalars that have a plain name, see `plain_name`, go to event files in
   the folder `scalars`, too, over environment steps.
 
   Args:
@@ -288,7 +307,7 @@ class MetricsWriter:
       'env_steps': int(env_steps),
     }
     append_json(self._path, {**line, **finite})
-    names = {tag: tags.plain_name(tag, phase) for tag in finite}
+    names = {tag: plain_name(tag, phase) for tag in finite}
     plain = {name: finite[tag] for tag, name in names.items() if name}
     if plain:
       self._events.write(env_steps, plain)
@@ -314,6 +333,22 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
   for row in read_json(path, _is_metric) if os.path.exists(path) else ():
     rows.setdefault((row['phase'], row['step']), {}).update(row)
   return list(rows.values())
+
+
+def plain_name(tag: str, phase: str) -> str | None:
+  """Return a name such as `returns/test` or `gradients/norm`.
+
+  Args:
+    tag: Tag of a summary, or a key of `metrics.jsonl`.
+    phase: Phase in which it was written.
+
+  Returns:
+    The name, None for tags that have none.
+  """
+  for pattern, name in _NAMES:
+    if match := re.fullmatch(pattern, tag):
+      return name.format(*match.groups(), phase=phase)
+  return None
 
 
 def _is_metric(row: Any) -> bool:

@@ -7,11 +7,14 @@ user trusts the module where it lies.
 
 import contextlib
 import dataclasses
+import numbers
 import pkgutil
 import re
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+import numpy as np
 
 from agents.run import errors
 
@@ -185,3 +188,33 @@ def _refusal(name):
     'may name nor in a module that you trust; if you know it and where the '
     f'file comes from, add --trust {module} to the command.'
   )
+
+
+def to_plain(value: Any) -> Any:
+  """Convert a value to built-in types, which any YAML reader loads safely.
+
+  Functions and classes become `{reference: 'module:qualname'}`, tuples lists,
+  unknown objects text.
+  """
+  if value is None or isinstance(value, (bool, str)):
+    return value
+  if isinstance(value, numbers.Integral):
+    return int(value)
+  if isinstance(value, numbers.Real):
+    return float(value)
+  if isinstance(value, np.ndarray):
+    return value.tolist()
+  if isinstance(value, dict):
+    return {str(key): to_plain(item) for key, item in dict.items(value)}
+  if isinstance(value, (list, tuple, set)):
+    return [to_plain(item) for item in value]
+  if callable(value):
+    return {'reference': reference(value)}
+  return str(value)
+
+
+def reference(value: Any) -> str:
+  """Return the name of a function or class as `module:qualname`."""
+  module = getattr(value, '__module__', None)
+  name = getattr(value, '__qualname__', None) or repr(value)
+  return f'{module}:{name}'

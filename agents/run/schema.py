@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar
 
 import annotated_types
 import pydantic
+from typing_extensions import Self
 
 from agents.run import errors, files
 
@@ -185,6 +186,16 @@ class Settings(pydantic.BaseModel):
         f'{words[:1].lower()}{words[1:]}.'
       ) from None
     return {name: getattr(checked, name) for name in given}
+
+  @classmethod
+  def read(
+    cls,
+    given: Mapping[str, Any],
+    called: str | None = None,
+    more: Iterable[str] = (),
+  ) -> Self:
+    """Return the given values, and defaults for all others; see `check`."""
+    return cls.model_construct(**cls.check(given, called, more))
 
   @classmethod
   def base(cls, name: str) -> type:

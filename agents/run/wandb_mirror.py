@@ -11,8 +11,6 @@ from typing import Any
 
 from agents.run import errors, files
 
-MEANING = 'Weights & Biases project to send the scalars to.'
-
 _logger = logging.getLogger(__name__)
 _STEP = 'step'
 _ID = 'run-id.txt'

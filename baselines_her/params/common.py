@@ -31,7 +31,7 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
     'max_exec_time': None,
     'max_exec_iter': None,
   }
-  for name, value in dict(Settings.make(env_name, {})).items():
+  for name, value in Settings.usual(env_name).items():
     # Overrides have to be of the same type, so that 5 would refuse 2.5.
     real = Settings.base(name) is float and value is not None
     panel[_RENAMED.get(name, name)] = float(value) if real else value
@@ -52,7 +52,9 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
+  # These hold `lr`, too.
   settings = dict(Settings.make(cpanel['model_name'], given))
+  del settings['lr']
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   modes = (
     ['train', 'test', 'eval'] if cpanel['test_activate'] else ['train', 'eval']

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import session as session_lib
-from agents.pipeline.agent import AgentBase
+from agents.pipeline.base import AgentBase
 from agents.run import errors, references
 from baselines_her import ddpg, mpi, policies, tf_util, vec_env
 from baselines_her.pipeline.memory import HERMemory

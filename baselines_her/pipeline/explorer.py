@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline import session as session_lib
-from agents.pipeline.explorer import ExplorerBase
+from agents.pipeline.base import ExplorerBase
 from agents.run import references
 from baselines_her import envs, vec_env
 from baselines_her.pipeline.agent import HERAgent
@@ -72,7 +72,8 @@ class HERExplorer(ExplorerBase):
     for _ in range(self._n_rollouts):
       episode = worker.generate_rollouts()
       self.n_episode = worker.n_episodes
-      self._count_steps(worker.T, worker.rollout_batch_size)
+      self.timesteps += worker.T * worker.rollout_batch_size
+      self._set_meta()
       monitor(f'/success/{self.mode}', worker.success_history[-1])
       if worker.compute_Q:
         monitor(f'/q/{self.mode}', worker.Q_history[-1])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import session as session_lib
-from agents.pipeline.memory import MemoryBase
+from agents.pipeline.base import MemoryBase
 from agents.run import errors, references
 from baselines_her import config, replay_buffer
 from baselines_her.settings import Settings
@@ -47,7 +47,7 @@ class HERMemory(MemoryBase):
     sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, mode)
-    values = Settings.make(env['name'], settings)
+    values = Settings.read(settings)
     self.env = env
     self.task = config.Task(env['name'])
     self.settings = values.complete(

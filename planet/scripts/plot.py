@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import entry, errors, log, plot, tags
+from agents.run import entry, errors, log, plot
 from agents.run import folder as folders
 from planet.scripts import presets
 
@@ -41,7 +41,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
       reports are interpolated.
 
   Returns:
-    Run with curves by plain names, see `agents.run.tags`; others keep their
+    Run with curves by plain names, see `log.plain_name`; others keep their
     tags after the name of the phase.
 
   Raises:
@@ -60,7 +60,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   columns: dict[str, list[tuple[int, float]]] = {}
   for row in rows:
     for tag in [x for x in row if x not in _META]:
-      name = tags.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
+      name = log.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
       # The mean over several tasks tells nothing.
       if len(tasks) == 1 or name not in _MEANS:
         columns.setdefault(name, []).append((row['global_step'], row[tag]))

@@ -24,6 +24,7 @@ from agents.run import (
   checkpoint,
   entry,
   errors,
+  flags,
   folder,
   messages,
   mpi,
@@ -253,7 +254,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'resume existing runs'
   add('--resume_runs', choices=['True', 'False'], default='True', help=text)
   add('--seed', type=int, default=None, help='seed for all random numbers')
-  add('--wandb', nargs='?', const='', help=wandb_mirror.MEANING)
+  add('--wandb', nargs='?', const='', help=flags.WANDB)
   add('--trust', action='append', help=references.HELP)
   text = 'print losses, phases and recorded files, as in log.txt'
   add('--verbose', action='store_true', help=text)

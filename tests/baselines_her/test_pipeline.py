@@ -78,7 +78,7 @@ def train(path, *args, **panel):
   session = Session([*args, '--no-monitor-cpu', '--no-monitor-gpu'])
   try:
     session.params = session.params if session.is_loading else tree(panel)
-    with session.graph.as_default(), session.tf_session().as_default():
+    with session.tf_session():
       runner = session.make_runner()
       runner.start(session)
       runner.train()
@@ -241,7 +241,7 @@ def started(tmp_path):
     ['--params', 'tests.baselines_her.test_pipeline', '--dry-run']
   )
   session.params = tree({'num_workers': 3})
-  with session.graph.as_default(), session.tf_session().as_default():
+  with session.tf_session():
     runner = session.make_runner()
     runner.start(session)
     yield runner
@@ -275,7 +275,7 @@ def test_counters(started):
   explorer.update()
   tester.reset()
   tester.update()
-  assert (explorer.steps, explorer.timesteps) == (STEPS, 3 * STEPS)
+  assert explorer.timesteps == 3 * STEPS
   assert (explorer.n_episode, tester.n_episode) == (3, 6)
   meta = explorer.session.monitor.meta
   assert (meta['frame'], meta['episode']) == (3 * STEPS, 3)

@@ -1,6 +1,6 @@
 """What all modules of parameters have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _EXPLORER = 'agents.pipeline.gym_explorer.GymExplorer'
@@ -48,17 +48,23 @@ def find_spaces(env: Mapping[str, Any], key: str = 'agent') -> dict[str, Any]:
 
 
 def define_explorers(
-  shared: Mapping[str, Any], **modes: Mapping[str, Any]
+  seed: int | None,
+  offsets: Sequence[int],
+  shared: Mapping[str, Any],
+  **modes: Mapping[str, Any],
 ) -> dict[str, Any]:
   """Define the part `explorer` of the tree.
 
   Args:
+    seed: Seed of the run, None for none.
+    offsets: What to add to it in each mode.
     shared: Settings of all explorers, see `gym_explorer.ExplorerSettings`.
     **modes: Further settings of each mode.
   """
+  seeds = [None if seed is None else seed + x for x in offsets]
   return {
-    mode: {'name': _EXPLORER, 'args': {**shared, **own}}
-    for mode, own in modes.items()
+    mode: {'name': _EXPLORER, 'args': {**shared, **own, 'seed': seed}}
+    for seed, (mode, own) in zip(seeds, modes.items())
   }
 
 

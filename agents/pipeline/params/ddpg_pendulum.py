@@ -117,26 +117,18 @@ def _define_agent(cpanel, config):
 
 
 def _define_explorers(cpanel, env):
-  workers, seed = cpanel['num_workers'], cpanel['seed']
-  seeds = [None if seed is None else seed + x for x in (90, 100, 101)]
   return common.define_explorers(
+    cpanel['seed'],
+    (90, 100, 101),
     {
       'env': env,
+      'num_workers': cpanel['num_workers'],
       'normalize_observations': cpanel['normalize_observations'],
       'normalize_rewards': cpanel['normalize_rewards'],
       'clip': cpanel['norm_clip'],
       'gamma': cpanel['gamma'],
     },
-    train={
-      'num_workers': workers,
-      'n_steps': cpanel['n_steps'],
-      'warm_start': cpanel['warm_start'],
-      'seed': seeds[0],
-    },
-    test={
-      'num_workers': workers,
-      'n_episodes': cpanel['test_win_size'],
-      'seed': seeds[1],
-    },
-    eval={'n_episodes': 1, 'win_size': -1, 'seed': seeds[2]},
+    train={'n_steps': cpanel['n_steps'], 'warm_start': cpanel['warm_start']},
+    test={'n_episodes': cpanel['test_win_size']},
+    eval={'n_episodes': 1, 'win_size': -1, 'num_workers': 1},
   )

@@ -69,7 +69,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   """
   from agents import runs
   from agents.pipeline import env_config
-  from agents.run import plain_data
+  from agents.run import references
 
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
   config = runs.prepare(
@@ -78,7 +78,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   env = _define_env(config)
   # The wrappers keep shapes, but make boxes of whatever there is.
   env['config'] = env_config.inspect({'name': config.env})
-  plain = plain_data.to_plain(config)
+  plain = references.to_plain(config)
   return {
     # Episodes go on where they were.
     'runner': common.define_runner(cpanel, memory_save='every'),
@@ -127,10 +127,11 @@ def _define_env(config):
 
 
 def _define_explorers(cpanel, config, env):
-  # The seeds of `agents.train_ppo` for training, and others beyond them.
   seed = cpanel['seed']
-  seeds = [None if seed is None else 1000 * seed + x for x in (0, 100, 200)]
   return common.define_explorers(
+    # The seeds of `agents.train_ppo` for training, and others beyond them.
+    None if seed is None else 1000 * seed,
+    (0, 100, 200),
     {
       'env': env,
       'num_workers': config.num_agents,
@@ -138,15 +139,13 @@ def _define_explorers(cpanel, config, env):
     },
     # The first to end, as in `agents.train_ppo`.
     train={
-      'seed': seeds[0],
       'n_episodes': config.update_every,
       'quota': False,
       'win_size': -1,
     },
     test={
-      'seed': seeds[1],
       'n_episodes': config.eval_episodes,
       'win_size': cpanel['test_win_size'],
     },
-    eval={'seed': seeds[2], 'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
+    eval={'n_episodes': 1, 'num_workers': 1, 'win_size': -1},
   )

@@ -3,7 +3,7 @@
 import os
 import types
 
-from agents.pipeline import logs, profiler
+from agents.pipeline import logs
 from agents.run import mpi
 
 
@@ -22,7 +22,7 @@ class SmallSession:
     self.params = {}
     self.logger = logs.Logger(self._file('report.log'), level=0)
     self.monitor = logs.Monitor(self._file('varlog.json'))
-    self.profiler = profiler.Profiler(self._file('prolog.json'))
+    self.profiler = logs.Profiler(self._file('prolog.json'))
     self.writer = logs.Writer()
     self.packs = []
     self.monitor.listeners.append(lambda *args: self.packs.append(args))

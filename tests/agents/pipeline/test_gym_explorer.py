@@ -88,7 +88,7 @@ def test_chunk_of_two_workers(session, count):
   # States are those that the agent acted with.
   hidden = second['/agents/agent/hidden_state'][0, :, 0]
   np.testing.assert_array_equal(hidden, [5, 6, 7, 8, 9, nan])
-  assert (explorer.steps, explorer.timesteps) == (10, 20)
+  assert explorer.timesteps == 20
   assert explorer.n_episode == 6
   assert session.monitor.meta['frame'] == 20
 
@@ -295,7 +295,7 @@ def test_resume(session, restorable):
   state = checkpoint.read_tree(path)
   other = make(session, seed=7, **args)
   other.load_state_dict(state)
-  assert (other.steps, other.n_episode) == (5, 2)
+  assert (other.timesteps, other.n_episode) == (10, 2)
   chunk, expected = other.update(), explorer.update()
   if restorable:
     for key in ('/observations/agent', '/masks', '/terminals'):

@@ -7,7 +7,6 @@ import numpy as np
 from PIL import Image
 
 from agents.pipeline import logs, plot
-from agents.pipeline import profiler as profilers
 from agents.run import files
 from agents.run import plot as curves
 
@@ -17,7 +16,7 @@ def make_session(root, name, epochs=6, clock=10.0, offset=0.0):
   path = os.path.join(str(root), name)
   os.makedirs(path)
   monitor = logs.Monitor(os.path.join(path, 'varlog.json'))
-  profiler = profilers.Profiler(os.path.join(path, 'prolog.json'))
+  profiler = logs.Profiler(os.path.join(path, 'prolog.json'))
   resources = logs.Monitor(os.path.join(path, 'monlog.json'))
   for epoch in range(1, epochs + 1):
     monitor.set_meta('epoch', epoch)

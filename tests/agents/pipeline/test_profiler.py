@@ -6,12 +6,11 @@ import time
 import pytest
 
 from agents.pipeline import logs
-from agents.pipeline import profiler as module
 
 
 def test_nested_scopes():
   """Names form paths; the same scope adds up wherever it is entered."""
-  profiler = module.Profiler()
+  profiler = logs.Profiler()
   for _ in range(3):
     with profiler(''):
       with profiler('train'):
@@ -22,15 +21,15 @@ def test_nested_scopes():
       with profiler('update/agent'):
         with profiler('graph'):
           pass
-  totals = profiler.totals()
-  assert {path: occurs for path, (occurs, _) in totals.items()} == {
+  totals = profiler.pack()
+  assert {path: x['occurs'] for path, x in totals.items()} == {
     '/': 3,
     '/train': 3,
     '/train/envstep': 6,
     '/update/agent': 3,
     '/update/agent/graph': 3,
   }
-  seconds = {path: x for path, (_, x) in totals.items()}
+  seconds = {path: x['seconds'] for path, x in totals.items()}
   assert 0.06 <= seconds['/train/envstep'] <= seconds['/train'] <= seconds['/']
   assert seconds['/update/agent/graph'] <= seconds['/update/agent'] < 0.01
 
@@ -38,13 +37,13 @@ def test_nested_scopes():
 def test_outside_of_root(tmp_path):
   """The root's own time can be told, though other scopes share its paths."""
   path = str(tmp_path / 'prolog.json')
-  profiler = module.Profiler(path)
+  profiler = logs.Profiler(path)
   with profiler(''), profiler('test'):
     time.sleep(0.01)
   with profiler('test'):
     time.sleep(0.02)
-  assert profiler.totals()['/test'][0] == 2
   data = profiler.pack()
+  assert data['/test']['occurs'] == 2
   assert 0.02 <= data['/']['outside'] <= data['/test']['seconds'] - 0.01
   assert 0.01 <= data['/']['seconds'] < data['/test']['seconds']
   assert logs.read(path)['/']['outside'] == [data['/']['outside']]
@@ -54,19 +53,19 @@ def test_outside_of_root(tmp_path):
 
 
 def test_root_is_outermost():
-  profiler = module.Profiler()
+  profiler = logs.Profiler()
   with profiler('a'), pytest.raises(AssertionError), profiler(''):
     pass
 
 
 def test_errors_leave_the_scope():
-  profiler = module.Profiler()
+  profiler = logs.Profiler()
   with pytest.raises(KeyError):
     with profiler('a'), profiler('b'):
       raise KeyError('x')
   with profiler('c'):
     pass
-  assert set(profiler.totals()) == {'/a', '/a/b', '/c'}
+  assert set(profiler.pack()) == {'/a', '/a/b', '/c'}
 
 
 @pytest.mark.parametrize(
@@ -75,27 +74,28 @@ def test_errors_leave_the_scope():
 )
 def test_level(level, paths):
   """What is deeper is not recorded, whatever is within it."""
-  profiler = module.Profiler(level=level)
+  profiler = logs.Profiler(level=level)
   for _ in range(2):
     with profiler(''):
       with profiler('a'), profiler('b'), profiler('c'):
         pass
       with profiler('d'):
         pass
-  assert sorted(profiler.totals()) == paths
-  assert all(occurs == 2 for occurs, _ in profiler.totals().values())
+  totals = profiler.pack()
+  assert sorted(totals) == paths
+  assert all(x['occurs'] == 2 for x in totals.values())
 
 
 def test_pack(tmp_path):
   """One line per epoch, then from zero again; open scopes go on."""
   path = str(tmp_path / 'prolog.json')
-  profiler = module.Profiler(path)
+  profiler = logs.Profiler(path)
   with profiler(''):
     with profiler('a'):
       pass
     data = profiler.pack({'epoch': 1})
     assert set(data) == {'/a'} and data['/a']['occurs'] == 1
-    assert profiler.totals() == {}
+    assert profiler.pack() == {}
   with profiler('a'):
     pass
   profiler.pack({'epoch': 2})
@@ -108,7 +108,7 @@ def test_pack(tmp_path):
 
 def test_scopes_are_cheap():
   """Less than two microseconds each, the best of a few attempts."""
-  profiler = module.Profiler()
+  profiler = logs.Profiler()
 
   def measure():
     began = time.process_time()

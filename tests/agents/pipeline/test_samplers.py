@@ -71,7 +71,7 @@ def test_memory_is_picked_by_mode(session):
 def test_successors(session, truncated):
   """Also of the last step of an episode, and where the ring is closed."""
   ring, _ = fill(session, kwargs={'truncated': truncated})
-  assert ring.full
+  assert ring.length == ring.capacity
   batch = samplers.sample_replay(ring, {'batch_size': 50})
   assert '/final_observations/agent' not in batch
   time, following = (batch[f'/observations/agent{x}'][:, 0] for x in ('', '_2'))

@@ -41,7 +41,7 @@ def test_all_outputs(tmp_path):
 def test_tensorflow_waits_for_the_first_scalar(tmp_path):
   code = f"""
 import sys
-from agents.pipeline import logs, profiler
+from agents.pipeline import logs
 from agents.run import log
 writer = logs.Writer(log.Events({str(tmp_path / 'a')!r}))
 print('tensorflow' in sys.modules)

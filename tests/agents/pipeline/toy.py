@@ -6,8 +6,7 @@ import time
 
 import numpy as np
 
-from agents.pipeline.agent import AgentBase
-from agents.pipeline.explorer import ExplorerBase
+from agents.pipeline.base import AgentBase, ExplorerBase
 from agents.run import errors
 from agents.tools.tf1 import tf
 
@@ -77,7 +76,8 @@ class NumberExplorer(ExplorerBase):
       raise errors.EnvError(f'The explorer of rank {rank} has failed.')
     time.sleep(self._pause)
     observ = np.random.normal(3.0, 1.0, (1, 2))
-    self._count_steps(1, 1)
+    self.timesteps += 1
+    self._set_meta()
     action = self.agents['mean'].action_generator({'agent': observ}, None, None)
     error = np.abs(observ - action['actions']).mean()
     self._report_episode(-float(self._scale * error))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from agents.pipeline import agent
+from agents.pipeline import base
 
 
-class CountingAgent(agent.AgentBase):
+class CountingAgent(base.AgentBase):
   """Acts with the number of its calls, divided by 100.
 
   Args:

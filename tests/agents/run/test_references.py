@@ -1,10 +1,14 @@
-"""Names of objects, to store them."""
+"""Names of objects and plain values, to store them."""
 
+import collections
 import functools
 
+import numpy as np
 import pytest
 
 from agents.run import errors, references
+from agents.tools import nested
+from agents.tools.attr_dict import AttrDict
 
 
 class Named:
@@ -30,3 +34,34 @@ def test_what_no_name_finds(value, name):
   assert references.name_of(value) == name
   with pytest.raises(errors.UsageError, match='only the name is stored'):
     references.resolve(name, references.EVERYTHING)
+
+
+def test_values():
+  """Functions and classes become their names; tuples become lists."""
+  value = {
+    'number': np.float32(0.5),
+    'whole': np.int64(3),
+    'layers': (200, 100),
+    'function': nested.flatten,
+    'class': AttrDict,
+    'nothing': None,
+    'flag': True,
+    'array': np.arange(3),
+  }
+  result = references.to_plain(value)
+  assert result == {
+    'number': 0.5,
+    'whole': 3,
+    'layers': [200, 100],
+    'function': {'reference': 'agents.tools.nested:flatten_'},
+    'class': {'reference': 'agents.tools.attr_dict:AttrDict'},
+    'nothing': None,
+    'flag': True,
+    'array': [0, 1, 2],
+  }
+  assert result['flag'] is True and type(result['whole']) is int
+
+
+def test_named_tuples_are_lists():
+  point = collections.namedtuple('Point', 'x, y')
+  assert references.to_plain(point(1, 'a')) == [1, 'a']
