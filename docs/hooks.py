@@ -3,7 +3,7 @@
 Pages link to files as on GitHub, by relative paths. `file.py#Class.method`
 leads to the line of that definition. A comment
 `<!-- settings module:Class NAMES -->` becomes the table of these settings, or
-of all; names may end in `*`.
+of all with a meaning. Names may end in `*`; those after a minus are left out.
 """
 
 import ast
@@ -175,12 +175,19 @@ def _show_notebook(path):
 
 
 def _make_table(match):
-  module, name, patterns = match[1], match[2], match[3].split() or ['*']
-  declared = getattr(importlib.import_module(module), name)
+  declared = getattr(importlib.import_module(match[1]), match[2])
+  words = match[3].split()
+  excluded = [x[1:] for x in words if x[0] == '-']
+  included = [x for x in words if x[0] != '-'] or ['*']
   rows = ['| name | default | meaning |', '|---|---|---|']
   for name in declared.names():
-    if any(fnmatch.fnmatchcase(name, x) for x in patterns):
-      default = declared.default(name)
-      default = '' if default is None else f'`{default}`'
-      rows.append(f'| `{name}` | {default} | {declared.meaning(name)} |')
+    default, meaning = declared.default(name), declared.meaning(name)
+    if not meaning or not _fits(name, included) or _fits(name, excluded):
+      continue
+    default = '' if default is None else f'`{default}`'
+    rows.append(f'| `{name}` | {default} | {meaning} |')
   return '\n'.join(rows)
+
+
+def _fits(name, patterns):
+  return any(fnmatch.fnmatchcase(name, x) for x in patterns)
