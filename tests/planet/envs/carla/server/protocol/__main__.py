@@ -35,7 +35,7 @@ _DEFAULTS = {
   'town': 'Town02',
   'faults': {},
 }
-_TOWNS = 'Town01', 'Town02'
+_TOWNS = 'Town01', 'Town01_Opt', 'Town02'
 
 
 def main(flags):

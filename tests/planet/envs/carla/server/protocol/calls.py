@@ -8,18 +8,15 @@ import time
 
 from tests.planet.envs.carla.server.protocol import (
   blueprints,
+  faults,
   messages,
   streams,
   world,
 )
 
-# Answered by the thread of the connection, as with CARLA, however busy the
-# simulation is.
-FAST = ('version', 'get_available_maps')
 # These return nothing, so that their errors are packed otherwise.
 _WITHOUT_RESULT = (
   'apply_control_to_vehicle',
-  'freeze_all_traffic_lights',
   'load_new_episode',
   'reset_all_traffic_lights',
   'set_actor_collisions',
@@ -27,6 +24,13 @@ _WITHOUT_RESULT = (
   'set_actor_simulate_physics',
   'set_weather_parameters',
 )
+# Change nothing here: calls about actors that have to exist, and others.
+_OF_ACTORS = _WITHOUT_RESULT[3:6]
+_UNUSED = {
+  'get_vehicle_light_states': [],
+  'query_lights_state': [],
+  'reset_all_traffic_lights': None,
+}
 # Commands of batches.
 _SPAWN, _DESTROY, _CONTROL, _WALK = 0, 1, 2, 7
 # Seconds between the ticks of an asynchronous server.
@@ -77,13 +81,14 @@ class Simulation:
     while data := connection.recv(1 << 20):
       unpacker.feed(data)
       for _, number, method, args in unpacker:
-        if method.startswith('test.') or method in FAST:
-          if method in FAST and not self._faults.meet(method):
-            continue
+        call = connection, number, method, args
+        if method.startswith('test.'):
           with self._lock:
-            self._answer(connection, number, method, args)
+            self._answer(*call)
+        elif method in faults.FAST:
+          self._meet(*call)
         else:
-          self._queue.put((connection, number, method, args))
+          self._queue.put(call)
 
   def _carry_out(self, limit):
     """Carry out a call; returns whether there was one before a time."""
@@ -92,9 +97,7 @@ class Simulation:
       call = self._queue.get(timeout=left)
     except queue.Empty:
       return False
-    if self._faults.meet(call[2]):
-      with self._lock:
-        self._answer(*call)
+    self._meet(*call)
     if self._town:
       time.sleep(self._faults.load_seconds)
       with self._lock:
@@ -102,15 +105,17 @@ class Simulation:
       self._town = None
     return True
 
+  def _meet(self, *call):
+    """Carry out a call unless a fault prevents that."""
+    if self._faults.meet(call[2]):
+      with self._lock:
+        self._answer(*call)
+
   def _answer(self, connection, number, method, args):
     is_void = method in _WITHOUT_RESULT
     self._counts[method] += 1
-    function = getattr(self, '_on_' + method.replace('.', '_'), None)
     try:
-      if not function:
-        self._unknown.append(method)
-        raise RuntimeError(f'The stand-in has no {method}.')
-      value = function(*args[1:])
+      value = self._call(method, args[1:])
       result = messages.nothing() if is_void else messages.success(value)
     except RuntimeError as error:
       fail = messages.nothing if is_void else messages.failure
@@ -126,6 +131,17 @@ class Simulation:
       except OSError:
         # The client has gone.
         connection.close()
+
+  def _call(self, method, args):
+    if method in _UNUSED:
+      return _UNUSED[method]
+    if method in _OF_ACTORS:
+      return self._world.find(args[0])
+    function = getattr(self, '_on_' + method.replace('.', '_'), None)
+    if not function:
+      self._unknown.append(method)
+      raise RuntimeError(f'The stand-in has no {method}.')
+    return function(*args)
 
   # For tests; the first argument is none of metadata, see `handle.Server`.
 
@@ -218,15 +234,6 @@ class Simulation:
   def _on_apply_control_to_vehicle(self, number, control):
     self._world.find(number).control = list(control)[:7]
 
-  def _on_set_actor_simulate_physics(self, number, unused_enabled):
-    self._world.find(number)
-
-  def _on_set_actor_collisions(self, number, unused_enabled):
-    self._world.find(number)
-
-  def _on_set_actor_dead(self, number):
-    self._world.find(number)
-
   def _on_get_actor_bounding_box(self, number):
     # Without an error, as threads of the client would not survive it.
     actor = self._world.actors.get(number)
@@ -276,15 +283,3 @@ class Simulation:
 
   def _on_destroy_traffic_manager(self, port):
     return self._world.managers.pop(port, None) is not None
-
-  def _on_get_vehicle_light_states(self):
-    return []
-
-  def _on_query_lights_state(self, unused_client):
-    return []
-
-  def _on_reset_all_traffic_lights(self):
-    pass
-
-  def _on_freeze_all_traffic_lights(self, unused_frozen):
-    pass

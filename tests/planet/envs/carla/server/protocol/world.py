@@ -24,6 +24,8 @@ _CAMERAS = {
   'sensor.camera.semantic_segmentation': messages.SEMANTIC,
 }
 _GRAVITY, _WHEELBASE, _TOP_SPEED = 9.81, 2.8, 20.0
+# Acceleration to the right of a vehicle that is hit while it stands.
+_PUSH = 20.0
 
 
 class NotFoundError(RuntimeError):
@@ -82,15 +84,22 @@ class Actor:
     x, y, z = self.position
     fall = self.velocity[2] - _GRAVITY * dt
     z = max(z + fall * dt, 0.0)
-    speed = math.hypot(*self.velocity[:2])
+    yaw = math.radians(self.rotation[1])
+    speed = self.velocity[0] * math.cos(yaw) + self.velocity[1] * math.sin(yaw)
     speed += (4 * throttle - 8 * brake - 0.05) * dt
     speed = min(max(speed, 0.0), _TOP_SPEED)
-    yaw = math.radians(self.rotation[1])
     self.turn = math.degrees(speed * math.tan(steer) / _WHEELBASE)
     self.rotation[1] += self.turn * dt
     forward = speed * math.cos(yaw), speed * math.sin(yaw)
     self.position = [x + forward[0] * dt, y + forward[1] * dt, z]
     self.velocity = [*forward, fall if z else 0.0]
+
+  def bump(self, dt):
+    """Stop at an obstacle, or be pushed aside by it while standing."""
+    is_standing = math.hypot(*self.velocity) < _PUSH * dt
+    yaw = math.radians(self.rotation[1])
+    side = _PUSH * dt * is_standing
+    self.velocity = [-side * math.sin(yaw), side * math.cos(yaw), 0.0]
 
 
 class World:
@@ -150,6 +159,8 @@ class World:
     self.seconds += self.dt
     for actor in self.actors.values():
       actor.move(self.dt)
+      if self.hits and actor.type == 'sensor.other.collision':
+        self.find(actor.parent).bump(self.dt)
     state = messages.pack_world(
       self.episode, time.time(), self.dt, self.actors.values()
     )
