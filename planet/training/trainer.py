@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -231,13 +232,26 @@ def _choose_restorer(sess, keeper, variables, path):
 
   Running means and the slots of optimisers come and go with losses and
   collections, which may change when a run is continued. They begin anew.
-  Missing weights stay an error of the original saver.
+  Missing weights stay an error of the original saver. Slots that the released
+  PlaNet has written are found under its names.
   """
   with sess.graph.as_default():
     stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
-    missing = {x for x in variables if x.op.name not in stored}
-    if not missing or missing & set(tf.trainable_variables()):
+    found = {x: _find_stored(x.op.name, stored) for x in variables}
+    missing = {x for x, name in found.items() if not name}
+    if missing & set(tf.trainable_variables()):
       return keeper
-    names = sorted(x.op.name for x in missing)
-    _logger.info('New since this checkpoint: %s.', ', '.join(names))
-    return saver.Saver([x for x in variables if x not in missing])
+    if missing:
+      names = sorted(x.op.name for x in missing)
+      _logger.info('New since this checkpoint: %s.', ', '.join(names))
+    return saver.Saver({name: x for x, name in found.items() if name})
+
+
+def _find_stored(name, stored):
+  """Return the name of a variable in a checkpoint, None if it has none."""
+  if name in stored:
+    return name
+  slot = name.replace('/optimizers/graph/', '/graph/')
+  power = r'/optimizers/cond_(\w+)/cond/'
+  pattern = re.sub(power, r'/cond(_\\d+)?/optimizer_\1/', slot)
+  return next((x for x in stored if re.fullmatch(pattern, x)), None)

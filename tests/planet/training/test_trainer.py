@@ -212,6 +212,37 @@ def test_bookkeeping_that_the_checkpoint_does_not_have(tmp_path):
     define_growing(tmp_path, 1, 1).run(60)
 
 
+@pytest.mark.parametrize(
+  'name, original',
+  [
+    (
+      'graph/optimizers/graph/encoder/kernel/main_1',
+      'graph/graph/encoder/kernel/main_1',
+    ),
+    (
+      'graph/optimizers/cond_main/cond/beta2_power',
+      'graph/cond_3/optimizer_main/beta2_power',
+    ),
+  ],
+)
+def test_slots_of_the_original(tmp_path, name, original):
+  """A checkpoint of the released PlaNet continues with its own slots."""
+
+  def define(name, value):
+    tf.reset_default_graph()
+    trainer = Trainer(str(tmp_path), AttrDict(checkpoint_at_end=True))
+    trainer.add_phase('train', 100, 0.0, '', 5)
+    slot = tf.get_variable(name, initializer=value, trainable=False)
+    trainer.add_saver()
+    return trainer, slot
+
+  define(original, 3.0)[0].run(15)
+  trainer, slot = define(name, 0.0)
+  with tf.Session() as sess:
+    trainer.run(20, sess)
+    assert sess.run(slot) == 3
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
   """Neither a new checkpoint nor a better best one; the last stays."""
