@@ -6,7 +6,8 @@ Example:
   python -m scripts.compare ~/planet
 
 Both get the same inputs, weights and noise, each in its own process. Prints a
-table, and exits with 1 if a difference is larger than rounding explains.
+table, and exits with 1 if a difference is larger than rounding explains. With
+--record, the original computes numbers in tests/data again instead.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from agents.run import entry, errors
 from scripts.comparison.cases import Case
 
-_SYSTEMS = 'planet', 'ppo', 'her'
+_SYSTEMS = 'planet', 'ppo', 'batch_ppo', 'her', 'digideep'
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -34,9 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Both sides work in it.
     out = os.path.abspath(os.path.expanduser(folder))
     os.makedirs(out, exist_ok=True)
+    name = system.__name__.rpartition('.')[2]
+    if args.record:
+      _run('tests.recording', 'record', name, args.path, out)
+      with open(os.path.join(out, 'PROVENANCE.md')) as file_:
+        print(file_.read())
+      return 0
     for side in ('original', 'ours'):
-      print(f'Run {system.__name__.rpartition(".")[2]}: {side}.', flush=True)
-      _run(system, side, args.path, out)
+      print(f'Run {name}: {side}.', flush=True)
+      _run(system.__name__, 'run', side, args.path, out)
     cases = list(system.compare(out))
   print(_describe(cases))
   return 0 if all(x.same for x in cases) else 1
@@ -47,10 +54,13 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   parser = entry.Parser(prog='python -m scripts.compare', description=__doc__)
   add = parser.add_argument
   text = (
-    'clone of google-research/planet or openai/baselines, or the folder that '
-    'contains pybullet_envs, such as site-packages'
+    'clone of google-research/planet, openai/baselines, sharif1093/digideep or '
+    'google-research/batch-ppo, or the folder that contains pybullet_envs, '
+    'such as site-packages'
   )
   add('path', help=text)
+  text = 'write the numbers in tests/data again with the original instead'
+  add('--record', action='store_true', help=text)
   add('--out', help='folder to keep all numbers in')
   args = parser.parse_args(argv)
   args.path = os.path.abspath(os.path.expanduser(args.path))
@@ -64,27 +74,29 @@ def _find_system(path):
     if os.path.exists(os.path.join(path, system.ORIGINAL)):
       return system
   raise errors.UsageError(
-    f'There is no original in {path}. Give a clone of google-research/planet '
-    'or openai/baselines, or the folder that contains pybullet_envs.'
+    f'There is no original in {path}. Give a clone of google-research/planet, '
+    'openai/baselines, sharif1093/digideep or google-research/batch-ppo, or '
+    'the folder that contains pybullet_envs.'
   )
 
 
-def _run(system, side, path, out):
-  """Run one side in a process of its own; rounding is that of one thread."""
+def _run(module, function, what, path, out):
+  """Call a function in a process of its own; rounding is that of one thread."""
   code = (
     f'import sys; sys.path.insert(0, {_ROOT!r}); '
-    f'from {system.__name__} import run; run({side!r}, {path!r}, {out!r})'
+    f'from {module} import {function}; '
+    f'{function}({what!r}, {path!r}, {out!r})'
   )
   quiet = {'TF_CPP_MIN_LOG_LEVEL': '3', 'OMP_NUM_THREADS': '1'}
   command = [sys.executable, '-W', 'ignore', '-c', code]
-  log = os.path.join(out, f'{side}.log')
+  log = os.path.join(out, f'{what}.log')
   with open(log, 'w') as file_:
     done = subprocess.run(
       command, env={**os.environ, **quiet}, cwd=out, stdout=file_, stderr=file_
     )
   if done.returncode:
     with open(log) as file_:
-      raise errors.Failure(f'The {side} failed.', file_.read()[-3000:])
+      raise errors.Failure(f'The {what} failed.', file_.read()[-3000:])
 
 
 def _describe(cases: Sequence[Case]) -> str:

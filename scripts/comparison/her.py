@@ -1,4 +1,4 @@
-"""HER beside openai/baselines: sampled batches, and single updates.
+"""HER beside openai/baselines: batches, single updates, whole trainings.
 
 Both sides store the same episodes of FetchReach and draw batches from the same
 random numbers. The original trains; ours does some of its updates again, each
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.comparison import her_training
 from scripts.comparison.cases import Case, largest, relative, relative_norm
 
 ORIGINAL = 'baselines/her/ddpg.py'
@@ -49,6 +50,7 @@ def run(side: str, clone: str, out: str) -> None:
   episodes, demos = _read_episodes(out)
   for case in _SETTINGS:
     _train(lib, side, case, episodes, demos, out)
+  her_training.run(side, clone, out)
 
 
 def compare(out: str) -> Iterator[Case]:
@@ -74,6 +76,7 @@ def compare(out: str) -> Iterator[Case]:
       difference = largest(relative_norm(a, b) for a, b in pairs)
       numbers = sum(a.size for a, _ in pairs)
       yield Case(f'{case}: change of {part}', numbers, difference, 1e-5)
+  yield from her_training.compare(out)
 
 
 def _path(out, name):

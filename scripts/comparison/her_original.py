@@ -4,6 +4,7 @@ The clone is not changed. What has been removed since is replaced: `tf.contrib`,
 and the environments of mujoco-py by those of gymnasium-robotics.
 """
 
+import importlib
 import os
 import sys
 import types
@@ -39,7 +40,10 @@ def prepare(clone: str) -> Any:
     *args, **{'allow_pickle': True, **options}
   )
   env = _define_env()
-  gym.make = lambda *unused_args, **unused_options: env
+  gym.make = lambda name, **unused: env(name)  # type: ignore[assignment]
+  gym.register('FetchReach-v1', entry_point='gym.envs.robotics:GoalEnv')
+  # It would register its environments, which are not needed.
+  sys.modules['pybullet_envs'] = None  # type: ignore[assignment]
   sys.path.insert(0, clone)
   return tf
 
@@ -52,27 +56,46 @@ def _add_module(name, **content):
 
 
 def _define_env():
-  """Return FetchReach with the interface of its time, for sizes and rewards."""
+  """Return a class of environments with the interface of their time."""
   import gym
-  import gymnasium
   import gymnasium_robotics  # noqa: F401, registers its environments
   import numpy as np
 
-  env: Any = gymnasium.make('FetchReach-v4')
-  box = env.action_space
+  gymnasium = importlib.import_module('gymnasium')
 
-  class FetchReach:
-    action_space = gym.spaces.Box(box.low, box.high, dtype=np.float32)
-    _max_episode_steps = env.spec.max_episode_steps
+  class GoalEnv(gym.Env):
+    def __init__(self, name):
+      self._env = gymnasium.make(name.replace('-v1', '-v4'))
+      self._seed = None
+      self._max_episode_steps = self._env.spec.max_episode_steps
+      self.spec = types.SimpleNamespace(  # type: ignore[assignment]
+        id=name, max_episode_steps=self._max_episode_steps
+      )
+      box = self._env.action_space
+      self.action_space = gym.spaces.Box(box.low, box.high, dtype=np.float32)
+      # They were declared to be of 32 bits although they are of 64.
+      self.observation_space = gym.spaces.Dict(
+        {
+          key: gym.spaces.Box(-np.inf, np.inf, x.shape, np.float32)
+          for key, x in self._env.observation_space.spaces.items()
+        }
+      )
 
-    def reset(self):
-      return env.reset()[0]
+    def seed(self, seed=None):
+      self._seed = seed
+
+    def reset(self):  # type: ignore[override]
+      observation, _ = self._env.reset(seed=self._seed)
+      self._seed = None
+      return observation
 
     def step(self, action):
-      observation, reward, terminated, truncated, info = env.step(action)
+      observation, reward, terminated, truncated, info = self._env.step(action)
       return observation, reward, terminated or truncated, info
 
     def compute_reward(self, achieved_goal, desired_goal, info):
-      return env.unwrapped.compute_reward(achieved_goal, desired_goal, info)
+      return self._env.unwrapped.compute_reward(
+        achieved_goal, desired_goal, info
+      )
 
-  return FetchReach()
+  return GoalEnv

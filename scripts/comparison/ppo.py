@@ -18,18 +18,19 @@ _SEEDS = 0, 2, 14, 18
 _PHASES = 2
 
 
-def run(side: str, folder: str, out: str) -> None:
+def run(side: str, folder: str, out: str, clone: str | None = None) -> None:
   """Train with one side.
 
   Args:
     side: `original` or `ours`.
     folder: Folder that contains `pybullet_envs`.
     out: Folder for what `compare` reads.
+    clone: See `ppo_original.prepare`.
   """
   if side == 'original':
     from scripts.comparison import ppo_original
 
-    train = ppo_original.prepare(folder)
+    train = ppo_original.prepare(folder, clone)
   else:
     train = _train
   for seed in _SEEDS:

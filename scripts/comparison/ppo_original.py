@@ -1,5 +1,7 @@
 """Make the PPO inside the PyBullet wheel importable on current TensorFlow.
 
+So is the version of google-research/batch-ppo that it has been copied from.
+
 Nothing of it is changed. What has been removed since is replaced, and what it
 leaves to chance is fixed: seeds, and one order of operations.
 """
@@ -12,10 +14,17 @@ import types
 from collections.abc import Callable, Iterator
 
 
-def prepare(folder: str) -> Callable[[int], Iterator[float]]:
+def prepare(
+  folder: str, clone: str | None = None
+) -> Callable[[int], Iterator[float]]:
   """Put the folder with `pybullet_envs` on the path.
 
   To be called before anything imports TensorFlow.
+
+  Args:
+    folder: Folder that contains `pybullet_envs`.
+    clone: Folder with the version of batch-ppo to train with instead of the
+      wheel's; the wheel has the settings.
 
   Returns:
     Function from a seed to the scores of the phases of a training.
@@ -36,6 +45,17 @@ def prepare(folder: str) -> Callable[[int], Iterator[float]]:
   import pybullet_envs  # noqa: F401, registers its environments
   from pybullet_envs.agents import configs, tools, train_ppo, utility
 
+  own = {}
+  if clone:
+    sys.modules['tensorflow'] = tf
+    sys.path.insert(0, clone)
+    from agents.scripts import networks, utility
+    from agents.scripts import train as train_ppo
+
+    from agents import ppo, tools
+
+    own['algorithm'] = ppo.PPOAlgorithm  # type: ignore[attr-defined]
+    own['network'] = networks.feed_forward_gaussian
   for wrapper in (tools.wrappers.RangeNormalize, tools.wrappers.ClipAction):
     _keep_spaces(wrapper)
   make, define = gym.make, utility.define_batch_env
@@ -55,7 +75,7 @@ def prepare(folder: str) -> Callable[[int], Iterator[float]]:
 
     train_ppo.gym = types.SimpleNamespace(make=make_seeded)
     utility.define_batch_env = define_seeded
-    config = tools.AttrDict(configs.pybullet_pendulum())
+    config = tools.AttrDict({**configs.pybullet_pendulum(), **own})
     return train_ppo.train(config, False)
 
   return train

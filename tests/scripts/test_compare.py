@@ -9,6 +9,7 @@ import pytest
 from agents.run import errors
 from scripts import compare
 from scripts.comparison import cases
+from tests import recording
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,27 @@ def test_broken_original(tmp_path, monkeypatch):
   assert os.listdir('numbers') == ['original.log']
 
 
+def test_record(tmp_path, monkeypatch):
+  """New results replace those of a file; a page tells how they differ."""
+  monkeypatch.setattr(recording, 'DATA', str(tmp_path))
+  (tmp_path / 'her').mkdir()
+  path, given = tmp_path / 'her' / 'a.npz', np.float32([1.0, 2.0])
+  np.savez(path, given=given, doubled=2 * given, rest=given)
+  results = [('a.npz', {'doubled': np.array([2.0, 4.4])})]
+  recorders = {'her': lambda clone, out: ('her', results)}
+  monkeypatch.setattr(recording, '_RECORDERS', recorders)
+  recording.record('her', str(tmp_path), str(tmp_path))
+  found = np.load(path)
+  np.testing.assert_array_equal(found['doubled'], np.float32([2.0, 4.4]))
+  np.testing.assert_array_equal(found['rest'], given)
+  page = (tmp_path / 'her' / 'PROVENANCE.md').read_text()
+  assert '| a.npz | 1 | 1e-01 |' in page
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['ppo', 'planet', 'her'])
+@pytest.mark.parametrize(
+  'name', ['ppo', 'batch_ppo', 'planet', 'her', 'digideep']
+)
 def test_originals(name):
   """All differences are rounding; clones are named by the environment."""
   if name == 'ppo':

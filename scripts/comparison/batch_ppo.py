@@ -1,0 +1,78 @@
+"""PPO beside google-research/batch-ppo, as old as the copy inside PyBullet.
+
+This project follows that copy. The later versions, with one loss for policy and
+value, are another program.
+"""
+
+import ast
+import os
+import subprocess
+from collections.abc import Iterator
+
+from scripts.comparison import ppo
+from scripts.comparison.cases import Case
+
+ORIGINAL = 'agents/algorithms/ppo/ppo.py'
+COMMIT = 'e7a2035'  # 2017-11-15
+# Names of files that are other ones in the wheel.
+_NAMES = {
+  'scripts/train.py': 'train_ppo.py',
+  'scripts/visualize.py': 'visualize_ppo.py',
+}
+# They differ on purpose: environments, and arguments of a YAML reader.
+_OTHER = 'scripts/configs.py', 'scripts/utility.py'
+
+
+def run(side: str, clone: str, out: str) -> None:
+  """Train with one side; the clone's history has the version to run."""
+  if side == 'ours':
+    return ppo.run(side, clone, out)
+  import pybullet_envs
+
+  wheel = os.path.dirname(pybullet_envs.__file__)
+  old = os.path.join(out, COMMIT)
+  subprocess.run(['git', 'clone', '-q', clone, old], check=True)
+  subprocess.run(['git', '-C', old, 'checkout', '-q', COMMIT], check=True)
+  differ = _find_other_files(os.path.join(old, 'agents'), wheel)
+  with open(os.path.join(out, 'files.txt'), 'w') as file_:
+    file_.writelines(f'{k} {v}\n' for k, v in differ.items())
+  return ppo.run(side, os.path.dirname(wheel), out, old)
+
+
+def compare(out: str) -> Iterator[Case]:
+  """Yield a case for the code, and one per phase."""
+  with open(os.path.join(out, 'files.txt')) as file_:
+    differ = [int(x.split()[1]) for x in file_]
+  yield Case('files unlike those of the wheel', len(differ), sum(differ), 0.0)
+  yield from ppo.compare(out)
+
+
+def _find_other_files(clone, wheel):
+  """Return which files of the clone are not the wheel's, but for imports."""
+  found = {}
+  for folder, _, names in os.walk(clone):
+    for name in names:
+      path = os.path.relpath(os.path.join(folder, name), clone)
+      copy = _NAMES.get(path, path.removeprefix('scripts/'))
+      copy = os.path.join(wheel, 'agents', copy)
+      if os.path.exists(copy) and name != '__init__.py' and path not in _OTHER:
+        found[path] = int(_parse(os.path.join(folder, name)) != _parse(copy))
+  return found
+
+
+def _parse(path):
+  """Return the syntax of a file without imports and docstrings."""
+  with open(path) as file_:
+    tree = ast.parse(file_.read())
+  for node in map(vars, ast.walk(tree)):
+    if isinstance(node.get('body'), list):
+      node['body'] = [x for x in node['body'] if not _is_left_out(x)]
+  return ast.dump(tree)
+
+
+def _is_left_out(node):
+  if isinstance(node, ast.Try):
+    # The copy tries one way to import, then another one.
+    node = node.body[0]
+  is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+  return is_text or isinstance(node, (ast.Import, ast.ImportFrom))
