@@ -1,0 +1,127 @@
+"""Commands and Python code of the documentation, run with few steps."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests import golden
+
+# What belongs to the system, needs a network or a server, or never ends.
+SKIPPED = 'docker git mkdocs pip python3 scontrol sudo tensorboard'.split()
+SKIPPED += ['planet-carla-smoke', 'scripts/setup.sh', 'scripts/test.sh']
+# These start the rest of their line.
+LAUNCHERS = 'mpirun', 'srun'
+# Pages whose commands other tests run.
+ELSEWHERE = {
+  'CONTRIBUTING.md': 'this is the suite',
+  'docs/originals.md': 'tests/scripts/test_compare.py',
+  'results/README.md': 'tests/scripts/test_reproduce.py',
+}
+BLOCK = re.compile(
+  r'^( *)```(sh|python)\n(.*?)^ *```$', re.DOTALL | re.MULTILINE
+)
+
+
+def read_blocks():
+  """Return a dict from pages to pairs of language and code."""
+  pages = glob.glob('docs/**/*.md', root_dir=golden.ROOT, recursive=True)
+  pages += glob.glob('results/**/*.md', root_dir=golden.ROOT, recursive=True)
+  blocks = {}
+  for page in [*sorted(pages), 'README.md', 'CONTRIBUTING.md']:
+    with open(os.path.join(golden.ROOT, page), encoding='utf-8') as file_:
+      found = BLOCK.findall(file_.read())
+    if found and page not in ELSEWHERE:
+      blocks[page] = [(lang, textwrap.dedent(code)) for _, lang, code in found]
+  return blocks
+
+
+BLOCKS = read_blocks()
+
+
+@pytest.fixture
+def folder(tmp_path):
+  """Copy of what commands find in a checkout, with programs in `bin`."""
+  for name in ('.venv/bin', 'bin', 'scripts'):
+    (tmp_path / name).mkdir(parents=True)
+  (tmp_path / '.venv/bin/activate').touch()
+  shutil.copytree(f'{golden.ROOT}/docs/examples', tmp_path / 'docs/examples')
+  os.symlink(f'{golden.ROOT}/results', tmp_path / 'results')
+
+  def write(name, line):
+    path = tmp_path / (name if '/' in name else f'bin/{name}')
+    path.write_text(f'#!/bin/bash\n{line}\n')
+    path.chmod(0o755)
+
+  small = f'exec {sys.executable} -m tests.docs.small'
+  for program in list_programs():
+    write(program, f'{small} {program} "$@"')
+  for name in SKIPPED:
+    write(name, 'exit 0')
+  for name in LAUNCHERS:
+    write(name, 'while [[ $1 != *-train ]]; do shift; done; exec "$@"')
+  write('python', f'exec {sys.executable} "$@"')
+  return tmp_path
+
+
+def list_programs():
+  from importlib import metadata
+
+  scripts = metadata.entry_points(group='console_scripts')
+  return {x.name for x in scripts if x.dist.name == 'reference-agents'}
+
+
+def run(folder, *command):
+  result = subprocess.run(
+    command,
+    cwd=folder,
+    env={
+      **os.environ,
+      'HOME': str(folder),
+      'PATH': f'{folder}/bin:{os.environ["PATH"]}',
+      'PYTHONPATH': golden.ROOT,
+      'SLURM_ARRAY_TASK_ID': '0',
+    },
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+  assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('page', [x for x in BLOCKS if 'sh' in dict(BLOCKS[x])])
+def test_commands(page, folder):
+  """Of a page, one after the other."""
+  code = [code for lang, code in BLOCKS[page] if lang == 'sh']
+  run(folder, 'bash', '-exc', '\n'.join(code))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'page', [x for x in BLOCKS if 'python' in dict(BLOCKS[x])]
+)
+def test_python(page, folder):
+  for index, code in enumerate(
+    x for lang, x in BLOCKS[page] if lang == 'python'
+  ):
+    (folder / f'{index}.py').write_text(code)
+    run(folder, sys.executable, '-m', 'tests.docs.small', f'{index}.py')
+
+
+def test_all_commands_are_known():
+  """So that none is skipped because its name is wrong."""
+  known = {*SKIPPED, *LAUNCHERS, *list_programs()}
+  known |= {'.', 'cd', 'if', 'fi', 'python'}
+  for page, blocks in BLOCKS.items():
+    for lang, code in blocks:
+      lines = code.replace('\\\n', ' ').splitlines() if lang == 'sh' else []
+      for line in lines:
+        for command in line.partition('#')[0].split('&&'):
+          words = command.split()
+          assert not words or words[0].removeprefix('./') in known, (page, line)
