@@ -46,7 +46,7 @@ def draw_planet(name, title, count, shown):
   episode = episodes.pop(shown)
   model = imagine.Model(folder)
   model.fit(episodes)
-  images = model.imagine(episode, CONTEXT)
+  images, _ = model.imagine(episode, CONTEXT)
   frames = []
   for step in range(FRAMES):
     seen = step < CONTEXT

@@ -23,8 +23,8 @@ def collect(folder: str, count: int, seed: int = 11) -> list[dict[str, Any]]:
   """Play episodes: planned, planned with noise, and two random ones, in turn.
 
   Returns:
-    List of dicts of `image` uint8 [time, height, width, 3] and `action`
-    float32 [time, size], each action the one that led to its image.
+    List of dicts of `image` uint8 [time, height, width, 3], `action` float32
+    [time, size] and `reward` [time], each action the one that led to its image.
   """
   random = np.random.RandomState(seed)
   episodes = []
@@ -36,6 +36,7 @@ def collect(folder: str, count: int, seed: int = 11) -> list[dict[str, Any]]:
       agent.reset()
       images, done, hold = [env.reset()], False, 0
       actions = [np.zeros(env.action_space.shape, np.float32)]
+      rewards = [0.0]
       while not done:
         if number % 4 < 2:
           action, _ = agent.predict(images[-1], deterministic=number % 4 == 0)
@@ -43,10 +44,17 @@ def collect(folder: str, count: int, seed: int = 11) -> list[dict[str, Any]]:
           action = random.uniform(-1, 1, actions[0].shape).astype(np.float32)
           hold = random.randint(1, 8)
         hold -= 1
-        image, _, done, _ = env.step(action)
+        image, reward, done, _ = env.step(action)
         images.append(image)
         actions.append(action)
-      episodes.append({'image': np.stack(images), 'action': np.stack(actions)})
+        rewards.append(float(reward))
+      episodes.append(
+        {
+          'image': np.stack(images),
+          'action': np.stack(actions),
+          'reward': np.array(rewards),
+        }
+      )
   return episodes
 
 
@@ -104,16 +112,28 @@ class Model:
         if step % 1000 == 0:
           print(f'Decoder, update {step}: error {value:.5f}.', flush=True)
 
-  def imagine(self, episode: dict[str, Any], context: int) -> np.ndarray:
-    """Predict images uint8 [time, ...] that see the first `context` only."""
+  def imagine(
+    self, episode: dict[str, Any], context: int
+  ) -> tuple[np.ndarray, np.ndarray]:
+    """Predict from the first images of an episode and all of its actions.
+
+    Args:
+      episode: See `collect`.
+      context: Number of images to see.
+
+    Returns:
+      Tuple of images uint8 [time, height, width, 3] and rewards [time].
+    """
     with self.graph.as_default():
       state = unroll.open_loop(
         self.networks.cell, self.networks.embedded, self._action, context
       )
-      mean = self.networks.heads.image(self._to_features(state)).mean()
+      features, heads = self._to_features(state), self.networks.heads
+      mean = heads.image(features).mean()
       image = tf.clip_by_value(self._config.postprocess_fn(mean), 0, 1)
-      values = self.sess.run(image, self._feed(episode))
-    return (255 * values[0]).astype(np.uint8)
+      targets = [image[0], heads.reward(features).mean()[0]]
+      image, reward = self.sess.run(targets, self._feed(episode))
+    return (255 * image).astype(np.uint8), reward
 
   def _feed(self, episode):
     return {

@@ -21,5 +21,6 @@ def test_imagined_images(monkeypatch):
   first, second = imagine.collect(agent, 2)
   model = imagine.Model(agent)
   model.fit([first])
-  images = model.imagine(second, 5)
+  images, rewards = model.imagine(second, 5)
+  assert rewards.shape == second['reward'].shape
   assert images.shape == second['image'].shape and images.dtype == np.uint8

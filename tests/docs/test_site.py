@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from agents import configs
+from baselines_her import settings
+from planet.scripts import parameters
 from tests import golden
 
 pytestmark = pytest.mark.needs('mkdocs', 'material', 'mkdocstrings')
@@ -65,3 +68,16 @@ def test_links_to_code_lead_to_the_line(site):
 def test_equations_are_drawn_by_the_browser(site):
   page = read(site, 'paper', 'rssm.html')
   assert page.count('<math') > 10 and 'arithmatex' not in page
+
+
+def test_tables_have_all_parameters(site):
+  """Each in one place: those of driving on the page of driving."""
+  pages = {x: read(site, f'{x}.html') for x in ('carla', 'parameters')}
+  for name in parameters.Parameters.names():
+    if not name.endswith('_loss_scale'):
+      found = [x for x in pages if f'<td><code>{name}</code></td>' in pages[x]]
+      assert 'parameters' in found or name.startswith('carla_'), name
+      assert 'carla' in found or not name.startswith('carla_'), name
+  for declared in (configs.Config, settings.Settings):
+    for name in filter(declared.meaning, declared.names()):
+      assert f'<td><code>{name}</code></td>' in pages['parameters'], name
