@@ -3,13 +3,13 @@
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import check
-from agents.run import errors, files
+from agents.envs import adapters, check
+from agents.run import errors, files, references
 from agents.run import folder as run_folder
 from baselines_her import envs, her_sampler, logger, settings
 
@@ -21,18 +21,17 @@ DEFAULT_ENV_PARAMS = settings.DEFAULT_ENV_PARAMS
 
 _PARAMS_FILE = 'params.json'
 _VERSION = 1
-# Settings that change nothing but what is written.
-_MAY_CHANGE = {'policy_save_interval'}
+_LR = ('Q_lr', 'pi_lr')
 
 
 class Task:
   """What an agent has to know of its environment.
 
   Args:
-    env_name: Id of the environment as the user gave it.
+    env: What `envs.make` takes.
 
   Attributes:
-    name: The id.
+    name: Its id or other name.
     time_limit: Steps per episode.
     dims: Dict of `find_dims`.
     reward_fun: Function of `ag_2`, `g` and `info` to rewards.
@@ -42,9 +41,9 @@ class Task:
     EnvError: If a step shows a mistake of the environment.
   """
 
-  def __init__(self, env_name: str):
-    env = envs.make(env_name)
-    self.name = env_name
+  def __init__(self, env: Any):
+    self.name = adapters.name_of(env)
+    env = envs.make(env)
     self.time_limit = env._max_episode_steps
     self.dims = find_dims(env)
     self.reward_fun = find_reward(env)
@@ -79,12 +78,70 @@ def find_reward(env: Any) -> Callable[..., np.ndarray]:
   return lambda ag_2, g, info: env.compute_reward(ag_2, g, info)
 
 
-def run_params(
-  env_name: str, seed: int | None, values: settings.Settings
-) -> dict[str, Any]:
-  """Return all that a run keeps when it is continued, as plain data."""
-  run = {'version': _VERSION, 'env_name': env_name, 'seed': seed}
-  params = {**run, **dict(values)}
+def settle(
+  env_name: str | None,
+  seed: int | None,
+  given: Mapping[str, Any],
+  run: str | None = None,
+  trust: references.Trust = references.NOTHING,
+) -> tuple[dict[str, Any], settings.Settings, list[str]]:
+  """Decide about the settings of a training, new or continued.
+
+  What is given for a run that is continued takes effect if it may change;
+  what is not given stays as it was.
+
+  Args:
+    env_name: Name of the environment; that of the run by default.
+    seed: Seed, as well.
+    given: Settings by name.
+    run: Folder of the run that is continued, None for a new one.
+    trust: What the run may name that the user has not given.
+
+  Returns:
+    Tuple of all that the run keeps, as plain data, of the settings, and of
+    sentences about what changes.
+
+  Raises:
+    UsageError: If something is wrong or does not fit the run.
+  """
+  old = {} if run is None else read_params(run)
+  chosen = env_name or old.get('env_name') or settings.Flags.default('env')
+  stored = {k: v for k, v in old.items() if k in settings.Settings.names()}
+  values = settings.Settings.make(chosen, {**stored, **given})
+  own = {'version': _VERSION, 'env_name': chosen, 'seed': seed}
+  params = {**own, **_to_plain(values)}
+  if run is None:
+    return params, values, []
+  if seed is None:
+    params['seed'] = old['seed']
+  names = {'env_name', 'seed', *given, *(_LR if 'lr' in given else ())}
+  named = {name: params[name] for name in names}
+  fixed = {x: settings.Settings.fixed(x) for x in stored}
+  fixed.update(env_name='the run learns it', seed='its random numbers go on')
+  changed = run_folder.find_changes(run, old, named, fixed.get)
+  lines = [f'{name}: {x} -> {y}' for name, (x, y) in changed.items()]
+  usual = settings.Settings.usual(chosen)
+  kept = {k: v for k, v in stored.items() if k not in named and v != usual[k]}
+  if kept:
+    words = ', '.join(f'{name}: {value}' for name, value in kept.items())
+    lines.append(f'Not given now, kept as before: {words}.')
+  if env_name is None:
+    references.check_env_id(chosen, trust)
+  if 'network_class' in kept:
+    references.resolve(kept['network_class'], trust)
+  if 'demo_file' in kept:
+    references.check_pickle(kept['demo_file'], trust)
+  # The checkpoint has the variables.
+  values.load_path = None
+  return params, values, lines
+
+
+def _to_plain(values: settings.Settings) -> dict[str, Any]:
+  """Return settings as files keep them: names of objects, absolute paths."""
+  params = {
+    name: references.name_of(value) if callable(value) else value
+    for name, value in dict(values).items()
+  }
   for name in ('demo_file', 'load_path'):
     if params[name]:
       params[name] = os.path.abspath(os.path.expanduser(params[name]))
@@ -116,25 +173,6 @@ def read_params(folder: str) -> dict[str, Any]:
       f'Cannot read the settings {path}: {error!r}. Choose another folder.'
     ) from None
   return params
-
-
-def check_params(params: dict[str, Any], folder: str) -> None:
-  """Make sure that a run that is continued has the settings it began with.
-
-  Args:
-    params: Dict of `run_params`.
-    folder: Folder of the run.
-
-  Raises:
-    UsageError: Naming the settings that differ.
-  """
-  now, before = json.loads(json.dumps(params)), read_params(folder)
-  names = {*before, *now} - _MAY_CHANGE
-  run_folder.check_same(
-    folder,
-    run_folder.compare(before, now, names),
-    'Continue it with its own settings, or choose another --log_path.',
-  )
 
 
 # What follows is the original's way from settings to an agent, for those who

@@ -27,7 +27,7 @@ class GoalEnv(Wrapper):
 
   def __init__(self, env: Any, env_id: str):
     super().__init__(env)
-    self._max_episode_steps = env.spec.max_episode_steps
+    self._max_episode_steps = check.find_time_limit(env)
     self.spec = types.SimpleNamespace(
       id=env_id, max_episode_steps=self._max_episode_steps
     )
@@ -40,7 +40,9 @@ class GoalEnv(Wrapper):
     self.action_space = env.action_space
     # Bound once, as the environment is stepped millions of times.
     self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
-    self._row_by_row = base_name(env_id).startswith(_REWARD_ROW_BY_ROW)
+    spec = getattr(env, 'spec', None)
+    name = base_name(getattr(spec, 'id', env_id))
+    self._row_by_row = name.startswith(_REWARD_ROW_BY_ROW)
 
   def compute_reward(
     self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict
@@ -95,12 +97,14 @@ def find_time_limit(env_id: str) -> int | None:
 
 
 def make(
-  env_id: str, render_mode: str | None = None, time_limit: int | None = None
+  env_id: Any, render_mode: str | None = None, time_limit: int | None = None
 ) -> GoalEnv:
-  """Create a goal environment by its id.
+  """Create a goal environment.
 
   Args:
-    env_id: Id of gymnasium; old ones resolve to the maintained version.
+    env_id: Id of gymnasium; old ones resolve to the maintained version. Or
+      anything else that `adapters.create` takes, which has its own mode and
+      time limit.
     render_mode: Mode of `render`, or None for no images. Images of MuJoCo
       need a process without TensorFlow.
     time_limit: Number of steps of an episode; by default that of the id.
@@ -111,9 +115,12 @@ def make(
     EnvError: If its constructor fails, with its traceback.
   """
   limit = {'max_episode_steps': time_limit} if time_limit else {}
-  env = adapters.make(env_id, render_mode, **limit)
-  check.check_spaces(env, env_id, 'her')
-  return GoalEnv(env, env_id)
+  env, name = (
+    adapters.create(env_id, render_mode, **limit),
+    adapters.name_of(env_id),
+  )
+  check.check_spaces(env, name, 'her')
+  return GoalEnv(env, name)
 
 
 def resolve(env_id: str) -> str:
@@ -127,4 +134,5 @@ def resolve(env_id: str) -> str:
 
 def base_name(env_id: str) -> str:
   """Return the id without version, by which settings are looked up."""
-  return env_id.rpartition('-v')[0] or env_id
+  name = env_id.strip('<>')
+  return name.rpartition('-v')[0] or name

@@ -1,10 +1,12 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
+import numpy as np
+
 from agents.run import checkpoint, mpi, stopping
-from agents.run.silence import Record
+from agents.run.training import Record
 from baselines_her import config, logger, reports, settings, tf_util
 from baselines_her.checkpoints import Checkpoints
 from baselines_her.ddpg import DDPG
@@ -39,7 +41,8 @@ def learn(
   """Train an agent and return it.
 
   Args:
-    network: Has no effect; baselines passes it to all algorithms.
+    network: Network of your own, see `settings.own_network`. Anything else that
+      baselines passes to all algorithms has no effect.
     env: Vector of goal environments; see `baselines_her.vec_env`.
     total_timesteps: Number of steps in all environments of this rank.
     seed: Seed of everything but the environments.
@@ -59,12 +62,14 @@ def learn(
     logger.warn(f'Setting {name} has no effect; put it in override_params.')
     del kwargs[name]
   task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
-  given = {**(override_params or {}), **kwargs}
-  values = settings.Settings.make(task.name, given)
-  params, folder = config.run_params(task.name, seed, values), logger.get_dir()
-  if checkpoint_dir and checkpoint.list_folders(checkpoint_dir):
-    config.check_params(params, folder or checkpoint_dir)
-  elif folder and mpi.world().Get_rank() == 0:
+  given = {**(override_params or {}), **kwargs, **settings.own_network(network)}
+  folder = logger.get_dir()
+  continues = checkpoint_dir and checkpoint.list_folders(checkpoint_dir)
+  run = (folder or checkpoint_dir) if continues else None
+  params, values, notes = config.settle(task.name, seed, given, run)
+  for note in notes:
+    logger.warn(note)
+  if folder and mpi.world().Get_rank() == 0:
     config.write_params(params, folder)
   return train(
     **prepare(values, task, env, total_timesteps, seed, eval_env),
@@ -118,12 +123,7 @@ def prepare(
   evaluator = RolloutWorker(
     eval_env or env, policy, task.dims, logger, exploit=True, **shared
   )
-  steps = values.n_cycles * policy.T * env.num_envs
-  if total_timesteps < steps:
-    logger.warn(
-      f'Nothing to train: an epoch has {steps} steps, but there are only '
-      f'{int(total_timesteps)}.'
-    )
+  steps = values.n_cycles * worker.T * env.num_envs
   return {
     'policy': policy,
     'rollout_worker': worker,
@@ -147,8 +147,9 @@ def train(*, policy: DDPG, **arguments: Any) -> DDPG:
   Raises:
     UsageError: See `train_epochs`, as for `StopRequested`.
   """
-  for _ in train_epochs(policy=policy, **arguments):
-    pass
+  for record in train_epochs(policy=policy, **arguments):
+    if isinstance(record, str):
+      logger.warn(record)
   return policy
 
 
@@ -167,7 +168,7 @@ def train_epochs(
   checkpoint_dir: str | None = None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
-) -> Iterator[Record]:
+) -> Generator[Record | str, None, None]:
   """Alternate between cycles of rollouts with updates, and evaluation.
 
   All ranks have to call it with the same arguments.
@@ -187,9 +188,11 @@ def train_epochs(
     **kwargs: Ignored.
 
   Yields:
-    Dict of each epoch: `epoch` from 1, `updates`, `environment_steps` of
-    exploration, `success_rate` of the evaluation, and `train_success_rate`,
-    all over all ranks.
+    Dict of each epoch, numbers over all ranks: `logdir`, `epoch` from 1,
+    `environment_steps` and `episodes` of exploration, `updates`, `return` and
+    `test_return`, means of the undiscounted returns of episodes,
+    `success_rate` and `test_success_rate`, `loss/critic`, and `seconds`. Or a
+    sentence for the user, if there is nothing to do.
 
   Raises:
     UsageError: If the demonstrations do not fit.
@@ -209,15 +212,16 @@ def train_epochs(
   with reports.Report(
     rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
   ) as report:
-    if state['epoch'] >= n_epochs > 0:
-      report.explain_end()
+    if state['epoch'] >= n_epochs:
+      yield report.explain_end()
     while state['epoch'] < n_epochs:
       report.begin_epoch()
+      losses: list[np.ndarray] = []
       if state['cycle'] == 0:
         rollout_worker.clear_history()
       while state['cycle'] < n_cycles:
         policy.store_episode(rollout_worker.generate_rollouts())
-        policy.train_many(n_batches)
+        losses.append(policy.train_many(n_batches))
         policy.update_target_net()
         state['cycle'] += 1
         report.end_cycle()
@@ -234,17 +238,24 @@ def train_epochs(
       means = {k: float(mpi_average(x)) for k, x in logs + policy.logs()}
       report.end_epoch(means)
       rate = means['test/success_rate']
+      lists = {
+        'return': rollout_worker.return_history,
+        'test_return': evaluator.return_history,
+        'loss/critic': losses,
+      }
+      returns = {k: float(mpi_average(list(x))) for k, x in lists.items()}
       best = saver.save(state['epoch'], rate, state['best_success_rate'])
       check_seeds(mpi.world())
       state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
       checkpoints.save(state, forced=state['epoch'] == n_epochs)
       with stopping.on_close(lambda: checkpoints.save(state, forced=True)):
         yield {
+          'logdir': logger.get_dir(),
           'epoch': state['epoch'],
-          'updates': report.updates,
-          'environment_steps': report.env_steps,
-          'success_rate': rate,
-          'train_success_rate': means['train/success_rate'],
+          **report.totals(),
+          **returns,
+          'success_rate': means['train/success_rate'],
+          'test_success_rate': rate,
         }
       _stop_if_requested(state, checkpoints)
   policy.check_synced()

@@ -6,65 +6,67 @@ Example:
 
   training = baselines_her.train('FetchReach-v1', 'logs/reach', 5000, seed=0)
   for record in training:
-    print(record['environment_steps'], record['success_rate'])
+    print(record['environment_steps'], record['test_success_rate'])
 """
 
-import contextlib
+import os
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
-from agents.run import flags
-from agents.run.silence import Record, silence
+from agents.run import flags, references
+from agents.run.training import Record, Training
 from baselines_her import run, settings
 
 
 def train(
-  env: str,
-  logdir: str | None = None,
-  num_timesteps: float = 1e6,
-  params: Mapping[str, Any] | None = None,
+  env: Any = None,
+  logdir: str | os.PathLike[str] | None = None,
+  total_env_steps: float | None = None,
+  params: Mapping[str, Any] | settings.Settings | None = None,
   seed: int | None = None,
+  *,
   num_env: int = 1,
+  trust: Iterable[str] | references.Trust = (),
   verbose: bool = False,
-) -> Iterator[Record]:
+) -> Training:
   """Train, or continue the run in a folder.
 
-  Closing the generator, as leaving the loop does, writes a checkpoint. One
-  training at a time: a process has one default graph.
-
   Args:
-    env: Id of a goal environment.
+    env: Goal environment: an id, a function without arguments that returns an
+      environment, or one of gymnasium, which is stepped in this process. By
+      default that of the run, FetchReach-v1 for a new one.
     logdir: Folder of the run, `--log_path` of the program; by default a
       temporary one.
-    num_timesteps: Environment steps of this process.
+    total_env_steps: Environment steps of training, of all ranks together, of
+      which whole epochs are done; by default a million per rank.
     params: Settings of the command line, such as `n_cycles` and `batch_size`.
+      `network` is a class like `actor_critic.ActorCritic`, or its name as
+      `module:name`. A run that is continued keeps those that are not given.
     seed: Seed of all random numbers.
     num_env: Number of environments.
+    trust: Modules of your own that the run may name.
     verbose: Whether to print what the program prints.
 
-  Yields:
-    Dict of each epoch: `logdir` of the run, and what `her.train_epochs`
-    yields.
+  Returns:
+    `agents.run.training.Training`, an iterator over a dict for each epoch:
+    `logdir` of the run, and what `her.train_epochs` yields.
 
   Raises:
-    UsageError: If the parameters are wrong or do not fit the stored run.
+    UsageError: If an argument is wrong or does not fit the stored run.
   """
   args = types.SimpleNamespace(**settings.Flags.defaults())
-  args.env, args.log_path, args.num_timesteps = env, logdir, num_timesteps
-  args.seed, args.num_env = seed, num_env
+  args.log_path = None if logdir is None else os.fspath(logdir)
+  args.seed, args.num_env, args.total_env_steps = seed, num_env, total_env_steps
   flags.check(settings.Flags, args)
-  values = settings.Settings.make(env, settings.merge(params or {}))
-  records = _train(args, values)
-  yield from records if verbose else silence(records)
+  args.env, args.trust = env, trust
+  plan = run.Plan(args, settings.merge(dict(params or {})))
+  return Training(lambda: _train(plan), verbose)
 
 
-def _train(args, values):
-  from baselines_her import her
+def _train(plan: run.Plan) -> Generator[Record | str, None, None]:
+  with plan.start() as arguments:
+    from baselines_her import her
 
-  training = run.Training(args, values)
-  with training.start() as arguments:
-    records = her.train_epochs(**arguments)
-    with contextlib.closing(records):  # type: ignore[type-var]
-      for record in records:
-        yield {'logdir': training.folder, **record}
+    yield from plan.notes
+    yield from her.train_epochs(**arguments)

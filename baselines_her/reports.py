@@ -103,14 +103,23 @@ class Report(contextlib.ExitStack):
       row.update(world_size=self._size, updates_per_second=self._rate)
       self._metrics.write('epoch', epoch, self.updates, row, self.env_steps)
 
-  def explain_end(self) -> None:
-    """Say that a run is finished, and how to go on."""
-    epochs, worker = self._state['epoch'], self._worker
-    steps = self._n_cycles * worker.T * worker.rollout_batch_size
-    logger.info(
-      f'There is nothing to do: the run in {logger.get_dir()} has finished its '
-      f'{epochs} epochs. To train it for longer, raise --num_timesteps to '
-      f'{(epochs + 1) * steps} or more.'
+  def totals(self) -> dict[str, float]:
+    """Return the numbers of steps, episodes and updates, and the seconds."""
+    return {
+      'environment_steps': self.env_steps,
+      'episodes': self._worker.n_episodes * self._size,
+      'updates': self.updates,
+      'seconds': time.time() - self._began,
+    }
+
+  def explain_end(self) -> str:
+    """Return a sentence that says that nothing is left, and how to go on."""
+    worker = self._worker
+    epoch = self._n_cycles * worker.T * worker.rollout_batch_size * self._size
+    return (
+      f'Nothing to do: the run in {logger.get_dir()} has {self.env_steps} '
+      f'environment steps, and an epoch has {epoch}. Raise total_env_steps to '
+      f'{self.env_steps + epoch} or more to train on.'
     )
 
 

@@ -12,6 +12,7 @@ from baselines_her import policies, util
 
 # How often an episode with NaN is played again before the training ends.
 _MOST_REPETITIONS = 10
+_HISTORIES = 'success_history', 'Q_history', 'return_history'
 
 
 class RolloutWorker:
@@ -37,6 +38,7 @@ class RolloutWorker:
     returns: Sums of rewards [environments] of the last rollout.
     success_history: Success rates of the last rollouts.
     Q_history: Mean values of the last rollouts.
+    return_history: Mean returns of the last rollouts.
   """
 
   def __init__(
@@ -67,6 +69,7 @@ class RolloutWorker:
     ]
     self.success_history: deque[Any] = deque(maxlen=history_len)
     self.Q_history: deque[Any] = deque(maxlen=history_len)
+    self.return_history: deque[Any] = deque(maxlen=history_len)
     self.n_episodes = 0
     self.reset_all_rollouts()
 
@@ -110,6 +113,7 @@ class RolloutWorker:
         f'{_MOST_REPETITIONS} episodes in a row; mend it.'
       )
     self.success_history.append(np.mean(successes))
+    self.return_history.append(np.mean(self.returns))
     if self.compute_Q:
       self.Q_history.append(np.mean(Qs))
     self.n_episodes += self.rollout_batch_size
@@ -117,8 +121,8 @@ class RolloutWorker:
 
   def clear_history(self) -> None:
     """Begin new statistics."""
-    self.success_history.clear()
-    self.Q_history.clear()
+    for history in self._histories.values():
+      history.clear()
 
   def current_success_rate(self) -> float:
     """Return the mean success of the last rollouts."""
@@ -143,18 +147,15 @@ class RolloutWorker:
 
   def state_dict(self) -> dict[str, Any]:
     """Return counters and statistics, for checkpoints."""
-    return {
-      'n_episodes': self.n_episodes,
-      'success_history': list(self.success_history),
-      'Q_history': list(self.Q_history),
-    }
+    histories = {name: list(x) for name, x in self._histories.items()}
+    return {'n_episodes': self.n_episodes, **histories}
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Undo `state_dict`."""
     self.n_episodes = state['n_episodes']
     self.clear_history()
-    self.success_history.extend(state['success_history'])
-    self.Q_history.extend(state['Q_history'])
+    for name, history in self._histories.items():
+      history.extend(state[name])
 
   def _play(self) -> tuple[dict[str, list], list[float], list]:
     """Step until the end.
@@ -230,6 +231,10 @@ class RolloutWorker:
         )
       if np.isnan(np.vdot(value, value)):
         raise FloatingPointError(f'{key} {when}')
+
+  @property
+  def _histories(self):
+    return {x: vars(self)[x] for x in _HISTORIES}
 
   @property
   def _name(self) -> str:

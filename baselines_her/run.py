@@ -16,7 +16,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from agents.envs import video
+from agents.envs import adapters, video
 from agents.run import (
   checkpoint,
   entry,
@@ -25,6 +25,7 @@ from agents.run import (
   flags,
   messages,
   mpi,
+  references,
   stopping,
   wandb_mirror,
 )
@@ -44,39 +45,38 @@ common_arg_parser = settings.common_arg_parser
 parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
 
+_DEFAULT_STEPS = settings.Flags.default('num_timesteps')
 
-class Training:
+
+class Plan:
   """A training that can begin: everything is checked, nothing is written.
 
   Args:
-    args: Flags of `parse_args`.
-    values: Settings.
+    args: Flags of `parse_args`; the environment may also be an object that
+      `envs.make` takes, or None for that of the run.
+    given: Settings by name.
 
   Attributes:
     folder: Folder of the run, the same for all ranks.
-    task: `config.Task`.
 
   Raises:
     UsageError: If something is wrong.
   """
 
-  def __init__(self, args: types.SimpleNamespace, values: settings.Settings):
-    self.args, self.settings = args, values
+  def __init__(self, args: types.SimpleNamespace, given: dict[str, Any]):
+    self.args, self._given = args, given
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
-    self.task = config.Task(args.env)
-    self._params = config.run_params(args.env, args.seed, values)
     self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
     self._checkpoints = os.path.join(self.folder, 'checkpoints')
-    self._continues = self._has_checkpoint()
+    self._settle()
     if args.resume is not None and args.resume != self._continues:
       found = 'a run' if self._continues else 'no run to continue'
       raise errors.UsageError(
         f'There is {found} in {self.folder}; choose another --log_path, or '
         'give neither --resume nor --noresume.'
       )
-    if self._continues:
-      config.check_params(self._params, self.folder)
+    self._task = config.Task(self._env)
     self._check_files()
 
   @contextlib.contextmanager
@@ -97,27 +97,33 @@ class Training:
         stack.enter_context(
           run_folder.removed_if_refused(folder, missing, self._has_checkpoint)
         )
+        # Another training of this process may have worked here until now.
+        self._settle()
       from baselines_her import her, tf_util
 
       stack.enter_context(logger.scoped_configure(folder, [] if rank else None))
-      _describe(args)
+      self._describe()
       if not self._continues:
         monitor.begin_anew(folder, rank)
-        if rank == 0:
-          config.write_params(self._params, folder)
+      if rank == 0:
+        config.write_params(self._params, folder)
       # More threads would make the order of sums, and thus numbers, random.
       stack.enter_context(tf_util.own_graph())
-      env = build_env(args, self.settings.T)
+      env, seed = self._env, self._params['seed']
+      own = types.SimpleNamespace(**{**vars(args), 'env': env, 'seed': seed})
+      env = build_env(own, self._settings.T)
       if args.save_video_interval:
         env = _record(env, args, folder)
       stack.callback(env.close)
       mirrors = wandb_mirror.make_mirrors(
         None if rank else args.wandb, folder, self._params
       )
-      work = self.settings, self.task, env, args.num_timesteps, args.seed
+      steps, total = args.num_timesteps, args.total_env_steps
+      if total is not None:
+        steps = total // mpi.world().Get_size()
       try:
         yield {
-          **her.prepare(*work),
+          **her.prepare(self._settings, self._task, env, steps, seed),
           'save_path': self._policies,
           'checkpoint_dir': self._checkpoints,
           'mirrors': mirrors,
@@ -127,6 +133,26 @@ class Training:
         logger.info(f'Saved in {folder}; {again}')
         raise
 
+  @property
+  def notes(self) -> list[str]:
+    """Sentences for the user about settings and environment."""
+    if 'info_is_success' in self._task.dims:
+      return self._changes
+    return [*self._changes, "info has no 'is_success'; success rates are 0."]
+
+  def _settle(self):
+    """Find out what is in the folder, and what follows from it."""
+    args = self.args
+    self._continues = self._has_checkpoint()
+    self._params, self._settings, self._changes = config.settle(
+      None if args.env is None else adapters.name_of(args.env),
+      args.seed,
+      self._given,
+      self.folder if self._continues else None,
+      references.parse(args.trust),
+    )
+    self._env = self._params['env_name'] if args.env is None else args.env
+
   def _has_checkpoint(self) -> bool:
     """Return whether there is a run; refuse it if all of it is damaged."""
     found = checkpoint.list_folders(self._checkpoints).values()
@@ -134,11 +160,20 @@ class Training:
 
   def _check_files(self) -> None:
     """Make sure that files can be read or written where they are wanted."""
-    args, values = self.args, self.settings
+    args, values = self.args, self._settings
+    if adapters.is_environment(self._env) and (args.num_env or 1) > 1:
+      raise errors.UsageError(
+        f'One environment cannot be stepped {args.num_env} times at once; '
+        'give a function that creates environments, or num_env=1.'
+      )
+    if args.total_env_steps and args.num_timesteps != _DEFAULT_STEPS:
+      raise errors.UsageError(
+        'Flags --total_env_steps and --num_timesteps say the same; give one.'
+      )
     if values.demo_file:
       # Reads all of them, and compares the first.
-      limit = values.T or self.task.time_limit
-      demos = values.demo_file, values.num_demo, limit, self.task.dims
+      limit = values.T or self._task.time_limit
+      demos = values.demo_file, values.num_demo, limit, self._task.dims
       next(demonstrations.load(*demos), None)
     if args.save_video_interval and video.preferred_ending() != '.mp4':
       raise errors.UsageError(
@@ -153,14 +188,15 @@ class Training:
     for folder in folders:
       files.check_creatable(os.path.expanduser(folder))
 
-
-def _describe(args: types.SimpleNamespace) -> None:
-  logger.info(f'Training {args.alg} on robotics:{args.env}.')
-  for name in settings.IGNORED:
-    if getattr(args, name) is not None:
-      logger.warn(f'Flag --{name} has no effect.')
-  if (used := envs.resolve(args.env)) != args.env:
-    logger.warn(f'{args.env} is not runnable any more, using {used}.')
+  def _describe(self) -> None:
+    args, name = self.args, self._params['env_name']
+    logger.info(f'Training {args.alg} on robotics:{name}.')
+    for flag in settings.IGNORED:
+      value = getattr(args, flag)
+      if value is not None and not settings.own_network(value):
+        logger.warn(f'Flag --{flag} has no effect.')
+    if isinstance(self._env, str) and (used := envs.resolve(name)) != name:
+      logger.warn(f'{name} is not runnable any more, using {used}.')
 
 
 def _record(
@@ -190,7 +226,7 @@ def main(argv: list[str]) -> Any:
     StopRequested: If the user asks to stop.
   """
   args, unknown = parse_args(argv)
-  return _train(Training(args, settings.from_words(args.env, unknown)))
+  return _train(Plan(args, settings.from_words(args, unknown)))
 
 
 def build_env(
@@ -234,7 +270,7 @@ def run(argv: list[str] | None = None) -> int:
 
   def start() -> int:
     args, unknown = parse_args(argv)
-    values = settings.from_words(args.env, unknown)
+    given = settings.from_words(args, unknown)
     try:
       if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
         return 0
@@ -244,26 +280,28 @@ def run(argv: list[str] | None = None) -> int:
     with stopping.handle_signals(
       'Stopping after this cycle; press Ctrl-C again to exit at once.'
     ):
-      training = Training(args, values)
-      flags.run_app(lambda rest: _train(training), argv)
+      plan = Plan(args, given)
+      flags.run_app(lambda rest: _train(plan), argv)
     return 0
 
   return entry.run(start)
 
 
-def _train(training: Training) -> Any:
-  args = training.args
+def _train(plan: Plan) -> Any:
+  args = plan.args
   messages.set_up_logging()
-  with training.start() as arguments:
+  with plan.start() as arguments:
     from baselines_her import her, play
 
+    for note in plan.notes:
+      logger.warn(note)
     model = her.train(**arguments)
     is_root = mpi.world().Get_rank() == 0
     if args.save_path and is_root:
       model.save(os.path.expanduser(args.save_path))
     if args.play and is_root:
       logger.log('Running trained model')
-      filename = os.path.join(training.folder, 'play.mp4')
+      filename = os.path.join(plan.folder, 'play.mp4')
       play.show(model, args.play_episodes, args.seed, filename)
   return model
 

@@ -6,6 +6,7 @@ attribute from then on.
 
 import argparse
 import contextlib
+import functools
 import re
 import types
 from collections.abc import Mapping, Sequence
@@ -15,12 +16,11 @@ import numpy as np
 import pydantic
 from annotated_types import Ge, Gt
 
-from agents.run import errors, flags, schema
+from agents.run import errors, flags, references, schema
 from agents.run.schema import (
   Amount,
   Count,
   Fraction,
-  Name,
   Number,
   Positive,
   Whole,
@@ -52,9 +52,12 @@ Limit = Annotated[
 File = Annotated[str, pydantic.BeforeValidator(str)]
 Steps = Annotated[schema.Finite, Ge(0)]
 
-# Flags of Baselines that are accepted and do nothing.
+# Flags of Baselines that are accepted and do nothing, but for a network of
+# the user's own.
 IGNORED = ('env_type', 'network', 'gamestate')
 _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
+NETWORK = 'baselines_her.actor_critic:ActorCritic'
+_fixed = functools.partial(setting, fixed='the run began with it')
 # Settings that follow from others, which `--help` leaves out.
 _DERIVED = ('rollout_batch_size', 'clip_pos_returns', 'network_args')
 
@@ -68,8 +71,15 @@ class Flags(schema.Settings):
   env: str = setting('FetchReach-v1', 'environment id')
   env_type: str | None = setting(None, _IGNORED_MEANING)
   seed: Count | None = setting(None, 'random seed')
-  num_timesteps: Steps = setting(1e6, 'environment steps per rank')
-  network: str | None = setting(None, _IGNORED_MEANING)
+  num_timesteps: Steps = setting(
+    1e6, 'environment steps of each rank: total_env_steps / ranks'
+  )
+  total_env_steps: Steps | None = setting(
+    None, 'environment steps of training, all ranks together, in whole epochs'
+  )
+  network: str | None = setting(
+    None, 'network of your own, module:name; other values have no effect'
+  )
   gamestate: str | None = setting(None, _IGNORED_MEANING)
   num_env: Positive | None = setting(None, 'environments per rank (default 1)')
   reward_scale: Number = setting(1.0, 'factor applied to logged rewards')
@@ -94,6 +104,7 @@ class Flags(schema.Settings):
     '(default: continue the run if there is one)',
   )
   num_cpu: Positive = setting(1, 'ranks to start with mpirun')
+  trust: list[str] | None = setting(None, references.HELP)
   wandb: str | None = setting(None, flags.WANDB)
 
 
@@ -102,47 +113,47 @@ class Agent(schema.Settings):
 
   called: ClassVar[str] = 'Setting --{}'
 
-  max_u: Limits = setting(1.0, 'limit of actions')
-  layers: Count = setting(3, 'number of hidden layers')
-  hidden: Positive = setting(256, 'units per hidden layer')
-  network_class: Name = setting(
-    'baselines_her.actor_critic:ActorCritic', 'class of actor and critic'
+  max_u: Limits = _fixed(1.0, 'limit of actions')
+  layers: Count = _fixed(3, 'number of hidden layers')
+  hidden: Positive = _fixed(256, 'units per hidden layer')
+  network_class: schema.one_of([NETWORK]) = _fixed(  # type: ignore[valid-type]
+    NETWORK, 'class of actor and critic'
   )
   Q_lr: Rate = setting(0.001, 'learning rate of the critic')
   pi_lr: Rate = setting(0.001, 'learning rate of the actor')
-  buffer_size: Positive = setting(int(1e6), 'transitions kept in the replay')
+  buffer_size: Positive = _fixed(int(1e6), 'transitions kept in the replay')
   polyak: Fraction = setting(0.95, 'share of the old weights in the target')
   action_l2: Number = setting(1.0, 'penalty on the mean squared action')
-  clip_obs: Number = setting(200.0, 'limit of raw observations and goals')
-  scope: str = setting('ddpg', 'variable scope')
-  relative_goals: Flag = setting(False, 'goals relative to achieved goals')
+  clip_obs: Number = _fixed(200.0, 'limit of raw observations and goals')
+  scope: str = _fixed('ddpg', 'variable scope')
+  relative_goals: Flag = _fixed(False, 'goals relative to achieved goals')
   batch_size: Positive = setting(256, 'transitions per update')
-  norm_eps: Number = setting(0.01, 'lower bound of the standard deviation')
-  norm_clip: Number = setting(5, 'limit of normalized inputs')
+  norm_eps: Number = _fixed(0.01, 'lower bound of the standard deviation')
+  norm_clip: Number = _fixed(5, 'limit of normalized inputs')
 
 
 class Params(Agent):
   """Settings in `DEFAULT_PARAMS`, as the original has them."""
 
-  bc_loss: Switch = setting(0, '1 imitates demonstrations')
+  bc_loss: Switch = _fixed(0, '1 imitates demonstrations')
   q_filter: Switch = setting(0, '1 imitates only what the critic prefers')
-  num_demo: Positive = setting(100, 'number of demonstrations')
+  num_demo: Positive = _fixed(100, 'number of demonstrations')
   demo_batch_size: Whole = setting(128, 'demonstrated transitions per batch')
   prm_loss_weight: Number = setting(
     0.001, 'weight of the actor loss when imitating'
   )
   aux_loss_weight: Number = setting(0.0078, 'weight of the imitation loss')
-  n_cycles: Positive = setting(50, 'cycles per epoch')
+  n_cycles: Positive = _fixed(50, 'cycles per epoch')
   rollout_batch_size: Positive = setting(2)
-  n_batches: Positive = setting(40, 'updates per cycle')
+  n_batches: Positive = _fixed(40, 'updates per cycle')
   n_test_rollouts: Positive = setting(10, 'test rollouts per epoch')
   test_with_polyak: Flag = setting(False, 'evaluate the target networks')
   random_eps: Fraction = setting(0.3, 'probability of a random action')
   noise_eps: Amount = setting(0.2, 'standard deviation of action noise')
-  replay_strategy: Literal[STRATEGIES] = setting(  # type: ignore[valid-type]
+  replay_strategy: Literal[STRATEGIES] = _fixed(  # type: ignore[valid-type]
     'future', 'future for hindsight, none for plain replay'
   )
-  replay_k: Amount = setting(4, 'hindsight goals per original goal')
+  replay_k: Amount = _fixed(4, 'hindsight goals per original goal')
 
 
 class Settings(Params):
@@ -153,18 +164,18 @@ class Settings(Params):
 
   policy_save_interval: Whole = setting(5, 'epochs between saved policies')
   # A number is the limit itself, as `DDPG` of the original takes it.
-  clip_return: Limit = setting(True, 'clip values to the largest return')
+  clip_return: Limit = _fixed(True, 'clip values to the largest return')
   clip_pos_returns: Flag = setting(True)
-  demo_file: File | None = setting(None, 'file of demonstrations (pickle)')
-  load_path: File | None = setting(None, 'file of initial variables (pickle)')
-  gamma: Fraction | None = setting(
+  demo_file: File | None = _fixed(None, 'file of demonstrations (pickle)')
+  load_path: File | None = _fixed(None, 'file of initial variables (pickle)')
+  gamma: Fraction | None = _fixed(
     None, 'discount factor (default 1 - 1 / time limit)'
   )
-  T: Annotated[Whole, Ge(2)] | None = setting(
+  T: Annotated[Whole, Ge(2)] | None = _fixed(
     None, 'steps per episode (default that of the environment)'
   )
   lr: Rate | None = setting(None, 'sets both Q_lr and pi_lr')
-  network_args: dict[str, Any] = setting({})
+  network_args: dict[str, Any] = _fixed({})
 
   @classmethod
   def usual(cls, env_name: str) -> dict[str, Any]:
@@ -187,6 +198,7 @@ class Settings(Params):
     result = cls.read(values, more=Flags.names())
     if result.lr is not None:
       result.Q_lr = result.pi_lr = result.lr
+      result.lr = None
     if result.gamma == 1 and result.clip_return is True:
       # The original divides by zero. Only the user can decide not to clip.
       raise errors.UsageError(
@@ -300,12 +312,30 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
     result = {**values, **result}
   if 'rollout_batch_size' in result:
     raise errors.UsageError('For rollout_batch_size, give --num_env.')
+  if own := own_network(result.get('network')):
+    del result['network']
+    result.update(own)
   return result
 
 
-def from_words(env_name: str, unknown: Sequence[str]) -> Settings:
-  """Return the settings of the words of a command line that are not flags."""
-  return Settings.make(env_name, merge(parse_cmdline_kwargs(unknown)))
+def own_network(network: Any) -> dict[str, Any]:
+  """Return a network of the user's own as a setting, nothing for others."""
+  is_own = callable(network) or ':' in str(network)
+  return {'network_class': network} if is_own else {}
+
+
+def from_words(
+  args: types.SimpleNamespace, unknown: Sequence[str]
+) -> dict[str, Any]:
+  """Return the settings that a command line gives, see `parse_args`.
+
+  Raises:
+    UsageError: If one is unknown or has a value that is not allowed.
+  """
+  own = own_network(args.network)
+  given = merge({**parse_cmdline_kwargs(unknown), **own})
+  Settings.make(args.env, given)
+  return given
 
 
 def describe(argv: Sequence[str] = ()) -> str:
@@ -319,7 +349,7 @@ def describe(argv: Sequence[str] = ()) -> str:
   with contextlib.suppress(errors.UsageError):
     args, unknown = parse_args(['', *argv])
     env = args.env
-    values = from_words(env, unknown)
+    values = Settings.make(env, from_words(args, unknown))
   values = values or Settings.make(env, {})
   if limit := envs.find_time_limit(env):
     values = values.complete(limit, 1)
@@ -340,7 +370,8 @@ def common_arg_parser() -> argparse.ArgumentParser:
   parser = argparse.ArgumentParser(allow_abbrev=False)
   for name in Flags.names():
     kind, default = Flags.base(name), Flags.default(name)
-    more = {'action': 'store_true'} if kind is bool else {'type': kind}
+    special = {bool: 'store_true', list: 'append'}
+    more = {'action': special[kind]} if kind in special else {'type': kind}
     help_ = Flags.meaning(name)
     parser.add_argument(f'--{name}', default=default, help=help_, **more)
   return parser

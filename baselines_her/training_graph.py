@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,8 @@ class TrainingGraph:
   def _create_networks(self, inputs: losses.Batch) -> ActorCritic:
     settings, dims = self._settings, self._dims
     sizes = {'hidden': settings.hidden, 'layers': settings.layers}
-    return util.import_function(settings.network_class)(
+    kind: Any = settings.network_class
+    return (kind if callable(kind) else util.import_function(kind))(
       inputs,
       dimo=dims['o'],
       dimg=dims['g'],

@@ -295,7 +295,7 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
     env = found
   if is_environment(env):
     return adapt(env)
-  name = references.name_of(env)
+  name = name_of(env)
   with guard.explained(name, 'in its constructor'):
     made = env()
   if not is_environment(made):
@@ -308,6 +308,14 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
 def is_environment(value: Any) -> bool:
   """Whether a value is an environment, not an id or what creates one."""
   return hasattr(value, 'step') and not isinstance(value, type)
+
+
+def name_of(env: Any) -> str:
+  """Return the text to store for what `create` takes."""
+  if isinstance(env, str):
+    return env
+  is_env = is_environment(env)
+  return f'<{guard.find_name(env)}>' if is_env else references.name_of(env)
 
 
 def _find_function(name):

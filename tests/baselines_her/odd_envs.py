@@ -36,10 +36,14 @@ class Odd(gymnasium.Env):
   def step(self, action):
     self.time += 1
     done = self.oddity == 'Early' and self.time == 3
-    return self._observe(), -1.0, done, False, {'is_success': 0.0}
+    info = {} if self.oddity == 'Mute' else {'is_success': 0.0}
+    return self._observe(), -1.0, done, False, info
 
   def compute_reward(self, achieved, desired, info):
-    return -np.linalg.norm(achieved - desired, axis=-1)
+    reward = -1 - np.linalg.norm(achieved - desired, axis=-1)
+    return {'Sign': -reward, 'NaNReward': reward * np.nan}.get(
+      self.oddity, reward
+    )
 
   def render(self):
     return None
@@ -62,7 +66,7 @@ class Blind(Odd):
     super().__init__()
 
 
-ODDITIES = ('Fine', 'Broken', 'Early', 'NaN', 'NaNGoal', 'Growing')
+ODDITIES = 'Fine Broken Early NaN NaNGoal Growing Sign NaNReward Mute'.split()
 for _name in ODDITIES:
   gymnasium.register(
     f'{_name}-v0', Odd, max_episode_steps=LIMIT, kwargs={'oddity': _name}

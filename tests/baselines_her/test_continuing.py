@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from agents.run import errors
 from agents.run import folder as run_folder
 from baselines_her import config, demonstrations, envs, reports, settings
 from baselines_her import run as run_lib
@@ -14,20 +15,19 @@ from baselines_her import run as run_lib
 def begin(folder, *words):
   """What a run with these arguments leaves."""
   args, extra = run_lib.parse_args(['program', *words])
-  values = settings.from_words(args.env, extra)
+  given = settings.from_words(args, extra)
   checkpoint = folder / 'checkpoints' / '000000001'
   checkpoint.mkdir(parents=True)
   for name in ('rank0.json', 'COMPLETE'):
     (checkpoint / name).write_text('{}')
-  config.write_params(
-    config.run_params(args.env, args.seed, values), str(folder)
-  )
+  params, _, _ = config.settle(args.env, args.seed, given)
+  config.write_params(params, str(folder))
 
 
 def prepare(folder, *words):
-  """Let a command be checked, and nothing else."""
+  """Let a command be checked, and nothing else; return what it would do."""
   args, extra = run_lib.parse_args(['program', f'--log_path={folder}', *words])
-  run_lib.Training(args, settings.from_words(args.env, extra))
+  return run_lib.Plan(args, settings.from_words(args, extra))
 
 
 def demonstrate(path, episodes):
@@ -46,22 +46,18 @@ def demonstrate(path, episodes):
 @pytest.mark.parametrize(
   'begun, continued, message',
   [
-    ('--gamma=0.9', '', 'gamma 0.9 instead of unset'),
-    ('', '--gamma=0.9', 'gamma unset instead of 0.9'),
-    ('--gamma=0.9', '--gamma=0.95', 'gamma 0.9 instead of 0.95'),
-    ('', '--clip_return=0', 'clip_return True instead of False'),
-    ('--seed=1', '--seed=2', 'seed 1 instead of 2'),
-    ('--seed=1', '', 'seed 1 instead of unset'),
-    ('--T=60', '--T=50', 'T 60 instead of 50'),
-    ('--hidden=64', '', 'hidden 64 instead of 256'),
-    ('--lr=1e-2', '', 'lr 0.01 instead of unset'),
-    ('', '--replay_strategy=none', 'replay_strategy future instead of none'),
-    (
-      '',
-      '--env=FetchPush-v1',
-      'env_name FetchReach-v1 instead of FetchPush-v1',
-    ),
-    ('--load_path=none', '', 'load_path .* instead of unset'),
+    ('', '--gamma=0.9', 'gamma: None -> 0.9'),
+    ('--gamma=0.9', '--gamma=0.95', 'gamma: 0.9 -> 0.95'),
+    ('', '--clip_return=0', 'clip_return: True -> False'),
+    ('--seed=1', '--seed=2', 'seed: 1 -> 2'),
+    ('--T=60', '--T=50', 'T: 60 -> 50'),
+    ('', '--replay_strategy=none', 'replay_strategy: future -> none'),
+    ('', '--env=FetchPush-v1', 'env_name: FetchReach-v1 -> FetchPush-v1'),
+    ('', '--load_path=none', 'load_path: None -> .*none'),
+    ('', '--network=my_net:Mine', 'network_class: .*ActorCritic -> my_net:M'),
+    ('', '--network_class=hostile', 'give one of .*or module:name'),
+    ('--demo_file=x', '', 'add --trust .*/x'),
+    ('--network=hostile:x', '', 'add --trust hostile'),
   ],
 )
 def test_other_settings_are_refused(
@@ -92,30 +88,41 @@ def test_folder_of_the_environment(tmp_path, monkeypatch, capsys):
 
 
 def test_imitation_goes_on(tmp_path, capsys):
-  """Demonstrations cannot be left away, but be named from elsewhere."""
+  """Demonstrations can be named from elsewhere."""
   demonstrate(str(tmp_path / 'demo.npz'), 2)
   words = ['--num_demo=2', f'--demo_file={tmp_path}/demo.npz']
   begin(tmp_path / 'run', *words)
-  path = f'--log_path={tmp_path}/run'
-  assert run_lib.run(['program', path, words[0]]) == 2
-  assert 'demo.npz' in capsys.readouterr().err
   relative = os.path.relpath(tmp_path / 'demo.npz')
-  prepare(tmp_path / 'run', words[0], f'--demo_file={relative}')
+  plan = prepare(tmp_path / 'run', words[0], f'--demo_file={relative}')
+  assert plan.notes == []
+  prepare(tmp_path / 'run', f'--trust={tmp_path}/demo.npz')
 
 
 def test_what_may_change(tmp_path):
-  """Length, what is kept, and what is shown."""
-  begin(tmp_path, '--gamma=0.9', '--num_timesteps=100')
-  prepare(
+  """Length, what is shown, and what the variables do not depend on."""
+  begin(tmp_path, '--gamma=0.9', '--seed=3', '--lr=0.1')
+  plan = prepare(
     tmp_path,
-    '--gamma=0.9',
-    '--num_timesteps=5e5',
-    '--policy_save_interval=1',
+    '--lr=0.2',
+    '--batch_size=64',
+    '--total_env_steps=5e5',
     '--reward_scale=2',
     '--play',
     f'--save_path={tmp_path}/weights',
     f'--policy_dir={tmp_path}/elsewhere',
   )
+  assert sorted(plan.notes) == [
+    'Not given now, kept as before: gamma: 0.9.',
+    'Q_lr: 0.1 -> 0.2',
+    'batch_size: 256 -> 64',
+    'pi_lr: 0.1 -> 0.2',
+  ]
+  assert plan._params['seed'] == 3 and plan._settings.gamma == 0.9
+
+
+def test_one_budget(tmp_path):
+  with pytest.raises(errors.UsageError, match='say the same; give one'):
+    prepare(tmp_path, '--total_env_steps=100', '--num_timesteps=50')
 
 
 def test_runs_of_another_version(tmp_path, capsys):

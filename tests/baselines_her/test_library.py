@@ -1,12 +1,14 @@
 """Training HER from Python, as notebooks and loops over seeds do."""
 
+import json
 import os
 import signal
 
+import gymnasium
 import pytest
 
 import baselines_her
-from agents.run import errors
+from agents.run import errors, references
 from baselines_her import library, logger
 from tests import examples
 
@@ -20,8 +22,12 @@ PARAMS = {
 ENV = 'tests.baselines_her.odd_envs:Fine-v0'
 
 
-def train(logdir, seed, steps=10):
-  return library.train(ENV, str(logdir), steps, PARAMS, seed)
+def train(logdir, seed, steps=10, env=ENV, **more):
+  return library.train(env, logdir, steps, {**PARAMS, **more}, seed)
+
+
+def without(record, *names):
+  return {k: v for k, v in record.items() if k not in ('seconds', *names)}
 
 
 def rows(logdir):
@@ -37,7 +43,14 @@ def test_loop_over_seeds(tmp_path, capfd):
     assert [x['epoch'] for x in records] == [1, 2]
     assert [x['updates'] for x in records] == [2, 4]
     assert [x['environment_steps'] for x in records] == [5, 10]
+    assert [x['episodes'] for x in records] == [1, 2]
     assert [x['success_rate'] for x in records] == [0, 0]
+    assert all(-5 <= x['return'] <= 0 and x['seconds'] > 0 for x in records)
+    assert set(records[1]) == {
+      *('logdir', 'epoch', 'environment_steps', 'episodes', 'updates'),
+      *('return', 'test_return', 'success_rate', 'test_success_rate'),
+      *('loss/critic', 'seconds'),
+    }
     assert records[0]['logdir'] == str(tmp_path / str(index))
   assert rows(tmp_path / '0') == rows(tmp_path / '2') != rows(tmp_path / '1')
   assert signal.getsignal(signal.SIGINT) is handler
@@ -46,29 +59,80 @@ def test_loop_over_seeds(tmp_path, capfd):
 
 
 def test_left_and_continued(tmp_path, capsys):
+  """A second training of the same run takes over; others go on beside it."""
   whole = list(train(tmp_path / 'whole', 1))
   training = train(tmp_path / 'parts', 1)
-  assert next(training)['epoch'] == 1
-  training.close()
-  assert len(rows(tmp_path / 'parts')) == 1
-  (second,) = train(tmp_path / 'parts', 1)
-  assert {**second, 'logdir': None} == {**whole[1], 'logdir': None}
+  beside = train(tmp_path / 'beside', 2)
+  assert next(training)['epoch'] == next(beside)['epoch'] == 1
+  again = train(tmp_path / 'parts', 1)
+  (second,) = again
+  assert list(training) == []
+  next(beside)
+  assert without(second, 'logdir') == without(whole[1], 'logdir')
   assert rows(tmp_path / 'parts') == rows(tmp_path / 'whole')
+  alone = list(train(tmp_path / 'alone', 2))
+  assert rows(tmp_path / 'beside') == rows(tmp_path / 'alone')
+  assert len(alone) == 2
   printed = capsys.readouterr()
   assert printed.out == printed.err == ''
+  # By the folder alone, which also names what the training was given.
+  trained = baselines_her.train(None, tmp_path / 'parts', 10, trust=['tests'])
+  assert list(trained) == []
+  assert 'Nothing to do: the run in' in capsys.readouterr().err
+  with pytest.raises(references.NotTrusted, match='odd_envs'):
+    baselines_her.train(None, tmp_path / 'parts', 15)
 
 
-def test_wrong_parameters(tmp_path):
-  with pytest.raises(errors.UsageError, match='Did you mean'):
-    next(baselines_her.train(ENV, str(tmp_path / 'x'), 10, {'n_cycle': 1}))
+def make_env():
+  return gymnasium.make(ENV)
+
+
+def test_environments_of_whatever_kind(tmp_path):
+  """They give the same numbers as by their id."""
+  by_id = without(list(train(tmp_path / 'id', 1))[-1], 'logdir')
+  for name, env in (('function', make_env), ('object', make_env())):
+    records = list(train(tmp_path / name, 1, env=env))
+    assert without(records[-1], 'logdir') == by_id
+  with pytest.raises(errors.UsageError, match='at once'):
+    library.train(make_env(), tmp_path / 'x', 10, PARAMS, num_env=2)
+  path = tmp_path / 'object' / 'params.json'
+  assert json.loads(path.read_text())['env_name'] == '<Fine-v0>'
+  with pytest.raises(errors.UsageError, match='give the object again'):
+    baselines_her.train(None, tmp_path / 'object', 10, trust=['tests'])
+
+
+@pytest.mark.parametrize(
+  'arguments, message',
+  [
+    ({'params': {'n_cycle': 1}}, 'Did you mean'),
+    ({'params': {'network': 'mlp'}}, 'network'),
+    ({'seed': -1}, 'seed'),
+    ({'total_env_steps': -5}, 'total_env_steps'),
+    ({'num_env': 0}, 'num_env'),
+    ({'env': 'Nothing-v0'}, 'Nothing-v0'),
+    ({'env': lambda: 3}, 'returns 3'),
+    ({'env': ENV.replace('Fine', 'Sign')}, 'compute_reward returns 1 for'),
+    ({'env': ENV.replace('Fine', 'NaNReward')}, 'compute_reward returns nan'),
+  ],
+)
+def test_wrong_arguments(tmp_path, arguments, message):
+  """They are refused by the call, before anything begins."""
+  with pytest.raises((errors.UsageError, errors.EnvError), match=message):
+    baselines_her.train(**{'env': ENV, 'logdir': tmp_path / 'x', **arguments})
   assert not os.listdir(tmp_path)
+
+
+def test_successes_are_missing(tmp_path, capsys):
+  (record,) = train(tmp_path, 1, 5, ENV.replace('Fine', 'Mute'))
+  assert "no 'is_success'" in capsys.readouterr().err
+  assert record['test_success_rate'] == 0
 
 
 def test_example_of_the_documentation(tmp_path, monkeypatch, capsys):
   """The numbers of the example are replaced by small ones."""
 
-  def small(env, logdir, num_timesteps, seed):
-    assert (env, num_timesteps) == ('FetchReach-v1', 5000)
+  def small(env, logdir, total_env_steps, seed):
+    assert (env, total_env_steps) == ('FetchReach-v1', 5000)
     return train(logdir, seed)
 
   monkeypatch.setattr(baselines_her, 'train', small)
