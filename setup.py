@@ -124,9 +124,7 @@ setuptools.setup(
     ]
   ),
   package_data={
-    'agents': ['py.typed'],
-    'baselines_her': ['py.typed'],
-    'planet': ['py.typed'],
+    '': ['py.typed', '*.pyi'],
     'planet.envs.carla': ['maps/*'],
   },
   python_requires='>=3.10',

@@ -60,7 +60,9 @@ def train(
   args.seed, args.num_env, args.total_env_steps = seed, num_env, total_env_steps
   flags.check(settings.Flags, args)
   args.env, args.trust = env, trust
-  plan = run.Plan(args, settings.merge(dict(params or {})))
+  if isinstance(params, settings.Settings):
+    params = {name: getattr(params, name) for name in params.model_fields_set}
+  plan = run.Plan(args, settings.merge(params or {}))
   return Training(lambda: _train(plan), verbose)
 
 

@@ -19,7 +19,14 @@ import numpy as np
 from agents.envs import video
 from agents.envs import window as window_lib
 from agents.run import entry, errors, messages, references, stopping
-from baselines_her import logger, rollout, trained, vec_env, video_recorder
+from baselines_her import (
+  logger,
+  policies,
+  rollout,
+  trained,
+  vec_env,
+  video_recorder,
+)
 
 _EPISODES_IN_FILE = 5
 
@@ -108,14 +115,6 @@ def make_viewed_env(
   )
 
 
-def default_video(policy_file: str) -> str:
-  """Return where the video of a policy goes: to the folder of its run."""
-  run = os.path.abspath(os.path.expanduser(policy_file))
-  if not os.path.isdir(run):
-    run = os.path.dirname(run)
-  return os.path.join(run.removesuffix('/policies'), 'play.mp4')
-
-
 def main(args: argparse.Namespace) -> None:
   """Evaluate a policy and print the table of the results.
 
@@ -128,7 +127,8 @@ def main(args: argparse.Namespace) -> None:
   from baselines_her import tf_util
 
   tf_util.set_global_seeds(args.seed)
-  filename = args.video or default_video(args.policy_file)
+  run = policies.find_run(args.policy_file)
+  filename = args.video or os.path.join(run, 'play.mp4')
   with trained.load(args.policy_file, trust=args.trust) as agent:
     worker = show(
       agent.policy, args.n_test_rollouts, args.seed, filename, args.render

@@ -75,7 +75,9 @@ def save_plain(policy: Any, prefix: str) -> None:
   checkpoint.write_tree(prefix, tree)
 
 
-def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
+def load(
+  path: str | os.PathLike[str], trust: references.Trust = references.NOTHING
+) -> Any:
   """Load a policy, with a graph and a session of its own.
 
   Args:
@@ -108,6 +110,14 @@ def load(path: str, trust: references.Trust = references.NOTHING) -> Any:
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '
       'run, or a file of a policy that training has written.'
     ) from None
+
+
+def find_run(path: str | os.PathLike[str]) -> str:
+  """Return the folder of the run that a policy, by its path, belongs to."""
+  run = os.path.abspath(os.path.expanduser(path))
+  if not os.path.isdir(run):
+    run = os.path.dirname(run)
+  return run.removesuffix('/policies')
 
 
 def _find(folder: str) -> str:

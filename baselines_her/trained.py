@@ -41,7 +41,7 @@ class HER(TrainedAgent):
 
   def __init__(
     self,
-    path: str,
+    path: str | os.PathLike[str],
     noise_eps: float = 0.2,
     random_eps: float = 0.3,
     trust: Iterable[str] = (),
@@ -49,13 +49,13 @@ class HER(TrainedAgent):
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     self.policy = policy = policies.load(path, references.parse(trust))
-    self.logdir = path
+    self.logdir = policies.find_run(path)
     sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
     self.observation_space = spaces.dictionary(
       {key: spaces.box([-np.inf] * x, [np.inf] * x) for key, x in sizes}
     )
-    limit = [policy.max_u] * policy.dimu
-    self.action_space = spaces.box(np.negative(limit), limit)
+    limit = np.broadcast_to(policy.max_u, [policy.dimu])
+    self.action_space = spaces.box(-limit, limit)
 
   def _make_env(self, render_mode=None):
     return envs.make(self.policy.info['env_name'], render_mode, self.policy.T)

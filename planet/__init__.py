@@ -9,11 +9,4 @@ except ImportError as error:
     'first; use a separate environment, or start from another folder.'
   ) from error
 
-lazy.export(
-  __name__,
-  {
-    'evaluate': 'agents.evaluation:evaluate',
-    'load': 'planet.trained:load',
-    'train': 'planet.library:train',
-  },
-)
+lazy.export(__name__)

@@ -2,14 +2,4 @@
 
 from agents.tools import lazy
 
-lazy.export(
-  __name__,
-  {
-    'PPOAlgorithm': 'agents.ppo.algorithm:PPOAlgorithm',
-    'algorithm': 'agents.ppo.algorithm',
-    'memory': 'agents.ppo.memory',
-    'normalize': 'agents.ppo.normalize',
-    'policy': 'agents.ppo.policy',
-    'utility': 'agents.ppo.utility',
-  },
-)
+lazy.export(__name__)

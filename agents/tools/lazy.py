@@ -4,30 +4,38 @@ Environment processes import parts of these packages and have to stay free of
 TensorFlow, so their `__init__` may not import a module that needs it.
 """
 
+import ast
 import importlib
+import os
 import sys
 from typing import Any
 
 
-def export(package: str, names: dict[str, str]) -> None:
+def export(package: str) -> None:
   """Make names available from a package without importing them yet.
 
-  The package gets a `__getattr__` (PEP 562). A function that shares the name
-  of its file has to be imported from the package, as in `from agents.tools
-  import simulate`: importing the file itself binds the module to this name.
+  They are those that the `__init__.pyi` beside its `__init__` imports `as` they
+  are called, which type checkers read, too. The package gets a `__getattr__`
+  (PEP 562). A function that shares the name of its file has to be imported from
+  the package, as in `from agents.tools import simulate`: importing the file
+  itself binds the module to this name.
 
   Args:
     package: Name of the package, `__name__` of the calling `__init__`.
-    names: Dict from public name to `module` or `module:attribute`.
   """
   module = sys.modules[package]
+  path = os.path.join(module.__path__[0], '__init__.pyi')
+  with open(path, encoding='utf-8') as file_:
+    imports: Any = ast.parse(file_.read()).body
+  names = {x.asname: (i.module, x.name) for i in imports for x in i.names}
 
   def load(name: str) -> Any:
     if name not in names:
       raise AttributeError(f'Module {package!r} has no attribute {name!r}.')
-    place, _, attribute = names[name].partition(':')
-    value = importlib.import_module(place)
-    value = getattr(value, attribute) if attribute else value
+    place, attribute = names[name]
+    # `from . import name` is about a module.
+    value = importlib.import_module(place or f'{package}.{attribute}')
+    value = getattr(value, attribute) if place else value
     setattr(module, name, value)
     return value
 

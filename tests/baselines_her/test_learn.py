@@ -206,10 +206,10 @@ def test_interrupted(cycles, tmp_path, monkeypatch):
   # It is over now, unless it is to be longer.
   said = []
   with monkeypatch.context() as patch:
-    patch.setattr(logger, 'info', lambda *args: said.append(args[0]))
+    patch.setattr(logger, 'warn', lambda *args: said.append(args[0]))
     again = learn(tmp_path / 'parts', checkpoint_dir=folder, **kwargs)
-  (line,) = [x for x in said if 'There is nothing to do' in x]
-  assert 'finished its 3 epochs' in line and '--num_timesteps to 160' in line
+  (line,) = [x for x in said if 'Nothing to do: the run in' in x]
+  assert 'has 120 environment' in line and 'total_env_steps to 160' in line
   for key, value in wanted.items():
     np.testing.assert_array_equal(again[key], value)
 
@@ -218,14 +218,14 @@ def test_other_settings_are_refused(tmp_path, monkeypatch):
   toy.use_toy(monkeypatch, 10)
   kwargs = {'checkpoint_dir': str(tmp_path / 'checkpoints')}
   learn(tmp_path, total_timesteps=20, **kwargs)
-  with pytest.raises(errors.UsageError, match='hidden 8 instead of 16'):
+  with pytest.raises(errors.UsageError, match='hidden: 8 -> 16'):
     learn(tmp_path, override_params={**SMALL, 'hidden': 16}, **kwargs)
   with pytest.raises(errors.UsageError, match='1 environments per rank'):
     learn(tmp_path, num_envs=2, **kwargs)
-  with pytest.raises(errors.UsageError, match='gamma unset instead of 0.5'):
+  with pytest.raises(errors.UsageError, match='gamma: None -> 0.5'):
     learn(tmp_path, gamma=0.5, **kwargs)
-  with pytest.raises(errors.UsageError, match='seed 1 instead of unset'):
-    learn(tmp_path, seed=None, **kwargs)
+  with pytest.raises(errors.UsageError, match='seed: 1 -> 2'):
+    learn(tmp_path, seed=2, **kwargs)
 
 
 def test_time_limit(tmp_path, monkeypatch):
@@ -316,7 +316,7 @@ def test_too_short(tmp_path, monkeypatch):
   said = []
   monkeypatch.setattr(logger, 'warn', lambda *args: said.append(args[0]))
   learn(tmp_path, total_timesteps=19)
-  assert any('an epoch has 20 steps' in x for x in said)
+  assert any('an epoch has 20.' in x for x in said)
 
 
 def test_killed_after_a_checkpoint(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import baselines_her
 from agents.run import errors, references
 from baselines_her import library, logger
-from tests import examples
+from tests import examples, golden
 
 PARAMS = {
   'n_cycles': 1,
@@ -120,6 +120,22 @@ def test_wrong_arguments(tmp_path, arguments, message):
   with pytest.raises((errors.UsageError, errors.EnvError), match=message):
     baselines_her.train(**{'env': ENV, 'logdir': tmp_path / 'x', **arguments})
   assert not os.listdir(tmp_path)
+
+
+def test_network_of_the_examples(tmp_path, monkeypatch):
+  """It is named or given, stored by its name, and loaded if it is trusted."""
+  monkeypatch.syspath_prepend(os.path.join(golden.ROOT, 'docs', 'examples'))
+  import her_network
+
+  by_name = list(train(tmp_path / 'a', 1, network='her_network:Smooth'))
+  given = list(train(tmp_path / 'b', 1, network=her_network.Smooth))
+  assert without(by_name[1], 'logdir') == without(given[1], 'logdir')
+  other = list(train(tmp_path / 'c', 1))
+  assert other[1]['loss/critic'] != given[1]['loss/critic']
+  with pytest.raises(references.NotTrusted, match='her_network'):
+    baselines_her.load(tmp_path / 'b')
+  with baselines_her.load(tmp_path / 'b', trust=['tests', 'her_network']) as x:
+    assert x.predict(x.observation_space.sample())[0].shape == (1,)
 
 
 def test_successes_are_missing(tmp_path, capsys):
