@@ -99,8 +99,8 @@ def test_logdir_and_params_of_her():
     assert args.log_path == 'x' and not rest
   words = ['--params={n_cycles: 3, hidden: 5, gamma: 0.5}', '--hidden=7']
   _, rest = settings.parse_args(['program', *words])
-  found = settings.from_words('FetchReach-v1', rest)
+  found = settings.Settings.make(args.env, settings.from_words(args, rest))
   assert (found.n_cycles, found.hidden, found.gamma) == (3, 7, 0.5)
   for text, message in (('3', 'give a mapping'), ('{hiden: 3}', 'hidden')):
     with pytest.raises(errors.UsageError, match=message):
-      settings.from_words('FetchReach-v1', ['--params', text])
+      settings.from_words(args, ['--params', text])

@@ -35,7 +35,8 @@ def test_recorded(index):
 
 
 def read(*words):
-  return settings.from_words('FetchReach-v1', words)
+  given = settings.merge(settings.parse_cmdline_kwargs(words))
+  return settings.Settings.make('FetchReach-v1', given)
 
 
 def test_settings_take_effect():
@@ -50,7 +51,6 @@ def test_settings_take_effect():
   )
   wanted = {
     'hidden': 64,
-    'lr': 0.01,
     'Q_lr': 0.01,
     'pi_lr': 0.01,
     'gamma': 0.9,
