@@ -1,4 +1,4 @@
-"""Planned episodes on a pretended server, of which some steps fail."""
+"""Planned episodes on a server, of which some steps fail."""
 
 import contextlib
 import functools
@@ -21,38 +21,34 @@ from planet.envs import constructors  # noqa: E402
 from planet.envs.carla import task_env  # noqa: E402
 from planet.scripts import evaluate  # noqa: E402
 from tests.planet.control import test_simulate  # noqa: E402
-from tests.planet.envs.carla.server import fake_carla  # noqa: E402
 
 DURATION = 12
 
 
 class Losing(wrappers.Wrapper):
-  """Loses its server in some steps, which are counted over all episodes."""
+  """Loses the images of some steps, which are counted over all episodes."""
 
-  def __init__(self, env, simulator, losses):
+  def __init__(self, env, server, losses):
     super().__init__(env)
-    self._simulator, self._losses, self.steps = simulator, losses, 0
+    self._server, self._losses, self.steps = server, losses, 0
 
   def step(self, action):
     self.steps += 1
-    self._simulator.lost = self.steps in self._losses
-    try:
-      return self._env.step(action)
-    finally:
-      if self._simulator.lost:
-        self._simulator.restart()
+    self._server.set(lost_images=int(self.steps in self._losses))
+    return self._env.step(action)
 
 
-def collect(simulator, folder, losses):
+def collect(server, folder, losses):
   """Rewards of a planned episode, and its environment."""
-  settings = {k: v for k, v in fake_carla.CONFIG.items() if k[1:] != '_res'}
+  settings = server.config()
+  settings = {k: v for k, v in settings.items() if k[1:] != '_res'}
   make = functools.partial(
     task_env.make, 1, DURATION, 32, 10, settings=settings
   )
   envs = []
 
   def env_ctor():
-    envs.append(Losing(make(), simulator, losses))
+    envs.append(Losing(make(), server, losses))
     return constructors.recording_env(lambda: envs[0], folder, ['image'], 1)
 
   tf.reset_default_graph()
@@ -70,9 +66,9 @@ def collect(simulator, folder, losses):
   return reward[0], envs[0]
 
 
-def test_failed_episodes_are_played_again(simulator, tmp_path):
+def test_failed_episodes_are_played_again(server, tmp_path):
   """At once, and only the whole one is recorded."""
-  reward, env = collect(simulator, str(tmp_path), {4, 6})
+  reward, env = collect(server, str(tmp_path), {4, 6})
   assert env.steps == 4 + 2 + DURATION
   (path,) = tmp_path.iterdir()
   with np.load(path) as episode:
@@ -80,9 +76,9 @@ def test_failed_episodes_are_played_again(simulator, tmp_path):
     np.testing.assert_allclose(episode['reward'][1:], reward, 1e-6)
 
 
-def test_replays_end_after_five_failures(simulator, tmp_path):
+def test_replays_end_after_five_failures(server, tmp_path):
   with pytest.raises(errors.UsageError, match='5 episodes in a row have fai'):
-    collect(simulator, str(tmp_path), range(1, 100))
+    collect(server, str(tmp_path), range(1, 100))
   assert not list(tmp_path.iterdir())
 
 

@@ -8,6 +8,7 @@ variable with what tests want otherwise.
 """
 
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -44,7 +45,8 @@ def main(flags):
   port, sockets = _listen(int(port[1]) if port else None)
   switches = faults.Faults()
   switches.set(options['faults'])
-  with open(options['map'], encoding='utf-8') as file_:
+  is_packed = options['map'].endswith('.gz')
+  with (gzip.open if is_packed else open)(options['map'], 'rt') as file_:
     maps = dict.fromkeys(_TOWNS, file_.read())
   mesh = navmesh.make(*options['ground'])
   outlets = streams.Streams(port + 1, switches)
