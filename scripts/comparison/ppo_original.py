@@ -54,7 +54,7 @@ def prepare(
 
     from agents import ppo, tools
 
-    own['algorithm'] = ppo.PPOAlgorithm  # type: ignore[attr-defined]
+    own['algorithm'] = ppo.PPOAlgorithm
     own['network'] = networks.feed_forward_gaussian
   for wrapper in (tools.wrappers.RangeNormalize, tools.wrappers.ClipAction):
     _keep_spaces(wrapper)
