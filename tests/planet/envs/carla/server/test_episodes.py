@@ -8,7 +8,7 @@ import pytest
 carla = pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import sensors, task_env  # noqa: E402
+from planet.envs.carla import scenarios, sensors, task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 
@@ -191,6 +191,12 @@ def test_weather_reaches_the_server(server, make_env):
     bright.append(env.render()[..., 2].mean())
     env.close()
   assert bright[0] > bright[1] + 20
+
+
+@pytest.mark.parametrize('name', scenarios.WEATHERS)
+def test_weathers_are_those_of_the_package(name):
+  weather = getattr(carla.WeatherParameters, name)
+  assert isinstance(weather, carla.WeatherParameters)
 
 
 @pytest.mark.parametrize('name', sensors.SENSORS)

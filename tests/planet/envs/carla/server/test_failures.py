@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import task_env  # noqa: E402
+from planet.envs.carla import env_config, task_env  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from tests import processes  # noqa: E402
@@ -65,6 +65,11 @@ def test_server_that_stays_away(server, caplog):
     with pytest.raises(errors.UsageError, match='does not work after 3 attem'):
       env.reset()
   assert len([x for x in caplog.records if 'Attempt' in x.getMessage()]) == 3
+
+
+def test_a_restart_may_take_a_minute():
+  config = env_config.complete({})
+  assert config['retries'] * config['retry_pause'] == 60
 
 
 def test_a_tick_that_hangs_is_a_lost_server(server):
