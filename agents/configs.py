@@ -9,19 +9,31 @@ import pkgutil
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
+import pydantic
 from annotated_types import Ge, Gt, MinLen
 
+from agents.envs import adapters
 from agents.run import errors, references, schema
 from agents.run.schema import (
   Count,
   Finite,
   Flag,
-  Name,
   Positive,
-  Whole,
   setting,
 )
 
+# Of a setting that belongs to the variables or to what is recorded.
+_fixed = functools.partial(setting, fixed='a run keeps it')
+
+
+def _check_env(value):
+  if not (value and isinstance(value, str)):
+    if not callable(value) and not adapters.is_environment(value):
+      raise ValueError('give an id, a function, or an environment')
+  return value
+
+
+_Environment = Annotated[str, pydantic.PlainValidator(_check_env)]
 Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]
 Layers = Annotated[list[Positive], MinLen(1)]
@@ -54,44 +66,40 @@ class Config(schema.Settings):
   called: ClassVar[str] = 'Parameter {!r}'
 
   # General.
-  num_agents: Positive = setting(30, 'environments to step in parallel')
-  eval_episodes: Count = setting(
-    30, 'evaluation episodes per epoch; 0 for none'
-  )
+  num_agents: Positive = _fixed(30, 'environments to step in parallel')
+  eval_episodes: Count = _fixed(30, 'evaluation episodes per epoch; 0 for none')
   use_gpu: Flag = setting(False, 'run the algorithm on the GPU')
-  max_length: Positive = setting(1000, 'maximum episode length in steps')
+  max_length: Positive = _fixed(1000, 'maximum episode length in steps')
   steps: Rate = setting(1e7, 'total training steps')
-  env: Name | None = setting(None, 'environment id')
-  seed: Whole | None = setting(None, 'random seed')
+  env: _Environment | None = _fixed(None, 'environment id')
+  seed: Count | None = _fixed(None, 'random seed')
   # Network.
-  algorithm: schema.one_of(_ALGORITHMS) = setting(  # type: ignore[valid-type]
+  algorithm: schema.one_of(_ALGORITHMS) = _fixed(  # type: ignore[valid-type]
     'PPOAlgorithm', 'what collects episodes and learns'
   )
-  network: schema.one_of(_NETWORKS) = setting(  # type: ignore[valid-type]
+  network: schema.one_of(_NETWORKS) = _fixed(  # type: ignore[valid-type]
     'feed_forward_gaussian', 'network of policy and value function'
   )
   weight_summaries: dict[str, Any] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
     'groups of weights to summarize, as regular expressions',
   )
-  policy_layers: Layers = setting(
-    (200, 100), 'hidden layer sizes of the policy'
-  )
-  value_layers: Layers = setting(
+  policy_layers: Layers = _fixed((200, 100), 'hidden layer sizes of the policy')
+  value_layers: Layers = _fixed(
     (200, 100), 'hidden layer sizes of the value function'
   )
-  init_mean_factor: Rate = setting(0.1, 'scale of the initial mean actions')
-  init_logstd: Finite = setting(
+  init_mean_factor: Rate = _fixed(0.1, 'scale of the initial mean actions')
+  init_logstd: Finite = _fixed(
     -1, 'initial log standard deviation of the policy'
   )
   # Optimization. The last two numbers of epochs are unused, as in the original.
-  update_every: Positive = setting(30, 'episodes per update')
-  update_epochs: Positive = setting(25, 'epochs per update')
-  optimizer: schema.one_of(_OPTIMIZERS) = setting(  # type: ignore[valid-type]
+  update_every: Positive = _fixed(30, 'episodes per update')
+  update_epochs: Positive = _fixed(25, 'epochs per update')
+  optimizer: schema.one_of(_OPTIMIZERS) = _fixed(  # type: ignore[valid-type]
     'AdamOptimizer', 'optimizer of tf.train'
   )
-  update_epochs_policy: Positive = setting(64, 'unused')
-  update_epochs_value: Positive = setting(64, 'unused')
+  update_epochs_policy: Positive = _fixed(64, 'unused')
+  update_epochs_value: Positive = _fixed(64, 'unused')
   learning_rate: Rate = setting(
     1e-4, 'learning rate of policy and value function'
   )
@@ -110,7 +118,7 @@ class Config(schema.Settings):
   kl_cutoff_coef: Weight = setting(
     1000, 'weight of the penalty above the cutoff'
   )
-  kl_init_penalty: Weight = setting(1, 'initial weight of the KL penalty')
+  kl_init_penalty: Weight = _fixed(1, 'initial weight of the KL penalty')
 
 
 # Environments of PyBullet, with the length of episodes and the steps to train.
@@ -164,13 +172,16 @@ def find(value: Any) -> Any:
 
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
   """Return what `from_plain` reads."""
-  values = {k: _name_of(v) if callable(v) else v for k, v in config.items()}
+  values = {
+    k: _name_of(v) if callable(v) or adapters.is_environment(v) else v
+    for k, v in config.items()
+  }
   return references.to_plain({'version': VERSION, **values})
 
 
 def _name_of(value):
-  """Name of a function or class, short if it is one of this project."""
-  name = references.reference(value)
+  """Name of an object, short if it is one of this project."""
+  name = adapters.name_of(value)
   short = name.rpartition(':')[2]
   return short if find(short) is value else name
 
@@ -200,8 +211,10 @@ def from_plain(
       f'The run in {run} was written by another version; use that one, or '
       'start a new run.'
     )
-  values = {k: v for k, v in stored.items() if k not in ('version', 'logdir')}
-  return import_own(Config.check(values), trust)
+  beside = {'version', 'logdir', 'spaces'}
+  values = {k: v for k, v in stored.items() if k not in beside}
+  spaces = {k: v for k, v in stored.items() if k == 'spaces'}
+  return {**import_own(Config.check(values), trust), **spaces}
 
 
 def import_own(
@@ -218,7 +231,9 @@ def import_own(
   Raises:
     NotTrusted: If it names anything else, which is not imported then.
   """
-  references.check_env_id(values.get('env'), trust)
+  env = values.get('env')
+  if not str(env).startswith('<'):
+    references.check_env_id(env, trust)
   found = {
     key: references.resolve(values[key], trust)
     for key in ('algorithm', 'network', 'optimizer')

@@ -6,10 +6,13 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from agents.run import log, progress
+from agents import runs
+from agents.run import log, progress, training
 from agents.tools import phases
 
-_COLUMNS = 'phase global_step mean_score kl_change penalty wall_time'.split()
+_COLUMNS = (
+  'phase global_step mean_score kl_change penalty wall_time episodes'.split()
+)
 
 
 class Display(phases.Observer):
@@ -21,28 +24,23 @@ class Display(phases.Observer):
   Args:
     config: Configuration with `logdir`; nothing is written without one.
     first_step: Global step at which the run begins or continues.
-    max_step: Global step at which it ends.
     stream: Text stream for the progress, standard error by default.
     mirrors: See `agents.run.log.MetricsWriter`.
-
-  Attributes:
-    phase: Name of the newest phase with a score.
-    values: What has been told about the newest epoch.
   """
 
   def __init__(
     self,
     config: Any,
     first_step: int = 0,
-    max_step: int | None = None,
     stream: Any = None,
     mirrors: Iterable[Any] = (),
   ) -> None:
     names = ('return', 'kl', 'penalty')
     self._shown: dict[str, str | None] = dict.fromkeys(names)
-    self._epoch = 0
-    self.phase = ''
-    self.values: dict[str, Any] = {}
+    self._config = config
+    self._epoch = self._updates = self._episodes = 0
+    self._values: dict[str, Any] = {}
+    self._began, self._is_due = time.time(), False
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
@@ -52,8 +50,14 @@ class Display(phases.Observer):
         _COLUMNS,
         lambda row: _step_of(row) <= first_step,
       )
+      for row in log.read_table(os.path.join(config.logdir, 'scores.csv')):
+        self._episodes = int(row['episodes'] or 0)
+      self._updates = config.update_epochs * sum(
+        line['global_step'] <= first_step and _is_update(line)
+        for line in log.read_metrics(config.logdir)
+      )
     self._progress = progress.Progress(
-      self._status, max_step, stream, unit='steps'
+      self._status, runs.total_steps(config), stream, unit='steps'
     )
 
   def start_phase(
@@ -70,14 +74,16 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    name = 'train_return' if phase.name == 'train' else 'test_return'
-    self.phase = phase.name
-    self.values.update(epoch=epoch + 1, global_step=global_step)
-    self.values.update({'environment_steps': global_step, name: float(score)})
+    is_training = phase.name == 'train'
+    steps = runs.training_steps(self._config, global_step)
+    self._episodes += phase.episodes if is_training else 0
+    self._values['return' if is_training else 'test_return'] = float(score)
+    self._values.update(epoch=epoch + 1, environment_steps=steps)
+    self._is_due = not is_training or not self._config.eval_episodes
     self._shown['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
       f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '
-      f'{global_step} environment steps.'
+      f'{steps} environment steps.'
     )
     if self._scores:
       row: dict[str, Any] = {
@@ -85,9 +91,10 @@ class Display(phases.Observer):
         'global_step': global_step,
         'mean_score': score,
         'wall_time': f'{time.time():.3f}',
+        'episodes': self._episodes,
       }
       # The update of a training phase follows its score.
-      if phase.name != 'train':
+      if not is_training:
         row['kl_change'] = self._shown['kl']
         row['penalty'] = self._shown['penalty']
       self._scores.append(row)
@@ -100,12 +107,26 @@ class Display(phases.Observer):
     if 'kl_change' in values:
       self._shown['kl'] = f'{values["kl_change"]:.3g}'
       self._shown['penalty'] = f'{values["penalty"]:.3g}'
+      self._updates += self._config.update_epochs
+      for name in ('value', 'policy'):
+        self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss')
+      steps = runs.training_steps(self._config, global_step)
       self._progress.write(
-        f'Update {self._epoch + 1}, {global_step} environment steps: '
+        f'Update {self._epoch + 1}, {steps} environment steps: '
         f'{describe_update(values)}.'
       )
     if self._metrics and scalars:
       self._metrics.write(phase.name, step, global_step, scalars, global_step)
+
+  def take_record(self) -> training.Record | None:
+    """Return what `agents.train` yields of an epoch, once when it is over."""
+    if not self._is_due:
+      return None
+    counts = {'episodes': self._episodes, 'updates': self._updates}
+    began, self._began = self._began, time.time()
+    values, self._values, self._is_due = self._values, {}, False
+    seconds = {'seconds': self._began - began}
+    return {'logdir': self._config.logdir, **values, **counts, **seconds}
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
@@ -122,6 +143,9 @@ class Display(phases.Observer):
 def describe_update(values: dict[str, float]) -> str:
   """Return in one line what the original prints during an update.
 
+  What it calls return, the mean of what the value function learns over all
+  steps, is none of an episode.
+
   Args:
     values: Dict from the last part of a tag to a number. What is missing is
       left out.
@@ -129,7 +153,7 @@ def describe_update(values: dict[str, float]) -> str:
   parts = [
     f'{label} {values[key]:.3g}'
     for key, label in (
-      ('mean_return', 'return'),
+      ('mean_return', 'value target'),
       ('mean_value', 'value'),
       ('normalized_advantage', 'normalized advantage'),
       ('mean_value_loss', 'value loss'),
@@ -147,6 +171,11 @@ def describe_update(values: dict[str, float]) -> str:
   if episodes:
     parts.append(f'kl cutoff! ({episodes:.3g} episodes per epoch)')
   return ', '.join(parts)
+
+
+def _is_update(scalars):
+  """Whether scalars are those of an update."""
+  return any(x.endswith('/kl_change') for x in scalars)
 
 
 def _step_of(row):

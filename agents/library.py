@@ -4,76 +4,91 @@ Example:
 
   import agents
 
-  params = {'env': 'Pendulum-v1', 'steps': 600000}
-  for record in agents.train('logs/pendulum', params=params, seed=0):
+  training = agents.train('Pendulum-v1', 'logs/pendulum', 600000, seed=0)
+  for record in training:
     print(record['environment_steps'], record['test_return'])
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping
 from typing import Any
 
-from agents import runs, train_ppo
+from agents import configs, runs, train_ppo
 from agents.run import references
-from agents.run.silence import Record, silence
+from agents.run.training import Training
 
 
 def train(
+  env: Any = None,
   logdir: str | None = None,
+  total_env_steps: float | None = None,
   config: str = 'default',
-  params: Mapping[str, Any] | None = None,
+  params: Mapping[str, Any] | configs.Config | None = None,
   seed: int | None = None,
+  *,
   env_processes: bool = True,
   trust: references.Trust = references.NOTHING,
   verbose: bool = False,
-) -> Iterator[Record]:
+) -> Training:
   """Train, or continue a run with the same settings.
 
-  Closing the generator, as leaving the loop does, writes a checkpoint. One
-  training at a time: a process has one default graph.
-
   Args:
-    logdir: Folder of runs; None to keep nothing.
+    env: Id of an environment, function without arguments that makes one, or an
+      environment, which is stepped in this process alone; by default that of
+      the configuration.
+    logdir: Folder of runs, or of a run to continue; None to keep nothing.
+    total_env_steps: Environment steps of training, evaluation not counted; by
+      default those of the configuration.
     config: Name of a function of `agents.configs`.
-    params: Other values of the configuration, such as `env` and `steps`.
+    params: Other values of the configuration. `network` may be a function.
     seed: Seed of all random numbers.
     env_processes: Whether to step environments in processes of their own.
     trust: `agents.run.references.Trust` in what a stored run may name.
     verbose: Whether to print what the program prints.
 
-  Yields:
-    Dict of each epoch, which is a training phase and an evaluation: `logdir`
-    of the run, `epoch` from 1, `global_step`, `environment_steps`, which are
-    the same and count those of evaluation, and `train_return` and
-    `test_return`.
+  Returns:
+    `Training`, an iterator of dicts, one per epoch, which is a training phase
+    and an evaluation: `logdir` of the run; `epoch` from 1; so far
+    `environment_steps` and `episodes` of training and `updates`, steps of the
+    optimizer; mean returns of the episodes of this epoch, `return` in training
+    and `test_return`; `loss/value` and `loss/policy` of the last update; and
+    `seconds` of this epoch.
 
   Raises:
-    UsageError: If the parameters are wrong or do not fit the stored run.
+    UsageError: If an argument is wrong; from the first iteration, if it does
+      not fit the stored run.
+    EnvError: If the environment makes a mistake.
   """
-  overrides = {**(params or {}), **({} if seed is None else {'seed': seed})}
-  records = _train(
-    runs.claim(config, logdir, None, overrides, trust), env_processes
-  )
-  yield from records if verbose else silence(records)
+  if isinstance(params, configs.Config):
+    params = params.model_dump(exclude_unset=True)
+  given = {'env': env, 'seed': seed}
+  overrides = {**(params or {})}
+  overrides.update((k, x) for k, x in given.items() if x is not None)
+  overrides = runs.add_budget(overrides, total_env_steps)
+  claimed = runs.claim(config, logdir, None, overrides, trust)
+  return Training(lambda: _train(claimed, env_processes, verbose), verbose)
 
 
-def _train(claimed, env_processes):
+def _train(claimed, env_processes, verbose):
   from agents import display
 
-  with claimed as run:
-    config = run.config
+  with claimed as run, open(os.devnull, 'w') as nowhere:
+    yield from run.changes
+    if finished := runs.nothing_to_do(run):
+      yield finished
+      return
     shown = []
 
     def observers():
-      last_step = runs.total_steps(config)
-      shown.append(display.Display(config, run.step, last_step))
+      stream = None if verbose else nowhere
+      shown.append(display.Display(run.config, run.step, stream))
       return shown
 
     scores = train_ppo.train(
-      config, env_processes, observers=observers, run=run
+      run.config, env_processes, observers=observers, run=run
     )
-    last = 'eval' if config.eval_episodes else 'train'
     with contextlib.closing(scores):  # type: ignore[type-var]
       for _ in scores:
-        if shown[0].phase == last:
-          yield {'logdir': config.logdir, **shown[0].values}
+        if record := shown[0].take_record():
+          yield record

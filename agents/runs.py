@@ -3,52 +3,67 @@
 import contextlib
 import datetime
 import itertools
+import math
 import os
-from collections.abc import Iterator
 from typing import Any
 
 from agents import configs, utility
+from agents.envs import adapters, check, continuous, spaces
 from agents.run import errors, files, folder, references
 from agents.tools.attr_dict import AttrDict
 
-# What may differ when a run is continued.
-_FREE = {'steps', 'logdir', 'version'}
+# What a run keeps when it is continued.
+_FIXED = {x for x in configs.Config.names() if configs.Config.fixed(x)}
 
 
-@contextlib.contextmanager
 def claim(
   name: str | None,
   logdir: str | None = None,
   timestamp: str | None = None,
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
-) -> Iterator[folder.Run]:
+) -> contextlib.AbstractContextManager[folder.Run]:
   """Choose a run, lock it, and put its configuration together.
 
   A folder without a timestamp is searched for runs of this configuration: the
   newest one is continued that has the same settings, is not finished, and that
-  no other process works on. The number of steps may differ. Without such a run
+  no other process works on. What may change, `Config.fixed` tells. If all that
+  could be continued are finished, the newest of them is chosen. Without any
   there is a new one. Nothing is left of a new one that is refused.
 
   Args:
     name: Name of the configuration.
-    logdir: Folder of the runs, None to keep nothing.
+    logdir: Folder of the runs, or of a run; None to keep nothing.
     timestamp: Time that names the run; for a new run the current one.
     overrides: Dict of values that the user has given.
     trust: `agents.run.references.Trust` in what stored runs may name.
 
-  Yields:
-    `Run` with `config`, a locked AttrDict with the folder as `logdir`, and
-    `reason`, a sentence that says which run this is and why.
+  Returns:
+    Context of a `Run` with `config`, a locked AttrDict with the folder as
+    `logdir`; `reason`, a sentence that says which run this is and why; and
+    `changes`, a list of what the command changes, in words.
 
   Raises:
-    UsageError: If an argument is wrong or does not fit the stored run.
+    UsageError: If an argument is wrong, at once; from the context, if it does
+      not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
   config, given = _combine(name, overrides)
   logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
+  path = logdir if logdir and folder.has(logdir, 'config.yaml') else None
+  if logdir and timestamp:
+    path = os.path.join(logdir, f'{timestamp}-{name}')
+  known = path and folder.has(path, 'config.yaml')
+  pair = None
+  if not known or given.get('env'):
+    pair = _try_env(_complete(name, config, None).env)
+  return _claim(logdir, path, name, config, given, trust, pair)
+
+
+@contextlib.contextmanager
+def _claim(logdir, path, name, config, given, trust, pair):
   missing = files.first_missing(logdir) if logdir else None
-  with _choose(logdir, timestamp, name, config, given) as run:
+  with _choose(logdir, path, name, config, given) as run:
     path = run.folder
     if run.settings:
       trust = trust.and_typed([given.get('env')])
@@ -59,8 +74,8 @@ def claim(
           path, missing or path, lambda: folder.has(path, 'config.yaml')
         )
       )
-    run.config = _complete(name, config, path)
-    _try_env(run.config.env)
+    pair = pair or _try_env(config['env'])
+    run.config = _complete(name, {**config, 'spaces': pair}, path)
     yield run
 
 
@@ -104,8 +119,48 @@ def store(run: folder.Run) -> None:
 
 def total_steps(config: AttrDict) -> int:
   """Return the global step at which a run ends, evaluation included."""
-  per_update = config.update_every + config.eval_episodes
-  return int(config.steps / config.update_every * per_update)
+  training, evaluation = _count_steps(config)
+  epochs, rest = divmod(math.ceil(config.steps), training)
+  return epochs * (training + evaluation) + rest
+
+
+def training_steps(config: AttrDict, step: int) -> int:
+  """Return how many steps of training are behind at a global step."""
+  training, evaluation = _count_steps(config)
+  epochs, rest = divmod(step, training + evaluation)
+  return epochs * training + min(rest, training)
+
+
+def nothing_to_do(run: folder.Run) -> str | None:
+  """Return a sentence about a run that is finished, None for others."""
+  if run.step < total_steps(run.config):
+    return None
+  return (
+    f'Nothing to do: the run in {run.folder} is finished; raise '
+    'total_env_steps to train on.'
+  )
+
+
+def add_budget(
+  overrides: dict[str, Any], total_env_steps: float | None
+) -> dict[str, Any]:
+  """Return overrides with a number of steps to train.
+
+  Raises:
+    UsageError: If it is no positive number, or there is a number already.
+  """
+  if total_env_steps is None:
+    return overrides
+  if 'steps' in overrides:
+    raise errors.UsageError('Give either steps or total_env_steps, not both.')
+  given = {'steps': total_env_steps}
+  return {**overrides, **configs.Config.check(given, 'total_env_steps')}
+
+
+def _count_steps(config):
+  """Steps of training and of evaluation in an epoch."""
+  episodes = config.update_every, config.eval_episodes
+  return tuple(x * config.max_length for x in episodes)
 
 
 def _combine(name, overrides):
@@ -114,6 +169,13 @@ def _combine(name, overrides):
   given = configs.Config.check(given)
   config = {**configs.make(name), **given}
   config = configs.import_own(config, references.EVERYTHING)
+  if adapters.is_environment(config.get('env')):
+    if given.get('num_agents', 1) != 1:
+      raise errors.UsageError(
+        f'num_agents is {given["num_agents"]}, but the environment is a single '
+        'one; give a function that makes environments.'
+      )
+    config['num_agents'] = 1
   return config, {x: config[x] for x in given}
 
 
@@ -127,18 +189,20 @@ def _complete(name, config, path):
   return AttrDict({**config, 'logdir': path})
 
 
-def _choose(logdir, timestamp, name, config, given):
-  """Return the run that a command begins or continues, locked."""
+def _choose(logdir, path, name, config, given):
+  """Return the run that a command begins, continues or repeats, locked."""
   if not logdir:
     return folder.Run(None, reason='Start a run without --logdir.')
-  if timestamp:
-    run = folder.Run.open(os.path.join(logdir, f'{timestamp}-{name}'))
+  if path:
+    run = folder.Run.open(path)
     words = 'Continue the' if run.settings else 'Start a new'
-    run.reason = f'{words} run in {run.folder}, as --timestamp says.'
+    flag = '--logdir' if path == logdir else '--timestamp'
+    run.reason = f'{words} run in {run.folder}, as {flag} says.'
     return run
+  finished: list[str] = []
   older = folder.find(logdir, 'config.yaml', f'-{name}')
   newest, words = folder.choose(
-    reversed(older), lambda x: _why_not(x, config, given)
+    reversed(older), lambda x: _why_not(x, config, given, finished)
   )
   if newest:
     newest.reason = (
@@ -146,6 +210,10 @@ def _choose(logdir, timestamp, name, config, given):
       'settings that is neither finished nor in use.'
     )
     return newest
+  if finished:
+    run = folder.Run.open(finished[0])
+    run.reason = f'The run in {run.folder} has these settings.'
+    return run
   now = datetime.datetime.now()
   times = (now + datetime.timedelta(seconds=x) for x in itertools.count())
   run = folder.create(logdir, (f'{x:%Y%m%dT%H%M%S}-{name}' for x in times))
@@ -154,36 +222,48 @@ def _choose(logdir, timestamp, name, config, given):
   return run
 
 
-def _why_not(run, config, given):
-  """Why a command cannot continue a run; None if it can."""
+def _why_not(run, config, given, finished):
+  """Why a command cannot continue a run; None if it can.
+
+  The folder of one that has done all that the command asks for is added to a
+  list.
+  """
   stored, wanted = run.settings, configs.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
-  keys = set(stored) | (set(wanted) & set(given))
-  different = folder.compare(stored, wanted, keys - _FREE)
+  different = folder.compare(stored, wanted, _FIXED & {*stored, *given})
   if different:
     return f'has other settings ({folder.describe(different)})'
-  if run.step >= total_steps(AttrDict({**stored, 'steps': config['steps']})):
+  steps = given.get('steps', stored['steps'])
+  if run.step >= total_steps(AttrDict({**stored, 'steps': steps})):
+    if not folder.compare(stored, wanted, set(given) - {'steps'}):
+      finished.append(run.folder)
     return 'is finished (to train it for longer, raise --steps)'
   return None
 
 
 def _merge(run, given):
-  """Stored settings, with what is given as far as it may differ."""
+  """Stored settings, with what is given as far as it may change."""
   plain = configs.to_plain(given)
-  changed = folder.compare(run.settings, plain, set(given) - _FREE)
-  advice = f'Omit {", ".join(changed)} to continue it, or use another '
-  folder.check_same(run.folder, changed, advice + 'logdir.')
+  del plain['version']
+  changed = folder.find_changes(
+    run.folder, run.settings, plain, configs.Config.fixed
+  )
+  run.changes = [f'{k} {old} -> {new}' for k, (old, new) in changed.items()]
   # Refuses one whose checkpoints are all damaged.
   assert run.step >= 0
   return {**run.settings, **given}
 
 
 def _try_env(name):
-  """Try a step of an environment, to refuse early what cannot work."""
-  from agents.envs import check, continuous
+  """Try a step of an environment, to refuse early what cannot work.
 
+  Returns:
+    Spaces of observations and actions as plain data.
+  """
   created = continuous.make(name)
   try:
     check.try_step(created, name)
+    found = created.observation_space, created.action_space
+    return [spaces.to_plain(x) for x in found]
   finally:
     getattr(created, 'close', lambda: None)()

@@ -54,8 +54,13 @@ class Flags(schema.Settings):
     None, 'Environment id. Overrides the configuration.'
   )
   seed: int | None = setting(None, 'Random seed.')
+  total_env_steps: float | None = setting(
+    None,
+    'Number of environment steps to train, those of all environments and '
+    'processes together, evaluation not. Overrides the configuration.',
+  )
   steps: float | None = setting(
-    None, 'Number of training steps. Overrides the configuration.'
+    None, 'The same under the name of the original.'
   )
   threads: Positive | None = setting(
     None, 'Number of threads for updates. By default, one per core.'
@@ -98,7 +103,7 @@ def train(
     UsageError: If the environment cannot be used.
     NotFinite: If weights or scores are not finite any more.
   """
-  from agents.envs import continuous
+  from agents.envs import adapters, continuous
   from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
@@ -118,8 +123,9 @@ def train(
   if config.seed is not None:
     tf.set_random_seed(config.seed + first_step + 7919 * rank)
     env_seed = 1000 * config.seed + first_step + own * rank
-  # Processes of MPI are the processes.
-  workers = None if env_processes and size == 1 else 0
+  # Processes of MPI are the processes, and objects cannot move.
+  here = size > 1 or adapters.is_environment(config.env)
+  workers = None if env_processes and not here else 0
   batch_env = continuous.batch(config, own, env_seed, workers)
   try:
     with tf.device('/cpu:0'), graph_errors.unwrapped():
@@ -151,13 +157,17 @@ def main(_: Any) -> None:
   with stopping.handle_signals():
     if comm.Get_rank() == 0:
       with _claim(FLAGS) as run:
-        comm.bcast(run.config)
-        _train_and_report(run, FLAGS, comm)
+        finished = runs.nothing_to_do(run)
+        comm.bcast(None if finished else run.config)
+        for line in (run.reason, *run.changes, *([finished] * bool(finished))):
+          _logger.info('%s', line)
+        if not finished:
+          _train_and_report(run, FLAGS, comm)
     else:
       logging.getLogger('agents').setLevel(logging.WARNING)
       config = comm.bcast(None)
-      for _ in train(config, FLAGS.env_processes, comm, threads=FLAGS.threads):
-        pass
+      if config:
+        list(train(config, FLAGS.env_processes, comm, threads=FLAGS.threads))
     stopping.check()
 
 
@@ -169,6 +179,7 @@ def _claim(FLAGS):
   for name in ('env', 'seed', 'steps'):
     if getattr(FLAGS, name) is not None:
       overrides[name] = getattr(FLAGS, name)
+  overrides = runs.add_budget(overrides, FLAGS.total_env_steps)
   trust = references.parse(FLAGS.trust)
   return runs.claim(
     FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
@@ -192,9 +203,6 @@ def _train_and_report(run, FLAGS, comm):
   from agents.tools import devices
 
   config = run.config
-  last_step = runs.total_steps(config)
-  finished = run.step >= last_step
-  _logger.info('%s', run.reason)
   _logger.info('%s', devices.describe(config.use_gpu))
   if comm.Get_size() > 1:
     _logger.info('%d processes train together.', comm.Get_size())
@@ -202,18 +210,11 @@ def _train_and_report(run, FLAGS, comm):
   def observers():
     shown = configs.to_plain(config)
     mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, run.folder, shown)
-    return [display.Display(config, run.step, last_step, mirrors=mirrors)]
+    return [display.Display(config, run.step, mirrors=mirrors)]
 
-  for _ in train(
-    config, FLAGS.env_processes, comm, observers, FLAGS.threads, run
-  ):
+  args = comm, observers, FLAGS.threads, run
+  for _ in train(config, FLAGS.env_processes, *args):
     pass
-  if finished:
-    _logger.info(
-      'There is nothing to do: the run in %s is finished. To train it for '
-      'longer, raise --steps.',
-      run.folder,
-    )
 
 
 def _define_loop(graph, logdir, config, observers, comm):

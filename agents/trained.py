@@ -64,10 +64,12 @@ class PPO(TrainedAgent):
     super().__init__()
     self.config = config
     self.logdir = config.logdir
-    env = self._make_env()
-    self.observation_space = env.observation_space
-    self.action_space = env.action_space
-    env.close()
+    if not (pair := config.spaces):
+      env = self._make_env()
+      found = env.observation_space, env.action_space
+      pair = [spaces.to_plain(x) for x in found]
+      env.close()
+    self.observation_space, self.action_space = map(spaces.from_plain, pair)
     self._ranges = spaces.Ranges(self.observation_space, self.action_space)
     self._sess: Any = None
     self._name = os.path.basename(path)

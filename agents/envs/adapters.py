@@ -280,7 +280,7 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
   Args:
     env: Id, see `make`; function without arguments that returns an
       environment, or its name, `module:function`; or an environment, see
-      `adapt`.
+      `adapt`, which only its owner closes.
     render_mode: See `make`; ids only.
     **kwargs: See `make`; ids only.
 
@@ -294,7 +294,7 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
       return make(env, render_mode, **kwargs)
     env = found
   if is_environment(env):
-    return adapt(env)
+    return _Borrowed(adapt(env))
   name = name_of(env)
   with guard.explained(name, 'in its constructor'):
     made = env()
@@ -303,6 +303,13 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
       f'{name} returns {made!r}; it has to return an environment.'
     )
   return adapt(made)
+
+
+class _Borrowed(Wrapper):
+  """Environment that its owner closes."""
+
+  def close(self) -> None:
+    pass
 
 
 def is_environment(value: Any) -> bool:

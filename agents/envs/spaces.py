@@ -33,6 +33,27 @@ def count_outputs(space: Any) -> int:
   return int(space.n) if is_discrete(space) else space.shape[0]
 
 
+def to_plain(space: Any) -> dict[str, Any]:
+  """Return what `from_plain` reads, of a box or discrete space."""
+  if is_discrete(space):
+    return {'n': int(space.n), 'start': first_action(space)}
+  low, high = (
+    (x.min() if x.min() == x.max() else x).tolist()
+    for x in (space.low, space.high)
+  )
+  shape, dtype = list(space.shape), str(space.dtype)
+  return {'low': low, 'high': high, 'shape': shape, 'dtype': dtype}
+
+
+def from_plain(plain: Mapping[str, Any]) -> Any:
+  """Undo `to_plain`."""
+  if 'n' in plain:
+    return gymnasium.spaces.Discrete(**plain)
+  shape, dtype = plain['shape'], plain['dtype']
+  low, high = (np.broadcast_to(plain[x], shape) for x in ('low', 'high'))
+  return box(low, high, dtype)
+
+
 class Ranges:
   """Linear scaling between the ranges of an environment and [-1, 1].
 

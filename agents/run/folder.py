@@ -32,6 +32,7 @@ class Run(contextlib.ExitStack):
 
   Attributes:
     config: What the system makes of the settings and its command.
+    changes: What the command changes, in words.
   """
 
   def __init__(
@@ -44,6 +45,7 @@ class Run(contextlib.ExitStack):
     self.folder = folder
     self.reason = reason
     self.config: Any = None
+    self.changes: list[str] = []
     if lock:
       self.enter_context(lock)
 

@@ -145,27 +145,31 @@ class Loop(phases.PhaseMachine):
     feed = {self._reset: reset, self._log: log, self._report: report}
     try:
       with graph_errors.unwrapped():
-        summary, score, global_step = sess.run(phase.op, {**phase.feed, **feed})
+        summary, score, count, step = sess.run(phase.op, {**phase.feed, **feed})
     except tf.errors.InvalidArgumentError as error:
       if 'Tensor had' not in str(error):
         raise
       step = sess.run(self._step)
       raise checkpoint.not_finite(self._logdir, step) from None
-    return summary, score, int(global_step)
+    phase.episodes = int(count)
+    return summary, score, int(step)
 
   def _define_step(self, done, score, summary, mean):
-    """Tensors for the summary, the mean score, and the new global step."""
+    """Tensors for the summary, mean score, its episodes, and global step."""
     if done.shape.ndims == 0:
       done, score = done[None], score[None]
     with tf.control_dependencies([done, score, summary]):
       submit = mean.submit(tf.boolean_mask(score, done))
     with tf.control_dependencies([submit]):
-      mean_score = tf.cond(self._report, mean.clear, float)
+      mean_score, count = tf.cond(
+        self._report, mean.clear_counted, lambda: (0.0, 0.0)
+      )
       steps = tf.shape(done)[0] * self._processes
       next_step = self._step.assign_add(tf.cast(steps, self._step.dtype))
     with tf.control_dependencies([mean_score, next_step]):
       return (
         tf.identity(summary),
         tf.identity(mean_score),
+        tf.identity(count),
         tf.identity(next_step),
       )

@@ -29,6 +29,7 @@ class Phase:
     log_every: Steps between two summaries, None for never.
     checkpoint_every: Steps between two checkpoints, None for never.
     feed: Extra values to feed.
+    episodes: Number of episodes behind the newest score, if that is known.
   """
 
   name: str
@@ -40,6 +41,7 @@ class Phase:
   log_every: int | None = None
   checkpoint_every: int | None = None
   feed: dict = dataclasses.field(default_factory=dict)
+  episodes: int = 0
 
 
 class Observer:

@@ -63,13 +63,17 @@ class StreamingMean:
 
   def clear(self) -> tf.Tensor:
     """Return the mean and start anew."""
+    return self.clear_counted()[0]
+
+  def clear_counted(self) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the mean and the number of values, and start anew."""
     count = tf.cast(self._count, self._dtype)
     total, count = mpi_ops.allreduce_all([self._sum, count], self._comm)
     value = total / count
     with tf.control_dependencies([value]):
       forget = self.forget()
     with tf.control_dependencies([forget]):
-      return tf.identity(value)
+      return tf.identity(value), tf.identity(count)
 
   def forget(self) -> tf.Operation:
     """Start anew, in this process alone."""

@@ -8,26 +8,34 @@ from agents import display
 from agents.run import log
 from agents.tools.tf1 import tf
 
-HEADER = 'phase,global_step,mean_score,kl_change,penalty,wall_time'
+HEADER = 'phase,global_step,mean_score,kl_change,penalty,wall_time,episodes'
 
 
 def read(path):
-  """Lines without the time."""
-  return [x.rpartition(',')[0] for x in path.read_text().splitlines()]
+  """Lines without the time and the number of episodes."""
+  return [x.rsplit(',', 2)[0] for x in path.read_text().splitlines()]
 
 
 def make(logdir, first_step=0):
   """Display, and the stream of its progress."""
   stream = io.StringIO()
-  config = types.SimpleNamespace(logdir=logdir and str(logdir))
-  return display.Display(config, first_step, 40, stream), stream
+  config = types.SimpleNamespace(
+    logdir=logdir and str(logdir),
+    update_every=1,
+    eval_episodes=1,
+    max_length=20,
+    steps=20,
+    update_epochs=5,
+  )
+  return display.Display(config, first_step, stream), stream
 
 
 def score(logdir, first_step, *steps):
   """Scores of a training that begins at a step."""
   shown, _ = make(logdir, first_step)
   for step in steps:
-    shown.score(types.SimpleNamespace(name='train'), 0, step, step / 4)
+    phase = types.SimpleNamespace(name='train', episodes=2)
+    shown.score(phase, 0, step, step / 4)
   shown.close()
 
 
@@ -39,7 +47,7 @@ def test_scores_after_a_kill(tmp_path):
     file_.write('eval,2')
   score(tmp_path, 20, 25)
   assert read(path) == [
-    HEADER.rpartition(',')[0],
+    HEADER.rsplit(',', 2)[0],
     'train,10,2.5,,',
     'train,20,5.0,,',
     'train,25,6.25,,',
@@ -75,7 +83,7 @@ def show(**values):
 def test_line_of_an_update():
   """What the original prints, with its words."""
   assert show() == (
-    'return 25.1, value 24, normalized advantage 1e-09, value loss 0.5, '
+    'value target 25.1, value 24, normalized advantage 1e-09, value loss 0.5, '
     'policy loss -0.0123, kl change 0.0131, current penalty 1'
   )
   assert show(penalty=1.5).endswith(', increase penalty to 1.5')
@@ -90,22 +98,40 @@ def run_phases(logdir):
   """One update and its evaluation, as the loop tells about them."""
   shown, stream = make(logdir)
   train, eval_ = [
-    types.SimpleNamespace(name=x, steps=20) for x in ('train', 'eval')
+    types.SimpleNamespace(name=x, steps=20, episodes=3)
+    for x in ('train', 'eval')
   ]
   summary = summarize(
     **{
       'a/adjust_penalty/kl_change': 0.25,
       'a/adjust_penalty/penalty': 1.5,
       'a/adjust_penalty/current_penalty': 1,
+      'a/update/mean_value_loss': 0.5,
+      'a/update/mean_policy_loss': -0.25,
     }
   )
   shown.start_phase(train, 0, 0, 0)
   shown.step(train, 20, 20)
   shown.score(train, 0, 20, 3.25)
   shown.summary(train, 20, 20, summary)
+  assert shown.take_record() is None
   shown.start_phase(eval_, 0, 0, 20)
   shown.step(eval_, 20, 40)
   shown.score(eval_, 0, 40, 4.0)
+  record = shown.take_record()
+  assert record.pop('seconds') > 0
+  assert record == {
+    'logdir': logdir and str(logdir),
+    'epoch': 1,
+    'environment_steps': 20,
+    'episodes': 3,
+    'updates': 5,
+    'return': 3.25,
+    'test_return': 4.0,
+    'loss/value': 0.5,
+    'loss/policy': -0.25,
+  }
+  assert shown.take_record() is None
   shown.checkpoint('some/path')
   shown.close()
   return stream.getvalue()
@@ -115,15 +141,15 @@ def test_phases(tmp_path):
   """Scores are shown and kept; the penalty belongs to the evaluation."""
   output = run_phases(tmp_path)
   assert 'Return 3.25. Update 1 train, 20 environment steps.' in output
-  assert 'Return 4.00. Update 1 eval, 40 environment steps.' in output
+  assert 'Return 4.00. Update 1 eval, 20 environment steps.' in output
   assert 'Saved some/path.' in output
   # Plain names over global steps, which are those of the environments.
   assert log.read_events(str(tmp_path / 'scalars')) == [
     {'policy/kl_change': 0.25, 'policy/penalty': 1.5}
   ]
   assert (
-    'Update 1, 20 environment steps: kl change 0.25, current penalty 1, inc'
-    in output
+    'Update 1, 20 environment steps: value loss 0.5, policy loss -0.25, kl '
+    'change 0.25, current penalty 1, inc' in output
   )
   lines = read(tmp_path / 'scores.csv')
   assert lines[1:] == ['train,20,3.25,,', 'eval,40,4.0,0.25,1.5']
@@ -137,6 +163,17 @@ def test_nothing_is_kept_without_a_folder(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   assert 'Return 4.00' in run_phases(None)
   assert not list(tmp_path.iterdir())
+
+
+def test_counts_go_on(tmp_path):
+  """Episodes and updates of before are those of the files."""
+  run_phases(tmp_path)
+  shown, _ = make(tmp_path, 40)
+  eval_ = types.SimpleNamespace(name='eval', episodes=3)
+  shown.score(eval_, 1, 80, 5.0)
+  record = shown.take_record()
+  assert (record['episodes'], record['updates']) == (3, 5)
+  shown.close()
 
 
 def test_scores_without_wall_times(tmp_path):

@@ -84,7 +84,7 @@ def test_discrete_actions_of_several_lengths(tmp_path):
   params = dict(num_agents=4, update_every=6, max_length=30)
   output = train(2, tmp_path, {**params, 'steps': 360}, env='CartPole-v1')
   assert 'Weights of 2 processes: same.' in output, output
-  assert output.count('environment steps: return') >= 2, output
+  assert output.count('environment steps: value target') >= 2, output
 
 
 def test_numbers_that_do_not_divide(tmp_path):

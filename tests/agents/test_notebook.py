@@ -50,7 +50,7 @@ def test_recipes(tmp_path, monkeypatch):
   first, second = [
     ''.join(x.get('text', '') for x in cell.outputs) for cell in notebook.cells
   ]
-  assert 'code None' in first and 'eval, 160 environment steps.' in first
+  assert 'code None' in first and 'eval, 80 environment steps.' in first
   assert len(training_runs.scores(tmp_path)) == 4
   assert os.path.exists(os.path.join(run, 'model.ckpt-160.index'))
   assert '2 scores' in second

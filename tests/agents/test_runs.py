@@ -3,6 +3,7 @@
 import functools
 import os
 
+import gymnasium
 import pytest
 
 from agents import runs, utility
@@ -50,21 +51,75 @@ def test_new_run(tmp_path):
 
 def test_newest_unfinished_run_is_continued(tmp_path):
   make_run(tmp_path, '1', 40)
-  newest = make_run(tmp_path, '2', 80)
+  newest = make_run(tmp_path, '2', 50)
   make_run(tmp_path, '3', name='pybullet_ant')
   assert prepare(tmp_path).logdir == newest
-  assert checkpoint.newest_step(newest) == 80
+  assert checkpoint.newest_step(newest) == 50
 
 
-def test_finished_run_starts_another(tmp_path):
-  """60 training steps and as many of evaluation; more steps continue it."""
-  run = make_run(tmp_path, '1', 120)
-  config = prepare(tmp_path)
-  assert config.logdir != run and runs.total_steps(config) == 120
-  assert prepare(tmp_path, steps=70).logdir == run
-  assert prepare(tmp_path, steps=70).steps == 70
-  # By its timestamp it can be chosen all the same.
-  assert prepare(tmp_path, '1').logdir == run
+def test_finished_run(tmp_path):
+  """It is chosen again; more steps continue it, other settings do not."""
+  run = make_run(tmp_path, '1', 60)
+  for timestamp in (None, '1'):
+    with claimed(tmp_path, timestamp) as chosen:
+      assert chosen.folder == run
+      assert 'raise total_env_steps' in runs.nothing_to_do(chosen)
+  with claimed(tmp_path, steps=70) as chosen:
+    assert chosen.folder == run and chosen.config.steps == 70
+    assert not runs.nothing_to_do(chosen)
+    assert chosen.changes == ['steps 60.0 -> 70.0']
+  assert prepare(tmp_path, learning_rate=0.5).logdir != run
+
+
+def test_steps_at_which_runs_end():
+  """Training steps, whatever evaluation there is between."""
+  settings = dict(max_length=10, update_every=2, eval_episodes=3)
+  for steps, last in [(1, 1), (19, 19), (20, 50), (21, 51), (40, 100)]:
+    config = runs.prepare('default', {**SMALL, **settings, 'steps': steps})
+    assert runs.total_steps(config) == last
+    assert runs.training_steps(config, last) == steps
+    assert runs.training_steps(config, 100 + 45) == 40 + 20
+
+
+def test_settings_that_may_change(tmp_path):
+  """A run goes on with another learning rate, and says so."""
+  run = make_run(tmp_path, '1', 40, learning_rate=0.5)
+  with claimed(tmp_path, learning_rate=0.25) as chosen:
+    assert chosen.folder == run and chosen.config.learning_rate == 0.25
+    assert chosen.changes == ['learning_rate 0.5 -> 0.25']
+  # What is left out stays.
+  assert prepare(tmp_path).learning_rate == 0.5
+
+
+def test_folder_of_a_run(tmp_path):
+  """Nothing but what is given has to fit."""
+  run = make_run(tmp_path, '1', 40, seed=3, num_agents=2)
+  with runs.claim('default', run, overrides={'steps': 90}) as chosen:
+    assert chosen.folder == run and chosen.config.seed == 3
+    assert chosen.config.env == 'Pendulum-v1' and chosen.config.steps == 90
+  refuse(runs.claim('default', run, overrides={'seed': 4}).__enter__)
+
+
+def test_environments_that_are_objects(tmp_path):
+  """Their names are stored; the same object continues the run."""
+  env = gymnasium.make('Pendulum-v1')
+  small = {**SMALL, 'env': env}
+  with runs.claim('default', str(tmp_path), None, small) as run:
+    assert run.config.num_agents == 1
+    runs.store(run)
+    training_runs.write_checkpoint(run.folder, 20)
+    stored = run.folder
+  assert env.step([0.0])
+  with runs.claim('default', str(tmp_path), None, small) as run:
+    assert run.folder == stored and run.config.env is env
+  refuse(runs.claim('default', stored).__enter__)
+  refuse(runs.claim, 'default', None, None, {**small, 'num_agents': 2})
+
+
+def test_two_budgets():
+  assert runs.add_budget({}, 90) == {'steps': 90}
+  assert 'not both' in refuse(runs.add_budget, {'steps': 1}, 90)
+  assert 'total_env_steps is -1' in refuse(runs.add_budget, {}, -1)
 
 
 def test_older_run_by_its_timestamp(tmp_path):
@@ -87,7 +142,7 @@ def test_stored_values_count_on_resume(tmp_path):
 def test_changes_are_refused(tmp_path, change):
   make_run(tmp_path, '1', 40, num_agents=2)
   text = refuse(prepare, tmp_path, '1', **change)
-  assert f'Omit {next(iter(change))} to continue' in text
+  assert f'cannot go on with {next(iter(change))}: ' in text
 
 
 def claim(logdir, timestamp=None, **overrides):
@@ -124,7 +179,8 @@ def test_the_newest_run_with_the_same_settings_goes_on(tmp_path):
 def test_first_lines(tmp_path):
   assert 'first one' in claim(tmp_path)[1]
   make_run(tmp_path, '1', 120)
-  assert '1-default is finished' in claim(tmp_path)[1]
+  assert 'has these settings' in claim(tmp_path)[1]
+  assert '1-default is finished' in claim(tmp_path, discount=0.5)[1]
   assert 'as --timestamp says' in claim(tmp_path, '1')[1]
   assert 'as --timestamp says' in claim(tmp_path, '7')[1]
   with runs.claim('default', None, None, SMALL) as run:
@@ -148,7 +204,7 @@ def test_two_commands_at_once(tmp_path):
 def test_nothing_is_left_of_a_run_that_is_refused(tmp_path):
   """Not even its folder; an older one stays as it is."""
   for overrides in ({'env': 'Nothing-v0'}, {'env': 'FrozenLake-v1'}):
-    text = refuse(claimed(tmp_path / 'new', **overrides).__enter__)
+    text = refuse(claimed, tmp_path / 'new', **overrides)
     assert overrides['env'] in text
     assert not os.listdir(tmp_path)
   run = make_run(tmp_path, '1', 40)
@@ -161,11 +217,12 @@ def test_values_of_later_versions_do_not_matter(tmp_path):
   run = make_run(tmp_path, '1', 40)
   path = os.path.join(run, 'config.yaml')
   with open(path) as file_:
-    lines = [x for x in file_ if not x.startswith('use_gpu')]
+    lines = [x for x in file_ if not x.startswith('optimizer')]
   with open(path, 'w') as file_:
     file_.writelines(lines)
   assert prepare(tmp_path).logdir == run
-  assert prepare(tmp_path, use_gpu=True).logdir != run
+  other = prepare(tmp_path, optimizer='RMSPropOptimizer')
+  assert other.logdir != run
 
 
 def test_damaged_run_is_refused(tmp_path):

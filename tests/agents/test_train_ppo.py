@@ -44,10 +44,11 @@ def test_files(finished):
   ]
   for phase, step, score in rows:
     assert f'Return {score:.2f}.' in output
-    assert f'{phase}, {step} environment steps.' in output
+    steps = (step + 40) // 80 * 40
+    assert f'{phase}, {steps} environment steps.' in output
   for number in (1, 2):
-    steps = 80 * number - 40
-    line = f'Update {number}, {steps} environment steps: return '
+    steps = 40 * number
+    line = f'Update {number}, {steps} environment steps: value target '
     assert output.count(line) == 1
   keys = {
     key.split('/')[-1] for x in training_runs.metrics(logdir) for key in x
@@ -83,7 +84,7 @@ def test_resume(tmp_path, capsys):
   timestamp = os.path.basename(run).partition('-')[0]
   args = ['--seed=4', f'--timestamp={timestamp}', '--noenv_processes']
   assert train_ppo.run(training_runs.command(tmp_path, args=args)[2:]) == 0
-  assert 'There is nothing to do: the run in' in capsys.readouterr().err
+  assert 'Nothing to do: the run in' in capsys.readouterr().err
   assert training_runs.scores(tmp_path) == rows
 
 
