@@ -87,6 +87,16 @@ def test_environment_with_ppo(folder):
   assert len(training_runs.scores(os.path.join(folder, 'logs'))) == 2
 
 
+def test_policy_with_ppo(folder):
+  args = ['--env=my_env:PushCart-v0', '--logdir=logs', '--config=default']
+  small = SMALL_PPO[:-1] + ', network: my_policy:elman}'
+  run(
+    folder, 'agents.train_ppo', *args, f'--params={small}', '--noenv_processes'
+  )
+  assert len(training_runs.scores(os.path.join(folder, 'logs'))) == 2
+  assert len(read(folder, 'my_policy.py').splitlines()) <= 40
+
+
 def test_environment_with_planet(folder):
   args = ['--logdir', 'logs', '--config', 'debug', '--params', SMALL_PLANET]
   run(folder, 'planet.scripts.train', *args)
