@@ -109,7 +109,10 @@ def settle(
   stored = {k: v for k, v in old.items() if k in settings.Settings.names()}
   values = settings.Settings.make(chosen, {**stored, **given})
   own = {'version': _VERSION, 'env_name': chosen, 'seed': seed}
-  params = {**own, **_to_plain(values)}
+  params = {**own, **values.to_plain()}
+  for name in ('demo_file', 'load_path'):
+    if params[name]:
+      params[name] = os.path.abspath(os.path.expanduser(params[name]))
   if run is None:
     return params, values, []
   if seed is None:
@@ -134,18 +137,6 @@ def settle(
   # The checkpoint has the variables.
   values.load_path = None
   return params, values, lines
-
-
-def _to_plain(values: settings.Settings) -> dict[str, Any]:
-  """Return settings as files keep them: names of objects, absolute paths."""
-  params = {
-    name: references.name_of(value) if callable(value) else value
-    for name, value in dict(values).items()
-  }
-  for name in ('demo_file', 'load_path'):
-    if params[name]:
-      params[name] = os.path.abspath(os.path.expanduser(params[name]))
-  return params
 
 
 def write_params(params: dict[str, Any], folder: str) -> None:

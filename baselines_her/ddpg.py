@@ -320,7 +320,7 @@ class DDPG:
   def __getstate__(self) -> dict[str, Any]:
     """Return settings and weights; neither replay nor optimiser."""
     return {
-      'settings': dict(self.settings),
+      'settings': self.settings.to_plain(),
       'dims': self.input_dims,
       'subtract_goals': self._subtract_goals,
       'info': self.info,

@@ -39,13 +39,12 @@ from baselines_her import (
   settings,
   util,
   vec_env,
+  video_recorder,
 )
 
 common_arg_parser = settings.common_arg_parser
 parse_args = settings.parse_args
 parse_cmdline_kwargs = settings.parse_cmdline_kwargs
-
-_DEFAULT_STEPS = settings.Flags.default('num_timesteps')
 
 
 class Plan:
@@ -113,7 +112,11 @@ class Plan:
       own = types.SimpleNamespace(**{**vars(args), 'env': env, 'seed': seed})
       env = build_env(own, self._settings.T)
       if args.save_video_interval:
-        env = _record(env, args, folder)
+        interval, videos = args.save_video_interval, f'{folder}/videos'
+        logger.info(f'Videos go to {videos}.')
+        env = video_recorder.VecVideoRecorder(
+          env, videos, lambda x: x % interval == 0, args.save_video_length
+        )
       stack.callback(env.close)
       mirrors = wandb_mirror.make_mirrors(
         None if rank else args.wandb, folder, self._params
@@ -166,7 +169,8 @@ class Plan:
         f'One environment cannot be stepped {args.num_env} times at once; '
         'give a function that creates environments, or num_env=1.'
       )
-    if args.total_env_steps and args.num_timesteps != _DEFAULT_STEPS:
+    usual = settings.Flags.default('num_timesteps')
+    if args.total_env_steps and args.num_timesteps != usual:
       raise errors.UsageError(
         'Flags --total_env_steps and --num_timesteps say the same; give one.'
       )
@@ -197,18 +201,6 @@ class Plan:
         logger.warn(f'Flag --{flag} has no effect.')
     if isinstance(self._env, str) and (used := envs.resolve(name)) != name:
       logger.warn(f'{name} is not runnable any more, using {used}.')
-
-
-def _record(
-  env: vec_env.VecEnv, args: types.SimpleNamespace, folder: str
-) -> Any:
-  from baselines_her import video_recorder
-
-  videos, interval = os.path.join(folder, 'videos'), args.save_video_interval
-  logger.info(f'Videos go to {videos}.')
-  return video_recorder.VecVideoRecorder(
-    env, videos, lambda step: step % interval == 0, args.save_video_length
-  )
 
 
 def main(argv: list[str]) -> Any:

@@ -231,6 +231,11 @@ class Settings(Params):
       }
     )
 
+  def to_plain(self) -> dict[str, Any]:
+    """Return all values as files keep them, of objects their names."""
+    values = dict(self).items()
+    return {k: references.name_of(v) if callable(v) else v for k, v in values}
+
   @property
   def action_limit(self) -> float | np.ndarray:
     """Largest magnitude of actions, a number or [size]."""

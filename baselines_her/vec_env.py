@@ -114,8 +114,8 @@ class _Group(vector.Group):
 
   def __init__(self, env_fns, native):
     super().__init__(env_fns)
-    parts = self.envs[0].observation_space.spaces.items()
-    self._dtypes = {key: None if native else x.dtype for key, x in parts}
+    self._parts = parts = dict(self.envs[0].observation_space.spaces)
+    self._dtypes = {k: None if native else x.dtype for k, x in parts.items()}
 
   @property
   def specs(self):
@@ -148,14 +148,15 @@ class _Group(vector.Group):
       env.set_state(state)
 
   def _stack(self, observations):
-    try:
-      return vector.stack(observations, self._dtypes)
-    except ValueError:
-      shapes = [{k: np.shape(v) for k, v in x.items()} for x in observations]
-      raise errors.EnvError(
-        f'Environments {self.specs[0].id} return observations of different '
-        f'shapes, {shapes}; make them equal.'
-      ) from None
+    for key, part in self._parts.items():
+      for observation in observations:
+        if np.shape(observation[key]) != part.shape:
+          raise errors.EnvError(
+            f'Environment {self.specs[0].id} returns {key} of shape '
+            f'{np.shape(observation[key])}, but its observation_space has '
+            f'shape {part.shape}; make them equal.'
+          )
+    return vector.stack(observations, self._dtypes)
 
 
 def make_vec_env(

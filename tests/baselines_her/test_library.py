@@ -133,7 +133,7 @@ def test_network_of_the_examples(tmp_path, monkeypatch):
   other = list(train(tmp_path / 'c', 1))
   assert other[1]['loss/critic'] != given[1]['loss/critic']
   with pytest.raises(references.NotTrusted, match='her_network'):
-    baselines_her.load(tmp_path / 'b')
+    baselines_her.load(tmp_path / 'b', trust=['tests'])
   with baselines_her.load(tmp_path / 'b', trust=['tests', 'her_network']) as x:
     assert x.predict(x.observation_space.sample())[0].shape == (1,)
 

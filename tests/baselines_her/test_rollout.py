@@ -46,7 +46,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
     ('NaNGoal', 5, 'NaN as desired_goal when it is reset'),
     ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
     ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
-    ('Growing', 5, r'observation of shape \(3,\) in step 2, but of \(2,\)'),
+    ('Growing', 5, r'observation of shape \(3,\), but its .*\(2,\)'),
   ],
 )
 def test_refused(name, T, message):
@@ -64,7 +64,7 @@ def test_environments_that_differ():
   worker = make_worker('Growing')
   worker.venv[0].reset = worker.venv[1].reset
   worker.venv[0].step = make_worker('Fine').venv[0].step
-  with pytest.raises(errors.EnvError, match='different shapes'):
+  with pytest.raises(errors.EnvError, match=r'shape \(3,\), but its'):
     worker.generate_rollouts()
 
 
