@@ -13,13 +13,12 @@ minutes on a server. Exits with 1 if a check fails.
 import argparse
 import contextlib
 import functools
-import math
 import os
 import platform
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,13 @@ import numpy as np
 from agents.envs import video
 from agents.run import entry, files, log
 from agents.tools.wrappers import Async
+from planet.envs.carla import backend, env_config, policies, scenarios
 from planet.envs.carla import env as env_lib
-from planet.envs.carla import policies
 from planet.envs.carla.server import actors, connect, launch
 
-POLICIES: dict[str, Callable[[], policies.Policy]] = {
-  'pure_pursuit': policies.PurePursuit,
-  'full_throttle': lambda: policies.straight_on(1),
-  'stand_still': lambda: policies.straight_on(0),
-  'random': lambda: policies.uniform(0, (-0.2, 1)),
+POLICIES: dict[str, policies.Policy] = {
+  'pure_pursuit': policies.PurePursuit(),
+  'full_throttle': policies.straight_on(1),
 }
 _NO_ACTION = np.zeros(2, np.float32)
 
@@ -55,21 +52,23 @@ class Smoke:
     self.failed = 0
     self._report = open(os.path.join(args.out, 'report.txt'), 'w', buffering=1)
 
-  def run(self) -> None:
-    """Run all checks that were asked for."""
+  def run(self) -> int:
+    """Run all checks that were asked for; return how many failed."""
     args = self._args
     self._print(f'{platform.platform()}, Python {platform.python_version()}')
     with contextlib.ExitStack() as stack:
-      if args.launch:
-        server = stack.enter_context(contextlib.closing(self._launch()))
+      server: Any = self._launch() if args.launch else None
+      if server:
+        stack.enter_context(contextlib.closing(server))
       if args.backend == 'server':
-        client = self._connect()
+        client = self._connect(server)
         town = client.get_world().get_map().name
         self._print(
           f'Server {client.get_server_version()}, package '
-          f'{client.get_client_version()}, map {town}'
+          f'{client.get_client_version()}, map {town}, quality {args.quality}'
         )
       self.check_episodes()
+      self.check_weathers()
       self.check_traffic()
       if args.backend == 'server':
         self.check_loss(
@@ -87,19 +86,18 @@ class Smoke:
     self._print(f'{self.failed} checks failed. Pictures are in {args.out}.')
     if self.failed:
       print(f'Please report {self._report.name} and the command.')
+    return self.failed
 
   def check_episodes(self) -> None:
     """Drive, and look at ticks, images, speed and measurements."""
     args = self._args
     rows, sheet, contacts = [], [], 0
     with self._open_env() as env:
-      self._check('spawn points', env.backend.spawn_points())
       for number in range(1, args.episodes + 1):
-        began, policy = time.time(), POLICIES[args.drive]()
         env.reset()
-        frames, images = [env.frame.number], [env.render()]
+        began, frames, images = time.time(), [env.frame.number], [env.render()]
         for _ in range(args.steps):
-          info = env.step(policy(env))[3]
+          info = env.step(POLICIES[args.drive](env))[3]
           if 'step_error' in info:
             self._check('steps', False, 'a step failed, see above')
             return
@@ -109,13 +107,13 @@ class Smoke:
           contacts += env.damage.new
         name = f'episode {number}'
         rate = args.steps / (time.time() - began)
-        in_order = (np.diff(frames) == 1).all()
-        self._check(f'{name} ticks', in_order, f'{rate:.0f} Hz')
+        ticks = np.diff(frames)
+        self._check(f'{name} ticks', (ticks == 1).all(), f'{rate:.0f} Hz')
         visible = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
         self._check(f'{name} images', visible, images[0].shape)
-        stood = all(abs(x['forward_speed']) < 1 for x in rows[-args.steps :])
-        changed = (images[0] != images[-1]).any()
-        self._check(f'{name} motion is visible', changed or stood)
+        self._check(
+          f'{name} motion is visible', (images[0] != images[-1]).any()
+        )
         sheet.append(np.array(images))
     path = os.path.join(args.out, 'measurements.csv')
     log.write_table(path, rows[0], [x.values() for x in rows])
@@ -126,14 +124,23 @@ class Smoke:
       detail = f'{contacts} contacts, {hits} steps with collisions'
       self._check('contacts count once', 0 < contacts <= hits, detail)
 
+  def check_weathers(self) -> None:
+    """Check that there is something to see in each weather."""
+    with self._open_env() as env:
+      start = env.backend.spawn_points()[0]
+      for index, name in enumerate(scenarios.WEATHERS):
+        wanted = backend.Episode(start, index, 0, 0, self._args.seed)
+        light = env.backend.reset(wanted).image.mean()
+        self._check(f'brightness {name}', light > 5, f'{light:.0f}')
+
   def check_traffic(self) -> None:
     """Check that other vehicles keep away from the start, and drive."""
     with self._open_env(vehicles=10, pedestrians=10) as env:
       env.reset()
-      before = np.array(env.backend.others())
+      before = np.array(env.backend.others()).reshape(-1, 2)
       self._check('traffic', len(before), f'{len(before)} vehicles')
-      gaps = [math.dist(x, env.location[:2]) for x in before]
-      nearest = min(gaps, default=math.inf)
+      gaps = np.hypot(*(before - env.location[:2]).T)
+      nearest = gaps.min(initial=np.inf)
       self._check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
       for _ in range(30):
         env.step(_NO_ACTION)
@@ -141,14 +148,8 @@ class Smoke:
       same = len(after) == len(before)
       self._check('traffic moves', same and (abs(after - before) > 1).any())
       self._check('nobody hits a standing car', not env.damage.total)
-      began = time.time()
-    seconds = time.time() - began
-    in_time = seconds < env.seconds_to_close + 3
-    self._check('clean-up', in_time, f'{seconds:.1f} s')
 
-  def check_loss(
-    self, what: str, kill: Callable[[Any], None], **config: Any
-  ) -> None:
+  def check_loss(self, what: str, kill: Any, **config: Any) -> None:
     """Kill a process in an episode: that one ends, and the next one runs."""
     with self._open_env(**config) as env:
       env.reset()
@@ -183,21 +184,17 @@ class Smoke:
     self._check('nothing is left', not left, f'{left} actors')
     free = not world.get_settings().synchronous_mode
     self._check('the server is asynchronous again', free)
-    error: RuntimeError | str = ''
-    try:
-      world.wait_for_tick(10.0)
-    except RuntimeError as raised:
-      error = raised
-    self._check('the server ticks', not error, error)
+    before = world.get_snapshot().frame
+    time.sleep(1)
+    self._check('the server ticks', world.get_snapshot().frame > before)
 
   def _launch(self):
-    args = self._args
-    claim = connect.claim_ports(args.port, 3, 10)
-    args.port = claim.port
-    path = os.path.join(args.out, 'server.log')
-    server = launch.Server(args.launch, claim.port, path)
+    claim = connect.claim_ports(self._args.port, 3, 10)
+    self._args.port = claim.port
+    program = os.environ[connect.SERVER_VARIABLE]
+    server = launch.Server(program, claim.port, self._complete())
     claim.lock.release()
-    self._check('launch', True, f'port {args.port}, process {server.pid}')
+    self._print(f'Launched on port {claim.port}, process {server.pid}')
     return server
 
   def _open_env(self, **changes):
@@ -212,6 +209,8 @@ class Smoke:
       'port': args.port,
       'x_res': args.size,
       'y_res': args.size,
+      'quality': args.quality,
+      'server_log': args.out,
       'scenarios': args.scenario,
       'seed': args.seed,
     }
@@ -219,8 +218,12 @@ class Smoke:
       config['server_map' if args.backend == 'server' else 'map'] = args.map
     return {**config, **changes}
 
-  def _connect(self):
-    return connect.connect(self._args.host, self._args.port, 10.0, False)
+  def _connect(self, server=None):
+    config = self._complete()
+    return connect.wait_for_town(config['host'], config['port'], config, server)
+
+  def _complete(self):
+    return env_config.complete(self._define_config())
 
   def _check(self, name, passed, detail=''):
     self.failed += not passed
@@ -236,9 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   args = parse_args(argv)
   files.check_writable(args.out)
   os.makedirs(args.out, exist_ok=True)
-  smoke = Smoke(args)
-  smoke.run()
-  return smoke.failed
+  return Smoke(args).run()
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -255,6 +256,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
+  add('--quality', default='Epic', help='quality of images, Epic or Low')
   add('--seed', type=int, default=0, help='seed of the environments')
   add('--num-envs', type=int, default=1, help='number of parallel environments')
   add('--launch', action='store_true', help='start the server $CARLA_SERVER')
@@ -265,15 +267,13 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   if args.backend != 'server' and (args.launch or args.kill_server):
     parser.error('--launch and --kill-server need --backend server.')
   several = args.backend == 'server' and args.num_envs > 1
-  if not args.launch and (args.kill_server or several):
+  if (args.kill_server or several) and not args.launch:
     parser.error(
       '--kill-server and --num-envs need --launch: only servers that this '
       'program has started are killed, and each environment needs its own.'
     )
-  if args.launch:
-    args.launch = os.environ.get(connect.SERVER_VARIABLE)
-    if not args.launch:
-      parser.error('--launch needs $CARLA_SERVER, the path of CarlaUE4.sh.')
+  if args.launch and not os.environ.get(connect.SERVER_VARIABLE):
+    parser.error('--launch needs $CARLA_SERVER, the path of CarlaUE4.sh.')
   return args
 
 

@@ -107,13 +107,12 @@ def choose_world(
       'Episodes of two worlds must not mix; use another logdir, or give '
       'carla_allow_backend_change: true.'
     )
-  settings = {**settings, 'backend': wanted}
   logdir = os.path.expanduser(logdir)
-  settings['server_log'] = os.path.join(logdir, 'carla_server.log')
+  settings = {**settings, 'backend': wanted, 'server_log': logdir}
   if not (settings['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
     settings['log_folder'] = os.path.join(logdir, 'carla_log')
   if wanted == 'server' and not connect.find_binary(settings):
-    _check_servers(connect.list_addresses(settings), config)
+    _check_servers(settings, config)
   with config.unlocked:
     config.carla_backend = config.source.carla_backend = wanted
   return env_config.complete(settings)
@@ -128,10 +127,9 @@ def find_world(settings: dict[str, Any]) -> str:
   if connect.find_binary(settings):
     return 'server'
   reasons = []
-  accept_any = settings['allow_version_mismatch']
   for address in connect.list_addresses(settings):
     try:
-      connect.connect(*address, settings['timeout'], accept_any)
+      connect.connect(*address, settings)
       return 'server'
     except errors.UsageError as error:
       reasons.append(str(error))
@@ -144,15 +142,15 @@ def find_world(settings: dict[str, Any]) -> str:
   return 'offline'
 
 
-def _check_servers(addresses, config):
+def _check_servers(settings, config):
   """Refuse more environments than there are servers."""
   collects = [*config.train_collects.values(), *config.test_collects.values()]
   num_envs = sum(x.num_agents for x in collects if x.task.is_driving)
-  if num_envs > len(set(addresses)):
+  if num_envs > len(set(connect.list_addresses(settings))):
     raise connect.too_few_servers(
       f'This run plays in {num_envs} environments, for training and for tests, '
       'and each needs a CARLA server of its own, but there is only',
-      addresses,
+      settings,
     )
 
 

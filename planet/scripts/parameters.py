@@ -179,13 +179,13 @@ class _Own(schema.Settings):
 # Settings of the driving environment that are parameters, as `carla_<name>`;
 # those in the second line keep their values in a run.
 _DRIVING = """
-  host port tm_port servers timeout map_timeout retries retry_pause server_flags
-  adapter load_map seed log_images convert_images_to_video log_measurements
-  log_folder allow_version_mismatch
+  host port tm_port servers timeout start_timeout image_timeout map_timeout
+  retries retry_pause server_flags adapter load_map seed log_images
+  convert_images_to_video log_measurements log_folder
 """.split()
 _DRIVING_FIXED = """
   render_x_res render_y_res scenarios reward_function reward_scale termination
-  vehicles pedestrians weather dt state fov use_sensor stereo_baseline
+  vehicles pedestrians weather dt state fov use_sensor stereo_baseline quality
 """.split()
 _SHORTER = {
   'scenarios': 'carla_scenario',

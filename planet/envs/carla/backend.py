@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,6 +47,20 @@ class Episode(NamedTuple):
   seed: int
 
 
+class Collision(NamedTuple):
+  """Impulse of a tick on the ego vehicle.
+
+  Attributes:
+    kind: `vehicle`, `walker` or `other`.
+    impulse: N s.
+    obstacle: Number of what it touches.
+  """
+
+  kind: str
+  impulse: float
+  obstacle: int = 0
+
+
 @dataclasses.dataclass
 class Frame:
   """State of the world after a tick, as plain values.
@@ -57,7 +71,7 @@ class Frame:
     location: x, y and z of the ego vehicle in metres.
     yaw: Its heading in degrees, positive to the right.
     velocity: Metres per second, x, y and z.
-    collisions: Tuples of `vehicle`, `walker` or `other`, and impulse in N s.
+    collisions: Those of this tick, see `measure.Damage`.
     control: What was applied.
   """
 
@@ -66,11 +80,11 @@ class Frame:
   location: places.Location
   yaw: float
   velocity: tuple[float, float, float]
-  collisions: list[tuple[str, float]] = dataclasses.field(default_factory=list)
+  collisions: list[Collision] = dataclasses.field(default_factory=list)
   control: Control = Control()
 
 
-class Backend:
+class Backend(Protocol):
   """World with one ego vehicle that moves when it is told to.
 
   Attributes:
@@ -92,11 +106,9 @@ class Backend:
     Raises:
       UsageError: If the world cannot be had; says what to do.
     """
-    raise NotImplementedError
 
   def spawn_points(self) -> list[places.Pose]:
     """Return poses on lanes where an episode may begin."""
-    raise NotImplementedError
 
   def reset(self, episode: Episode) -> Frame:
     """Begin an episode; return its first frame.
@@ -104,7 +116,6 @@ class Backend:
     Raises:
       BackendError: If the world fails.
     """
-    raise NotImplementedError
 
   def tick(self, control: Control) -> Frame:
     """Apply a control and move time on by one step; return the frame then.
@@ -112,14 +123,13 @@ class Backend:
     Raises:
       BackendError: If the world fails.
     """
-    raise NotImplementedError
 
   def others(self) -> list[places.Point]:
     """Return the places of the other vehicles."""
-    raise NotImplementedError
 
   def close(self) -> None:
     """Leave nothing behind; safe to call twice."""
+    return
 
   @functools.cached_property
   def lanes(self) -> lanes_lib.Lanes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+import pydantic
 from annotated_types import Ge, Interval, MinLen
 
 from agents.run import errors, schema
@@ -19,10 +20,14 @@ from agents.run.schema import (
 )
 from planet.envs.carla import rewards, sensors
 from planet.envs.carla import scenarios as scenarios_lib
-from planet.envs.carla.server import connect
 
 Pixels = Annotated[Whole, Ge(8)]
 Seconds = Annotated[Number, Ge(0.1)]
+_Address = Annotated[
+  str,
+  pydantic.StringConstraints(pattern=r'^.+:\d{1,5}$'),
+  schema.described('host:port'),
+]
 
 
 class EnvConfig(schema.Settings):
@@ -37,23 +42,23 @@ class EnvConfig(schema.Settings):
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
     2000, 'port of the server; first port to try when starting one'
   )
-  servers: Annotated[list[Name], MinLen(1)] | None = setting(
+  servers: Annotated[list[_Address], MinLen(1)] | None = setting(
     None, 'servers as a list of host:port'
   )
   tm_port: Annotated[Whole, Interval(ge=1, le=65535)] = setting(
     8000, 'first port to try for the traffic manager'
   )
   timeout: Seconds = setting(10.0, 'timeout of server calls in seconds')
+  start_timeout: Seconds = setting(120.0, 'seconds for a server to start')
+  image_timeout: Seconds = setting(2.0, 'seconds for an image; first: tenfold')
   map_timeout: Seconds = setting(60.0, 'timeout for loading a map in seconds')
   # Together they are as long as a server may need to start again.
   retries: Positive = setting(30, 'attempts to start an episode')
   retry_pause: Amount = setting(2.0, 'seconds between attempts')
   server_flags: list[Name] = setting([], 'flags of the server program')
   adapter: Count | None = setting(None, 'GPU index of the server')
-  server_log: Path | None = setting(None, 'file for the output of the server')
-  allow_version_mismatch: Flag = setting(
-    False, 'accept servers of another version'
-  )
+  server_log: Path | None = setting(None, 'folder for the output of servers')
+  quality: Literal['Epic', 'Low'] = setting('Epic', 'quality of the rendering')
   ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'blueprint of the car')
   server_map: Name | None = setting(None, 'town; default: by scenario')
   load_map: Flag = setting(True, 'let the server load another town')
@@ -66,9 +71,7 @@ class EnvConfig(schema.Settings):
   scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
   vehicles: Count | None = setting(None, 'vehicles; default: by scenario')
   pedestrians: Count | None = setting(None, 'default: by scenario')
-  weather: scenarios_lib.Weather | None = setting(
-    None, 'weather by name or number; default: by scenario'
-  )
+  weather: scenarios_lib.Weather | None = setting(None, 'default: by scenario')
   enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
   reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
     'custom3', 'reward function'
@@ -77,12 +80,8 @@ class EnvConfig(schema.Settings):
   termination: Literal['fork', 'rllib', 'time'] = setting(
     'fork', 'rule that ends episodes: fork, rllib or time'
   )
-  early_terminate_on_collision: Flag = setting(
-    True, 'rllib: end episodes at collisions'
-  )
-  expert: Literal['autopilot'] | None = setting(
-    None, 'driver of the seed episodes: autopilot; default: random actions'
-  )
+  early_terminate_on_collision: Flag = setting(True, 'rllib: end at collisions')
+  expert: Literal['autopilot'] | None = setting(None, 'driver of seed episodes')
   # Observations and actions.
   render_x_res: Pixels = setting(400, 'rendered width in pixels')
   render_y_res: Pixels = setting(175, 'rendered height in pixels')
@@ -95,9 +94,7 @@ class EnvConfig(schema.Settings):
     (2.0, 0.0, 1.4), 'camera position: metres ahead, to the right, and up'
   )
   offline_direct_render: Flag = setting(True, 'offline: do not resize images')
-  state: Literal['full', 'zero'] = setting(
-    'full', 'state observation: full, or zero as in the fork'
-  )
+  state: Literal['full', 'zero'] = setting('full', 'full, or zero (the fork)')
   use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
     'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
   )
@@ -108,9 +105,7 @@ class EnvConfig(schema.Settings):
   log_images: Flag = setting(False, 'write every image to a file')
   convert_images_to_video: Flag = setting(False, 'write a video instead')
   log_measurements: Flag = setting(False, 'write measurements as JSON lines')
-  log_folder: Path | None = setting(
-    None, 'folder for images and measurements; default: LOGDIR/carla_log'
-  )
+  log_folder: Path | None = setting(None, 'default: LOGDIR/carla_log')
 
 
 ENV_CONFIG = EnvConfig.defaults()
@@ -136,7 +131,6 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
         f'Images of {small} pixels cannot be made of {large} rendered ones; '
         f'give {width}_res from 8 to render_{width}_res.'
       )
-  connect.list_addresses(config)
   instead: dict[str, Any] = {
     f'num_{kind}': config[kind]
     for kind in ('vehicles', 'pedestrians')

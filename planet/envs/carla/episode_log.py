@@ -1,7 +1,6 @@
 """Files of what happens in episodes: images or videos, and measurements."""
 
 import json
-import logging
 import os
 import tempfile
 import time
@@ -43,13 +42,9 @@ class EpisodeLog:
     self._parent = os.path.expanduser(folder)
     self._fps = 1 / config['dt']
     self._images = config['log_images']
-    self._videos = self._images and config['convert_images_to_video']
+    self._videos = config['convert_images_to_video']
     self._measurements = config['log_measurements']
-    if config['convert_images_to_video'] and not self._images:
-      logging.getLogger(__name__).warning(
-        'Setting convert_images_to_video has no effect without log_images.'
-      )
-    if self._images or self._measurements:
+    if self._images or self._videos or self._measurements:
       files.check_creatable(self._parent)
     self.seconds_to_close: float = _SECONDS_FOR_VIDEO if self._videos else 0.0
     self._folder: str | None = None

@@ -159,10 +159,7 @@ def _sample(begin, spacing):
     junction=begin.get_junction().id if begin.is_junction else None,
     turn=float(np.rad2deg(points[-1, 2] - points[0, 2])),
     kerb=right is None or str(right.lane_type) != 'Driving',
-    marks=(
-      _kind(begin.left_lane_marking),
-      _kind(begin.right_lane_marking),
-    ),
+    marks=(_kind(begin.left_lane_marking), _kind(begin.right_lane_marking)),
   )
 
 

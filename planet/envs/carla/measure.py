@@ -171,17 +171,27 @@ class Surroundings:
     }
 
 
+def begins(contacts: dict[int, int], obstacle: int, step: int) -> bool:
+  """Tell whether a contact begins: where the last five steps had none.
+
+  Args:
+    contacts: Last steps by the number of what was touched, gets this one.
+    obstacle: Number of what is touched.
+    step: Number of this step.
+  """
+  last = contacts.get(obstacle, -_REARM - 1)
+  contacts[obstacle] = step
+  return step - last > _REARM
+
+
 class Damage:
   """Collisions of an episode, each contact counted once.
-
-  A contact raises the total at every tick on a server; the next one counts
-  after five steps without collision.
 
   Attributes:
     totals: Impulses in N s by the kind of what was hit.
     before: Impulse of all collisions before this step.
-    collided: Whether there was a collision in this step.
-    new: Whether a contact began in this step.
+    collided: Whether a contact began in this step, see `begins`.
+    new: Whether one did, and none in the five steps before.
   """
 
   def __init__(self):
@@ -189,15 +199,19 @@ class Damage:
     self.before = 0.0
     self.collided = False
     self.new = False
+    self._contacts: dict[int, int] = {}
+    self._step = 0
     self._quiet = _REARM
 
-  def update(self, collisions: list[tuple[str, float]]) -> None:
-    """Take in the collisions of a step, tuples of kind and impulse in N s."""
+  def update(self, collisions: list[backend.Collision]) -> None:
+    """Take in the collisions of a step."""
     self.before = self.total
-    for kind, impulse in collisions:
+    self._step += 1
+    self.collided = False
+    for kind, impulse, obstacle in collisions:
       self.totals[kind] += impulse
-    self.collided = bool(collisions)
-    self.new = self.total > self.before and self._quiet >= _REARM
+      self.collided |= begins(self._contacts, obstacle, self._step)
+    self.new = self.collided and self._quiet >= _REARM
     self._quiet = 0 if self.collided else self._quiet + 1
 
   @property

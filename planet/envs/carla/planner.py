@@ -8,13 +8,8 @@ import numpy as np
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import places
 
-COMMANDS = {
-  'REACH_GOAL': 0,
-  'GO_STRAIGHT': 1,
-  'TURN_RIGHT': 2,
-  'TURN_LEFT': 3,
-  'LANE_FOLLOW': 4,
-}
+_NAMES = 'REACH_GOAL GO_STRAIGHT TURN_RIGHT TURN_LEFT LANE_FOLLOW'
+COMMANDS = {name: number for number, name in enumerate(_NAMES.split())}
 _ARRIVED = 3.0
 _AHEAD = 5.0
 _NEAR_JUNCTION = 18.0

@@ -118,21 +118,9 @@ def speed_tracking(t: Terms) -> float:
   return reward - 0.1
 
 
-REWARDS = {
-  function.__name__: function
-  for function in (
-    corl2017,
-    custom,
-    lane_keep,
-    custom1,
-    custom2,
-    custom3,
-    custom4,
-    custom_depth,
-    highway,
-    speed_tracking,
-  )
-}
+_RLLIB = corl2017, custom, lane_keep
+_FORK = custom1, custom2, custom3, custom4, custom_depth
+REWARDS = {x.__name__: x for x in (*_RLLIB, *_FORK, highway, speed_tracking)}
 # What needs the distance to a goal, and thus a planned route.
 PLANNED = ('corl2017', 'custom')
 # What needs the position on the lane.

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
-from annotated_types import MinLen
+from annotated_types import Interval, MinLen
 
 from agents.run import errors, files, schema
 from agents.run.schema import (
@@ -26,23 +26,12 @@ _TEST = (0, 2, 5, 7, 9, 10, 11, 12, 13)
 _ALL = ('straight', 'one_curve', 'nav')
 
 
-def find_weather(weather: str | int) -> int:
-  """Return the index of a weather by its name or its number.
-
-  Raises:
-    UsageError: If there is no such weather.
-  """
-  if weather in WEATHERS:
-    return WEATHERS.index(weather)
-  if weather in range(len(WEATHERS)):
-    return int(weather)
-  raise errors.UsageError(
-    f'weather {weather!r} is unknown; give a number from 0 to '
-    f'{len(WEATHERS) - 1} or one of {", ".join(WEATHERS)}'
-  )
-
-
-Weather = Annotated[Name | Whole, pydantic.AfterValidator(find_weather)]
+Weather = Annotated[
+  Whole,
+  Interval(ge=0, lt=len(WEATHERS)),
+  pydantic.BeforeValidator(lambda x: WEATHERS.index(x) if x in WEATHERS else x),
+  described(f'a number from 0 to 14 or one of {", ".join(WEATHERS)}'),
+]
 _AS_LIST = pydantic.BeforeValidator(
   lambda x: x if isinstance(x, (list, tuple)) else [x]
 )

@@ -1,6 +1,7 @@
 """Kinds of cameras, and how what they measure becomes an image."""
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -79,7 +80,9 @@ class Sensor:
     return [(x, y + side, z) for side in sides]
 
   def shrink(self, image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Shrink an image; classes are picked, as their mean is another one.
+    """Shrink an image, so that every source pixel counts by its area.
+
+    Of classes, whose mean is another one, those in the middle are picked.
 
     Args:
       image: uint8 [source height, source width, channels].
@@ -89,9 +92,18 @@ class Sensor:
     Returns:
       uint8 [height, width, channels].
     """
+    edges = image.shape[:2], (height, width)
     if self.camera == 'semantic_segmentation':
-      return pick(image, width, height)
-    return resize_area(image, width, height)
+      rows, columns = (
+        ((np.arange(new) + 0.5) * (old / new)).astype(int)
+        for old, new in zip(*edges)
+      )
+      return image[rows[:, None], columns]
+    rows, columns = (_weights(old, new) for old, new in zip(*edges))
+    channels = image.shape[2]
+    result = rows @ image.reshape(image.shape[0], -1).astype(np.float32)
+    result = result.reshape(height, -1, channels).transpose(0, 2, 1) @ columns.T
+    return (result.transpose(0, 2, 1) + 0.5).astype(np.uint8)
 
 
 SENSORS = {
@@ -120,43 +132,7 @@ def encode_depth(metres: np.ndarray, logarithmic: bool) -> np.ndarray:
   return (255 * share + 0.5).astype(np.uint8)
 
 
-def resize_area(image: np.ndarray, width: int, height: int) -> np.ndarray:
-  """Shrink an image so that every source pixel counts by its area.
-
-  Args:
-    image: uint8 [source height, source width, channels].
-    width: New width, not larger than the old one.
-    height: New height, not larger than the old one.
-
-  Returns:
-    uint8 [height, width, channels].
-  """
-  rows = _weights(image.shape[0], height)
-  columns = _weights(image.shape[1], width)
-  channels = image.shape[2]
-  result = rows @ image.reshape(image.shape[0], -1).astype(np.float32)
-  result = result.reshape(height, -1, channels).transpose(0, 2, 1) @ columns.T
-  return (result.transpose(0, 2, 1) + 0.5).astype(np.uint8)
-
-
-def pick(image: np.ndarray, width: int, height: int) -> np.ndarray:
-  """Shrink an image to the pixels in the middle of each new one.
-
-  Args:
-    image: [source height, source width, channels].
-    width: New width, not larger than the old one.
-    height: New height, not larger than the old one.
-
-  Returns:
-    [height, width, channels].
-  """
-  rows, columns = (
-    ((np.arange(new) + 0.5) * (old / new)).astype(int)
-    for old, new in zip(image.shape, (height, width))
-  )
-  return image[rows[:, None], columns]
-
-
+@functools.cache
 def _weights(source, target):
   """Share of each source pixel in each target pixel, [target, source]."""
   assert target <= source, (target, source)

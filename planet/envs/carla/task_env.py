@@ -45,8 +45,7 @@ def make(
   env = wrappers.MinimumDuration(env, min(min_length, max_length))
   env = wrappers.MaximumDuration(env, max_length)
   if pixels:
-    size = (image_size, image_size)
-    channels = env.image_channels
+    size, channels = (image_size, image_size), env.image_channels
     env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
   return wrappers.ConvertTo32Bit(env)
 

@@ -51,12 +51,9 @@ class Roads:
       ]
     )
     self._count = counts
-    self.kerbs = np.array(
-      [n for n, x in enumerate(lanes.all) if x.kerb and x.junction is None], int
-    )
-    self.streets = np.array(
-      [n for n, x in enumerate(lanes.all) if x.junction is None], int
-    )
+    streets = [n for n, x in enumerate(lanes.all) if x.junction is None]
+    self.kerbs = np.array([n for n in streets if lanes.all[n].kerb], int)
+    self.streets = np.array(streets, int)
 
   def poses(
     self, lane: np.ndarray, arc: np.ndarray, right: np.ndarray | None = None
@@ -225,9 +222,8 @@ class Traffic:
       self._arc[index] = min(self._arc[index], self._roads.length[lane])
     else:
       # The road ends; begin anew somewhere else.
-      lane = self._roads.streets[
-        self._random.integers(len(self._roads.streets))
-      ]
+      streets = self._roads.streets
+      lane = streets[self._random.integers(len(streets))]
       self._arc[index] = 0.0
     self._lane[index] = lane
 

@@ -28,7 +28,6 @@ class Bicycle:
   def __init__(self, x: float, y: float, yaw: float):
     self.x, self.y, self.yaw = x, y, yaw
     self.speed = 0.0
-    self.yaw_rate = 0.0
     self.slip = 0.0
     self._steer = 0.0
     self._throttle = 0.0
@@ -70,7 +69,7 @@ class Bicycle:
       # As much as the tyres hold.
       rate = math.copysign(limit, rate)
       slip = math.asin(rate * REAR / speed)
-    self.slip, self.yaw_rate = slip, rate
+    self.slip = slip
     self.x += speed * math.cos(self.yaw + slip) * dt
     self.y += speed * math.sin(self.yaw + slip) * dt
     self.yaw += rate * dt

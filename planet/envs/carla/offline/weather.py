@@ -88,9 +88,8 @@ def _ground(wet):
     (texture.SHOULDER, (150, 140, 122), (172, 162, 144)),
   ):
     share = np.linspace(0, 1, last - first)[:, None]
-    colours[first:last] = (1 - share) * np.array(dark) + share * np.array(
-      bright
-    )
+    dark, bright = (1 - share) * np.array(dark), share * np.array(bright)
+    colours[first:last] = dark + bright
   if wet:
     colours[slice(*texture.ASPHALT)] *= 0.65
   colours[texture.WHITE] = 240

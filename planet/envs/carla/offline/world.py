@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from planet.envs.carla import backend as backend_lib
-from planet.envs.carla import places, roads
+from planet.envs.carla import measure, places, roads
 from planet.envs.carla import sensors as sensors_lib
 from planet.envs.carla.offline import boxes as boxes_lib
 from planet.envs.carla.offline import scenery, sensors, texture
@@ -18,8 +18,6 @@ from planet.envs.carla.offline import weather as weather_lib
 _SPAWN_EVERY = 8.0
 # Metres of lane for each vehicle.
 _ROOM = 20
-# Ticks without contact after which the same obstacle counts again.
-_REARM = 5
 _KINDS = {
   sensors_lib.LABELS['Car']: 'vehicle',
   sensors_lib.LABELS['Pedestrians']: 'walker',
@@ -120,15 +118,14 @@ class OfflineBackend(backend_lib.Backend):
     velocities = self._traffic.velocities
     began = []
     for index, way in zip(hits.tolist(), ways):
-      last = self._contacts.get(index, -math.inf)
-      self._contacts[index] = self._count
       car.x += way[0]
       car.y += way[1]
-      if self._count - last > _REARM:
+      if measure.begins(self._contacts, index, self._count):
         kind = _KINDS.get(int(boxes.label[index]), 'other')
         other = velocities[index] if index < len(velocities) else (0.0, 0.0)
         relative = math.dist(car.velocity, other)
-        began.append((kind, vehicle_lib.MASS * max(relative, 1.0)))
+        impulse = vehicle_lib.MASS * max(relative, 1.0)
+        began.append(backend_lib.Collision(kind, impulse, index))
         car.speed /= 2
       else:
         # Whoever pushes on does not get through.

@@ -17,6 +17,7 @@ if typing.TYPE_CHECKING:
 
 TAG = 'reference_agents'
 _TRIES = 50
+_BATCH = 50
 
 
 class Actors:
@@ -41,7 +42,8 @@ class Actors:
     self._config, self._tm_port = config, tm_port
     self.ego: Any = None
     self.cameras: list[sensors.Camera] = []
-    self.collisions: sensors.Collisions | None = None
+    self.collisions: Any = None
+    self._sensors: list[Any] = []
     self._vehicles: list[Any] = []
     self._walkers: list[Any] = []
     self._controllers: list[Any] = []
@@ -85,24 +87,20 @@ class Actors:
 
   def destroy(self) -> None:
     """Take everything out again, sensors first; to be called once."""
-    for sensor in (*self.cameras, self.collisions):
-      if sensor:
-        with contextlib.suppress(RuntimeError):
-          sensor.actor.stop()
-        with contextlib.suppress(RuntimeError):
-          sensor.actor.destroy()
+    for sensor in self._sensors:
+      with contextlib.suppress(RuntimeError):
+        sensor.stop()
     # A server that does not answer is asked once, not for every walker.
     with contextlib.suppress(RuntimeError):
       for number in self._controllers:
         controller = self._world.get_actor(number)
         if controller:
           controller.stop()
-    numbers = self._controllers + self._walkers + self._vehicles
+    numbers = [x.id for x in self._sensors]
+    numbers += self._controllers + self._walkers + self._vehicles
     if self.ego:
       numbers.append(self.ego.id)
-    if numbers:
-      destroy = self._carla.command.DestroyActor
-      self._client.apply_batch_sync([destroy(x) for x in numbers], False)
+    _destroy(self._client, numbers)
 
   def _spawn_ego(self, library, start, points):
     """Return where the vehicle is, which it does not know before a tick."""
@@ -110,27 +108,25 @@ class Actors:
     wanted = self._carla.Transform(
       self._carla.Location(x, y, z + 0.3), self._carla.Rotation(yaw=yaw)
     )
-    cars = list(library.filter(self._config['ego_filter']))
-    if not cars:
-      raise backend_lib.BackendError(
-        f'The server has no vehicle {self._config["ego_filter"]!r}.'
-      )
-    blueprint = _define(cars[0], 'ego')
+    blueprint = _define(library, self._config['ego_filter'], 'ego')
     places = [wanted, *points[:_TRIES]]
     for transform in places:
-      self.ego = self._world.try_spawn_actor(blueprint, transform)
-      if self.ego:
+      try:
+        self.ego = self._world.spawn_actor(blueprint, transform)
         return transform
+      except RuntimeError as error:
+        if 'collision' not in str(error):
+          raise
     raise backend_lib.BackendError(
       f'None of {len(places)} places was free for the ego vehicle.'
     )
 
   def _spawn_vehicles(self, library, points, count, generator):
     """All at once; what does not fit is counted and left out."""
-    cars = list(library.filter('vehicle.*'))
+    cars = [x.id for x in library.filter('vehicle.*')]
     command, batch = self._carla.command, []
     for transform in points[:count]:
-      blueprint = _define(generator.choice(cars), 'traffic')
+      blueprint = _define(library, generator.choice(cars), 'traffic')
       batch.append(
         command.SpawnActor(blueprint, transform).then(
           command.SetAutopilot(command.FutureActor, True, self._tm_port)
@@ -139,18 +135,18 @@ class Actors:
     self._vehicles = self._apply(batch, count, 'vehicles')
 
   def _spawn_walkers(self, library, count, generator):
-    walkers = list(library.filter('walker.pedestrian.*'))
+    walkers = [x.id for x in library.filter('walker.pedestrian.*')]
     command, batch = self._carla.command, []
     for _ in range(count):
       place = self._world.get_random_location_from_navigation()
       if place is None:
         continue
-      blueprint = _define(generator.choice(walkers), 'walker')
+      blueprint = _define(library, generator.choice(walkers), 'walker')
       if blueprint.has_attribute('is_invincible'):
         blueprint.set_attribute('is_invincible', 'false')
       batch.append(command.SpawnActor(blueprint, self._carla.Transform(place)))
     self._walkers = self._apply(batch, count, 'pedestrians')
-    blueprint = _define(library.find('controller.ai.walker'), 'controller')
+    blueprint = _define(library, 'controller.ai.walker', 'controller')
     batch = [
       command.SpawnActor(blueprint, self._carla.Transform(), number)
       for number in self._walkers
@@ -173,22 +169,27 @@ class Actors:
     config = self._config
     sensor = sensors_lib.SENSORS[config['use_sensor']]
     blueprint = _define(
-      library.find(f'sensor.camera.{sensor.camera}'),
+      library,
+      f'sensor.camera.{sensor.camera}',
       'camera',
       image_size_x=config['render_x_res'],
       image_size_y=config['render_y_res'],
       fov=config['fov'],
       sensor_tick=0.0,
     )
+    timeout = config['image_timeout']
     for position in sensor.positions(config):
-      place = self._carla.Transform(self._carla.Location(*position))
-      actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
-      self.cameras.append(sensors.Camera(actor, sensor))
-    blueprint = _define(library.find('sensor.other.collision'), 'collision')
-    actor = self._world.spawn_actor(
-      blueprint, self._carla.Transform(), attach_to=self.ego
-    )
-    self.collisions = sensors.Collisions(actor)
+      actor = self._attach(blueprint, *position)
+      self.cameras.append(sensors.Camera(actor, sensor, timeout))
+    blueprint = _define(library, 'sensor.other.collision', 'collision')
+    self.collisions = sensors.Collisions(self._attach(blueprint))
+
+  def _attach(self, blueprint, *position):
+    """Fix a sensor to the ego vehicle."""
+    place = self._carla.Transform(self._carla.Location(*position))
+    actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
+    self._sensors.append(actor)
+    return actor
 
 
 def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
@@ -201,17 +202,37 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
   Returns:
     Whether there was anything.
   """
-  destroy = roads.import_carla().command.DestroyActor
   roles = {x.id: x.attributes.get('role_name', '') for x in world.get_actors()}
-  ours = [destroy(x) for x, role in roles.items() if role.startswith(TAG)]
-  if ours:
-    client.apply_batch_sync(ours, False)
+  ours = [x for x, role in roles.items() if role.startswith(TAG)]
+  _destroy(client, ours)
   return bool(ours)
 
 
-def _define(blueprint, role, **attributes):
-  """Return the blueprint with our role and further attributes."""
+def _destroy(client, numbers):
+  """Destroy actors in batches, each of which has the timeout of the client."""
+  command, failures = roads.import_carla().command.DestroyActor, []
+  for first in range(0, len(numbers), _BATCH):
+    batch = [command(x) for x in numbers[first : first + _BATCH]]
+    responses = client.apply_batch_sync(batch, False)
+    failures += [x.error for x in responses if x.error]
+  if failures:
+    logging.getLogger(__name__).warning(
+      '%d of %d actors are left on the CARLA server: %s',
+      len(failures),
+      len(numbers),
+      failures[0],
+    )
+
+
+def _define(library, name, role, **attributes):
+  """Return a blueprint with our role and further attributes."""
   attributes['role_name'] = f'{TAG}_{role}'
-  for key, value in attributes.items():
-    blueprint.set_attribute(key, str(value))
+  try:
+    blueprint = library.find(name)
+    for key, value in attributes.items():
+      blueprint.set_attribute(key, str(value))
+  except (IndexError, ValueError) as error:
+    raise backend_lib.BackendError(
+      f'The blueprint {name} of the CARLA server does not fit: {error}.'
+    ) from None
   return blueprint

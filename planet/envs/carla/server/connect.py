@@ -9,8 +9,8 @@ import os
 import re
 import socket
 import tempfile
+import time
 import typing
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agents.run import errors, files
@@ -20,14 +20,16 @@ if typing.TYPE_CHECKING:
   import carla
 
 SERVER_VARIABLE = 'CARLA_SERVER'
+# Seconds for a call to a server that may still load its town; Python waits.
+_LOADING = 20.0
 
 
 def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
   """Tell why nothing listens at an address; None if something does."""
   try:
     socket.create_connection((host, port), timeout).close()
-  except OSError as error:
-    return (error.strerror or str(error)).lower()
+  except (OSError, OverflowError) as error:
+    return (getattr(error, 'strerror', None) or str(error)).lower()
   return None
 
 
@@ -36,42 +38,34 @@ def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
 
   Args:
     config: Dict as of `env_config.complete`.
-
-  Raises:
-    UsageError: If an address is not `host:port`.
   """
-  if not config['servers']:
-    return [(config['host'], config['port'])]
-  return [_parse_address(x) for x in config['servers']]
+  given = config['servers'] or [f'{config["host"]}:{config["port"]}']
+  parts = [x.rpartition(':') for x in given]
+  return [(host, int(port)) for host, _, port in parts]
 
 
-def _parse_address(text):
-  host, _, port = text.rpartition(':')
-  if not (host and port.isdecimal() and 1 <= int(port) <= 65533):
-    raise errors.UsageError(
-      f'The address {text!r} of a CARLA server is not valid; give '
-      'carla_servers: [host:port, ...] with ports from 1 to 65533.'
-    )
-  return host, int(port)
-
-
-def too_few_servers(
-  reason: str, addresses: Sequence[tuple[str, int]]
-) -> errors.UsageError:
+def too_few_servers(reason: str, config: dict[str, Any]) -> errors.UsageError:
   """Return the error of having no server for each environment.
 
   Args:
-    reason: Beginning of a sentence, which the addresses complete.
-    addresses: Hosts and ports of the servers that there are.
+    reason: Beginning of a sentence, which addresses of servers complete.
+    config: Dict as of `env_config.complete`.
   """
+  addresses = list_addresses(config)
   listed = ', '.join(f'{host}:{port}' for host, port in addresses)
   free = max(port for _, port in addresses) + 10
   return errors.UsageError(
-    f'{reason} {listed}. Start another one (./CarlaUE4.sh -RenderOffScreen '
-    f'-carla-rpc-port={free}) and list all by carla_servers: [host:port, ...], '
-    f'or set {SERVER_VARIABLE} to the path of CarlaUE4.sh so that each '
+    f'{reason} {listed}. Start another one (./CarlaUE4.sh '
+    f'{define_flags(free, config)}) and list all by carla_servers: [host:port, '
+    f'...], or set {SERVER_VARIABLE} to the path of CarlaUE4.sh so that each '
     'environment starts its own.'
   )
+
+
+def define_flags(port: int, config: dict[str, Any]) -> str:
+  """Return the flags that servers are started with, by us and by users."""
+  quality = config['quality']
+  return f'-RenderOffScreen -quality-level={quality} -carla-rpc-port={port}'
 
 
 def find_binary(config: dict[str, Any]) -> str | None:
@@ -83,16 +77,13 @@ def find_binary(config: dict[str, Any]) -> str | None:
   return None if config['servers'] else os.environ.get(SERVER_VARIABLE)
 
 
-def connect(
-  host: str, port: int, timeout: float, allow_mismatch: bool
-) -> 'carla.Client':
-  """Connect to a running server of the right version.
+def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
+  """Connect to a server of the right version, which may still load its town.
 
   Args:
     host: Address of the server.
     port: Port of the server.
-    timeout: Seconds to wait for answers.
-    allow_mismatch: Whether other versions will do.
+    config: Dict as of `env_config.complete`.
 
   Returns:
     `carla.Client`.
@@ -105,28 +96,72 @@ def connect(
   if reason:
     raise errors.UsageError(
       f'There is no CARLA server at {host}:{port} ({reason}). Start one with '
-      f'./CarlaUE4.sh -RenderOffScreen -carla-rpc-port={port}, set '
-      f'{SERVER_VARIABLE} to the path of CarlaUE4.sh, or use carla_backend: '
-      'offline.'
+      f'./CarlaUE4.sh {define_flags(port, config)}, set {SERVER_VARIABLE} to '
+      'the path of CarlaUE4.sh, or use carla_backend: offline.'
     )
   client = carla.Client(host, port)
-  client.set_timeout(timeout)
+  client.set_timeout(config['timeout'])
   try:
-    server = client.get_server_version()
+    version = client.get_server_version()
   except RuntimeError:
     raise errors.UsageError(
-      f'{host}:{port} is open but does not answer as CARLA within {timeout:g} '
-      's; another program may listen there, or the server is still starting. '
-      'Give carla_port.'
+      f'{host}:{port} is open but does not answer as CARLA within '
+      f'{config["timeout"]:g} s; another program may listen there, or the '
+      'server hangs. Give carla_port.'
     ) from None
-  package = client.get_client_version()
-  if server != package and not allow_mismatch:
+  # Those of own builds end with more, such as 0.9.16-dirty.
+  if not version.startswith(roads.VERSION):
     raise errors.UsageError(
-      f'The CARLA server at {host}:{port} is version {server}, the Python '
-      f'package is {package}. Use the same version, or give '
-      'carla_allow_version_mismatch: true.'
+      f'The CARLA server at {host}:{port} is version {version}; install '
+      f'{roads.VERSION}: https://github.com/carla-simulator/carla/releases.'
     )
   return client
+
+
+def wait_for_town(
+  host: str, port: int, config: dict[str, Any], server: Any = None
+) -> 'carla.Client':
+  """Connect to a server, and wait until it has loaded its town.
+
+  A server tells its version long before it answers anything else.
+
+  Args:
+    host: Address of the server.
+    port: Port of the server.
+    config: Dict as of `env_config.complete`.
+    server: `launch.Server` that has just been started, or None.
+
+  Returns:
+    `carla.Client`.
+
+  Raises:
+    StillLoading: If it takes longer than `start_timeout`.
+    UsageError: If there is no server; says what to do.
+  """
+  limit = time.monotonic() + config['start_timeout']
+  while True:
+    try:
+      client = connect(host, port, config)
+      client.set_timeout(min(_LOADING, config['start_timeout']))
+      client.get_world()
+      client.set_timeout(config['timeout'])
+      return client
+    except (errors.UsageError, RuntimeError) as error:
+      if not server and isinstance(error, errors.UsageError):
+        raise
+      ended = server and server.why_ended()
+      if ended:
+        raise errors.UsageError(ended) from None
+      if time.monotonic() > limit:
+        raise StillLoading(
+          f'The CARLA server at {host}:{port} does not show a town within '
+          f'{config["start_timeout"]:g} s; give carla_start_timeout. {error}'
+        ) from None
+    time.sleep(0.5)
+
+
+class StillLoading(errors.UsageError):
+  """A server has started, but shows no town yet."""
 
 
 class Claim(NamedTuple):
@@ -141,15 +176,19 @@ class Claim(NamedTuple):
     return f'{self.host}:{self.port}'
 
 
+def make_folder() -> str:
+  """Make the folder of this user for locks, where servers may also log."""
+  name = f'reference_agents_carla_{getpass.getuser()}'
+  folder = os.path.join(tempfile.gettempdir(), name)
+  os.makedirs(folder, exist_ok=True)
+  return folder
+
+
 def claim_server(host: str, port: int) -> Claim | None:
   """Claim a server, unless another environment of this user has it."""
-  folder = os.path.join(
-    tempfile.gettempdir(), f'reference_agents_carla_{getpass.getuser()}'
-  )
-  os.makedirs(folder, exist_ok=True)
   # The same machine has several names.
   name = '127.0.0.1' if host == 'localhost' else re.sub(r'[^\w.-]', '_', host)
-  lock = files.try_lock(os.path.join(folder, f'{name}_{port}.use'))
+  lock = files.try_lock(os.path.join(make_folder(), f'{name}_{port}.use'))
   return Claim(host, port, lock) if lock else None
 
 

@@ -6,19 +6,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from agents.envs import hosts
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places, roads
-from planet.envs.carla.server import world
+from planet.envs.carla.server import connect, world
 
 # Attempts that are made however long they take.
 _FEWEST_ATTEMPTS = 3
-# Seconds for a tick, whose calls have shorter limits unless the library hangs.
-_TICK_LIMIT = 60.0
+# Seconds for calls, which have shorter limits unless the library hangs.
+_TICK_LIMIT, _RESET_LIMIT = 60.0, 180.0
 
 
 class IsolatedBackend(backend_lib.Backend):
@@ -29,21 +28,12 @@ class IsolatedBackend(backend_lib.Backend):
   ends, with what it has put into the world and with a server that it has
   started; the next reset begins with a new one. The death of the process is a
   failure of the world like any other.
-
-  Args:
-    make: Function that returns the `Backend` of that process, picklable.
-    strategy: Where it lives, `process` or `thread`.
   """
 
   name = 'server'
   seconds_to_close = world.ServerBackend.seconds_to_close + 5.0
 
-  def __init__(
-    self,
-    make: Callable[[], backend_lib.Backend] = world.ServerBackend,
-    strategy: str = 'process',
-  ):
-    self._make, self._strategy = make, strategy
+  def __init__(self):
     self._host: hosts.EnvHost | None = None
     self._points: list[places.Pose] = []
 
@@ -69,7 +59,10 @@ class IsolatedBackend(backend_lib.Backend):
       try:
         if not self._host:
           self._start()
-        return self._call('reset', episode)
+        return self._call_within(_RESET_LIMIT, 'reset', episode)
+      except connect.StillLoading as error:
+        # A new attempt would end a server that still loads its town.
+        raise backend_lib.BackendError(str(error)) from None
       except (backend_lib.BackendError, errors.UsageError) as error:
         reason = str(error)
         logging.getLogger(__name__).warning(
@@ -86,12 +79,7 @@ class IsolatedBackend(backend_lib.Backend):
     )
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    limit = threading.Timer(_TICK_LIMIT, self._kill)
-    limit.start()
-    try:
-      return self._call('tick', control)
-    finally:
-      limit.cancel()
+    return self._call_within(_TICK_LIMIT, 'tick', control)
 
   def others(self) -> list[places.Point]:
     try:
@@ -106,16 +94,23 @@ class IsolatedBackend(backend_lib.Backend):
 
   def _kill(self):
     """End a process that hangs in the library; its call fails then."""
-    if self._strategy == 'process' and self.pid:
+    if self.pid:
       os.kill(self.pid, signal.SIGKILL)
 
+  def _call_within(self, seconds, *request):
+    limit = threading.Timer(seconds, self._kill)
+    limit.start()
+    try:
+      return self._call(*request)
+    finally:
+      limit.cancel()
+
   def _start(self):
-    self._host = hosts.EnvHost(
-      functools.partial(_open, self._make, self._config), self._strategy
-    )
-    name, text, self._points = self._call('describe_map')
+    make = functools.partial(_open, self._config)
+    self._host = hosts.EnvHost(make, 'process')
+    self._points = self._call('spawn_points')
     # Another server loads the same town.
-    self.map = self.map or roads.import_carla().Map(name, text)
+    self.map = self.map or roads.import_carla().Map(*self._call('read_map'))
 
   def _call(self, name, *args):
     """Call a method in the other process, which ends if that fails."""
@@ -131,7 +126,7 @@ class IsolatedBackend(backend_lib.Backend):
       raise
 
 
-def _open(make, config):
-  backend = make()
+def _open(config):
+  backend = world.ServerBackend()
   backend.open(config)
   return backend

@@ -1,21 +1,15 @@
 """Start a CARLA server, and end what was started."""
 
-import contextlib
 import os
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Sequence
 from typing import Any
 
 from agents.run import errors
 from planet.envs.carla.server import connect, guard
 
-_TIMEOUT = 90.0
 # Seconds for the server to end before it is killed.
 _TERM_TIMEOUT = 10.0
-_ATTEMPT = 2.0
 _TAIL = 20
 
 
@@ -23,41 +17,36 @@ class Server:
   """Process of a CARLA server that we have started.
 
   It has a process group of its own, which ends with `close` and with this
-  process, however that ends; see `guard`.
+  process, however that ends; see `guard`. It needs a while until it can be
+  used; see `connect.wait_for_town`.
 
   Args:
     binary: Path of `CarlaUE4.sh`.
     port: Port to listen on; the two following are used as well.
-    log: File that its output is added to; a temporary one if None.
-    timeout: Seconds to wait for it.
-    flags: Further flags.
+    config: Dict as of `env_config.complete`.
 
   Attributes:
     pid: Number of the process, which is that of its group.
 
   Raises:
-    UsageError: If it cannot be started or does not answer in time, with the
-      end of its output.
+    UsageError: If it cannot be started.
   """
 
-  def __init__(
-    self,
-    binary: str,
-    port: int,
-    log: str | None = None,
-    timeout: float = _TIMEOUT,
-    flags: Sequence[str] = (),
-  ):
+  def __init__(self, binary: str, port: int, config: dict[str, Any]):
     binary = os.path.expanduser(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
       raise errors.UsageError(
         f'The CARLA server {binary} is not a program that can be run; set '
         'CARLA_SERVER to the path of CarlaUE4.sh.'
       )
-    self._log = log or _temporary_log()
-    os.makedirs(os.path.dirname(os.path.abspath(self._log)), exist_ok=True)
-    command = [binary, '-RenderOffScreen', '-nosound', '-quality-level=Low']
-    command += [f'-carla-rpc-port={port}', *flags]
+    folder = config['server_log'] or connect.make_folder()
+    os.makedirs(folder, exist_ok=True)
+    self._binary = binary
+    self._log = os.path.join(folder, f'carla_server_{port}.log')
+    flags = connect.define_flags(port, config).split()
+    command = [binary, *flags, '-nosound', *config['server_flags']]
+    if config['adapter'] is not None:
+      command.append(f'-graphicsadapter={config["adapter"]}')
     guarded = [sys.executable, '-I', guard.__file__, self._log]
     with open(self._log, 'ab') as output:
       self._guard: Any = subprocess.Popen(
@@ -69,45 +58,21 @@ class Server:
       )
     assert self._guard.stdout
     self.pid = int(self._guard.stdout.readline() or 0)
-    try:
-      self._wait(binary, port, timeout)
-    except BaseException:
-      self.close()
-      raise
 
-  def tail(self) -> str:
-    """Return the last lines of the output."""
+  def why_ended(self) -> str | None:
+    """Tell how the server has ended, with its last output; None if it runs."""
+    code = self._guard.poll()
+    if code is None:
+      return None
     with open(self._log, errors='replace') as file_:
-      return ''.join(file_.readlines()[-_TAIL:]).strip()
-
-  def is_running(self) -> bool:
-    """Tell whether the process has not ended."""
-    return self._guard.poll() is None
+      tail = ''.join(file_.readlines()[-_TAIL:]).strip()
+    return (
+      f'The CARLA server {self._binary} ended with exit code {code}; its '
+      f'output in {self._log} ends with: {tail or "nothing"}'
+    )
 
   def close(self) -> None:
     """End the process group, politely first; safe to call twice."""
     self._guard.stdin.close()
     self._guard.wait()
     self._guard.stdout.close()
-
-  def _wait(self, binary, port, timeout):
-    limit = time.time() + timeout
-    while self.is_running() and time.time() < limit:
-      with contextlib.suppress(errors.UsageError):
-        connect.connect('127.0.0.1', port, _ATTEMPT, allow_mismatch=True)
-        return
-      time.sleep(0.5)
-    code = self._guard.poll()
-    failure = f'ended with exit code {code}'
-    if code is None:
-      failure = f'does not answer on port {port} after {timeout:g} s'
-    raise errors.UsageError(
-      f'The CARLA server {binary} {failure}; its output in {self._log} ends '
-      f'with: {self.tail() or "nothing"}'
-    )
-
-
-def _temporary_log():
-  handle, path = tempfile.mkstemp('.log', 'carla_server_')
-  os.close(handle)
-  return path

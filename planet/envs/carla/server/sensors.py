@@ -1,5 +1,6 @@
 """Data of sensors, matched to the ticks that they belong to."""
 
+import contextlib
 import math
 import queue
 import typing
@@ -24,12 +25,15 @@ class Camera:
   """
 
   def __init__(
-    self, actor: 'carla.Sensor', sensor: sensors.Sensor, timeout: float = 2.0
+    self, actor: 'carla.Sensor', sensor: sensors.Sensor, timeout: float
   ):
-    self.actor = actor
     self._sensor, self._timeout = sensor, timeout
     self._queue: queue.Queue[Any] = queue.Queue()
     actor.listen(self._queue.put)
+
+  def has_sent(self) -> bool:
+    """Tell whether there is an image that has not been read."""
+    return not self._queue.empty()
 
   def read(self, frame: int) -> np.ndarray:
     """Read the image of a tick, uint8 [height, width, channels].
@@ -45,7 +49,7 @@ class Camera:
       except queue.Empty:
         raise backend_lib.BackendError(
           f'The camera sent no image of frame {frame} within '
-          f'{self._timeout:g} s.'
+          f'{self._timeout:g} s; give carla_image_timeout.'
         ) from None
       if data.frame == frame:
         return convert(data, self._sensor)
@@ -64,16 +68,22 @@ class Collisions:
   """
 
   def __init__(self, actor: 'carla.Sensor'):
-    self.actor = actor
-    self._events: list[Any] = []
-    actor.listen(self._events.append)
+    self._queue: queue.Queue[Any] = queue.Queue()
+    actor.listen(self._queue.put)
 
-  def read(self, frame: float) -> list[tuple[str, float]]:
-    """Read kinds and impulses in N s, of all ticks up to one."""
-    ready = [x for x in self._events if x.frame <= frame]
-    for event in ready:
-      self._events.remove(event)
-    return [_to_collision(x) for x in ready]
+  def read(self, frame: int, timeout: float) -> list[backend_lib.Collision]:
+    """Read what has arrived, of this tick and of those before.
+
+    Args:
+      frame: Number of the tick.
+      timeout: Seconds to wait for an event of this tick.
+    """
+    found: list[Any] = []
+    with contextlib.suppress(queue.Empty):
+      while True:
+        late = not found or found[-1].frame < frame
+        found.append(self._queue.get(timeout=timeout if late else 0))
+    return [_to_collision(x) for x in found]
 
 
 def convert(data: 'carla.Image', sensor: sensors.Sensor) -> np.ndarray:
@@ -97,7 +107,8 @@ def convert(data: 'carla.Image', sensor: sensors.Sensor) -> np.ndarray:
 def _to_collision(event):
   kind = event.other_actor.type_id.partition('.')[0]
   impulse = event.normal_impulse
-  return (
+  return backend_lib.Collision(
     kind if kind in ('vehicle', 'walker') else 'other',
     math.hypot(impulse.x, impulse.y, impulse.z),
+    event.other_actor.id,
   )

@@ -2,8 +2,7 @@
 
 import contextlib
 import logging
-import math
-import os
+import time
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,20 @@ from planet.envs.carla.server import actors as actors_lib
 from planet.envs.carla.server import connect, launch
 
 # Seconds and number of the steps of the physics. The client library documents
-# that there may be 16, best shorter than 0.01666 s.
+# that there may be 16.
 _SUBSTEP = 0.01
-_COARSE_SUBSTEP = 0.01666
 _MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
-_TICK_TIMEOUT = 10.0
+# Metres; marks our settings on the server, where only large maps heed it.
+_MARK = 2016.0
+# The first image of an episode may take longer by this factor.
+_FIRST_IMAGE = 10
+# Seconds for a call while cleaning up.
+_CLOSE_TIMEOUT = 5.0
+# A faster change of the speed than that is a collision, m/s^2.
+_JOLT = 15.0
+# Seconds that the sensor may take to tell of it.
+_EVENT_TIMEOUT = 0.2
 
 
 class ServerBackend(backend_lib.Backend):
@@ -33,9 +40,9 @@ class ServerBackend(backend_lib.Backend):
   """
 
   name = 'server'
-  # Twenty for the calls to a server that does not answer, and what a server of
-  # ours is given to end before and after it is killed.
-  seconds_to_close = 45.0
+  # A minute for the calls, and what a server of ours is given to end before and
+  # after it is killed.
+  seconds_to_close = 80.0
 
   def __init__(self):
     self._server: launch.Server | None = None
@@ -52,31 +59,36 @@ class ServerBackend(backend_lib.Backend):
     self._carla = roads.import_carla()
     try:
       self._claim_server()
+      self._client = connect.wait_for_town(
+        self._claim.host, self._claim.port, config, self._server
+      )
       with self._own_errors():
-        self._connect()
+        self._set_up()
     except BaseException:
       self.close()
       raise
 
-  def describe_map(self) -> tuple[str, str, list[places.Pose]]:
-    """Return the name, the OpenDRIVE text and the spawn points of the map."""
+  def read_map(self) -> tuple[str, str]:
+    """Return the name and the OpenDRIVE text of the map."""
     with self._own_errors():
-      points = [
+      return self.map.name, self.map.to_opendrive()
+
+  def spawn_points(self) -> list[places.Pose]:
+    with self._own_errors():
+      return [
         (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
         for x in self.map.get_spawn_points()
       ]
-      return self.map.name, self.map.to_opendrive(), points
 
   def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
     with self._own_errors():
-      if self._actors:
-        self._actors.destroy()
-        self._actors = None
-      self._world.tick(_TICK_TIMEOUT)
+      self._end_episode()
+      self._world.tick(self._config['timeout'])
       if episode.num_vehicles or self._config['expert']:
         self._prepare_traffic(episode.seed)
       self._world.set_pedestrians_seed(episode.seed)
-      weather = scenarios.WEATHERS[episode.weather]
+      # `Default` of CARLA looks different in each town.
+      weather = scenarios.WEATHERS[episode.weather or 1]
       self._world.set_weather(getattr(self._carla.WeatherParameters, weather))
       port = self._manager_claim.port if self._manager_claim else None
       self._actors = actors_lib.Actors(
@@ -84,8 +96,8 @@ class ServerBackend(backend_lib.Backend):
       )
       self._actors.spawn(episode)
       self._settle()
-      self._actors.collisions.read(math.inf)
       frame = self._advance(backend_lib.Control(brake=1.0))
+      frame.collisions.clear()
       if self._config['expert']:
         self._actors.hand_over(self._manager)
       return frame
@@ -106,7 +118,7 @@ class ServerBackend(backend_lib.Backend):
     if client:
       # Do not wait for a dead server at every call.
       with contextlib.suppress(RuntimeError):
-        client.set_timeout(2.0)
+        client.set_timeout(_CLOSE_TIMEOUT)
         client.get_server_version()
         self._restore()
     if self._server:
@@ -124,10 +136,10 @@ class ServerBackend(backend_lib.Backend):
     except backend_lib.BackendError:
       raise
     except RuntimeError as error:
-      sentence = f'The CARLA server at {self._claim.address} fails: {error}'
-      if self._server and not self._server.is_running():
-        sentence += f' Its output ends with: {self._server.tail()}'
-      raise backend_lib.BackendError(sentence) from error
+      ended = self._server and self._server.why_ended()
+      raise backend_lib.BackendError(
+        ended or f'The CARLA server at {self._claim.address} fails: {error}'
+      ) from error
 
   def _claim_server(self):
     """Claim a server that no other environment uses, or else start one."""
@@ -144,36 +156,19 @@ class ServerBackend(backend_lib.Backend):
       raise connect.too_few_servers(
         'Other environments use all CARLA servers, and each needs one of its '
         'own, but there is only',
-        addresses,
+        self._config,
       )
-    self._launch(binary)
-
-  def _launch(self, binary):
-    config = self._config
     # Closing releases it if the start fails.
-    self._claim = connect.claim_ports(config['port'], 3, 10)
-    log = config['server_log']
-    if log:
-      log = f'_{self._claim.port}'.join(os.path.splitext(log))
-    flags = list(config['server_flags'])
-    if config['adapter'] is not None:
-      flags.append(f'-graphicsadapter={config["adapter"]}')
-    self._server = launch.Server(binary, self._claim.port, log, flags=flags)
+    self._claim = connect.claim_ports(self._config['port'], 3, 10)
+    self._server = launch.Server(binary, self._claim.port, self._config)
 
-  def _connect(self):
-    """Set up the session with a running or new server."""
-    config, claim = self._config, self._claim
-    self._client = connect.connect(
-      claim.host,
-      claim.port,
-      config['timeout'],
-      config['allow_version_mismatch'],
-    )
+  def _set_up(self):
+    """Begin the session."""
     self._world = self._client.get_world()
     self._original = self._remove_leftovers()
-    self._client.set_timeout(config['map_timeout'])
+    self._client.set_timeout(self._config['map_timeout'])
     self._world = self._load_world()
-    self._client.set_timeout(config['timeout'])
+    self._client.set_timeout(self._config['timeout'])
     self.map = self._world.get_map()
     self._world.apply_settings(self._synchronous())
 
@@ -183,17 +178,17 @@ class ServerBackend(backend_lib.Backend):
     Its server still waits for ticks, and tells of no actors before the next.
     """
     world, settings = self._world, self._world.get_settings()
+    is_ours = round(settings.actor_active_distance) == _MARK
     if settings.synchronous_mode:
       world.tick(self._config['timeout'])
-    if actors_lib.destroy_leftovers(self._client, world):
+    if actors_lib.destroy_leftovers(self._client, world) or is_ours:
       logging.getLogger(__name__).warning(
         'Removed what an earlier run has left on the CARLA server at %s.',
         self._claim.address,
       )
-      if settings.synchronous_mode:
-        settings.synchronous_mode = False
-        settings.fixed_delta_seconds = None
-        world.apply_settings(settings)
+    if is_ours:
+      settings = self._carla.WorldSettings()
+      world.apply_settings(settings)
     return settings
 
   def _load_world(self):
@@ -225,18 +220,12 @@ class ServerBackend(backend_lib.Backend):
     settings.synchronous_mode = True
     settings.fixed_delta_seconds = dt
     settings.no_rendering_mode = False
+    settings.actor_active_distance = _MARK
     settings.substepping = True
     settings.max_substeps = _MAX_SUBSTEPS
     # A little longer than needed, so that rounding does not break the limit.
-    substep = max(_SUBSTEP, (1 + 1e-6) * dt / _MAX_SUBSTEPS)
-    settings.max_substep_delta_time = substep
-    if substep > _COARSE_SUBSTEP:
-      logging.getLogger(__name__).warning(
-        'Steps of %g s are too long for good physics on a server; give '
-        'carla_dt up to %.2f.',
-        dt,
-        _MAX_SUBSTEPS * _COARSE_SUBSTEP,
-      )
+    longest = (1 + 1e-6) * dt / _MAX_SUBSTEPS
+    settings.max_substep_delta_time = max(_SUBSTEP, longest)
     return settings
 
   def _prepare_traffic(self, seed):
@@ -254,19 +243,34 @@ class ServerBackend(backend_lib.Backend):
     self._manager.set_random_device_seed(seed)
 
   def _settle(self):
-    """Let the car come down and to a stop."""
+    """Let the car come to rest, and all cameras begin to send.
+
+    A camera listens some ticks later than it is told to.
+    """
     self._actors.ego.apply_control(self._carla.VehicleControl(brake=1.0))
-    quiet = 0
-    for _ in range(_SETTLE_TICKS):
-      self._world.tick(_TICK_TIMEOUT)
+    seconds = _FIRST_IMAGE * self._config['image_timeout']
+    limit = time.monotonic() + seconds
+    quiet = ticks = 0
+    while True:
+      self._world.tick(self._config['timeout'])
+      ticks += 1
       fall = abs(self._actors.ego.get_velocity().z)
       quiet = quiet + 1 if fall < 0.01 else 0
-      if quiet >= 2:
-        break
+      if all(x.has_sent() for x in self._actors.cameras):
+        if quiet >= 2 or ticks >= _SETTLE_TICKS:
+          break
+      elif time.monotonic() > limit:
+        raise backend_lib.BackendError(
+          f'A camera sent no first image within {seconds:g} s; give '
+          'carla_image_timeout.'
+        )
+      else:
+        time.sleep(0.02)
+    self._velocity = self._actors.ego.get_velocity()
 
   def _advance(self, control):
     """Tick; the traffic manager chooses controls meanwhile that are None."""
-    number = self._world.tick(_TICK_TIMEOUT)
+    number = self._world.tick(self._config['timeout'])
     if control is None:
       taken = self._actors.ego.get_control()
       control = backend_lib.Control(taken.throttle, taken.steer, taken.brake)
@@ -277,28 +281,47 @@ class ServerBackend(backend_lib.Backend):
     if ego is None:
       raise backend_lib.BackendError('The ego vehicle has disappeared.')
     pose, velocity = ego.get_transform(), ego.get_velocity()
+    jolt = (velocity - self._velocity).length() > _JOLT * self._config['dt']
+    self._velocity = velocity
+    timeout = _EVENT_TIMEOUT if jolt else 0.0
     return backend_lib.Frame(
       number=number,
       image=np.concatenate(images, -1),
       location=(pose.location.x, pose.location.y, pose.location.z),
       yaw=pose.rotation.yaw,
       velocity=(velocity.x, velocity.y, velocity.z),
-      collisions=self._actors.collisions.read(number),
+      collisions=self._actors.collisions.read(number, timeout),
       control=control,
     )
 
   def _restore(self):
-    """Leave the server as it was found."""
-    if self._actors:
-      self._actors.destroy()
+    """Leave the server as it was found; one failure does not keep the rest."""
+    for end in (self._end_traffic, self._end_episode, self._restore_settings):
+      try:
+        end()
+      except RuntimeError as error:
+        logging.getLogger(__name__).warning(
+          'Could not clean up the CARLA server at %s: %s',
+          self._claim.address,
+          error,
+        )
+
+  def _end_traffic(self):
     if self._manager:
       self._manager.set_synchronous_mode(False)
       self._manager.shut_down()
       self._manager_claim.lock.release()
+
+  def _end_episode(self):
+    actors, self._actors = self._actors, None
+    if actors:
+      actors.destroy()
+
+  def _restore_settings(self):
     if self._original:
       self._world.apply_settings(self._original)
       if self._original.synchronous_mode:
-        self._world.tick(2.0)
+        self._world.tick(_CLOSE_TIMEOUT)
 
 
 def _town(path):

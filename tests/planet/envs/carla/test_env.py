@@ -10,6 +10,7 @@ import pytest
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import env_config, measure, policies
+from planet.envs.carla.backend import Collision
 from planet.envs.carla.env import CarlaEnv
 from tests.planet.envs.carla.recorded_world import (
   RecordedBackend,
@@ -111,7 +112,7 @@ def test_rewards_of_recorded_frames():
 
   2 m/s are 7.2 km/h: 0.72. With a third on the other lane 2 * 3 / 3 less.
   """
-  contact = [('vehicle', 3000.0)]
+  contact = [Collision('vehicle', 3000.0)]
   frames = [
     frame(0),
     frame(1, speed=2.0),
@@ -120,14 +121,14 @@ def test_rewards_of_recorded_frames():
     frame(4, speed=2.0, collisions=contact),
   ]
   frames += [frame(n, speed=2.0) for n in range(5, 10)]
-  frames += [frame(10, speed=2.0, collisions=[('walker', 10.0)])]
+  frames += [frame(10, speed=2.0, collisions=[Collision('walker', 10.0)])]
   env, _ = recorded(frames)
   rewards, infos = run(env, 10)
   expected = [0.72, 0.72 - 2.0, 0.72 - 300] + [0.72] * 6 + [0.72 - 300]
   assert rewards == pytest.approx(expected)
   assert infos[3]['collision_vehicles'] == 6000
   assert infos[-1]['collision_pedestrians'] == 10
-  assert [x['collided'] for x in infos] == [0, 0, 1, 1, 0, 0, 0, 0, 0, 1]
+  assert [x['collided'] for x in infos] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1]
   assert infos[-1]['total_reward'] == pytest.approx(sum(expected))
 
 
@@ -150,13 +151,27 @@ def test_scale_changes_rewards_but_not_reports():
   assert infos[0]['reward'] == pytest.approx(1.8)
 
 
-def test_contacts_count_again_after_five_quiet_steps():
-  for quiet, expected in ((4, 1), (5, 2)):
-    damage, count = measure.Damage(), 0
-    for hit in [1] + [0] * quiet + [1]:
-      damage.update([('other', 5.0)] if hit else [])
-      count += damage.new
-    assert count == expected
+@pytest.mark.parametrize(
+  'touched, collided, new',
+  [
+    # A wall, for a while.
+    ('AAAA', '1000', '1000'),
+    # Again, after four and after five steps without it.
+    ('A----A', '100000', '100000'),
+    ('A-----A', '1000001', '1000001'),
+    # Something else meanwhile is a contact, but not yet new damage.
+    ('AABAA', '10100', '10000'),
+    ('AAAAAABA', '10000010', '10000010'),
+  ],
+)
+def test_contacts_count_when_they_begin(touched, collided, new):
+  damage, found = measure.Damage(), []
+  for name in touched:
+    hits = [] if name == '-' else [Collision('other', 5.0, ord(name))]
+    damage.update(hits)
+    found.append((int(damage.collided), int(damage.new)))
+  assert [''.join(map(str, x)) for x in zip(*found)] == [collided, new]
+  assert damage.total == 5.0 * sum(x != '-' for x in touched)
 
 
 def test_stuck_ends_at_step_90_only():
@@ -181,12 +196,12 @@ def test_stuck_ends_at_step_90_only():
     # The table allows DEFAULT_SCENARIO 200 steps.
     ([frame(n) for n in range(206)], {}, list(range(201, 206))),
     (
-      [frame(0), frame(1, collisions=[('other', 1.0)]), frame(2)],
+      [frame(0), frame(1, collisions=[Collision('other', 1.0)]), frame(2)],
       {'reward_function': 'lane_keep'},
       [1],
     ),
     (
-      [frame(0), frame(1, collisions=[('other', 1.0)]), frame(2)],
+      [frame(0), frame(1, collisions=[Collision('other', 1.0)]), frame(2)],
       {'reward_function': 'lane_keep', 'early_terminate_on_collision': False},
       [],
     ),
@@ -207,7 +222,7 @@ def test_termination_of_rllib(frames, config, ends):
 
 
 def test_time_never_ends():
-  crash = frame(1, collisions=[('other', 1.0)])
+  crash = frame(1, collisions=[Collision('other', 1.0)])
   env, _ = recorded([frame(0), crash], repeat=True, termination='time')
   _, infos = run(env, 150)
   assert not any(x['done'] for x in infos)

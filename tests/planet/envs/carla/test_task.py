@@ -11,6 +11,7 @@ from agents.envs.wrappers import Async
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs.carla import env_config, sensors, task_env
+from planet.envs.carla.backend import Collision
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
 from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
@@ -69,7 +70,7 @@ def test_lengths_and_sizes():
     ({'carla_scenario': 3}, 'give a name, a mapping, or a list of'),
     ({'carla_scenario': {'town': 3}}, 'Key .town. of a scenario is unknown'),
     ({'carla_weather': 1.5}, 'carla_weather'),
-    ({'carla_weather': 'Snow'}, 'weather .Snow. is unknown'),
+    ({'carla_weather': 'Snow'}, 'Snow.*0 to 14 or one of Default'),
     ({'carla_termination': 'never'}, 'carla_termination'),
     ({'carla_vehicles': -1}, 'carla_vehicles'),
     ({'carla_port': 70000}, 'carla_port'),
@@ -200,7 +201,7 @@ def test_process_is_free_of_tensorflow():
 
 def test_episodes_last_for_a_chunk(monkeypatch):
   """The fork wants to end at step 90; a collision of `rllib` at once."""
-  frames = [frame(0), frame(1, collisions=[('other', 1.0)])]
+  frames = [frame(0), frame(1, collisions=[Collision('other', 1.0)])]
   backend = RecordedBackend(frames, repeat=True)
   monkeypatch.setattr(
     'planet.envs.carla.env.make_backend', lambda name: backend

@@ -117,7 +117,7 @@ def test_each_environment_needs_a_server(monkeypatch):
       carla_servers=servers[:2],
       train_collects=[{'batch_size': 2}],
     )
-  with pytest.raises(errors.UsageError, match="address 'a'.*host:port"):
+  with pytest.raises(errors.UsageError, match="carla_servers.*'a'.*host:port"):
     define(carla_backend='server', carla_servers=['a', 'b:2000'])
   monkeypatch.setenv('CARLA_SERVER', '/bin/true')
   define(**towns)

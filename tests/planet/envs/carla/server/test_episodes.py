@@ -159,13 +159,12 @@ def test_what_finds_no_place_is_left_out(server, make_env):
 
 
 @pytest.mark.parametrize('dt', [0.02, 0.16, 0.3, 0.5])
-def test_physics_keep_the_limits_of_the_library(make_env, server, dt, capfd):
-  """Substeps of at most 1/60 s are accurate, 16 of them are allowed."""
+def test_physics_keep_the_limits_of_the_library(make_env, server, dt):
+  """There may be 16 substeps."""
   make_env(dt=dt)
   *_, substeps, longest, count, _, _, _, _, _ = server.look().settings
   assert server.look().dt == pytest.approx(dt)
   assert substeps and 1 <= count <= 16 and longest * count >= dt
-  assert ('physics' in capfd.readouterr().err) == (dt > 0.27)
 
 
 def test_collisions_of_a_tick(server, make_env):

@@ -32,7 +32,8 @@ def passed(lines):
 
 def test_on_a_running_server(server, tmp_path):
   lines = smoke(tmp_path, '--port', str(server.port))
-  assert 'Server 0.9.16, package 0.9.16, map Carla/Maps/Town02' in lines
+  versions = 'Server 0.9.16, package 0.9.16, map Carla/Maps/Town02'
+  assert f'{versions}, quality Epic' in lines
   checks = passed(lines)
   for check in (
     'free start',
