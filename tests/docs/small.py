@@ -15,6 +15,7 @@ from importlib import metadata
 from agents.run import files
 
 PLANET = dict(
+  action_repeat=20,
   batch_shape=[2, 4],
   train_steps=4,
   test_steps=4,

@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sys
 
-import nbclient
-import nbformat
 import pytest
 
 from tests import golden
@@ -122,21 +120,3 @@ def test_parameters_for_the_pipeline(folder):
   (session,) = glob.glob(os.path.join(folder, 'sessions', 'session_*'))
   assert 'my_params:actor' in read(session, 'params.yaml')
   assert os.path.exists(os.path.join(session, 'checkpoints', 'checkpoint-1'))
-
-
-def test_notebook(folder, monkeypatch):
-  """In a kernel of its own, which the examples lie beside."""
-  notebook = nbformat.read(os.path.join(folder, 'notebook.ipynb'), 4)
-  assert not any(x.get('outputs') for x in notebook.cells)
-  monkeypatch.setenv('PYTHONPATH', golden.ROOT)
-  client = nbclient.NotebookClient(
-    notebook, timeout=240, resources={'metadata': {'path': folder}}
-  )
-  client.execute()
-  cells = [x for x in notebook.cells if x.cell_type == 'code']
-  _, training, figure, evaluation, her = [
-    ''.join(x.get('text', '') for x in cell.outputs) for cell in cells
-  ]
-  assert not training and 'Return' in evaluation
-  assert len(her.splitlines()) == 2
-  assert any('image/png' in x.get('data', {}) for x in cells[2].outputs)
