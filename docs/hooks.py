@@ -39,7 +39,7 @@ def on_files(files, config):
   found = ['docs/' + x.src_uri for x in files.documentation_pages()]
   found += MORE
   for path in found:
-    if path.endswith('.md'):
+    if path.endswith(('.md', '.ipynb')):
       for link in (x[2] for x in LINK.finditer(_read(path)) if x[2]):
         target = _resolve(path, link)
         if target and target not in found:
