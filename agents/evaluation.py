@@ -105,6 +105,10 @@ class TrainedAgent(abc.ABC):
   def _make_env(self, render_mode: str | None = None) -> Any:
     """Create an environment with the interface of `agents.envs.adapters`."""
 
+  def _adapt(self, env: gymnasium.Env) -> gymnasium.Env:
+    """Let an environment give what `predict` takes; as it is by default."""
+    return env
+
   @abc.abstractmethod
   def save(self, folder: str) -> None:
     """Write what `load` needs, settings and weights, and nothing else.
@@ -182,13 +186,14 @@ def evaluate(
   if episodes < 1:
     raise errors.UsageError(f'Cannot play {episodes} episodes; give 1 or more.')
   own = env is None or isinstance(env, str)
-  env = policy.make_env() if env is None else adapters.to_gymnasium(env)
+  made = policy.make_env() if env is None else adapters.to_gymnasium(env)
+  env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
   seeds = [seed, *[None] * (episodes - 1)]
   try:
     played = [_play(policy, env, x, deterministic) for x in seeds]
   finally:
     if own:
-      env.close()
+      made.close()
   returns, lengths, successes = zip(*played)
   return Evaluation(
     list(returns), list(lengths), [bool(x) for x in successes if x is not None]

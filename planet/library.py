@@ -4,65 +4,79 @@ Example:
 
   import planet
 
-  params = {'tasks': ['cartpole_balance']}
-  for record in planet.train('logs/cartpole', 'cpu', params, seed=0):
+  training = planet.train('cartpole_balance', 'logs/cartpole', config='cpu')
+  for record in training:
     print(record['environment_steps'], record.get('test_return'))
 """
 
-import contextlib
+import os
+import tempfile
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.run import references
-from agents.run.silence import Record, silence
+from agents.run.training import Training
+from planet.scripts import parameters, tasks
 from planet.scripts import train as program
 
 
 def train(
-  logdir: str,
+  env: Any = None,
+  logdir: str | os.PathLike[str] | None = None,
+  total_env_steps: float | None = None,
   config: str = 'default',
-  params: Mapping[str, Any] | None = None,
+  params: Mapping[str, Any] | parameters.Parameters | None = None,
   seed: int | None = None,
-  trust: references.Trust = references.NOTHING,
+  *,
+  trust: Iterable[str] | references.Trust = (),
   verbose: bool = False,
-) -> Iterator[Record]:
+) -> Training:
   """Train, or continue the run in a folder.
 
-  Closing the generator, as leaving the loop does, writes a checkpoint.
+  The training iterates over a record of each epoch, a dict of `logdir` of the
+  run, `epoch` from 1, `environment_steps` and `episodes` recorded for training,
+  `updates`, `seconds` of the epoch, `loss/<name>` of the last batch for
+  training, and, if episodes have ended, their mean `return` and `test_return`.
 
   Args:
-    logdir: Folder of the experiment, whose only run is in `00001`.
-    config: `default`, `debug` or `cpu`.
-    params: Parameters, such as `tasks` and `max_steps`.
+    env: Name of a task; id of an environment of gymnasium or PyBullet; function
+      that returns an environment, for which it is sent to other processes; or
+      an environment, which is stepped in this process and thus must not draw
+      with OpenGL. Environments need `render_mode='rgb_array'`. That of `params`
+      by default.
+    logdir: Folder of the experiment, whose only run is in `00001`, or of a run;
+      a temporary one by default.
+    total_env_steps: Environment steps to train for, those of the first episodes
+      and of repeated actions included; `max_steps` decides by default.
+    config: `default`, `debug`, `cpu` or `carla_cpu`.
+    params: Parameters, such as `batch_shape`. `model`, `network`, `planner` and
+      `collect_objective` may be objects of your own, see docs/planet.md.
     seed: Seed of all random numbers.
-    trust: `agents.run.references.Trust` in what a stored run may name.
+    trust: Modules of your own that a stored run may name.
     verbose: Whether to print what the program prints.
 
-  Yields:
-    Dict of each epoch: `logdir` of the run, `epoch` from 1, `global_step`,
-    `episodes` and `environment_steps` recorded for training, and, if episodes
-    have ended, `train_return` and `test_return`.
-
   Raises:
-    UsageError: If the parameters are wrong or do not fit the stored run.
+    UsageError: If the parameters are wrong; while training, if they do not fit
+      the stored run.
   """
+  given, objects = parameters.name_objects(params or {})
+  if env is not None:
+    given['tasks'] = [tasks.name_env(env)]
+    if not isinstance(env, str):
+      objects['tasks'] = env
+  if total_env_steps is not None:
+    given['total_env_steps'] = total_env_steps
   args = types.SimpleNamespace(
-    logdir=logdir,
+    logdir=os.fspath(logdir or tempfile.mkdtemp(prefix='planet-')),
     num_runs=1,
     config=config,
-    params=dict(params or {}),
+    params=given,
+    objects=objects,
     ping_every=0,
     resume_runs=True,
     seed=seed,
     trust=trust,
   )
-  records = _train(args)
-  yield from records if verbose else silence(records)
-
-
-def _train(args):
-  for run in program.make_experiment(args):
-    with contextlib.closing(iter(run)) as epochs:
-      for values in epochs:
-        yield {'logdir': run.logdir, **values}
+  program.check(args)
+  return Training(lambda: program.work(args), verbose)

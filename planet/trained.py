@@ -8,7 +8,7 @@ Example:
     print(planet.evaluate(agent, episodes=3).mean)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.run import errors, references
@@ -22,7 +22,7 @@ def load(
   params: Mapping[str, Any] | None = None,
   task: str | None = None,
   seed: int | None = None,
-  trust: references.Trust = references.NOTHING,
+  trust: Iterable[str] | references.Trust = (),
 ) -> playing.PlaNet:
   """Load the agent of a run of `planet.scripts.train`.
 
@@ -33,7 +33,7 @@ def load(
     params: Dict of parameters of the planner that differ from the training.
     task: Name of the task, for runs that have learned several.
     seed: Seed of the planner and of the environments of `make_env`.
-    trust: `agents.run.references.Trust` in what the run may name.
+    trust: Modules of your own that the run may name.
 
   Returns:
     `PlaNet`.

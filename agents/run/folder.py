@@ -20,6 +20,10 @@ _SETTINGS = 'config.yaml'
 _MOST_NAMED = 3
 
 
+class Busy(errors.UsageError):
+  """Another process works on the run."""
+
+
 class Run(contextlib.ExitStack):
   """Folder of a run; what is stored there is read once, when it is needed.
 
@@ -58,11 +62,12 @@ class Run(contextlib.ExitStack):
       name: Name of the file to lock.
 
     Raises:
-      UsageError: If another process works there, or nothing can be written.
+      Busy: If another process works there.
+      UsageError: If nothing can be written.
     """
     taken = lock(folder, name)
     if not taken:
-      raise errors.UsageError(
+      raise Busy(
         f'Another process works on the run in {folder}. Wait until it has '
         'ended, or use another folder.'
       )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from agents.run import log
+from agents.run import log, training
 
 _PACKAGES = 'agents', 'planet', 'baselines_her'
 
@@ -71,13 +71,16 @@ def set_up_logging(verbose: bool = False) -> None:
 def write_messages(path: str) -> Iterator[None]:
   """Append the messages of this project to a file, with all details.
 
+  Those of other trainings of this process are left out.
+
   Args:
     path: File in a folder that exists.
 
   Yields:
     Nothing.
   """
-  handler = TextHandler(path)
+  handler, own = TextHandler(path), training.current()
+  handler.addFilter(lambda record: training.current() in (None, own))
   loggers = [logging.getLogger(x) for x in _PACKAGES]
   for logger in loggers:
     logger.addHandler(handler)

@@ -22,6 +22,8 @@ from agents.run import random_state, stopping
 Record = dict[str, Any]
 
 _own = threading.local()
+# Stays open: a training keeps the streams that it finds.
+_nowhere = open(os.devnull, 'w')
 # Path of a lock to the training of this process that holds it.
 _holders: dict[str, '_Worker'] = {}
 
@@ -89,9 +91,14 @@ class Training(Iterator[Record]):
     atexit.unregister(self._end)
 
 
+def current() -> Any:
+  """Return what stands for the training of this thread, None without one."""
+  return getattr(_own, 'worker', None)
+
+
 def hold(lock: str) -> None:
   """Note that the training of this thread, if it is one, has a lock."""
-  if worker := getattr(_own, 'worker', None):
+  if worker := current():
     _holders[os.path.realpath(lock)] = worker
 
 
@@ -160,7 +167,6 @@ class _Worker(threading.Thread):
 
 @contextlib.contextmanager
 def _silence():
-  with open(os.devnull, 'w') as nowhere:
-    with contextlib.redirect_stdout(nowhere):
-      with contextlib.redirect_stderr(nowhere):
-        yield
+  with contextlib.redirect_stdout(_nowhere):
+    with contextlib.redirect_stderr(_nowhere):
+      yield

@@ -8,7 +8,7 @@ from agents.envs import adapters, check, spaces, wrappers
 
 
 def make(
-  env_id: str,
+  env: Any,
   action_repeat: int,
   max_length: int,
   min_length: int = 0,
@@ -19,7 +19,7 @@ def make(
   """Create an environment of gymnasium or PyBullet.
 
   Args:
-    env_id: Id of the environment.
+    env: What `adapters.create` takes, such as an id.
     action_repeat: Number of steps with the same action.
     max_length: Number of decisions of the longest episode.
     min_length: Number of decisions of the shortest episode, so that it is
@@ -39,8 +39,9 @@ def make(
     EnvError: If its constructor fails.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
-  env: Any = wrappers.Guard(adapters.make(env_id, render_mode), env_id)
-  check.check_spaces(env, env_id, 'planet')
+  name = adapters.name_of(env)
+  env = wrappers.Guard(adapters.create(env, render_mode), name)
+  check.check_spaces(env, name, 'planet')
   if spaces.is_discrete(env.action_space):
     # What the author of PlaNet advises: take the largest planned number.
     env = wrappers.OneHotAction(env)

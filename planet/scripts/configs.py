@@ -10,7 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import errors, schema
+from agents.envs import adapters
+from agents.run import errors, references, schema
 from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
 from agents.tools.tf1 import tf
 from planet import models, networks
@@ -61,9 +62,11 @@ class Collect(schema.Settings):
 def _define_preset(
   preset: str, config: AttrDict, params: Mapping[str, Any]
 ) -> AttrDict:
-  given = dict(params)
+  given, objects = parameters.name_objects(params)
   logdir = given.pop('logdir', '')
-  return config.update(build(preset, parameters.build(preset, given), logdir))
+  values = parameters.build(preset, given)
+  own = parameters.resolve(values, objects, references.EVERYTHING)
+  return config.update(build(preset, values, logdir, own))
 
 
 default = functools.partial(_define_preset, 'default')
@@ -72,13 +75,17 @@ cpu = functools.partial(_define_preset, 'cpu')
 carla_cpu = functools.partial(_define_preset, 'carla_cpu')
 
 
-def build(preset: str, params: Any, logdir: str) -> AttrDict:
+def build(
+  preset: str, params: Any, logdir: str, own: Mapping[str, Any]
+) -> AttrDict:
   """Build a configuration, without looking at the world.
 
   Args:
     preset: Name of the preset that the parameters come from.
     params: `planet.scripts.parameters.Parameters`.
     logdir: Folder of the run.
+    own: What `parameters.resolve` returns, and under `tasks` the environment
+      or its constructor, if the user has given that.
 
   Returns:
     Unlocked AttrDict of all parameters by their names, some of which are
@@ -91,11 +98,11 @@ def build(preset: str, params: Any, logdir: str) -> AttrDict:
   config.debug = preset == 'debug'
   config.required_length = params.required_length
   _add_data(config, params)
-  _add_tasks(config, params)
-  _add_model(config, params)
+  _add_tasks(config, params, own)
+  _add_model(config, params, own)
   _add_losses(config, params)
   _add_schedule(config, params)
-  _add_episodes(config, params, os.path.expanduser(logdir))
+  _add_episodes(config, params, os.path.expanduser(logdir), own)
   config.unused = parameters.find_unused(params, config.heads)
   return config
 
@@ -114,8 +121,8 @@ def _add_data(config, params):
     config.data_loader = bind(config.data_loader, **kwargs)
 
 
-def _add_tasks(config, params):
-  config.tasks = tasks = tasks_lib.define_all(params)
+def _add_tasks(config, params, own):
+  config.tasks = tasks = tasks_lib.define_all(params, own.get('tasks'))
   config.observation_keys = ['image']
   if params.observations == 'vector':
     config.observation_keys = tasks[0].state_components[1:]
@@ -127,9 +134,11 @@ def _add_tasks(config, params):
   config.isolate_envs = params.isolate_envs or (
     'thread' if params.tasks == ['dummy'] else 'process'
   )
+  if adapters.is_environment(own.get('tasks')):
+    config.isolate_envs = 'none'
 
 
-def _add_model(config, params):
+def _add_model(config, params, own):
   config.activation = activation = ACTIVATIONS[params.activation]
   usual = [params.observations, 'reward']
   config.gradient_heads = params.gradient_heads or usual
@@ -138,7 +147,7 @@ def _add_model(config, params):
   names = config.tasks[0].state_components
   names = list(names) if params.state_diagnostics else ['reward']
   if params.observations == 'image':
-    network = _find_network(params.network, params.image_size)
+    network = own.get('network') or _find_network(params)
     config.encoder = network.encoder
     config.heads.image = network.decoder
   else:
@@ -163,7 +172,7 @@ def _add_model(config, params):
     links = [(name, value) for name, value in params if 'drnn_' in name]
     options = {name.removeprefix('drnn_'): value for name, value in links}
   config.cell = bind(
-    cells[params.model],
+    own.get('model') or cells[params.model],
     params.state_size,
     *sizes,
     mean_only=params.mean_only,
@@ -173,15 +182,15 @@ def _add_model(config, params):
   )
 
 
-def _find_network(name, image_size):
-  if name is None:
-    name = 'conv_ha' if image_size == 64 else f'conv_{image_size}'
+def _find_network(params):
+  size = params.image_size
+  name = params.network or ('conv_ha' if size == 64 else f'conv_{size}')
   known = {x: y for x, y in vars(networks).items() if hasattr(y, 'image_size')}
   network = _find('Network', name, known)
-  if network.image_size != image_size:
+  if network.image_size != size:
     raise errors.UsageError(
       f'Network {name} is for images of {network.image_size} pixels, not '
-      f'{image_size}; change image_size, or omit network.'
+      f'{size}; change image_size, or omit network.'
     )
   return network
 
@@ -228,6 +237,8 @@ def _add_schedule(config, params):
     raise errors.UsageError(
       'Parameters train_steps and test_steps are both 0; give one of them.'
     )
+  if params.total_env_steps:
+    config.max_steps = None
   every = params.checkpoint_every or 10 * params.test_steps
   config.test_checkpoint_every = every
   config.checkpoint_secs = 60 * params.checkpoint_minutes
@@ -237,7 +248,7 @@ def _add_schedule(config, params):
   config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]
 
 
-def _add_episodes(config, params, logdir):
+def _add_episodes(config, params, logdir, own):
   low, high = params.carla_random_throttle
   if low > high:
     raise errors.UsageError(
@@ -275,7 +286,7 @@ def _add_episodes(config, params, logdir):
             f'Two entries of {phase}_collects are called {item.name!r}; '
             'give each a name of its own.'
           )
-        collects[name] = _define_simulation(task, item, params)
+        collects[name] = _define_simulation(task, item, params, own)
 
 
 def _define_collect(overrides, params, phase, folder):
@@ -300,10 +311,10 @@ def _define_collect(overrides, params, phase, folder):
   return Collect.model_construct(**{**values, **given})
 
 
-def _define_simulation(task, item, params):
+def _define_simulation(task, item, params, own):
   bias = params.planner_bias
   planner = bind(
-    planning.cross_entropy_method,
+    own.get('planner', planning.cross_entropy_method),
     horizon=item.horizon,
     amount=params.planner_amount,
     topk=params.planner_topk,
@@ -311,6 +322,8 @@ def _define_simulation(task, item, params):
     **({'bias': bias} if bias else {}),
   )
   known = dict(inspect.getmembers(objectives, inspect.isfunction))
+  if 'collect_objective' in own:
+    known[params.collect_objective] = own['collect_objective']
   objective = _find('Objective', item.objective, known)
   ramp = dict(ramp=item.action_noise_ramp, min=item.action_noise_min)
   exploration = AttrDict(

@@ -3,12 +3,12 @@
 import functools
 import textwrap
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
 from annotated_types import Interval, Len, MinLen
 
-from agents.run import errors, schema
+from agents.run import errors, references, schema
 from agents.run.schema import (
   WHOLE,
   Amount,
@@ -37,6 +37,7 @@ ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
 Bits = Annotated[Whole, Interval(ge=1, le=8)]
 Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
 Range = Annotated[list[Direction], Len(2, 2)]
+_MODELS = 'rssm', 'ssm', 'drnn'
 Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
 Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
 
@@ -64,7 +65,9 @@ class _Own(schema.Settings):
   loader_max_episodes: Count = _free(500, 'scan: newest episodes, 0 for all')
   loader_window: Positive | None = _free(None, 'unused; kept for compatibility')
   # Model.
-  model: Literal['rssm', 'ssm', 'drnn'] = _variables('rssm', 'latent dynamics')
+  model: schema.one_of(_MODELS) = _variables(  # type: ignore[valid-type]
+    'rssm', 'latent dynamics: rssm, ssm, drnn'
+  )
   model_size: Positive = _variables(
     200, 'units of the deterministic state and hidden layers'
   )
@@ -121,6 +124,9 @@ class _Own(schema.Settings):
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase')
   max_steps: Positive = _free(50_000_000, 'total number of examples')
+  total_env_steps: Positive | None = _free(
+    None, 'environment steps to train for, instead of max_steps'
+  )
   checkpoint_every: Positive | None = _free(
     None, 'test examples between checkpoints; default: 10 test_steps'
   )
@@ -149,7 +155,9 @@ class _Own(schema.Settings):
   action_noise_min: Fraction = _free(0.0, 'minimum of the noise schedule')
   collect_objective: Name = _free('reward', 'objective of the planner')
   # Planner.
-  planner: Literal['cem'] = _free('cem', 'planning algorithm')
+  planner: schema.one_of(['cem']) = _free(  # type: ignore[valid-type]
+    'cem', 'planning algorithm'
+  )
   planner_horizon: Positive = _free(12, 'planning horizon in actions')
   planner_amount: Positive = _free(1000, 'candidate plans per iteration')
   planner_topk: Positive = _free(100, 'candidates kept per iteration')
@@ -208,9 +216,51 @@ for _key, _name in DRIVING.items():
 for _head in _HEADS:
   _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of its loss')
   _more[f'{_head}_loss_scale'] = (Amount, _scale)
-Parameters: Any = pydantic.create_model(
-  'Parameters', __base__=_Own, __module__=__name__, **_more
-)
+if TYPE_CHECKING:
+  Parameters = _Own
+else:
+  Parameters = pydantic.create_model(
+    'Parameters', __base__=_Own, __module__=__name__, **_more
+  )
+
+
+# Parameters that may be the user's own: an object, or its `module:name`.
+OWN = ('model', 'network', 'planner', 'collect_objective')
+
+
+def name_objects(
+  params: 'Mapping[str, Any] | Parameters',
+) -> tuple[dict[str, Any], dict[str, Any]]:
+  """Return parameters as plain data, and the objects among them."""
+  if isinstance(params, pydantic.BaseModel):
+    params = {x: getattr(params, x) for x in params.model_fields_set}
+  objects = {
+    x: y
+    for x, y in params.items()
+    if x in OWN and (callable(y) or hasattr(y, 'encoder'))
+  }
+  names = {x: references.name_of(y) for x, y in objects.items()}
+  return {**params, **names}, objects
+
+
+def resolve(
+  params: Any, objects: Mapping[str, Any], trust: references.Trust
+) -> dict[str, Any]:
+  """Return the user's own objects by the parameter that they stand for.
+
+  Args:
+    params: `Parameters`.
+    objects: Those that are given as objects.
+    trust: In which modules others may lie.
+
+  Raises:
+    UsageError: If one cannot be found, or may not be named.
+  """
+  names = {x: getattr(params, x) or '' for x in OWN if x not in objects}
+  found = {
+    x: references.resolve(y, trust) for x, y in names.items() if ':' in y
+  }
+  return {**found, **objects}
 
 
 def check(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,6 +270,11 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
     UsageError: If a parameter is unknown, or a value is wrong.
   """
   given: dict[str, Any] = Parameters.check(params)
+  if {'max_steps', 'total_env_steps'} <= set(given):
+    raise errors.UsageError(
+      'Parameters max_steps and total_env_steps both say when training ends; '
+      'give one of them.'
+    )
   if 'carla_scenario' in given:
     # A run keeps the scenarios that a file has now.
     given['carla_scenario'] = scenarios.load(given['carla_scenario'])

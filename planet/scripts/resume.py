@@ -8,7 +8,7 @@ why.
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.run import checkpoint, errors, folder, references
@@ -22,21 +22,20 @@ _logger = logging.getLogger(__name__)
 
 # Of the format of config.yaml.
 VERSION = 1
+_LIMITS = {'max_steps', 'total_env_steps'}
 
 
-def define_config(
-  logdir: str, args: Any, report: Callable[[str], Any] = lambda line: None
-) -> AttrDict:
+def define_config(logdir: str, args: Any) -> AttrDict:
   """Build the configuration of a run, new or existing.
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed` and `trust`.
-    report: Function that is called with lines about an existing run: which
-      parameters change, and which are kept.
+    args: Object with `config`, `params` and optionally `seed`, `trust` and
+      `objects`, see `planet.scripts.configs.build`.
 
   Returns:
-    Locked AttrDict. Its `source` is what config.yaml says.
+    Locked AttrDict. Its `source` is what config.yaml says, its `report` lines
+    about an existing run: which parameters change, and which are kept.
 
   Raises:
     UsageError: If the parameters are wrong, or do not fit the existing run.
@@ -44,7 +43,8 @@ def define_config(
   given = parameters.check(args.params)
   seed = getattr(args, 'seed', None)
   trust = references.parse(getattr(args, 'trust', None))
-  trust = trust.and_typed(_gym_ids(given))
+  typed = [*_gym_ids(given), *(given.get(x) for x in parameters.OWN)]
+  trust = trust.and_typed(typed)
   logdir = os.path.normpath(os.path.expanduser(logdir))
   run = folder.Run(logdir)
   stored = _read_source(run, trust)
@@ -52,6 +52,7 @@ def define_config(
     version=VERSION, config=args.config, params=given, seed=seed
   )
   usual = parameters.choose_defaults(source.config, source.params)
+  report: list[str] = []
   if stored:
     if stored.config != args.config:
       raise errors.UsageError(
@@ -59,18 +60,24 @@ def define_config(
         f'which --config {args.config} would change as a whole. Give --config '
         f'{stored.config} and single parameters, or use another logdir.'
       )
-    _change(stored, usual, given, seed, run, report)
+    report = _change(stored, usual, given, seed, run)
   params = parameters.join(usual, source.params)
   name = os.path.basename(logdir)
   number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
   # The first run has the seed itself, as a single run always had.
   own = derive_seed(source.seed, 'run', number) if number > 1 else source.seed
-  return _build(logdir, source, params, own, run.checkpoint)
+  parts = parameters.resolve(params, getattr(args, 'objects', {}), trust)
+  config = _build(logdir, source, params, own, run.checkpoint, parts)
+  with config.unlocked:
+    config.report = report
+  return config
 
 
 def _gym_ids(params):
   """Return ids of gymnasium among the tasks, beside the names of others."""
-  return [x.removeprefix('gym_') for x in params.get('tasks', ())]
+  ids = [x.removeprefix('gym_') for x in params.get('tasks', ())]
+  # Objects are given or missing; their names import nothing.
+  return [x for x in ids if not x.startswith('<')]
 
 
 def _read_source(run, trust):
@@ -94,12 +101,16 @@ def _read_source(run, trust):
   return AttrDict({'seed': None, **stored, 'params': params}, _unlocked=True)
 
 
-def _change(source, usual, given, seed, run, report):
+def _change(source, usual, given, seed, run):
   """Let the command that resumes a run change what config.yaml says.
 
   What is given takes effect. What is not given stays as it was. The `changes`
-  are dicts of the `step` and `[old, new]` for each name.
+  are dicts of the `step` and `[old, new]` for each name. Returns lines.
   """
+  if given.keys() & _LIMITS:
+    # One replaces the other.
+    for name in _LIMITS - given.keys():
+      source.params.pop(name, None)
   before = {**usual, **source.params}
   fixed = parameters.Parameters.fixed
   changed = folder.find_changes(run.folder, before, given, fixed)
@@ -111,15 +122,16 @@ def _change(source, usual, given, seed, run, report):
   if changed:
     step = {'step': run.step, **changed}
     source.changes = [*source.get('changes', []), step]
-  for name, (old, new) in changed.items():
-    report(f'{name}: {old} -> {new} (from step {run.step} of {run.folder})')
+  begin = f'(from step {run.step} of {run.folder})'
+  lines = [f'{x}: {old} -> {new} {begin}' for x, (old, new) in changed.items()]
   if kept:
     words = ', '.join(f'{name}: {before[name]}' for name in kept)
-    report(f'Not given now, kept as before: {words}.')
+    lines.append(f'Not given now, kept as before: {words}.')
+  return lines
 
 
-def _build(logdir, source, params, seed, path):
-  config = configs.build(source.config, params, logdir)
+def _build(logdir, source, params, seed, path, own):
+  config = configs.build(source.config, params, logdir, own)
   config.seed = seed
   config.first_step = int(path.rpartition('-')[2]) if path else 0
   config.checkpoint_to_load = path and os.path.basename(path)
@@ -160,6 +172,8 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
         'put some there, or let some be played.'
       )
   shapes = tasks.prepare(config, logdir)
+  with config.unlocked:
+    config.source.shapes = {key: list(value) for key, value in shapes.items()}
   bias = config.planner_bias
   if bias and (len(bias),) != shapes['action']:
     raise errors.UsageError(
@@ -175,7 +189,7 @@ def restore(
   name: str | None = None,
   params: Mapping[str, Any] | None = None,
   seed: int | None = None,
-  trust: references.Trust = references.NOTHING,
+  trust: Iterable[str] | references.Trust = (),
 ) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
   """Return what an agent of the class `PlaNet` is made from.
 
@@ -193,6 +207,7 @@ def restore(
   Raises:
     UsageError: See there.
   """
+  trust = references.parse(trust)
   given = parameters.check(params or {})
   for key in given:
     if not key.startswith('planner'):
@@ -215,12 +230,22 @@ def restore(
     source.params['test_collects'] = [{}]
   usual = parameters.choose_defaults(source.config, source.params)
   values = parameters.join(usual, source.params)
-  config = _build(logdir, source, values, seed, path)
+  own = parameters.resolve(values, {}, trust)
+  config = _build(logdir, source, values, seed, path, own)
+  if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
+    # There is no such environment any more.
+    return path, config, {x: tuple(y) for x, y in config.source.shapes.items()}
   return path, config, tasks.prepare(config, logdir)
 
 
-def may_reopen(logdir: str, max_steps: int) -> bool:
-  """Whether a run that is over goes on: it failed, or has more steps to go."""
-  return folder.has(logdir, 'FAIL') or (
-    checkpoint.newest_step(logdir) < max_steps
-  )
+def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:
+  """Whether a run has not reached its `total_env_steps`, or else `max_steps`.
+
+  Args:
+    logdir: Folder of the run.
+    limits: Mapping that has one of the two.
+  """
+  if limits.get('total_env_steps'):
+    episodes = episode_folder.EpisodeLog(os.path.join(logdir, 'train_episodes'))
+    return episodes.count_steps() < limits['total_env_steps']
+  return checkpoint.newest_step(logdir) < limits.get('max_steps', 0)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from agents.envs import opengl, probe
+from agents.envs import adapters, opengl, probe
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.constructors import Task
@@ -64,11 +64,19 @@ def describe() -> str:
   return '\n'.join(['tasks (name, action repeat in simulator steps):', *lines])
 
 
-def define_all(params: Any) -> list[Task]:
+def name_env(env: Any) -> str:
+  """Return the name of the task for whatever the user calls an environment."""
+  name = adapters.name_of(env)
+  other = not isinstance(env, str) or re.search('-v[0-9]|:', env)
+  return f'gym_{name}' if other and not name.startswith('gym_') else name
+
+
+def define_all(params: Any, env: Any = None) -> list[Task]:
   """Define the tasks of a run, of which `carla` may be several.
 
   Args:
     params: `Parameters`.
+    env: Environment, or function that returns one, of the only task.
 
   Raises:
     UsageError: If there is no such task, or its episodes are too short.
@@ -81,7 +89,7 @@ def define_all(params: Any) -> list[Task]:
     if name == 'carla':
       tasks += driving.define_tasks(params)
     else:
-      tasks.append(define(name, params))
+      tasks.append(define(name, params, env))
   for task in tasks:
     # An episode also has the observation of its reset.
     length = task.max_length + 1
@@ -102,15 +110,17 @@ def are_alike(tasks: Sequence[Task]) -> bool:
   return len(tasks) == 1 or all(x.is_driving for x in tasks)
 
 
-def define(name: str, params: Any) -> Task:
+def define(name: str, params: Any, env: Any = None) -> Task:
   """Define a task other than `carla`.
 
   Besides `dummy` and the rows of the table, `gym_<id>` is the environment of
-  this id in gymnasium or PyBullet, rendered to images.
+  this id in gymnasium or PyBullet, rendered to images; `gym_<module:function>`
+  is what the function returns.
 
   Args:
     name: Name of the task.
     params: `Parameters`.
+    env: Environment, or function that returns one, instead of that id.
 
   Raises:
     UsageError: If there is no such task.
@@ -132,7 +142,7 @@ def define(name: str, params: Any) -> Task:
   if row.domain != 'dummy':
     kwargs['pixels'] = params.observations == 'image'
   if row.domain == 'gym':
-    make, args = gym_pixels.make, [row.task, *args]
+    make, args = gym_pixels.make, [row.task if env is None else env, *args]
     kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components
   elif row.domain != 'dummy':
@@ -169,7 +179,10 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
       settings = driving.choose_world(settings, config, logdir)
       env_ctor = functools.partial(task.env_ctor, settings=settings)
       task = task._replace(env_ctor=env_ctor)
-    report = probe.inspect(task.env_ctor, _look)
+    if adapters.is_environment(task.env_ctor.args[0]):
+      report = {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
+    else:
+      report = probe.inspect(task.env_ctor, _look)
     for message in report['messages']:
       print(message)
     renderer = report['renderer'] if config.isolate_envs != 'process' else None

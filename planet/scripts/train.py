@@ -17,11 +17,10 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from agents.run import (
-  checkpoint,
   entry,
   errors,
   flags,
@@ -43,18 +42,19 @@ _logger = logging.getLogger('planet.scripts.train')
 
 def process(
   logdir: str, args: Any, ranks: 'Ranks | None' = None
-) -> Iterator[dict[str, float]]:
+) -> Generator[dict[str, Any] | str, None, None]:
   """Do the work of one run, which has to belong to this worker.
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed`, `trust` and
-      `wandb`.
+    args: Object with `config`, `params` and optionally `seed`, `trust`,
+      `objects` and `wandb`.
     ranks: Processes that train together, of which this has to be the first
       one, while the others follow; this process alone by default.
 
   Yields:
-    After each epoch, the `values` of `planet.training.display.Display`.
+    Sentences that the user has to read, and after each epoch the record of
+    `planet.library.train`.
 
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
@@ -65,8 +65,9 @@ def process(
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
-  config = resume.define_config(logdir, args, print)
+  config = resume.define_config(logdir, args)
   resume.check(config, logdir, ranks.size)
+  yield from config.report
   utility.save_config(config, logdir)
   _logger.info('Train in %s.', logdir)
   for marker in ('FAIL', 'DONE'):
@@ -77,7 +78,7 @@ def process(
   )
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
     yield from _work(config, logdir, ranks, mirrors)
-  if ranks.should_stop() and checkpoint.newest_step(logdir) < config.max_steps:
+  if ranks.should_stop() and resume.is_unfinished(logdir, config):
     raise stopping.StopRequested('The user asked to stop.')
 
 
@@ -152,8 +153,8 @@ def main(args: Any) -> None:
       an existing run, which stays as it is then.
     StopRequested: If the user asks to stop.
   """
-  from planet.scripts import parameters
-  from planet.training import running, utility
+  check(args)
+  from planet.training import utility
   from planet.training.ranks import Ranks
 
   utility.set_up_logging(getattr(args, 'verbose', False))
@@ -161,24 +162,75 @@ def main(args: Any) -> None:
   if not ranks.is_first:
     _follow(ranks)
     return
-  worked = False
-  for run in make_experiment(args, ranks=ranks):
+  for told in work(args, ranks):
+    if isinstance(told, str):
+      print(told, flush=True)
+
+
+def check(args: Any) -> None:
+  """Look at the arguments of `main` as far as that takes no TensorFlow.
+
+  Raises:
+    UsageError: If one is wrong, whatever the runs are.
+  """
+  from planet.scripts import parameters, tasks
+
+  _Flags.check({'seed': getattr(args, 'seed', None)})
+  params = parameters.build(args.config, args.params)
+  for name in params.tasks:
+    if name != 'carla':
+      tasks.define(name, params)
+
+
+class _Flags(schema.Settings):
+  called = 'Argument {!r}'
+  seed: schema.Count | None = schema.setting(None)
+
+
+def work(
+  args: Any, ranks: 'Ranks | None' = None
+) -> Generator[dict[str, Any] | str, None, None]:
+  """Work on the runs of an experiment one after the other.
+
+  Args:
+    args: See `main`.
+    ranks: See `process`.
+
+  Yields:
+    See `process`.
+  """
+  from planet.training import running
+  from planet.training.ranks import Ranks
+
+  ranks, worked = ranks or Ranks(), False
+  for run in make_experiment(args, ranks):
     worked = True
     # The log has named the run; it is the other worker's now.
-    with contextlib.suppress(running.WorkerConflict):
-      for _ in run:
-        pass
+    with (
+      contextlib.suppress(running.WorkerConflict),
+      contextlib.closing(iter(run)) as told,
+    ):
+      yield from told
     if ranks.should_stop():
       return
   ranks.comm.bcast(None)
   if not worked:
-    # Wrong arguments are still worth a sentence.
-    parameters.build(args.config, args.params)
-    print(
-      'There is nothing to do: all runs are over or belong to other workers. '
-      'To train them for longer, raise max_steps.',
-      file=sys.stderr,
-    )
+    yield _find_nothing(args)
+
+
+def _find_nothing(args):
+  """Return that there is nothing to do, if the arguments fit the first run."""
+  from planet.scripts import resume
+
+  logdir = os.path.expanduser(args.logdir)
+  if not folder.has(logdir, 'config.yaml'):
+    logdir = os.path.join(logdir, '00001')
+  if folder.has(logdir, 'config.yaml'):
+    resume.define_config(logdir, args)
+  return (
+    f'Nothing to do: all runs in {args.logdir} are finished or belong to other '
+    'workers; raise total_env_steps or max_steps to train on.'
+  )
 
 
 def _follow(ranks):
@@ -209,15 +261,17 @@ def make_experiment(args: Any, ranks: 'Ranks | None' = None) -> Any:
   from planet import training
   from planet.scripts import parameters, resume
 
-  given = {k: v for k, v in args.params.items() if k == 'max_steps'}
-  max_steps = parameters.Parameters.check(given).get('max_steps', 0)
+  given = parameters.check(args.params)
+  may_reopen = lambda logdir: (
+    folder.has(logdir, 'FAIL') or resume.is_unfinished(logdir, given)
+  )
   return training.Experiment(
     args.logdir,
     process_fn=functools.partial(process, args=args, ranks=ranks),
     num_runs=args.num_runs,
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,
-    may_reopen=functools.partial(resume.may_reopen, max_steps=max_steps),
+    may_reopen=may_reopen,
   )
 
 
@@ -253,7 +307,13 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--ping_every', type=count, default=0, help=text)
   text = 'resume existing runs'
   add('--resume_runs', choices=['True', 'False'], default='True', help=text)
-  add('--seed', type=int, default=None, help='seed for all random numbers')
+  add('--seed', type=count, default=None, help='seed for all random numbers')
+  text = (
+    'environment steps to train for, initial episodes and action repeat '
+    'included; instead of max_steps, which counts examples: batch_shape[0] per '
+    'update, collect_every per episode'
+  )
+  add('--total_env_steps', type=count, default=None, help=text)
   add('--wandb', nargs='?', const='', help=flags.WANDB)
   add('--trust', action='append', help=references.HELP)
   text = 'print losses, phases and recorded files, as in log.txt'
@@ -273,6 +333,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
   wandb_mirror.check(args.wandb)
   args.params = parse_params(args.params)
+  if args.total_env_steps is not None:
+    args.params['total_env_steps'] = args.total_env_steps
   args.resume_runs = args.resume_runs == 'True'
   return args
 

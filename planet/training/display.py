@@ -1,13 +1,17 @@
 """What users see of a run: progress, one line per epoch, metrics on disk."""
 
 import logging
+import time
 from collections.abc import Iterable
 from typing import Any, TextIO
+
+import numpy as np
 
 from agents.run import log, progress
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 from planet.training import episode_folder
+from planet.training.objectives import DIVERGENCES
 
 _logger = logging.getLogger(__name__)
 
@@ -22,7 +26,7 @@ class Display(phases.Observer):
     mirrors: See `agents.run.log.MetricsWriter`.
 
   Attributes:
-    values: What has been told about the newest epoch.
+    values: Record of the newest epoch, see `planet.library.train`.
   """
 
   def __init__(
@@ -38,7 +42,11 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
-    self.values: dict[str, float] = {}
+    train, test = config.train_steps, config.test_steps
+    self._sizes = config.batch_shape[0], train, train + test
+    self._losses: dict[str, float] = {}
+    self._began = time.monotonic()
+    self.values: dict[str, Any] = {'logdir': logdir}
     self._metrics = log.MetricsWriter(logdir, mirrors)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
@@ -60,8 +68,7 @@ class Display(phases.Observer):
   def score(
     self, phase: phases.Phase, epoch: int, global_step: int, score: float
   ) -> None:
-    self._train.update()
-    self._test.update()
+    self._update()
     # The progress counts on in a thread of its own.
     returns, steps = list(self._train.returns), self._train.steps
     new, self._seen = returns[self._seen :], len(returns)
@@ -79,18 +86,29 @@ class Display(phases.Observer):
       f'{steps} environment steps.'
     )
     self._metrics.write('epoch', epoch + 1, global_step, values, steps)
+    if new:
+      values['return'] = values.pop('train_return')
+    batch, train_steps, epoch_steps = self._sizes
+    begins = np.arange(0, global_step, batch)
+    now = time.monotonic()
     self.values = {
+      'logdir': self.values['logdir'],
       'epoch': epoch + 1,
-      'global_step': global_step,
       'environment_steps': steps,
+      'updates': int((begins % epoch_steps < train_steps).sum()),
+      'seconds': now - self._began,
       **values,
+      **self._losses,
     }
+    self._began = now
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes
   ) -> None:
-    self._train.update()
+    self._update()
     scalars = log.read_summary(summary)
+    if phase.name == 'train':
+      self._losses = _find_losses(scalars)
     if scalars:
       steps = self._train.steps
       self._metrics.write(phase.name, step, global_step, scalars, steps)
@@ -102,8 +120,13 @@ class Display(phases.Observer):
     self._progress.close()
     self._metrics.close()
 
+  def _update(self, min_age=0.0):
+    for episodes in (self._train, self._test):
+      for filename in episodes.update(min_age):
+        episode_folder.log_recorded(filename)
+
   def _status(self):
-    self._train.update(min_age=2.0)
+    self._update(min_age=2.0)
     returns = self._train.returns
     return {
       'env steps': self._train.steps,
@@ -111,3 +134,10 @@ class Display(phases.Observer):
       'return': f'{returns[-1]:.1f}' if returns else None,
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',
     }
+
+
+def _find_losses(scalars):
+  """Return the losses among summaries; heads have log-probabilities."""
+  found = {x.partition('/objectives/')[2]: y for x, y in scalars.items()}
+  found.pop('', None)
+  return {f'loss/{x}': y if x in DIVERGENCES else -y for x, y in found.items()}

@@ -77,16 +77,25 @@ class EpisodeLog:
     self.steps = 0
     self.bytes = 0
 
-  def update(self, min_age: float = 0.0) -> None:
-    """Look for new episodes, unless that was done some seconds ago."""
+  def update(self, min_age: float = 0.0) -> list[str]:
+    """Look for new episodes, unless that was done some seconds ago.
+
+    Returns:
+      List of their paths.
+    """
     with self._lock:
       if time.time() - self._last_look < min_age:
-        return
-      for filename in self._watch.find_new():
-        if self._last_look:
-          log_recorded(filename)
+        return []
+      new = self._watch.find_new()
+      for filename in new:
         loaders.read_episode(self._count, filename)
       self._last_look = time.time()
+      return new
+
+  def count_steps(self) -> int:
+    """Return the number of environment steps, of new episodes, too."""
+    self.update()
+    return self.steps
 
   def _count(self, filename):
     with np.load(filename) as episode:

@@ -51,19 +51,14 @@ def compute_objectives(
     List of an `Objective` for each loss scale that is not zero. Its value is
     a scalar, its goal `min` or `max`, and it names the variables to train.
   """
-  divergences = {
-    'divergence': _divergence,
-    'global_divergence': _global_divergence,
-    'overshooting': _overshooting,
-  }
   features = graph.cell.features_from_state(posterior)
   objectives = []
   for name, scale in config.loss_scales.items():
     if not scale:
       continue
     include = r'.*'
-    if name in divergences:
-      value, goal = divergences[name](posterior, prior, graph, config), min
+    if name in DIVERGENCES:
+      value, goal = DIVERGENCES[name](posterior, prior, graph, config), min
     else:
       value, goal = _log_prob(name, features, target, graph, config), max
       if name not in config.gradient_heads:
@@ -190,6 +185,13 @@ def _overshooting(posterior, unused_prior, graph, config):
   return _free_nats(
     graph.cell.divergence_from_states(posteriors, priors, mask), config
   )
+
+
+DIVERGENCES = {
+  'divergence': _divergence,
+  'global_divergence': _global_divergence,
+  'overshooting': _overshooting,
+}
 
 
 def _free_nats(divergence, config):

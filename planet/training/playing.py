@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import spaces
+from agents.envs import adapters, spaces, wrappers
 from agents.evaluation import TrainedAgent
 from agents.run import saver
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
+from planet.envs import gym_pixels
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection, utility
 from planet.training.define_networks import define_networks
@@ -80,6 +81,17 @@ class PlaNet(TrainedAgent):
     env_ctor = collection.recording_constructor(self._config, self._simulation)
     return collection.isolated_env(
       env_ctor, self._config.isolate_envs, self._seed
+    )
+
+  def _adapt(self, env):
+    if env.observation_space == self.observation_space:
+      return env
+    config, task = self._config, self.task
+    pixels = config.observation == 'image'
+    args = task.action_repeat, task.max_length, 0, config.image_size, False
+    env = gym_pixels.make(env, *args, pixels)
+    return adapters.AsGymnasium(
+      wrappers.ConcatObservation(env, config.observation_keys)
     )
 
   def save(self, folder: str) -> None:

@@ -41,7 +41,8 @@ class Experiment:
   they are tried in order for ever, after that time.
 
   Args:
-    basedir: Folder of the experiment; runs go to `00001`, `00002`, ...
+    basedir: Folder of the experiment; runs go to `00001`, `00002`, ... The
+      folder of a run is an experiment of this run.
     process_fn: Generator function from the folder of a run to scores.
     num_runs: Number of runs; None or 0 for no limit.
     worker_name: Unique name of this worker; made up by default.
@@ -65,9 +66,12 @@ class Experiment:
   def __iter__(self) -> Iterator['Run']:
     """Yield each claimed `Run`; iterate over it before asking for more."""
     basedir = os.path.expanduser(self.basedir)
+    is_run = folder.has(basedir, 'config.yaml')
     over = set(folder.find(basedir, 'DONE'))
+    if folder.has(basedir, 'DONE'):
+      over.add(basedir)
     for number in self._generate_numbers():
-      logdir = os.path.join(basedir, f'{number:05d}')
+      logdir = basedir if is_run else os.path.join(basedir, f'{number:05d}')
       # Those that end from now on are not reopened.
       run = Run(logdir, self, logdir in over)
       with contextlib.suppress(SkipRun):
@@ -110,6 +114,8 @@ class Run:
     Raises:
       SkipRun: If the run is done, belongs to another worker, or may not be
         resumed.
+      UsageError: If it is the only run of the experiment, and another process
+        works on it.
     """
     self._missing = files.first_missing(self.logdir)
     with self._try_lock() as lock:
@@ -186,10 +192,14 @@ class Run:
     if self._ping_every:
       files.check_writable(self.logdir)
       return contextlib.ExitStack()
-    lock = folder.lock(self.logdir)
-    if not lock:
-      _logger.warning('Another process works on the run %s.', self.logdir)
-      raise SkipRun(self.logdir)
+    lock = contextlib.ExitStack()
+    try:
+      lock.enter_context(folder.Run.open(self.logdir))
+    except folder.Busy as error:
+      if self._experiment.num_runs == 1:
+        raise
+      _logger.warning('%s', error)
+      raise SkipRun(self.logdir) from None
     # Nothing but PING says that there was a worker.
     lock.callback(folder.unmark, self.logdir, folder.LOCK)
     return lock

@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from agents.run import checkpoint, saver, stopping
@@ -37,6 +37,7 @@ class Trainer(phases.PhaseMachine):
   Attributes:
     ranks: The processes.
     score_weight: Part that this process has in the score of all.
+    is_over: Function that tells whether to end before the next epoch.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
@@ -59,6 +60,7 @@ class Trainer(phases.PhaseMachine):
     )
     self._has_logdir = bool(logdir)
     self.score_weight = 1.0
+    self.is_over: Callable[[], bool] = lambda: False
     self._config: Any = config or {}
     self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
@@ -163,6 +165,9 @@ class Trainer(phases.PhaseMachine):
         session.close()
 
   def _execute(self, sess, phase, phase_step, reset, log, report):
+    if reset and phase is self._phases[0]:
+      if self.ranks.comm.bcast(self.is_over()):
+        raise stopping.StopRequested('All episodes were played.')
     feed = {
       **phase.feed,
       self.step: phase_step,

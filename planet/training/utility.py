@@ -10,6 +10,7 @@ from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
 from agents.utility import set_up_logging as set_up_logging
 from planet.tools.attr_dict import AttrDict
+from planet.training import episode_folder
 from planet.training.collection import (
   collect_initial_episodes as collect_initial_episodes,
 )
@@ -76,6 +77,9 @@ def train(
   )
   parts = [x.get('part', 1.0) for x in config.test_collects.values()]
   trainer.score_weight = sum(parts)
+  if total := config.get('total_env_steps'):
+    episodes = episode_folder.EpisodeLog(config.train_dir)
+    trainer.is_over = lambda: episodes.count_steps() >= total
   cleanups = []
   try:
     with tf.variable_scope('graph', use_resource=True):

@@ -103,6 +103,24 @@ def test_environment_with_planet(folder):
   assert glob.glob(os.path.join(logdir, 'train_episodes', '*.npz'))
 
 
+def test_parts_of_planet(folder):
+  """A model and a planner by name; stored, they need trust."""
+  parts = (
+    'model: "my_planet:NormalizedRSSM", planner: "my_planet:random_shooting"'
+  )
+  params = SMALL_PLANET.replace('train_collects: [], ', '').replace(
+    '}', f', {parts}}}'
+  )
+  args = ['--logdir', 'logs', '--config', 'debug', '--params', params]
+  run(folder, 'planet.scripts.train', *args)
+  play = ['planet.scripts.evaluate', '--logdir', 'logs', '--episodes', '1']
+  assert 'return' in run(folder, *play, '--trust', 'my_planet,my_env')
+  with pytest.raises(AssertionError, match='not.* module that you trust'):
+    run(folder, *play, '--trust', 'my_env')
+  lines = read(folder, 'my_planet.py').splitlines()
+  assert len([x for x in lines if x.strip()]) <= 40
+
+
 def test_goal_environment_with_her(folder):
   env = 'my_goal_env:MovePoint-v0'
   output = run(folder, 'agents.check_env', env, '--for', 'her')

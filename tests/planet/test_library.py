@@ -3,16 +3,17 @@
 import os
 import signal
 
+import gymnasium
+import numpy as np
 import pytest
 
 import planet
-from agents.run import errors
+from agents.run import errors, stopping
 from planet import library
 from tests import examples
 
 # Little to compute, and a graph that is soon built.
 PARAMS = {
-  'tasks': ['dummy'],
   'train_steps': 4,
   'test_steps': 4,
   'max_steps': 16,
@@ -32,34 +33,147 @@ def names(*parts):
   return os.listdir(os.path.join(*parts))
 
 
-def test_loop_over_seeds(tmp_path, capsys):
-  """One training to its end and one that is left, in one process."""
+def train(env='dummy', logdir=None, total_env_steps=None, **params):
+  params = {**PARAMS, **params}
+  if total_env_steps:
+    del params['max_steps']
+  return planet.train(env, logdir, total_env_steps, 'debug', params, seed=0)
+
+
+class Env(gymnasium.Env):
+  """Four steps per episode, with a reward that says how many came before."""
+
+  observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  render_mode = 'rgb_array'
+
+  def __init__(self):
+    self.closed = self.total = 0
+
+  def reset(self, seed=None, options=None):
+    self.steps = 0
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self.steps += 1
+    self.total += 1
+    return np.zeros(2, np.float32), 1.0, self.steps == 800, False, {}
+
+  def render(self):
+    return np.zeros((32, 32, 3), np.uint8)
+
+  def close(self):
+    self.closed += 1
+
+
+def test_loop_that_is_left_and_continued(tmp_path, capsys):
+  """Saved when it is left; nothing is printed but what has to be read."""
   handler = signal.getsignal(signal.SIGINT)
-  records, runs = {}, {}
-  for seed in (0, 1):
-    records[seed] = []
-    params = {**PARAMS, 'max_steps': 8 if seed == 0 else 16}
-    for record in planet.train(
-      str(tmp_path / str(seed)), 'debug', params, seed=seed
-    ):
-      records[seed].append(record)
-      runs[seed] = record.pop('logdir')
-      if seed == 1:
-        break
-  (first,), (other,) = records[0], records[1]
-  assert first['epoch'] == other['epoch'] == 1
-  assert first['environment_steps'] == other['environment_steps'] == 1000
-  assert first['test_return'] != other['test_return']
-  assert 'DONE' in names(runs[0]) and 'DONE' not in names(runs[1])
-  assert 'model.ckpt-8.index' in names(runs[1])
+  logdir = str(tmp_path / 'run')
+  records = []
+  for record in train(logdir=logdir):
+    records.append(record)
+    break
+  (record,) = records
+  assert record['epoch'] == 1 and record['environment_steps'] == 1000
+  assert record['updates'] == 2 and record['episodes'] == 1
+  assert 'return' not in record and record['test_return'] > 0
+  assert record['seconds'] > 0 and record['loss/reward'] > 0
+  assert {'model.ckpt-8.index'} < set(names(record['logdir']))
+  first = train(logdir=logdir, main_learning_rate=1e-4)
+  second = train(logdir=record['logdir'], main_learning_rate=1e-4)
+  # The second takes over from the first, which has only been created.
+  assert [x['epoch'] for x in second] == [2]
+  assert 'DONE' in names(record['logdir'])
+  assert list(first) == []
   assert signal.getsignal(signal.SIGINT) is handler
   printed = capsys.readouterr()
-  assert printed.out == printed.err == ''
+  assert printed.out == ''
+  assert printed.err.count('main_learning_rate: 0.001 -> 0.0001') == 1
+  assert printed.err.count('Nothing to do: all runs in') == 1
 
 
-def test_wrong_parameters(tmp_path):
-  with pytest.raises(errors.UsageError, match='Did you mean tasks'):
-    next(planet.train(str(tmp_path), 'debug', {'taskss': ['dummy']}))
+def test_budget(tmp_path):
+  """Counts seed episodes and repeated actions; no episode begins after it."""
+  collects = [{'after': 0, 'every': 2}]
+  *_, record = train(total_env_steps=2500, train_collects=collects)
+  assert record['environment_steps'] == 3000
+  assert record['logdir'].startswith(os.path.join('/', 'tmp'))
+  # Whole epochs are trained: two episodes were due, the third was not played.
+  assert record['epoch'] == 1 and record['updates'] == 2
+  *_, record = train('dummy', record['logdir'], 3500, train_collects=collects)
+  assert record['environment_steps'] == 4000
+  with pytest.raises(errors.UsageError, match='both say when training ends'):
+    planet.train('dummy', str(tmp_path), 100, params={'max_steps': 5})
+
+
+def test_environments_of_ones_own(tmp_path):
+  """A function, whose environments live elsewhere, and an environment."""
+  steps = {}
+  for name, env in (('function', lambda: Env()), ('instance', Env())):
+    *_, record = train(env, str(tmp_path / name))
+    assert record['test_return'] == 800
+    steps[name] = record['environment_steps']
+    with planet.load(record['logdir']) as agent:
+      with pytest.raises(errors.UsageError, match='give the object again'):
+        agent.make_env()
+      result = planet.evaluate(agent, Env(), episodes=1)
+      assert result.returns == [800] and result.lengths == [4]
+  assert steps == {'function': 800, 'instance': 800}
+  assert env.closed == 0 and env.total > 1600
+  with pytest.raises(errors.UsageError, match='give the object again'):
+    next(train(None, str(tmp_path / 'function'), max_steps=24))
+
+
+def shoot_up(cell, objective_fn, state, *unused, horizon, **more):
+  from agents.tools.tf1 import tf
+
+  plan = tf.ones([tf.shape(state['sample'])[0], horizon, 5])
+  plan.set_shape([None, horizon, 5])
+  return plan
+
+
+def test_parts_of_ones_own(tmp_path):
+  """As objects; found again by name if there is trust in the module."""
+  *_, record = train(
+    logdir=str(tmp_path), planner=shoot_up, image_size=64, max_steps=8
+  )
+  with pytest.raises(errors.UsageError, match='--trust'):
+    planet.load(record['logdir'])
+  with planet.load(record['logdir'], trust=[__name__]) as agent:
+    image = np.zeros((64, 64, 3), np.uint8)
+    action, _ = agent.predict(image, deterministic=True)
+    assert action.tolist() == [1] * 5
+    several, states = agent.predict(np.stack([image] * 2), deterministic=True)
+    assert several.shape == (2, 5) and len(states) == 2
+
+
+def test_interrupt(tmp_path):
+  """The training is saved, and goes on with the next call."""
+  training = train(logdir=str(tmp_path), max_steps=1000)
+  record = next(training)
+  with stopping.as_if_asked(), pytest.raises(stopping.StopRequested):
+    next(training)
+  (path,) = [x for x in names(record['logdir']) if x.endswith('.index')]
+  assert next(train(logdir=str(tmp_path), max_steps=1000))['epoch'] == 2
+
+
+WRONG = [
+  (dict(params={'taskss': ['dummy']}), 'Did you mean tasks'),
+  (dict(env='cartpole_balanc'), 'Did you mean cartpole_balance'),
+  (dict(config='cpuu'), 'Did you mean cpu'),
+  (dict(seed=-1), "Argument 'seed' is -1"),
+  (dict(seed=1.5), "Argument 'seed' is 1.5"),
+  (dict(total_env_steps=0), 'total_env_steps'),
+  (dict(params={'model': 'lstm'}), 'give one of rssm, ssm, drnn'),
+]
+
+
+@pytest.mark.parametrize('args, message', WRONG)
+def test_wrong_arguments(args, message, tmp_path):
+  """Found when the function is called, not when the training begins."""
+  with pytest.raises(errors.UsageError, match=message):
+    planet.train(logdir=str(tmp_path / 'new'), **args)
   assert not names(tmp_path)
 
 
@@ -67,9 +181,9 @@ def test_example_of_the_documentation(tmp_path, monkeypatch, capsys):
   """The parameters of the example are replaced by small ones."""
   params = {**PARAMS, 'max_steps': 8, 'test_collects': []}
 
-  def train(logdir, config, given, seed):
-    assert config == 'cpu' and given == {'tasks': ['cartpole_balance']}
-    return library.train(logdir, 'debug', params, seed)
+  def train(env, logdir, config):
+    assert env == 'cartpole_balance' and config == 'cpu'
+    return library.train('dummy', logdir, None, 'debug', params)
 
   monkeypatch.setattr(planet, 'train', train)
   examples.run_example(library.__doc__, 'logs/cartpole', str(tmp_path))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agents.run import messages
+from agents.run import messages, training
 from tests import golden
 
 
@@ -44,6 +44,23 @@ def test_details(logger, tmp_path, capsys):
     shown = 'detail\n' * verbose + 'event\nafter\n'
     assert capsys.readouterr().err == shown
   assert path.read_text() == 'detail\nevent\n' * 3
+
+
+def test_trainings_beside_each_other(logger, tmp_path):
+  """Each file has the messages of its training, whoever comes between."""
+  messages.set_up_logging()
+
+  def train(name):
+    with messages.write_messages(str(tmp_path / name)):
+      for epoch in range(2):
+        logger.info('%s %s', name, epoch)
+        yield {}
+
+  trainings = [training.Training(lambda x=x: train(x)) for x in 'ab']
+  for _ in zip(*trainings):
+    pass
+  for name in 'ab':
+    assert (tmp_path / name).read_text() == f'{name} 0\n{name} 1\n'
 
 
 def test_warnings_of_others_are_shown():

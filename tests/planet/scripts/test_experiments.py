@@ -73,8 +73,21 @@ def test_run_of_another_process_is_left_alone(tmp_path):
     str(tmp_path / '00001'), running.Experiment('', iter, ping_every=0)
   )
   other.claim()
-  train.main(args)
+  with pytest.raises(run_folder.Busy, match='Another process works on'):
+    train.main(args)
   assert os.listdir(episodes) == ['cut.npz']
+
+
+def test_finished_run(tmp_path, capsys):
+  """The arguments have to fit it; then there is nothing to do, said once."""
+  make_foreign_run(tmp_path / '00001')
+  (tmp_path / '00001' / 'DONE').touch()
+  with pytest.raises(errors.UsageError, match='tasks: .*cheetah_run.* -> '):
+    train.main(make_args(tmp_path))
+  train.main(make_args(tmp_path, params={'tasks': ['cheetah_run']}))
+  printed = capsys.readouterr().out
+  assert printed.count('Nothing to do: all runs in ') == 1
+  assert 'raise total_env_steps or max_steps' in printed
 
 
 def test_episodes_are_checked_in_claimed_runs(tmp_path):
@@ -118,7 +131,7 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
     for marker in ('FAIL', 'DONE'):
       run_folder.unmark(logdir, marker)
     yield 1.0
-    if args.params.get('fails'):
+    if args.params.get('planner_bias'):
       raise ZeroDivisionError('on purpose')
 
   def work(**changes):
@@ -130,7 +143,7 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
   monkeypatch.setattr(train, 'process', process)
   args = make_args(tmp_path, num_runs=2)
   with pytest.raises(ZeroDivisionError):
-    work(params={'fails': True})
+    work(params={'planner_bias': [0.5]})
   (failed,) = worked
   assert (tmp_path / failed / 'FAIL').exists()
   assert work(resume_runs=False) == [

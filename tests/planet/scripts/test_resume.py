@@ -30,10 +30,9 @@ def begin(folder, **params):
 def go_on(folder, config='debug', seed=None, **params):
   """Continue the run with a command line; returns configuration and lines."""
   args = AttrDict(config=config, params=params, seed=seed)
-  lines = []
-  result = resume.define_config(str(folder), args, lines.append)
+  result = resume.define_config(str(folder), args)
   utility.save_config(result, str(folder))
-  return result, '\n'.join(lines)
+  return result, '\n'.join(result.report)
 
 
 CHANGES = [

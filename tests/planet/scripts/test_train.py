@@ -211,7 +211,7 @@ def test_finished_run_has_nothing_to_do(finished):
   result = training_runs.train(
     logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
   )
-  assert result.code == 0 and 'nothing to do' in result.output
+  assert result.code == 0 and 'Nothing to do' in result.output
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,9 @@ def test_line_of_an_epoch(tmp_path):
     train_dir=str(tmp_path / 'train_episodes'),
     test_dir=str(tmp_path / 'test_episodes'),
     max_steps=1000,
+    batch_shape=[4, 5],
+    train_steps=15,
+    test_steps=5,
     tasks=[AttrDict(action_repeat=1)],
   )
   stream = io.StringIO()
@@ -64,20 +67,37 @@ def test_line_of_an_epoch(tmp_path):
   (tmp_path / 'train_episodes').mkdir()
   write(tmp_path / 'train_episodes', 100, 0.5)
   shown.score(None, 0, 20, 3.0)
+  record = shown.values
+  assert record.pop('seconds') >= 0
+  assert record == {
+    'logdir': str(tmp_path),
+    'epoch': 1,
+    'environment_steps': 100,
+    'episodes': 1,
+    # Those that begin at 0, 4, 8 and 12.
+    'updates': 4,
+    'return': 50.5,
+    'test_return': 3.0,
+  }
   write(tmp_path / 'train_episodes', 100)
   summary = tf.Summary(
     value=[tf.Summary.Value(tag='graph/objectives/image', simple_value=-2)]
   )
   train = phases.Phase('train', 10, 1)
   shown.summary(train, 20, 30, summary.SerializeToString())
+  shown.score(None, 1, 40, float('nan'))
+  assert shown.values['loss/image'] == 2 and 'test_return' not in shown.values
   shown.close()
   # Plain names over the steps of the world.
   assert [x[1:] for x in log.iterate_events(str(tmp_path / 'scalars'))] == [
     (100, 'returns/train', 50.5),
     (100, 'returns/test', 3.0),
     (200, 'objectives/image/train', -2.0),
+    (200, 'returns/train', 101.0),
   ]
   assert stream.getvalue() == (
     'Epoch 1: train return 50.5 (1 episodes), test return 3.0, '
     '100 environment steps.\n'
+    'Epoch 2: train return 101.0 (1 episodes), test return no episode ended, '
+    '200 environment steps.\n'
   )

@@ -232,9 +232,9 @@ def test_run_that_ends_while_it_is_claimed(tmp_path, monkeypatch):
   run = make_run(tmp_path)
   hold = folder.lock
 
-  def end_and_hold(logdir):
+  def end_and_hold(logdir, *args):
     folder.mark(logdir, 'DONE')
-    return hold(logdir)
+    return hold(logdir, *args)
 
   monkeypatch.setattr(folder, 'lock', end_and_hold)
   with pytest.raises(running.SkipRun):
