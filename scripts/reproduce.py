@@ -9,6 +9,7 @@ Examples:
 Trains, evaluates, and writes the learning curve, figure and summary to the
 folder of --out. Repeat the command to resume an interrupted run. --collect
 copies finished results to results/ and updates its tables and figures.
+--original PATH trains the original on the same setting instead.
 """
 
 import argparse
@@ -34,6 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
   if args.check:
     good = shipping.check(find(args.name), args.results, args.episodes)
     return 0 if good else 1
+  if args.original:
+    from scripts.reproductions import originals
+
+    entry = find(args.name)
+    originals.train(entry, args.original, args.seed, args.out, args.results)
+    return 0
   if args.name:
     collecting.reproduce(find(args.name), args.seed, args.out, args.results)
     return 0
@@ -52,6 +59,11 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add = parser.add_argument
   add('name', nargs='?', help='name of the result, see --list')
   add('--seed', type=int, help='seed; default: the first of the result')
+  text = (
+    'train the original in this clone, or folder with pybullet_envs, instead '
+    'and add its curve to results/reference'
+  )
+  add('--original', metavar='PATH', help=text)
   add('--out', default='logs/reproduce', help='folder for runs')
   add('--list', action='store_true', help='list all results')
   text = 'evaluate the shipped agent; exit with 1 if it got worse'

@@ -19,6 +19,8 @@ from agents.run import errors, files, log
 Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
+# Fewer runs are drawn each; more have a band.
+_FEW_RUNS = 5
 _GRID = 300
 _LONGEST = 30
 _MOST_SETTINGS = 3
@@ -224,7 +226,7 @@ def summarize(values: np.ndarray, quartiles: bool = False) -> np.ndarray:
 def draw(
   title: str, groups: Mapping[str, Sequence[Points]], style: Style
 ) -> Any:
-  """Draw a line per group, and a band around it if it has several runs.
+  """Draw a line per group, and its runs, or a band if they are many.
 
   Args:
     title: Text above.
@@ -241,14 +243,18 @@ def draw(
     smoothed = [(x, smooth(y, style.window)) for x, y in runs]
     x, values = align(smoothed, style.trim)
     low, middle, high = summarize(values, style.quartiles)
+    few = 1 < len(runs) < _FEW_RUNS
     (line,) = axes.plot(
       x,
       middle,
       marker='.' if len(x) <= _FEW_POINTS else None,
       linestyle=('-', '--', ':')[number // _COLORS % 3],
-      label=label if len(runs) == 1 else f'{label} ({len(runs)} runs)',
+      label=_describe(label, len(runs), style),
     )
-    if len(runs) > 1:
+    if few:
+      for points in smoothed:
+        axes.plot(*points, color=line.get_color(), alpha=0.4, linewidth=0.7)
+    elif len(runs) > 1:
       axes.fill_between(
         x, low, high, color=line.get_color(), alpha=0.2, linewidth=0
       )
@@ -276,6 +282,17 @@ def draw(
   axes.grid(alpha=0.3)
   axes.legend(loc='best', fontsize='small', framealpha=0.7)
   return figure
+
+
+def _describe(label, count, style):
+  """Return what the line of a group, and its band, are."""
+  if count == 1:
+    return label
+  what = 'median' if style.quartiles else 'mean'
+  if count < _FEW_RUNS:
+    return f'{label} ({what} of {count} runs, thin)'
+  spread = ' and quartiles' if style.quartiles else ' and deviation'
+  return f'{label} ({what}{spread} of {count} runs)'
 
 
 def draw_all(

@@ -48,6 +48,14 @@ def prepare(clone: str) -> Any:
   return tf
 
 
+def train(clone: str, flags: list[str], folder: str) -> None:
+  """Train by flags; writes a row per epoch to `progress.csv` in a folder."""
+  prepare(clone)
+  from baselines import run
+
+  run.main(['her', '--alg=her', f'--log_path={folder}', *flags])
+
+
 def _add_module(name, **content):
   module = types.ModuleType(name)
   vars(module).update(content)

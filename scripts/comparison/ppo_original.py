@@ -9,6 +9,7 @@ leaves to chance is fixed: seeds, and one order of operations.
 import functools
 import itertools
 import math
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 def prepare(
   folder: str, clone: str | None = None
-) -> Callable[[int], Iterator[float]]:
+) -> Callable[..., Iterator[float]]:
   """Put the folder with `pybullet_envs` on the path.
 
   To be called before anything imports TensorFlow.
@@ -27,7 +28,8 @@ def prepare(
       wheel's; the wheel has the settings.
 
   Returns:
-    Function from a seed to the scores of the phases of a training.
+    Function from a seed, the name of a configuration, and other settings to the
+    scores of the phases of a training.
   """
   import gym
   import numpy as np
@@ -60,7 +62,7 @@ def prepare(
     _keep_spaces(wrapper)
   make, define = gym.make, utility.define_batch_env
 
-  def train(seed):
+  def train(seed, name='pybullet_pendulum', **settings):
     count = itertools.count(1000 * seed)
 
     def make_seeded(name):
@@ -75,10 +77,29 @@ def prepare(
 
     train_ppo.gym = types.SimpleNamespace(make=make_seeded)
     utility.define_batch_env = define_seeded
-    config = tools.AttrDict({**configs.pybullet_pendulum(), **own})
+    config = {**getattr(configs, name)(), **own, **settings}
+    config = tools.AttrDict(config)
     return train_ppo.train(config, False)
 
   return train
+
+
+def train(folder: str, flags: list[str], out: str) -> None:
+  """Train by flags; writes a row per phase to `progress.csv` in a folder."""
+  given = dict(x.removeprefix('--').split('=') for x in flags if '=' in x)
+  run, name = prepare(folder), given['config']
+  from pybullet_envs.agents import configs
+
+  size = (
+    configs.default()['update_every'] * getattr(configs, name)()['max_length']
+  )
+  scores = run(int(given['seed']), name, steps=float(given['steps']))
+  with open(os.path.join(out, 'progress.csv'), 'w', buffering=1) as file_:
+    file_.write('global_step,phase,mean_score\n')
+    # Training and evaluation take turns, and are of the same size.
+    for index, score in enumerate(scores):
+      phase = 'eval' if index % 2 else 'train'
+      file_.write(f'{(index + 1) * size},{phase},{score:.4f}\n')
 
 
 def _define_contrib(tf):

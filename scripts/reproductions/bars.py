@@ -20,9 +20,9 @@ class Bar:
     kind: `reach`, the step at which evaluations in a row have been at least the
       level; `stay`, the step from which on all are; `last_mean`, the mean of
       the last evaluations, of all while there are fewer; `gain`, that less the
-      mean of the first ones; `played`, the mean over the episodes of the
-      trained agent, given as the only evaluation; or `same`, the last
-      evaluation, where all have to be those of the reference.
+      mean of the first ones, which is no bar; `played`, the mean over the
+      episodes of the trained agent, given as the only evaluation; or `same`,
+      the last evaluation, where all have to be those of the reference.
     level: Value to reach; None for no bar.
     count: Number of evaluations.
     steps: Environment steps by which to reach the level; None for no bar.
@@ -83,7 +83,7 @@ def judge(
     return None if limit is None else number <= limit
   if bar.level is None or math.isnan(number):
     return None
-  return number > bar.level if bar.kind == 'gain' else number >= bar.level
+  return number >= bar.level
 
 
 def describe(bar: Bar) -> str:
@@ -103,7 +103,7 @@ def describe(bar: Bar) -> str:
     'reach': first + level + by,
     'stay': f'all evaluations{level} from step {bar.steps or 0:,.0f} on',
     'last_mean': last + (level or ', of all while there are fewer'),
-    'gain': f'gain from the first to the last {count} evaluations > 0',
+    'gain': f'gain from the first to the last {count} evaluations',
     'played': f'mean of the episodes of the trained agent{level}',
     'same': 'same evaluations as the stand-alone run, to the bit',
   }[bar.kind]

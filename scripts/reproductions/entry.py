@@ -61,6 +61,7 @@ class Entry:
     measure: `return` or `success rate`.
     reproduces: Whether the bar is a published value, or what the original code
       reaches today, rather than a threshold of our own.
+    reason: Why a threshold of our own is what it is, in a clause.
     published: Published values with their source, empty if there are none.
     levels: Dict from label to a published value to draw beside the curve.
     shows_collected: Whether the curve has the collected episodes beside the
@@ -87,6 +88,7 @@ class Entry:
   seeds: Sequence[int] = (0,)
   measure: str = 'return'
   reproduces: bool = False
+  reason: str = ''
   published: str = ''
   levels: dict[str, float] = dataclasses.field(default_factory=dict)
   shows_collected: bool = False

@@ -1,12 +1,16 @@
 """Figures of results: ours over the original's."""
 
 import os
+from collections.abc import Sized
 
 from agents.run import plot
-from scripts.reproductions import curves
+from scripts.reproductions import bars, curves, intervals
 from scripts.reproductions.entry import Entry, load
 
 FILE = 'curve.png'
+_MANY = 4
+# Share of seeds that have reached the level of the bar, over steps.
+REACHED = 'reached.png'
 
 
 def draw(results: str) -> list[str]:
@@ -46,5 +50,35 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
     levels=entry.levels,
   )
   lines = {k: list(v.values()) for k, v in groups.items() if v}
+  if shows_reached(entry, lines['ours']):
+    _draw_reached(entry, lines, os.path.join(folder, REACHED))
   figure = plot.draw(entry.meaning, lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
+
+
+def shows_reached(entry: Entry, seeds: Sized) -> bool:
+  """Return whether there are enough seeds for a figure of how many succeed."""
+  return entry.bar.in_steps and len(seeds) >= _MANY
+
+
+def _draw_reached(entry, groups, path):
+  """Draw the share of seeds that have reached the level, for each group."""
+  figure, axes = plot.make_figure((6.4, 4))
+  for label, curves_ in groups.items():
+    outcomes = [
+      intervals.Outcome(bars.measure(entry.bar, x), x[0][-1]) for x in curves_
+    ]
+    steps, shares = intervals.survival(outcomes)
+    end = max(x.end for x in outcomes)
+    axes.step(
+      [0, *steps, end],
+      [0, *shares, shares[-1]],
+      where='post',
+      label=f'{label} ({len(outcomes)} seeds)',
+    )
+  axes.set(title=f'{entry.meaning}: {bars.describe(entry.bar)}')
+  axes.set(xlabel='Environment steps', ylabel='Share of seeds that have')
+  axes.set(ylim=(-0.02, 1.04))
+  axes.grid(alpha=0.3)
+  axes.legend(loc='best', fontsize='small')
+  plot.save(figure, path)

@@ -8,8 +8,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from agents.run import files
-from scripts.reproductions import bars, curves, figures
+from scripts.reproductions import bars, curves, figures, intervals
 from scripts.reproductions.entry import Entry, find, load
 
 RUNS = 'runs.json'
@@ -20,6 +22,9 @@ _HIGHLIGHTS = (
   'planet_cartpole_balance planet_cartpole_swingup carla_loop'
 )
 _ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
+
+# Fewer seeds are listed.
+_FEW = 3
 
 # By seed what `collecting.make_line` returns.
 Runs = dict[int, dict[str, Any]]
@@ -72,6 +77,8 @@ def make_row(entry: Entry, results: str) -> dict[str, str]:
   """Return the cells of an entry by their titles."""
   name, runs = entry.name, read_runs(os.path.join(results, entry.name))
   measured = f'{entry.measure}: {bars.describe(entry.bar)}'
+  if figures.shows_reached(entry, runs):
+    measured += f' ([share of seeds]({name}/{figures.REACHED}))'
   original = _compare(entry, results)
   if original and not entry.reference.endswith('.csv'):
     measured += f' ({entry.reference}: {original})'
@@ -82,7 +89,7 @@ def make_row(entry: Entry, results: str) -> dict[str, str]:
     'published': entry.published or '-',
     'measured': measured,
     'original code, today': original or '-',
-    'ours': describe(entry, runs),
+    'ours': describe(entry, runs) + _improve(entry, runs, results),
     'state': judge(entry, runs),
     'cost per seed': show_cost(entry, runs),
   }
@@ -96,18 +103,20 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
     for label, value in entry.levels.items()
   ]
   if entry.reference.endswith('.csv'):
-    published.append(f'{_compare(entry, results)} (original code)')
+    published.append(f'original code: {_compare(entry, results)}')
   what = entry.measure
   if entry.bar.in_steps:
     word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
     what = f'steps {word.format(what)} {entry.bar.level:g}'
   hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
-  ours = show(entry, [x['measured'] for x in runs.values()])
+  ours = show(entry, _outcomes(runs))
+  if len(runs) == 1 or not entry.bar.in_steps:
+    ours += f' ({len(runs)} {_seeds(runs)})'
   return {
     'result': f'[{entry.meaning}](results/{entry.name}/{figures.FILE})',
     'measure': what,
     'published, or original code today': '; '.join(published) or '-',
-    'ours': (f'{ours} ({len(runs)} {_seeds(runs)}): {_judge_bar(entry, runs)}'),
+    'ours': f'{ours}: {_judge_bar(entry, runs)}',
     'cost on one core': (
       f'{hours:.1f} h' if hours >= 1 else f'{60 * hours:.0f} min'
     ),
@@ -120,7 +129,7 @@ def describe(entry: Entry, runs: Runs) -> str:
     return '-'
   steps = sorted({x['steps'] for x in runs.values()})
   most = ' to '.join(f'{x:,}' for x in dict.fromkeys([steps[0], steps[-1]]))
-  text = show(entry, [x['measured'] for x in runs.values()])
+  text = show(entry, _outcomes(runs))
   text += f' ({_seeds(runs)} {", ".join(map(str, runs))}; {most} steps)'
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
@@ -155,27 +164,58 @@ def show_cost(entry: Entry, runs: Runs) -> str:
   return text
 
 
-def show(entry: Entry, numbers: Sequence[float | None]) -> str:
-  """Return numbers of several seeds as one: middle and spread.
+def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
+  """Return numbers of several seeds as one, and how sure it is.
 
   Args:
     entry: What was measured.
-    numbers: One per seed; None or infinite for steps that were not reached,
-      None or NaN for what has not been measured.
+    outcomes: One per seed; NaN for what has not been measured.
   """
-  finite = [x for x in numbers if x is not None and math.isfinite(x)]
-  known, missing = sorted(finite), len(numbers) - len(finite)
-  if not entry.bar.in_steps:
-    mean = f'{statistics.mean(known):.4g}' if known else 'not measured'
-    return mean + (f' ± {statistics.stdev(known):.2g}' if known[1:] else '')
-  parts = []
-  if known:
-    parts.append(f'{statistics.median_high(known):,.0f}')
-  if known[1:]:
-    parts[0] += f' [{known[0]:,.0f}, {known[-1]:,.0f}]'
-  if missing:
-    parts.append(f'never for {missing} of {len(numbers)}')
-  return '; '.join(parts)
+  numbers = [x.number for x in outcomes]
+  if entry.bar.in_steps:
+    half, count = intervals.median_time(outcomes), len(outcomes)
+    reached = sum(map(math.isfinite, numbers))
+    text = f'{half:,.0f}' if math.isfinite(half) else 'not within these steps'
+    return text if count == 1 else f'{text} ({reached} of {count} seeds)'
+  known = [x for x in numbers if math.isfinite(x)]
+  if len(known) < _FEW:
+    return ', '.join(f'{x:.4g}' for x in known) or 'not measured'
+  mean = intervals.interquartile_mean(np.array(known))
+  low, high = intervals.interval(intervals.interquartile_mean, known)
+  return f'{mean:.4g} [{low:.4g}, {high:.4g}]'
+
+
+def _outcomes(runs):
+  """Return the outcomes of runs; JSON has neither infinity nor NaN."""
+  return [
+    intervals.Outcome(
+      math.inf if x['measured'] is None else x['measured'], x['steps']
+    )
+    for x in runs.values()
+  ]
+
+
+def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
+  """Return what the curves to compare with have come to, by seed."""
+  found = curves.read_reference(entry, results).values()
+  return [
+    intervals.Outcome(bars.measure(entry.bar, x), x[0][-1]) for x in found
+  ]
+
+
+def _improve(entry, runs, results):
+  """Return how often our seeds do better than those of the original."""
+  ours, original = _outcomes(runs), read_outcomes(entry, results)
+  few = min(len(ours), len(original)) < _FEW
+  if few or not entry.reference.endswith('.csv'):
+    return ''
+  steps = entry.bar.in_steps
+  share, (low, high) = intervals.improvement(ours, original, steps)
+  word = 'earlier' if steps else 'better'
+  return (
+    f'; {word} than the original with probability {share:.2f} '
+    f'[{low:.2f}, {high:.2f}]'
+  )
 
 
 def _judge_bar(entry, runs):
@@ -187,7 +227,7 @@ def _judge_bar(entry, runs):
     return 'not measured' if skipped else 'no threshold'
   word = 'reproduced' if entry.reproduces else 'own threshold met'
   if all(verdicts):
-    return word
+    return word + f' ({entry.reason})' * bool(entry.reason)
   if any(verdicts):
     return f'{word} by {sum(verdicts)} of {len(verdicts)} seeds'
   return 'not reproduced' if entry.reproduces else 'own threshold missed'
@@ -195,10 +235,8 @@ def _judge_bar(entry, runs):
 
 def _compare(entry, results):
   """Return the numbers of the curves to compare with; empty without any."""
-  found = curves.read_reference(entry, results).values()
-  return (
-    show(entry, [bars.measure(entry.bar, x) for x in found]) if found else ''
-  )
+  found = read_outcomes(entry, results)
+  return show(entry, found) if found else ''
 
 
 def _estimate(entry):

@@ -18,6 +18,8 @@ from scripts.reproductions import (
   bars,
   collecting,
   curves,
+  intervals,
+  originals,
   shipping,
   tables,
   training,
@@ -122,9 +124,8 @@ def test_bad_usage(argv, words, capsys):
     (Bar('last_mean', count=2), (3,), 3, None),
     (Bar('played', 3), (3,), 3, True),
     (Bar('played', 4), (3,), 3, False),
-    (Bar('gain', 0), (1, 0, 3), 2, True),
-    (Bar('gain', 0), (3, 5, 2), -1, False),
-    (Bar('gain', 0), (3,), math.nan, None),
+    (Bar('gain'), (1, 0, 3), 2, None),
+    (Bar('gain'), (3,), math.nan, None),
     (Bar('same'), (1, 2), 2, None),
   ],
 )
@@ -156,7 +157,7 @@ def test_bar_of_the_trained_agent():
   line = collecting.make_line(entry, played, points(9, 1), None)
   assert (line['steps'], line['measured'], line['reached']) == (200, 3.5, True)
   words = (
-    '3.5 ± 0 (seeds 0, 1; 200 steps); trained agent in 40 episodes per seed'
+    '3.5, 3.5 (seeds 0, 1; 200 steps); trained agent in 40 episodes per seed'
   )
   assert tables.describe(entry, {0: line, 1: line}) == words
   line = collecting.make_line(entry, record, points(9, 1), None)
@@ -201,7 +202,7 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert reproduce.run([*collect[:2], other, *collect[3:]]) == 0
   assert sorted(tables.read_runs(os.path.join(results, 'toy'))) == [0, 1]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert '400 [400, 400] (seeds 0, 1; 600 steps) | own threshold met |' in table
+  assert '400 (2 of 2 seeds) (seeds 0, 1; 600 steps) | own threshold met |' in table
 
 
 def test_sessions_of_the_pipeline(tmp_path):
@@ -335,7 +336,7 @@ def test_tables_are_the_shipped_ones(tmp_path):
   assert row['state'] == 'not run: about 24 h on a GPU'
   # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
   original = 'original code, today'
-  assert rows['ppo_pendulum'][original] == '144,000 [24,000, 552,000]'
+  assert rows['ppo_pendulum'][original] == '36,000 (4 of 4 seeds)'
   # Compared with a row of ours.
   row = rows['her_pick_demos']
   assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
@@ -428,3 +429,69 @@ def test_figures(toy, tmp_path, capsys):
   curves.write(str(tmp_path / 'toy' / curves.FILE), {'eval': {0: points(1, 2)}})
   assert reproduce.run(['--figure', '--results', str(tmp_path)]) == 0
   assert os.path.getsize(tmp_path / 'toy' / 'curve.png') > 1000
+
+
+@pytest.mark.slow
+def test_original(tmp_path):
+  """Its curve replaces that of the seed, whatever the other columns are."""
+  module = pytest.importorskip('pybullet_envs')
+  folder = os.path.dirname(os.path.dirname(module.__file__))
+  entry = dataclasses.replace(
+    entry_lib.find('ppo_pendulum'),
+    flags='--config=pybullet_pendulum --seed={seed} --steps=6000',
+  )
+  path = tmp_path / 'reference' / entry.reference
+  path.parent.mkdir()
+  path.write_text(
+    'seed,global_step,phase,mean_score,cpu_seconds\n'
+    '0,9,eval,1,2\n1,9,eval,3,4\n'
+  )
+  originals.train(entry, folder, 0, str(tmp_path), str(tmp_path))
+  assert path.read_text().splitlines()[1:] == [
+    '0,6000,train,28.3297,',
+    '0,12000,eval,60.4167,',
+    '1,9,eval,3,4',
+  ]
+
+
+def test_rows_without_an_original(tmp_path):
+  entry = entry_lib.find('carla_loop')
+  with pytest.raises(errors.UsageError, match='no curve of an original'):
+    originals.train(entry, '', 0, str(tmp_path), str(tmp_path))
+
+
+def test_interquartile_mean_and_its_interval():
+  """The middle half, against the definition; the interval holds the truth."""
+  rng = np.random.RandomState(0)
+  assert intervals.interquartile_mean(np.array([0, 1, 3, 100])) == 2
+  held = 0
+  for _ in range(40):
+    values = rng.normal(5, 2, 20)
+    low, high = intervals.interval(np.mean, values)
+    held += low <= 5 <= high
+  assert 32 <= held <= 40
+
+
+def test_times_with_censored_seeds():
+  """Seeds that have not reached the level count while they were trained."""
+  outcomes = [
+    intervals.Outcome(*x)
+    for x in ((10, 90), (np.inf, 20), (30, 90), (np.inf, 90))
+  ]
+  steps, shares = intervals.survival(outcomes)
+  assert dict(zip(steps, shares))[10] == 0.25
+  # One of the three that are left at step 30, after one of four.
+  assert dict(zip(steps, shares))[30] == pytest.approx(1 - 0.75 / 2)
+  assert intervals.median_time(outcomes) == 30
+  assert intervals.median_time(outcomes[1:2]) == np.inf
+
+
+def test_probability_of_improvement():
+  """Of pairs; ties are half, steps beyond the common end do not count."""
+  make = lambda *numbers: [intervals.Outcome(x, 100) for x in numbers]
+  share, (low, high) = intervals.improvement(make(1, 2), make(2, 3), False)
+  assert share == 0.125 and low <= share <= high
+  share, _ = intervals.improvement(make(1, 2), make(2, 3), True)
+  assert share == 0.875
+  longer = [intervals.Outcome(150, 200)]
+  assert intervals.improvement(longer, make(np.inf), True)[0] == 0.5

@@ -88,7 +88,7 @@ def test_long_settings(tmp_path, recwarn):
 
 
 def test_lines(monkeypatch, tmp_path):
-  """One per group, with marks if it is short; a band only for several runs."""
+  """One per group, with marks if it is short; many runs have a band."""
   lines, bands = [], []
   draw, fill = Axes.plot, Axes.fill_between
   monkeypatch.setattr(
@@ -103,14 +103,21 @@ def test_lines(monkeypatch, tmp_path):
   groups = {
     f'run {i}': [plot.Run('', {'x/y': (long, long)})] for i in range(11)
   }
-  groups['short'] = [plot.Run('', {'x/y': (EPOCHS, EPOCHS)})] * 2
+  groups['few'] = [plot.Run('', {'x/y': (EPOCHS, EPOCHS)})] * 2
+  groups['many'] = groups['few'] * 3
   groups['other'] = [plot.Run('', {'z': (EPOCHS, EPOCHS)})]
   out = str(tmp_path / 'a{b}')
   paths = plot.draw_all(groups, ['x/y'], out, plot.Style(), 'fig_')
   assert paths == [f'{out}/fig_x_y.png']
-  labels = [x['label'] for x in lines]
-  assert labels == [f'run {i}' for i in range(11)] + ['short (2 runs)']
-  assert [x['marker'] for x in lines] == [None] * 11 + ['.']
+  thin = [x for x in lines if 'label' not in x]
+  assert len(thin) == 2 and all(x['linewidth'] < 1 for x in thin)
+  lines = [x for x in lines if 'label' in x]
+  assert [x['label'] for x in lines] == [
+    *[f'run {i}' for i in range(11)],
+    'few (mean of 2 runs, thin)',
+    'many (mean and deviation of 6 runs)',
+  ]
+  assert [x['marker'] for x in lines] == [None] * 11 + ['.'] * 2
   # There are ten colors.
   assert lines[0]['linestyle'] != lines[10]['linestyle']
   assert len(bands) == 1
