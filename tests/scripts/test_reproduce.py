@@ -202,7 +202,9 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert reproduce.run([*collect[:2], other, *collect[3:]]) == 0
   assert sorted(tables.read_runs(os.path.join(results, 'toy'))) == [0, 1]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert '400 (2 of 2 seeds) (seeds 0, 1; 600 steps) | own threshold met |' in table
+  assert (
+    '400 (2 of 2 seeds) (seeds 0, 1; 600 steps) | own threshold met |' in table
+  )
 
 
 def test_sessions_of_the_pipeline(tmp_path):
