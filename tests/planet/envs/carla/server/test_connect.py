@@ -189,15 +189,15 @@ def test_flags_of_a_program_and_hanging_servers(
   backend = isolated.IsolatedBackend()
   config = complete(
     port,
-    start_timeout=4.0,
+    start_timeout=3.0,
     server_flags=['-ini:x'],
     adapter=1,
     quality='Low',
     server_log=str(tmp_path),
   )
-  with pytest.raises(errors.UsageError, match='show a town within 4 s'):
+  with pytest.raises(errors.UsageError, match='show a town within 3 s'):
     backend.open(config)
-  with pytest.raises(BackendError, match='show a town within 4 s'):
+  with pytest.raises(BackendError, match='show a town within 3 s'):
     backend.reset(Episode((0, 0, 0, 0), 0, 0, 0, 0))
   backend.close()
   output = (tmp_path / f'carla_server_{port}.log').read_text()

@@ -158,7 +158,7 @@ def test_what_finds_no_place_is_left_out(server, make_env):
   assert len(env.backend.others()) == len(ours)
 
 
-@pytest.mark.parametrize('dt', [0.02, 0.16, 0.3, 0.5])
+@pytest.mark.parametrize('dt', [0.02, 0.5])
 def test_physics_keep_the_limits_of_the_library(make_env, server, dt):
   """There may be 16 substeps."""
   make_env(dt=dt)

@@ -30,7 +30,7 @@ def lose_images(server, unused_start):
 @pytest.mark.parametrize('fail', [lose, lose_images])
 def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
   """No half-written episode; the next reset connects anew."""
-  settings = server.config(retry_pause=0.5)
+  settings = server.config(timeout=3.0, image_timeout=0.5, retry_pause=0.5)
   settings = {k: v for k, v in settings.items() if k not in ('x_res', 'y_res')}
   env = task_env.make(1, 20, 32, 10, settings=settings)
   env = CollectGymDataset(env, str(tmp_path))
@@ -58,7 +58,9 @@ def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
 
 def test_server_that_stays_away(server, caplog):
   """Three attempts, then a sentence."""
-  with contextlib.closing(CarlaEnv(server.config(retries=3))) as env:
+  with contextlib.closing(
+    CarlaEnv(server.config(timeout=3.0, retries=3))
+  ) as env:
     env.reset()
     server.kill()
     assert env.step(np.zeros(2))[3] == {'step_error': True}

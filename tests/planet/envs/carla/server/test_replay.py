@@ -40,7 +40,7 @@ class Losing(wrappers.Wrapper):
 
 def collect(server, folder, losses):
   """Rewards of a planned episode, and its environment."""
-  settings = server.config()
+  settings = server.config(image_timeout=0.5)
   settings = {k: v for k, v in settings.items() if k[1:] != '_res'}
   make = functools.partial(
     task_env.make, 1, DURATION, 32, 10, settings=settings

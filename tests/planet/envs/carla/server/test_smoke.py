@@ -46,6 +46,7 @@ def test_on_a_running_server(server, tmp_path):
     assert f'PASS {check}' in checks
 
 
+@pytest.mark.slow
 def test_on_launched_servers(launcher, tmp_path):
   args = '--launch --num-envs 2 --kill-server'.split()
   checks = passed(smoke(tmp_path, *args, '--port', '24000'))
