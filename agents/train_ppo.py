@@ -2,7 +2,7 @@ r"""Train an agent with batch PPO.
 
 Example:
 
-  ppo-train --config=pybullet_pendulum --logdir=~/logdir
+  ppo-train --config=cartpole --logdir=~/logdir
 
 To continue a run that was stopped or killed, repeat the command. A different
 --seed or different parameters start a new run. To train with several

@@ -49,13 +49,13 @@ ADDED = {
   'her-play': ['--n_test_rollouts=1'],
   'her-record': ['--num_episodes=1'],
   'planet-evaluate': ['--episodes=1'],
-  'ppo-train': ['--steps=400', '--noenv_processes'],
+  'ppo-train': ['--total_env_steps=400', '--noenv_processes'],
   'ppo-visualize': ['--num_episodes=1', '--num_agents=1'],
 }
 # Flag that holds a mapping, and what is put into it.
 MAPPINGS = {
   'planet-train': ('--params', {**PLANET, 'carla_backend': 'offline'}),
-  'ppo-train': ('--params', PPO),
+  'ppo-train': ('--params', {**PPO, 'max_length': 200}),
   'agents-session': ('--cpanel', SESSION),
 }
 
