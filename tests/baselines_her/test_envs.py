@@ -116,11 +116,15 @@ class Reach(gymnasium.Env):
     return self.reset()[0], -1.0, False, False, {'is_success': 0.0}
 
   def compute_reward(self, achieved, desired, info):
-    return -np.linalg.norm(achieved - desired, axis=-1)
+    return -np.ones(achieved.shape[:-1])
 
 
 def reward_of_one(self, achieved, desired, info):
   return -float(np.linalg.norm(achieved - desired))
+
+
+def reward_of_other_sign(self, achieved, desired, info):
+  return np.ones(achieved.shape[:-1])
 
 
 def reward_that_fails(self, achieved, desired, info):
@@ -132,6 +136,7 @@ PROBLEMS = [
   ({'compute_reward': None}, 'no method compute_reward'),
   ({'compute_reward': reward_of_one}, 'one reward per goal'),
   ({'compute_reward': reward_that_fails}, 'but fails with'),
+  ({'compute_reward': reward_of_other_sign}, 'returns 1 for a step .* is -1'),
   ({'action_space': gymnasium.spaces.Discrete(3)}, 'actions must be'),
   ({'observation_space': Reach.observation_space['observation']}, 'must be'),
   (

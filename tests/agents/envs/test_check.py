@@ -35,7 +35,7 @@ def test_what_is_right():
     (
       dict(goals=True, other_reward=True),
       'her',
-      'compute_reward and step return different',
+      'compute_reward returns .* for a step whose reward',
     ),
     (dict(), 'her', 'observations must be dictionaries'),
     (dict(kind=odd_gymnasium.Blind), 'planet', 'created with render_mode='),
