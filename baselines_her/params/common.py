@@ -52,9 +52,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
-  # These hold `lr`, too.
-  settings = dict(Settings.make(cpanel['model_name'], given))
-  del settings['lr']
+  settings = Settings.make(cpanel['model_name'], given).to_plain()
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   modes = (
     ['train', 'test', 'eval'] if cpanel['test_activate'] else ['train', 'eval']

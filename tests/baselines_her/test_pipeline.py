@@ -280,10 +280,10 @@ def test_counters(started):
   meta = explorer.session.monitor.meta
   assert (meta['frame'], meta['episode']) == (3 * STEPS, 3)
   assert len(tester.worker.success_history) == 2
-  scopes = explorer.session.profiler.totals()
+  scopes = explorer.session.profiler.pack()
   # Two workers reset; each of three rollouts resets once and steps.
-  assert scopes['/envstep'][0] == 2 + 3 * (STEPS + 1)
-  assert scopes['/graph'][0] == 3 * STEPS
+  assert scopes['/envstep']['occurs'] == 2 + 3 * (STEPS + 1)
+  assert scopes['/graph']['occurs'] == 3 * STEPS
 
 
 def test_memory(started):
