@@ -240,7 +240,7 @@ def _choose_video(given, checkpoint_path, config):
     logdir, 'videos', name + video.preferred_ending()
   )
   video.check_ending(filename)
-  files.check_creatable(os.path.dirname(filename))
+  files.check_creatable(os.path.dirname(os.path.abspath(filename)))
   return filename
 
 

@@ -39,7 +39,7 @@ PPO = dict(
   value_layers=[8],
 )
 HER = dict(n_cycles=1, n_test_rollouts=1, n_batches=1, batch_size=16, hidden=8)
-SESSION = dict(number_epochs=1, test_win_size=1)
+SESSION = dict(number_epochs=1)
 # What is added to the arguments of a program; later flags count.
 ADDED = {
   'her-train': [
