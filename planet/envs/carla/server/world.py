@@ -295,8 +295,12 @@ class ServerBackend(backend_lib.Backend):
     )
 
   def _restore(self):
-    """Leave the server as it was found; one failure does not keep the rest."""
-    for end in (self._end_traffic, self._end_episode, self._restore_settings):
+    """Leave the server as it was found; one failure does not keep the rest.
+
+    The traffic manager may abort this process, after which the server has to go
+    on by itself.
+    """
+    for end in (self._restore_settings, self._end_traffic, self._end_episode):
       try:
         end()
       except RuntimeError as error:
@@ -308,7 +312,6 @@ class ServerBackend(backend_lib.Backend):
 
   def _end_traffic(self):
     if self._manager:
-      self._manager.set_synchronous_mode(False)
       self._manager.shut_down()
       self._manager_claim.lock.release()
 
