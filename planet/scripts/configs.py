@@ -94,6 +94,7 @@ def build(
   Raises:
     UsageError: If parameters do not fit each other.
   """
+  parameters.check_together(params)
   config = AttrDict(dict(params), _unlocked=True)
   config.debug = preset == 'debug'
   config.required_length = params.required_length
@@ -214,12 +215,6 @@ def _add_losses(config, params):
     overshooting=params.overshooting_scale,
     **{params.observations: scales[params.observations]},
   )
-  if params.overshooting_scale and params.overshooting_distance < 2:
-    # The last distance is not used.
-    raise errors.UsageError(
-      f'Parameter overshooting_distance is {params.overshooting_distance}, '
-      'but overshooting_scale needs at least 2.'
-    )
   optimizer_cls = bind(tf.train.AdamOptimizer, epsilon=1e-4)
   if params.precision == 'float16':
     optimizer_cls = bind(precision.scaled, optimizer_cls)
@@ -233,10 +228,6 @@ def _add_losses(config, params):
 
 
 def _add_schedule(config, params):
-  if not params.train_steps + params.test_steps:
-    raise errors.UsageError(
-      'Parameters train_steps and test_steps are both 0; give one of them.'
-    )
   if params.total_env_steps:
     config.max_steps = None
   every = params.checkpoint_every or 10 * params.test_steps
@@ -249,22 +240,6 @@ def _add_schedule(config, params):
 
 
 def _add_episodes(config, params, logdir, own):
-  low, high = params.carla_random_throttle
-  if low > high:
-    raise errors.UsageError(
-      f'Parameter carla_random_throttle is {[low, high]}; give the lower '
-      'limit first.'
-    )
-  if params.planner_topk > params.planner_amount:
-    raise errors.UsageError(
-      f'Parameter planner_topk is {params.planner_topk}, more than '
-      f'planner_amount, which is {params.planner_amount}.'
-    )
-  if params.planner_bias and params.planner_warm_start:
-    raise errors.UsageError(
-      'Parameters planner_bias and planner_warm_start both say where plans '
-      'start; give one of them.'
-    )
   config.random_collects = AttrDict()
   for phase in ('train', 'test'):
     folder = config[f'{phase}_dir'] = os.path.join(logdir, f'{phase}_episodes')
@@ -273,7 +248,7 @@ def _add_episodes(config, params, logdir, own):
         task=task,
         save_episode_dir=folder,
         num_episodes=params.num_seed_episodes,
-        first_action=[low, high] if task.is_driving else None,
+        first_action=params.carla_random_throttle if task.is_driving else None,
         expert=params.carla_expert,
       )
     collects = config[f'{phase}_collects'] = AttrDict()

@@ -203,7 +203,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--fps', type=float, default=20, help='frames per second of the video')
   text = 'checkpoint, such as model.ckpt-1000 or best; default: the newest'
   add('--checkpoint', default=None, help=text)
-  add('--seed', type=int, default=None, help='seed of environment and planner')
+  add(
+    '--seed',
+    type=train.count,
+    default=None,
+    help='seed of environment and planner',
+  )
   add('--params', default='{}', help='planner parameters as a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)

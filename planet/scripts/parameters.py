@@ -341,6 +341,40 @@ def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
   return Parameters.model_construct(set(given), **{**defaults, **given})
 
 
+def check_together(params: Any) -> None:
+  """Check that parameters fit each other.
+
+  Raises:
+    UsageError: If some do not.
+  """
+  if params.overshooting_scale and params.overshooting_distance < 2:
+    # The last distance is not used.
+    raise errors.UsageError(
+      f'Parameter overshooting_distance is {params.overshooting_distance}, '
+      'but overshooting_scale needs at least 2.'
+    )
+  if not params.train_steps + params.test_steps:
+    raise errors.UsageError(
+      'Parameters train_steps and test_steps are both 0; give one of them.'
+    )
+  low, high = params.carla_random_throttle
+  if low > high:
+    raise errors.UsageError(
+      f'Parameter carla_random_throttle is {[low, high]}; give the lower '
+      'limit first.'
+    )
+  if params.planner_topk > params.planner_amount:
+    raise errors.UsageError(
+      f'Parameter planner_topk is {params.planner_topk}, more than '
+      f'planner_amount, which is {params.planner_amount}.'
+    )
+  if params.planner_bias and params.planner_warm_start:
+    raise errors.UsageError(
+      'Parameters planner_bias and planner_warm_start both say where plans '
+      'start; give one of them.'
+    )
+
+
 def find_unused(params: Any, heads: Any) -> list[str]:
   """Return the sorted names of given parameters that have no effect.
 

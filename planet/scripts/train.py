@@ -170,16 +170,18 @@ def main(args: Any) -> None:
 def check(args: Any) -> None:
   """Look at the arguments of `main` as far as that takes no TensorFlow.
 
+  Those that may fit parameters of a stored run are left to `process`.
+
   Raises:
-    UsageError: If one is wrong, whatever the runs are.
+    UsageError: If one is wrong.
   """
   from planet.scripts import parameters, tasks
 
   _Flags.check({'seed': getattr(args, 'seed', None)})
   params = parameters.build(args.config, args.params)
-  for name in params.tasks:
-    if name != 'carla':
-      tasks.define(name, params)
+  if not folder.has(_find_first(args.logdir), 'config.yaml'):
+    parameters.check_together(params)
+    tasks.define_all(params)
 
 
 class _Flags(schema.Settings):
@@ -222,15 +224,20 @@ def _find_nothing(args):
   """Return that there is nothing to do, if the arguments fit the first run."""
   from planet.scripts import resume
 
-  logdir = os.path.expanduser(args.logdir)
-  if not folder.has(logdir, 'config.yaml'):
-    logdir = os.path.join(logdir, '00001')
+  logdir = _find_first(args.logdir)
   if folder.has(logdir, 'config.yaml'):
     resume.define_config(logdir, args)
   return (
     f'Nothing to do: all runs in {args.logdir} are finished or belong to other '
     'workers; raise total_env_steps or max_steps to train on.'
   )
+
+
+def _find_first(logdir):
+  """Return the folder of the first run, which need not exist."""
+  logdir = os.path.expanduser(logdir)
+  is_run = folder.has(logdir, 'config.yaml')
+  return logdir if is_run else os.path.join(logdir, '00001')
 
 
 def _follow(ranks):

@@ -73,6 +73,9 @@ def test_parameters(capsys, tmp_path, params, message):
     (['cpu'], "'cpu' is unknown"),
     (['--num_runs', '-1'], '--num_runs: -1 is negative; give 0 or more'),
     (['--ping_every', '-1'], '--ping_every: -1 is negative'),
+    (['--seed', '-1'], '--seed: -1 is negative'),
+    (['--seed', '1.5'], '--seed: invalid count value'),
+    (['--total_env_steps', '0'], 'total_env_steps'),
   ],
 )
 def test_flags(capsys, tmp_path, args, message):
