@@ -85,7 +85,8 @@ def shrink_training(train, small):
   def call(*args, **kwargs):
     given = signature.bind(*args, **kwargs).arguments
     given['params'] = {**(given.get('params') or {}), **small}
-    given['total_env_steps'] = min(given.get('total_env_steps') or 400, 400)
+    # Parameters may say when to end instead.
+    given['total_env_steps'] = None if 'max_steps' in small else 400
     return train(**given)
 
   return call

@@ -107,9 +107,10 @@ def test_commands(page, folder):
   'page', [x for x in BLOCKS if 'python' in dict(BLOCKS[x])]
 )
 def test_python(page, folder):
-  for index, code in enumerate(
-    x for lang, x in BLOCKS[page] if lang == 'python'
-  ):
+  """Beside the examples."""
+  folder = folder / 'docs/examples'
+  codes = [code for lang, code in BLOCKS[page] if lang == 'python']
+  for index, code in enumerate(codes):
     (folder / f'{index}.py').write_text(code)
     run(folder, sys.executable, '-m', 'tests.docs.small', f'{index}.py')
 

@@ -27,7 +27,7 @@ def list_kinds(cell):
 
 
 @pytest.mark.parametrize(
-  'name', ['ppo', pytest.param('planet', marks=pytest.mark.slow)]
+  'name', ['her', 'ppo', pytest.param('planet', marks=pytest.mark.slow)]
 )
 def test_notebook(name, tmp_path, monkeypatch):
   """It shows as many figures as the stored one, in the same cells."""
