@@ -31,7 +31,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     choices=list(check.SYSTEMS),
     help='system to check for; may be repeated (default: all)',
   )
-  add('--seed', type=int, default=0, help='random seed (default: 0)')
+  add('--seed', type='seed', default=0, help='random seed (default: 0)')
   return parser.parse_args(argv)
 
 

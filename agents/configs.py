@@ -19,6 +19,7 @@ from agents.run.schema import (
   Finite,
   Flag,
   Positive,
+  Seed,
   setting,
 )
 
@@ -72,7 +73,7 @@ class Config(schema.Settings):
   max_length: Positive = _fixed(1000, 'maximum episode length in steps')
   steps: Rate = setting(1e7, 'total training steps')
   env: _Environment | None = _fixed(None, 'environment id')
-  seed: Count | None = _fixed(None, 'random seed')
+  seed: Seed | None = _fixed(None, 'random seed')
   # Network.
   algorithm: schema.one_of(_ALGORITHMS) = _fixed(  # type: ignore[valid-type]
     'PPOAlgorithm', 'what collects episodes and learns'

@@ -81,7 +81,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--phase', default='eval', help='phase to plot, train or eval')
   add('--title', default='', help='title of the plot')
   add('--divide', type=float, default=1, help='number to divide the steps by')
-  add('--window', type=int, default=1, help='points of the moving average')
+  add('--window', type='positive', default=1, help='points to average')
   return parser.parse_args(argv)
 
 

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import absl.flags
+
 from agents import configs, runs, utility
 from agents.run import (
   entry,
@@ -40,7 +42,7 @@ class Flags(schema.Settings):
   logdir: str | None = setting(
     None, 'Folder for the runs. If omitted, nothing is saved.'
   )
-  timestamp: str | None = setting(
+  timestamp: schema.FileName | None = setting(
     None,
     'Timestamp of the run to start or continue. By default, continue the '
     'newest unfinished run with the same settings (except --steps) that no '
@@ -53,7 +55,7 @@ class Flags(schema.Settings):
   env: str | None = setting(
     None, 'Environment id. Overrides the configuration.'
   )
-  seed: int | None = setting(None, 'Random seed.')
+  seed: schema.Seed | None = setting(None, 'Random seed.')
   total_env_steps: float | None = setting(
     None,
     'Number of environment steps to train, those of all environments and '
@@ -149,9 +151,7 @@ def main(_: Any) -> None:
       changed then.
     StopRequested: If the user asks to stop.
   """
-  from agents.tools.tf1 import tf
-
-  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  FLAGS = flags.read(absl.flags.FLAGS, Flags)
   comm = mpi.world()
   utility.set_up_logging()
   with stopping.handle_signals():

@@ -58,6 +58,7 @@ class PPO(TrainedAgent):
 
   Attributes:
     config: The configuration.
+    checkpoint: Name of the checkpoint.
   """
 
   def __init__(self, config: Any, path: str) -> None:
@@ -72,7 +73,7 @@ class PPO(TrainedAgent):
     self.observation_space, self.action_space = map(spaces.from_plain, pair)
     self._ranges = spaces.Ranges(self.observation_space, self.action_space)
     self._sess: Any = None
-    self._name = os.path.basename(path)
+    self.checkpoint = os.path.basename(path)
     self._define(path)
 
   def _make_env(self, render_mode=None):
@@ -83,7 +84,7 @@ class PPO(TrainedAgent):
     os.makedirs(folder, exist_ok=True)
     plain = configs.to_plain({**self.config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
-    path = os.path.join(folder, self._name)
+    path = os.path.join(folder, self.checkpoint)
     self._saver.save(self._sess, path)
 
   def close(self) -> None:

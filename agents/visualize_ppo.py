@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import absl.flags
 import numpy as np
 
 from agents import trained
@@ -60,7 +61,7 @@ class Flags(schema.Settings):
   env_processes: bool = setting(
     True, 'Step the environments in separate processes.'
   )
-  seed: int | None = setting(
+  seed: schema.Seed | None = setting(
     None, 'Random seed of the environments and actions.'
   )
   render: bool = setting(
@@ -107,6 +108,7 @@ def visualize(
     window.check()
   with trained.load(logdir, checkpoint, trust) as agent:
     config = agent.config
+    print(f'Playing {config.logdir} with {agent.checkpoint}.', flush=True)
     if adapters.renders_with_opengl(config.env) and not env_processes:
       raise errors.UsageError(
         f'{config.env} renders with OpenGL, which crashes in the process of '
@@ -173,9 +175,7 @@ def main(_: Any) -> None:
     UsageError: If something is wrong with the flags.
     StopRequested: If the user asks to stop.
   """
-  from agents.tools.tf1 import tf
-
-  FLAGS = flags.read(tf.app.flags.FLAGS, Flags)
+  FLAGS = flags.read(absl.flags.FLAGS, Flags)
   if not FLAGS.logdir:
     raise errors.UsageError(
       'You must specify a logdir: give --logdir with the folder of a run.'

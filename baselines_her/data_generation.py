@@ -103,16 +103,13 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   parser = entry.Parser(prog='her-record', description=__doc__)
   text = '.npz file to write (default %(default)s)'
   parser.add_argument('--out', default='data_fetch_random_100.npz', help=text)
-  for name, default, text in (
-    ('--num_episodes', 100, 'episodes to record (default %(default)s)'),
-    ('--seed', 0, 'random seed (default %(default)s)'),
+  for name, kind, default, text in (
+    ('--num_episodes', 'positive', 100, 'episodes to record'),
+    ('--seed', 'seed', 0, 'random seed'),
   ):
-    parser.add_argument(name, type=int, default=default, help=text)
+    text += ' (default %(default)s)'
+    parser.add_argument(name, type=kind, default=default, help=text)
   args = parser.parse_args(argv)
-  if args.num_episodes < 1:
-    raise errors.UsageError(
-      f'Flag --num_episodes is {args.num_episodes}; give at least 1.'
-    )
   if not args.out.endswith('.npz'):
     raise errors.UsageError(
       f'Flag --out is {args.out!r}; give a name that ends in .npz.'

@@ -143,17 +143,18 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   parser = entry.Parser(prog='her-play', description=__doc__)
   add = parser.add_argument
   add('policy_file', help='folder of a run, or file of a policy')
-  add('--seed', type=int, default=0, help='random seed')
-  add('--n_test_rollouts', type=int, default=10, help='episodes to play')
+  add('--seed', type='seed', default=0, help='random seed')
+  add('--n_test_rollouts', type='positive', default=10, help='episodes to play')
   text = '0 evaluates without window or video'
   add('--render', type=int, default=1, help=text)
   text = 'file of the video (default play.mp4 in the folder of the run)'
   add('--video', default=None, help=text)
   add('--trust', action='append', default=[], help=references.HELP)
   args = parser.parse_args(argv)
-  if args.n_test_rollouts < 1:
+  if not os.path.exists(os.path.expanduser(args.policy_file)):
     raise errors.UsageError(
-      f'Flag --n_test_rollouts is {args.n_test_rollouts}; give at least 1.'
+      f'There is no policy {args.policy_file}; give the folder of a run, or a '
+      'file of a policy that training has written.'
     )
   if args.video:
     video.check_ending(args.video)

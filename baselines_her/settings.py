@@ -70,7 +70,7 @@ class Flags(schema.Settings):
   alg: Literal['her'] = setting('her', 'algorithm; for PPO use ppo-train')
   env: str = setting('FetchReach-v1', 'environment id')
   env_type: str | None = setting(None, _IGNORED_MEANING)
-  seed: Count | None = setting(None, 'random seed')
+  seed: schema.Seed | None = setting(None, 'random seed')
   num_timesteps: Steps = setting(
     1e6, 'environment steps of each rank: total_env_steps / ranks'
   )

@@ -66,9 +66,9 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
   """Parse the command line, with the flags of the benchmark."""
   shared = entry.Parser(add_help=False)
   add = shared.add_argument
-  add('--repeats', type=int, default=3, help='number of paired runs')
+  add('--repeats', type='positive', default=3, help='number of paired runs')
   add('--against', help='folder of another checkout, used as the baseline')
-  add('--ranks', type=int, default=2, help='number of processes of MPI')
+  add('--ranks', type='positive', default=2, help='number of processes of MPI')
   add('--json', action='store_true', help='print JSON in the last line')
   add('--child', help=argparse.SUPPRESS)
   parser = entry.Parser(prog='python -m scripts.benchmark', description=__doc__)

@@ -40,9 +40,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     prog='python -m scripts.carla_policies', description=__doc__
   )
   add = parser.add_argument
-  add('--episodes', type=int, default=20, help='episodes per driver')
+  add('--episodes', type='positive', default=20, help='episodes per driver')
   add('--map', default='loop', help='loop, grid or a .xodr file')
-  add('--vehicles', type=int, nargs='+', default=[0, 10], help='numbers to try')
+  add('--vehicles', type='count', nargs='+', default=[0, 10], help='to try')
   args = parser.parse_args(argv)
   titles = [f'{x} vehicles' for x in args.vehicles]
   print(f'| policy | {" | ".join(titles)} |\n|---{"|---" * len(titles)}|')

@@ -58,7 +58,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   )
   add = parser.add_argument
   add('name', nargs='?', help='name of the result, see --list')
-  add('--seed', type=int, help='seed; default: the first of the result')
+  add('--seed', type='seed', help='seed; default: the first of the result')
   text = (
     'train the original in this clone, or folder with pybullet_envs, instead '
     'and add its curve to results/reference'
@@ -68,7 +68,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--list', action='store_true', help='list all results')
   text = 'evaluate the shipped agent; exit with 1 if it got worse'
   add('--check', action='store_true', help=text)
-  add('--episodes', type=int, help='number of episodes of --check')
+  add('--episodes', type='positive', help='number of episodes of --check')
   text = 'update results/ from the runs in --out'
   add('--collect', action='store_true', help=text)
   add('--figure', action='store_true', help='draw the figures of results/')

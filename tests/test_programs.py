@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -99,6 +100,40 @@ def test_mistake(module, tmp_path):
   code, _, said = run(tmp_path, '-m', module, *args)
   assert code and 'Traceback' not in said
   assert re.search(f'^Error: .*{words}', said, re.MULTILINE)
+
+
+EARLY = """
+import os, signal, sys
+
+class Finder:
+  def find_spec(self, name, path=None, target=None):
+    if name == 'agents.run.entry':
+      os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize('module', sorted([*MISTAKES, *STUBS]))
+def test_interrupted_import(module, tmp_path):
+  """Ctrl-C is silent as soon as the first module of the project is there."""
+  (tmp_path / 'sitecustomize.py').write_text(EARLY)
+  path = f'{tmp_path}:{golden.ROOT}'
+  result = subprocess.run(
+    [sys.executable, '-m', module, '--help'],
+    env={**os.environ, 'PYTHONPATH': path},
+    capture_output=True,
+    text=True,
+  )
+  assert (result.returncode, result.stderr) == (-signal.SIGINT, '')
+
+
+@pytest.mark.parametrize('name', ['reproduce', 'benchmark', 'main'])
+def test_programs_of_the_checkout_are_files(name, tmp_path):
+  """They find their package, too, when they are started by their paths."""
+  path = os.path.join(golden.ROOT, 'scripts', f'{name}.py')
+  code, output, _ = run(tmp_path, path, '--help')
+  assert code == 0 and output.startswith('usage: ')
 
 
 def test_interrupt(tmp_path):

@@ -53,8 +53,10 @@ def make(tree: dict, render: bool = False) -> Any:
 
 def needs_process(tree: dict, render: bool) -> bool:
   """Return whether an environment must not be in the process of TensorFlow."""
-  name = tree.get('name')
-  return bool(render and name and adapters.renders_with_opengl(name))
+  # An id that a module registers is not known here.
+  name, unknown = tree.get('name'), tree.get('from_module')
+  opengl = unknown or (name and adapters.renders_with_opengl(name))
+  return bool(render and opengl)
 
 
 def inspect(tree: dict) -> dict:

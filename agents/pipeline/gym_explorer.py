@@ -54,7 +54,7 @@ class ExplorerSettings(schema.Settings):
   deterministic: Flag = False
   do_reset: Flag = False
   win_size: Whole | None = None
-  seed: Whole | None = 0
+  seed: schema.Seed | None = 0
   processes: Count | None = None
   record: Flag = False
   normalize_observations: Flag = False

@@ -19,9 +19,9 @@ def main(argv: Sequence[str] | None = None) -> None:
   """
   session = Session(argv)
   try:
+    runner = session.runner
     with session.tf_session():
       try:
-        runner = session.make_runner()
         runner.start(session)
       except BaseException:
         session.discard()

@@ -247,7 +247,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--output', metavar='FOLDER', help='folder for figures (plots/)')
   add('--keyx', choices=_AXES, default='epoch', help='x-axis (epoch)')
   add('--names', nargs='+', metavar='GLOB', help='variables to plot (all)')
-  add('--window', type=int, default=1, metavar='N', help='points to average')
+  text = 'points to average'
+  add('--window', type='positive', default=1, metavar='N', help=text)
   return parser.parse_args(argv)
 
 

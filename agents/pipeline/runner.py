@@ -51,7 +51,7 @@ class RunnerSettings(schema.Settings):
   n_epochs: Positive = 1
   max_time: Amount | None = None
   max_iter: Count | None = None
-  randargs: dict[str, Any] = {}
+  randargs: dict[str, schema.Seed | None] = {}
   test_act: Flag = True
   test_int: Positive = 1
   save_int: Positive = 1

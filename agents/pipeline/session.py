@@ -82,7 +82,9 @@ class Flags(schema.Settings):
   session_path: str = setting(
     '~/logdir/sessions', 'folder for sessions', title='FOLDER'
   )
-  session_name: str = setting('', 'name of the new session', title='NAME')
+  session_name: schema.FileName = setting(
+    '', 'name of the new session', title='NAME'
+  )
   save_modules: list[str] = setting(
     [], 'packages to copy into the session', title='PACKAGE'
   )
@@ -104,9 +106,8 @@ class Flags(schema.Settings):
   monitor_gpu: bool = setting(False)
 
 
-# Keys of a cpanel that can be null whatever their default: random numbers, and
-# no limit.
-_NULLABLE = 'seed', 'max_exec_time', 'max_exec_iter'
+# Keys of a cpanel that can be null, for no limit, whatever their default.
+_NULLABLE = 'max_exec_time', 'max_exec_iter'
 # Flags of which only one can be given.
 _EXCLUSIVE = (
   'play resume custom',
@@ -132,6 +133,7 @@ class Session:
     path: Folder of the session, None in a dry run and on other ranks.
     params: Tree of parameters, plain data.
     cpanel: Control panel that the tree was made from.
+    runner: Runner that the tree names, to be started.
     comm: Communicator of all ranks.
     logger: `Logger`.
     monitor: `Monitor`, whose means go to the writer.
@@ -185,6 +187,7 @@ class Session:
       # What is typed for --repeal is trusted.
       trust = references.parse(args.trust).and_typed(args.repeal.values())
       toolbox.check_names(self.params, trust)
+    self.runner = toolbox.get_class(self.params['runner']['name'])(self.params)
 
   def _open_folder(self):
     """Create or enter the folder; only the first rank keeps its path."""
@@ -216,13 +219,8 @@ class Session:
   def _create(self, base):
     """Create the folder of a new session; return its path."""
     base = os.path.abspath(os.path.expanduser(base))
-    name = self.args.session_name
-    if os.path.basename(name) != name:
-      raise errors.UsageError(
-        f'Session name {name!r} is a path; give the name alone, and its parent '
-        'with --session-path.'
-      )
     # No generator with a seed: names must not depend on that of a run.
+    name = self.args.session_name
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
     path = os.path.join(base, name)
     existed = os.path.exists(path)
@@ -326,10 +324,6 @@ class Session:
       options.gpu_options.allow_growth = True
       self._tf_session = tf.Session(graph=tf.Graph(), config=options)
     return self._tf_session
-
-  def make_runner(self) -> Any:
-    """Create the runner that the parameters name, without starting it."""
-    return toolbox.get_class(self.params['runner']['name'])(self.params)
 
   def save_states(
     self,
@@ -479,7 +473,7 @@ def _check_combination(args):
   if not (args.params or args.load_checkpoint):
     raise errors.UsageError(
       'There is nothing to run; give --params with a module, such as '
-      '--params agents.pipeline.params.ppo_pendulum.'
+      '--params agents.pipeline.params.ddpg_pendulum.'
     )
 
 
@@ -507,8 +501,8 @@ def _describe_cpanel(argv):
   module = next((y for x, y in zip(argv, argv[1:]) if x == '--params'), None)
   if module is None:
     return (
-      'parameter modules:\n  agents.pipeline.params.{ppo_pendulum, '
-      'ppo_cheetah, ddpg_pendulum}\n  baselines_her.params.{fetch_reach, '
+      'parameter modules:\n  agents.pipeline.params.{ddpg_pendulum, '
+      'ppo_pendulum, ppo_cheetah}\n  baselines_her.params.{fetch_reach, '
       'fetch_push}\n\nTo list the cpanel of a module: --params MODULE --help'
     )
   cpanel = getattr(toolbox.get_module(module), 'cpanel', {})
@@ -533,7 +527,7 @@ def generate(
     if not hasattr(module, part):
       raise errors.UsageError(
         f'Module {name} has no {part!r}, which parameter modules need; see '
-        'agents.pipeline.params.ppo_pendulum.'
+        'agents.pipeline.params.ddpg_pendulum.'
       )
   cpanel = update_cpanel(module.cpanel, given)
   return cpanel, module.gen_params(cpanel)
@@ -581,16 +575,18 @@ def update_cpanel(
   for key, value in given.items():
     if str(key).startswith('+'):
       result[key[1:]] = value
-    elif key in cpanel:
-      example = None if key in _NULLABLE and value is None else cpanel[key]
-      result[key] = schema.check_like(
-        example, value, f'Key {key!r} of --cpanel'
-      )
-    else:
+      continue
+    called = f'Key {key!r} of --cpanel'
+    if key not in cpanel:
       raise errors.UsageError(
-        f'Key {key!r} of --cpanel is unknown; {f"+{key}"!r} would add it. '
+        f'{called} is unknown; {f"+{key}"!r} would add it. '
         f'{errors.suggest(str(key), cpanel)}'
       )
+    if key == 'seed':
+      result[key] = schema.convert(schema.Seed | None, value, called)
+    else:
+      example = None if key in _NULLABLE and value is None else cpanel[key]
+      result[key] = schema.check_like(example, value, called)
   return result
 
 

@@ -34,7 +34,7 @@ def get_module(name: str) -> types.ModuleType:
       raise
     raise errors.UsageError(
       f'There is no module {missing!r}, which {name!r} needs; give the dotted '
-      'name of a module, such as agents.pipeline.params.ppo_pendulum.'
+      'name of a module, such as agents.pipeline.params.ddpg_pendulum.'
     ) from None
 
 

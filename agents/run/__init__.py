@@ -1,1 +1,24 @@
 """What surrounds every run: folders, settings, signals, logs."""
+
+import os
+import re
+import signal
+import sys
+
+_NAMES = r'(planet|ppo|her|agents)-[a-z]'
+_MODULES = r'(agents|planet|baselines_her|scripts)\.'
+
+
+def end_silently() -> None:
+  """Let Ctrl-C end a program of this project that is still being imported.
+
+  That is no error, and some libraries would make another one of it.
+  `agents.run.entry` takes over when the imports are done.
+  """
+  words = sys.orig_argv
+  module = words[words.index('-m') + 1 :] if '-m' in words else []
+  name = os.path.basename(words[1]) if words[1:] else ''
+  ours = re.match(_NAMES, name) or re.match(_MODULES, ' '.join(module))
+  # A launcher may have told the program to ignore it.
+  if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import functools
 import os
 import select
 import signal
@@ -11,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from agents.run import errors, mpi, stopping
+from agents.run import errors, mpi, schema, stopping
 
 _STDOUT = 1  # file descriptor
 # Seconds that other ranks wait for the first one to say what they all know.
@@ -29,12 +30,16 @@ class Parser(argparse.ArgumentParser):
   """Parser of the command line whose errors are `UsageError`s.
 
   The description is printed as it is, such as the docstring of a program. The
-  epilog may be a function, which `--help` calls.
+  epilog may be a function, which `--help` calls. Arguments may have the types
+  `seed`, `count` and `positive`, those of `agents.run.schema`.
   """
 
   def __init__(self, **options: Any) -> None:
     formatter = argparse.RawDescriptionHelpFormatter
     super().__init__(**{'formatter_class': formatter, **options})
+    kinds = {'count': schema.Count, 'positive': schema.Positive}
+    for name, kind in {**kinds, 'seed': schema.Seed}.items():
+      self.register('type', name, functools.partial(_read, kind))
 
   def format_help(self) -> str:
     if callable(self.epilog):
@@ -45,6 +50,13 @@ class Parser(argparse.ArgumentParser):
     raise errors.UsageError(
       f'{message[:1].upper()}{message[1:]}. See {self.prog} --help.'
     )
+
+
+def _read(kind, text):
+  try:
+    return schema.convert(kind, schema.parse_value(text), 'it')
+  except errors.UsageError as error:
+    raise argparse.ArgumentTypeError(str(error).rstrip('.')) from None
 
 
 def run(function: Callable[[], object]) -> int:
@@ -66,6 +78,8 @@ def run(function: Callable[[], object]) -> int:
     and if nobody reads the output any more, as after `| head`. Other errors are
     raised.
   """
+  if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
   if '' not in sys.path:
     sys.path.append('')
   try:

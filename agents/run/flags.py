@@ -1,4 +1,8 @@
-"""Flags of the command line, on `tf.app.flags` and `tf.app.run`."""
+"""Flags of the command line, on `tf.app.flags` and `tf.app.run`.
+
+Both are those of absl, which needs no TensorFlow: what is wrong with a command
+is said before that is imported.
+"""
 
 import argparse
 import sys
@@ -6,6 +10,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import absl.app
 import absl.flags
 
 from agents.run import errors, schema
@@ -26,7 +31,7 @@ def run(
   """Run a program by `tf.app.run`, with its flags in `tf.app.flags`.
 
   The flags exist for the time of the program, so that others may follow in
-  the same process. TensorFlow is imported once they are known to be flags.
+  the same process.
 
   Args:
     program: How users start the program.
@@ -70,13 +75,15 @@ def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
       it returns does not matter.
     argv: List of arguments that begins with the name of the program.
   """
-  from agents.tools.tf1 import tf
 
   def call(rest):
     main(rest)
 
+  def parse(words):
+    return absl.flags.FLAGS(words, known_only=True)
+
   try:
-    tf.app.run(call, list(argv))
+    absl.app.run(call, list(argv), flags_parser=parse)
   except SystemExit as end:
     if end.code:
       raise

@@ -343,11 +343,15 @@ def save(figure: Any, path: str) -> str:
   try:
     with files.atomic_path(path) as temporary:
       figure.savefig(temporary, dpi=150)
-  except (OSError, ValueError) as error:
-    # ValueError: the ending is not that of a picture.
+  except OSError as error:
     raise errors.UsageError(
-      f'Cannot write {path!r}: {getattr(error, "strerror", "") or error}. '
-      'Choose another folder for the figures.'
+      f'Cannot write {path!r}: {error.strerror}. Choose another folder for the '
+      'figures.'
+    ) from None
+  except ValueError:
+    raise errors.UsageError(
+      f'The name {path!r} does not say which picture to write; let it end in '
+      '.png, .pdf or .svg.'
     ) from None
   return path
 

@@ -66,16 +66,25 @@ def one_of(names: Iterable[str]) -> Any:
   return Annotated[str, pydantic.PlainValidator(check)]
 
 
+def _to_file_name(value: str) -> str:
+  if '/' in value or value in ('.', '..'):
+    raise ValueError('give the name of a folder, not a path')
+  return value
+
+
 WHOLE = pydantic.BeforeValidator(_to_whole)
 Whole = Annotated[int, WHOLE]
 Count = Annotated[Whole, annotated_types.Ge(0)]
 Positive = Annotated[Whole, annotated_types.Ge(1)]
+# What TensorFlow, NumPy and the environments all take.
+Seed = Annotated[Whole, annotated_types.Interval(ge=0, le=2**31 - 1)]
 Number = Annotated[float, pydantic.BeforeValidator(_to_number)]
 Amount = Annotated[Number, annotated_types.Ge(0)]
 Fraction = Annotated[Number, annotated_types.Interval(ge=0, le=1)]
 Finite = Annotated[Number, pydantic.AllowInfNan(False)]
 Flag = Annotated[bool, pydantic.Strict()]
 Name = Annotated[str, annotated_types.MinLen(1)]
+FileName = Annotated[str, pydantic.AfterValidator(_to_file_name)]
 Path = str | pathlib.Path
 
 
@@ -178,13 +187,8 @@ class Settings(pydantic.BaseModel):
     try:
       checked = cls.model_validate(dict(given))
     except pydantic.ValidationError as error:
-      first = error.errors()[0]
-      name = str(first['loc'][0])
-      words = first['msg'].removeprefix('Value error, ')
-      raise errors.UsageError(
-        f'{called.format(name)} is {given[name]!r}: '
-        f'{words[:1].lower()}{words[1:]}.'
-      ) from None
+      name = str(error.errors()[0]['loc'][0])
+      raise _explain(error, called.format(name), given[name]) from None
     return {name: getattr(checked, name) for name in given}
 
   @classmethod
@@ -228,6 +232,30 @@ class Settings(pydantic.BaseModel):
       f'  {x:{width}} {_shorten(shown[x]):12} {cls.meaning(x)}'.rstrip()
       for x in names
     ]
+
+
+def convert(kind: Any, value: Any, called: str) -> Any:
+  """Return a value in a declared type, such as `Seed`.
+
+  Args:
+    kind: Type.
+    value: Given value.
+    called: How errors name the setting.
+
+  Raises:
+    UsageError: If the type does not allow the value.
+  """
+  try:
+    return pydantic.TypeAdapter(kind).validate_python(value)
+  except pydantic.ValidationError as error:
+    raise _explain(error, called, value) from None
+
+
+def _explain(error, called, value):
+  words = error.errors()[0]['msg'].removeprefix('Value error, ')
+  return errors.UsageError(
+    f'{called} is {value!r}: {words[:1].lower()}{words[1:]}.'
+  )
 
 
 def check_like(example: Any, value: Any, called: str) -> Any:

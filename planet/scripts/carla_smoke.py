@@ -248,22 +248,20 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add = parser.add_argument
   add('--backend', choices=('server', 'offline'), default='server')
   add('--host', default='127.0.0.1', help='host of the server')
-  add('--port', type=int, default=2000, help='port of the server')
-  add('--episodes', type=int, default=3, help='number of episodes')
-  add('--steps', type=int, default=100, help='steps per episode')
-  add('--size', type=int, default=128, help='image size in pixels')
+  add('--port', type='positive', default=2000, help='port of the server')
+  add('--episodes', type='positive', default=3, help='number of episodes')
+  add('--steps', type='positive', default=100, help='steps per episode')
+  add('--size', type='positive', default=128, help='image size in pixels')
   add('--out', default='carla_smoke', help='folder for the report and images')
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
   add('--quality', default='Epic', help='quality of images, Epic or Low')
-  add('--seed', type=int, default=0, help='seed of the environments')
-  add('--num-envs', type=int, default=1, help='number of parallel environments')
+  add('--seed', type='seed', default=0, help='seed of the environments')
+  add('--num-envs', type='positive', default=1, help='parallel environments')
   add('--launch', action='store_true', help='start the server $CARLA_SERVER')
   add('--kill-server', action='store_true', help='kill it to test recovery')
   args = parser.parse_args(argv)
-  if min(args.episodes, args.steps, args.num_envs) < 1:
-    parser.error('--episodes, --steps and --num-envs need at least 1.')
   if args.backend != 'server' and (args.launch or args.kill_server):
     parser.error('--launch and --kill-server need --backend server.')
   several = args.backend == 'server' and args.num_envs > 1

@@ -78,10 +78,10 @@ def run(argv: list[str] | None = None) -> int:
   add('-i', '--input', required=True, help='image file of the strip')
   add('-o', '--output', required=True, help='video file, .mp4 or .gif')
   add('-f', '--force', action='store_true', help='overwrite an existing video')
-  add('-x', '--tile_x', type=int, default=64, help='tile width in pixels')
-  add('-y', '--tile_y', type=int, default=64, help='tile height in pixels')
+  add('-x', '--tile_x', type='positive', default=64, help='width of a tile')
+  add('-y', '--tile_y', type='positive', default=64, help='height of a tile')
   add('-r', '--fps', type=float, default=10, help='frames per second')
-  add('-d', '--dpi', type=int, default=50, help='scale, 50 for 1:1')
+  add('-d', '--dpi', type='positive', default=50, help='scale, 50 for 1:1')
   return entry.run(lambda: main(parser.parse_args(argv)))
 
 

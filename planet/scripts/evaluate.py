@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 
 from agents.envs import video
-from agents.run import entry, errors, files, progress, references, stopping
+from agents.run import (
+  entry,
+  errors,
+  files,
+  folder,
+  progress,
+  references,
+  stopping,
+)
 
 _SHEET_ROWS = 10
 
@@ -33,6 +41,8 @@ def main(args: Any) -> None:
     UsageError: If there is no run or no checkpoint, or the video cannot be
       written.
   """
+  # Before TensorFlow is imported.
+  folder.find_single(args.logdir)
   from planet import trained
 
   trust = references.parse(args.trust)
@@ -192,31 +202,23 @@ def _center(image, height):
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  from planet.scripts import train
+  from planet.scripts import parameters, train
 
   parser = entry.Parser(prog='planet-evaluate', description=__doc__)
   add = parser.add_argument
   add('--logdir', required=True, help='folder of the run or experiment')
-  add('--episodes', type=int, default=10, help='episodes per task')
+  add('--episodes', type='positive', default=10, help='episodes per task')
   text = 'write a video (.mp4 or .gif); default: in videos/ of the run'
   add('--video', nargs='?', const='', metavar='FILE', help=text)
   add('--fps', type=float, default=20, help='frames per second of the video')
   text = 'checkpoint, such as model.ckpt-1000 or best; default: the newest'
   add('--checkpoint', default=None, help=text)
-  add(
-    '--seed',
-    type=train.count,
-    default=None,
-    help='seed of environment and planner',
-  )
+  text = 'seed of environment and planner'
+  add('--seed', type='seed', default=None, help=text)
   add('--params', default='{}', help='planner parameters as a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)
-  args.params = train.parse_params(args.params)
-  if args.episodes < 1:
-    raise errors.UsageError(
-      f'Flag --episodes is {args.episodes}; give at least 1.'
-    )
+  args.params = parameters.check(train.parse_params(args.params))
   return args
 
 

@@ -91,7 +91,7 @@ def run(argv: list[str] | None = None) -> int:
   add('--outdir', required=True, help='output folder')
   text = 'overwrite existing files'
   add('--force', choices=['True', 'False'], default='False', help=text)
-  add('--workers', type=int, default=10, help='folders to read in parallel')
+  add('--workers', type='positive', default=10, help='folders at a time')
   return entry.run(lambda: main(parser.parse_args(argv)))
 
 

@@ -104,7 +104,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   add('--axis', choices=_AXES, default='env_steps', help='x-axis')
   text = f'variables to plot, * for all; default: {" ".join(_NAMES)}'
   add('--names', nargs='+', metavar='GLOB', help=text)
-  add('--window', type=int, default=1, help='moving average in points')
+  add('--window', type='positive', default=1, help='moving average in points')
   return entry.run(lambda: main(parser.parse_args(argv)))
 
 

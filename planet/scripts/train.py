@@ -177,16 +177,12 @@ def check(args: Any) -> None:
   """
   from planet.scripts import parameters, tasks
 
-  _Flags.check({'seed': getattr(args, 'seed', None)})
+  seed = getattr(args, 'seed', None)
+  schema.convert(schema.Seed | None, seed, "Argument 'seed'")
   params = parameters.build(args.config, args.params)
   if not folder.has(_find_first(args.logdir), 'config.yaml'):
     parameters.check_together(params)
     tasks.define_all(params)
-
-
-class _Flags(schema.Settings):
-  called = 'Argument {!r}'
-  seed: schema.Count | None = schema.setting(None)
 
 
 def work(
@@ -303,7 +299,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = 'experiment folder; runs go to 00001, 00002, ...'
   add('--logdir', type=os.path.expanduser, required=True, help=text)
   text = 'number of runs in the experiment, 0 for unlimited'
-  add('--num_runs', type=count, default=1, help=text)
+  add('--num_runs', type='count', default=1, help=text)
   text = 'preset: default, debug, cpu or carla_cpu, see below'
   add('--config', default='default', help=text)
   text = "parameters as a YAML mapping; '#' is read as a comma"
@@ -311,16 +307,16 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = (
     'heartbeat interval in seconds for workers that share runs; 0 to disable'
   )
-  add('--ping_every', type=count, default=0, help=text)
+  add('--ping_every', type='count', default=0, help=text)
   text = 'resume existing runs'
   add('--resume_runs', choices=['True', 'False'], default='True', help=text)
-  add('--seed', type=count, default=None, help='seed for all random numbers')
+  add('--seed', type='seed', default=None, help='seed for all random numbers')
   text = (
     'environment steps to train for, initial episodes and action repeat '
     'included; instead of max_steps, which counts examples: batch_shape[0] per '
     'update, collect_every per episode'
   )
-  add('--total_env_steps', type=count, default=None, help=text)
+  add('--total_env_steps', type='count', default=None, help=text)
   add('--wandb', nargs='?', const='', help=flags.WANDB)
   add('--trust', action='append', help=references.HELP)
   text = 'print losses, phases and recorded files, as in log.txt'
@@ -350,13 +346,6 @@ def _describe_params():
   from planet.scripts import parameters, tasks
 
   return f'{tasks.describe()}\n\n{parameters.describe()}'
-
-
-def count(text: str) -> int:
-  """Return the whole number in the text of a flag, which is not negative."""
-  if int(text) < 0:
-    raise argparse.ArgumentTypeError(f'{text} is negative; give 0 or more')
-  return int(text)
 
 
 def parse_params(text: str) -> dict[str, Any]:

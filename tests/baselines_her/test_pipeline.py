@@ -79,7 +79,7 @@ def train(path, *args, **panel):
   try:
     session.params = session.params if session.is_loading else tree(panel)
     with session.tf_session():
-      runner = session.make_runner()
+      runner = session.runner
       runner.start(session)
       runner.train()
       explorer = runner.explorer['train']
@@ -242,7 +242,7 @@ def started(tmp_path):
   )
   session.params = tree({'num_workers': 3})
   with session.tf_session():
-    runner = session.make_runner()
+    runner = session.runner
     runner.start(session)
     yield runner
   session.finalize()

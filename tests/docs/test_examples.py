@@ -138,3 +138,8 @@ def test_parameters_for_the_pipeline(folder):
   (session,) = glob.glob(os.path.join(folder, 'sessions', 'session_*'))
   assert 'my_params:actor' in read(session, 'params.yaml')
   assert os.path.exists(os.path.join(session, 'checkpoints', 'checkpoint-1'))
+  # As the example says; what it registers is not known before.
+  loading = ['--load-checkpoint', session, '--trust', 'my_params,my_env']
+  run(folder, 'agents.pipeline.main', *loading, '--play', '--play-episodes=1')
+  videos = os.path.join(session, 'evaluations', '*', 'videos', '0', '*')
+  assert len(glob.glob(videos)) == 1

@@ -128,7 +128,12 @@ def _define_explorers(cpanel, env):
       'clip': cpanel['norm_clip'],
       'gamma': cpanel['gamma'],
     },
-    train={'n_steps': cpanel['n_steps'], 'warm_start': cpanel['warm_start']},
+    train={
+      'n_steps': cpanel['n_steps'],
+      'warm_start': cpanel['warm_start'],
+      # An epoch has a return as soon as an episode has ended.
+      'win_size': -1,
+    },
     test={'n_episodes': cpanel['test_win_size']},
     eval={'n_episodes': 1, 'win_size': -1, 'num_workers': 1},
   )

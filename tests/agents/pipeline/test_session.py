@@ -149,7 +149,7 @@ def test_outputs_are_closed_if_the_next_one_fails(tmp_path, monkeypatch):
     raise errors.UsageError('no server')
 
   monkeypatch.setattr(wandb_mirror, 'check', lambda unused_project: None)
-  monkeypatch.setattr(wandb_mirror, 'make_mirrors', lambda *unused: [mirror])
+  monkeypatch.setattr(wandb_mirror, 'WandbMirror', lambda *unused: mirror)
   monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: None)
   monkeypatch.setattr(visdom_mirror, 'VisdomMirror', fail)
   assert start(tmp_path, '--wandb=project', '--visdom') == 2

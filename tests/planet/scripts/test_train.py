@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agents.run import checkpoint, stopping
+from agents.run import folder as run_folder
 from planet import trained
 from planet.scripts import fetch_events, train
 from planet.training import running, utility
@@ -212,6 +213,19 @@ def test_finished_run_has_nothing_to_do(finished):
     logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
   )
   assert result.code == 0 and 'Nothing to do' in result.output
+  # Other settings would not be those of what was trained.
+  result = training_runs.train(logdir, {'action_repeat': 2})
+  assert result.code == 2 and 'action_repeat' in result.output
+
+
+def test_busy_run(tmp_path, capsys):
+  """One sentence, and the exit code of the other programs."""
+  with run_folder.Run.open(str(tmp_path / '00001')):
+    command = ['--logdir', str(tmp_path), '--config', 'debug']
+    with processes.time_limit(100):
+      assert train.run(command) == 2
+  (sentence,) = capsys.readouterr().err.splitlines()
+  assert 'Another process works on the run' in sentence
 
 
 @pytest.mark.parametrize(
