@@ -34,3 +34,12 @@ def test_links_lead_somewhere():
         assert anchor in anchors(target), (page, link)
       count += 1
   assert count > 20
+
+
+def test_pages_are_short():
+  pages = glob.glob(
+    os.path.join(golden.ROOT, 'docs', '**', '*.md'), recursive=True
+  )
+  for page in pages:
+    with open(page) as file_:
+      assert len(file_.readlines()) <= 200, page
