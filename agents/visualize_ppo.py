@@ -152,19 +152,13 @@ def _create_environment(env, max_length, seed, paths, title):
 
 def _play(agent, env):
   """Yield what is recorded of each episode, until the user asks to stop."""
-  observations, states = env.reset(), [None] * len(env)
+  observations, states, starts = env.reset(), None, None
   while not stopping.requested():
-    actions = []
-    for index, observation in enumerate(observations):
-      action, states[index] = agent.predict(
-        observation, states[index], states[index] is None, deterministic=True
-      )
-      actions.append(action)
-    observations, _, dones, infos = env.step(np.stack(actions))
-    for index in np.nonzero(dones)[0].tolist():
+    actions, states = agent.predict(observations, states, starts, True)
+    observations, _, starts, infos = env.step(actions)
+    for index in np.nonzero(starts)[0].tolist():
       if 'episode' in infos[index]:
         yield infos[index]['episode']
-      states[index] = None
       observations[index] = env.reset([index])[0]
 
 

@@ -379,14 +379,14 @@ class _OwnProcess(hosts.ExternalProcess):
 
 def renders_with_opengl(env_id: str) -> bool:
   """Return whether MuJoCo draws an environment, through OpenGL."""
-  library, resolved = resolve(env_id)
-  if library == 'gym':
-    return False
   try:
-    entry_point = str(gymnasium.spec(resolved).entry_point)
-  except gymnasium.error.Error:
+    library, resolved = resolve(env_id)
+    spec = library == 'gymnasium' and gymnasium.spec(resolved)
+  except (errors.UsageError, gymnasium.error.Error):
+    # Those that have no id, such as the minitaur, draw otherwise.
     return False
-  return 'mujoco' in entry_point or 'robotics' in entry_point
+  name = str(spec and spec.entry_point)
+  return 'mujoco' in name or 'robotics' in name
 
 
 @functools.cache

@@ -334,25 +334,6 @@ def describe(differences: Mapping[str, list[Any]]) -> str:
   return ', '.join(words)
 
 
-def check_same(
-  run: str, differences: Mapping[str, list[Any]], advice: str
-) -> None:
-  """Refuse to continue a run with other settings.
-
-  Args:
-    run: Folder of the run.
-    differences: What `compare` returns.
-    advice: Sentence that says what to do.
-
-  Raises:
-    UsageError: If something differs.
-  """
-  if differences:
-    raise errors.UsageError(
-      f'The run in {run} has {describe(differences)}. {advice}'
-    )
-
-
 def has(run: str, marker: str) -> bool:
   """Whether a run has a file or folder, such as the mark of its end."""
   return os.path.exists(os.path.join(run, marker))

@@ -187,20 +187,16 @@ class Events:
 
   def __init__(self, folder: str):
     self._folder = folder
-    self._tf: Any = None
     self._writer: Any = None
 
   def write(self, step: int, scalars: Mapping[str, float]) -> None:
     """Add a dict from tag to number."""
-    if self._writer is None:
-      from agents.tools.tf1 import tf
+    from agents.tools.tf1 import tf
 
-      self._tf, self._writer = tf, tf.summary.FileWriter(self._folder)
-    values = [
-      self._tf.Summary.Value(tag=tag, simple_value=value)
-      for tag, value in scalars.items()
-    ]
-    self._writer.add_summary(self._tf.Summary(value=values), step)
+    self._writer = self._writer or tf.summary.FileWriter(self._folder)
+    pairs = scalars.items()
+    values = [tf.Summary.Value(tag=k, simple_value=x) for k, x in pairs]
+    self._writer.add_summary(tf.Summary(value=values), step)
 
   def flush(self) -> None:
     """Make sure that readers see everything."""

@@ -114,7 +114,6 @@ def make_mirrors(
   project: str | None,
   folder: str | None,
   settings: Mapping[str, Any] | None = None,
-  tell: Callable[[str], None] = _logger.info,
 ) -> list[WandbMirror]:
   """Return the mirror that a flag `--wandb` asks for, if it is given.
 
@@ -122,14 +121,13 @@ def make_mirrors(
     project: See `check`.
     folder: See `WandbMirror`.
     settings: See `WandbMirror`.
-    tell: See `WandbMirror`.
 
   Raises:
     UsageError: See `WandbMirror`.
   """
   if project is None:
     return []
-  return [WandbMirror(project, folder, settings, tell)]
+  return [WandbMirror(project, folder, settings)]
 
 
 def _find_id(path):

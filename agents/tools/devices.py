@@ -38,27 +38,10 @@ def compute_capability() -> tuple[int, int] | None:
   return None
 
 
-def list_present(root: str = '/') -> list[str]:
-  """Return the models of the machine's NVIDIA GPUs, usable or not.
-
-  Without the description of the driver, the names of device files.
-
-  Args:
-    root: Folder that holds `dev` and `proc`.
-  """
-  models = []
-  pattern = os.path.join(root, 'proc/driver/nvidia/gpus/*/information')
-  for path in sorted(glob.glob(pattern)):
-    with open(path) as file_:
-      lines = [line.partition(':') for line in file_]
-    models += [value.strip() for key, _, value in lines if key == 'Model']
+def list_present() -> list[str]:
+  """Return the device files of the machine's NVIDIA GPUs, usable or not."""
   # The driver of Windows shows itself as /dev/dxg.
-  nodes = [
-    path
-    for pattern in ('dev/nvidia[0-9]*', 'dev/dxg')
-    for path in sorted(glob.glob(os.path.join(root, pattern)))
-  ]
-  return (models or nodes) if nodes else []
+  return sorted(glob.glob('/dev/nvidia[0-9]*') + glob.glob('/dev/dxg'))
 
 
 def explain() -> str:

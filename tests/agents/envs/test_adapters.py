@@ -148,6 +148,14 @@ def test_first_of_discrete_actions_is_kept():
   assert spaces.convert(old) == gymnasium.spaces.Discrete(3, start=-1)
 
 
+@pytest.mark.parametrize(
+  'env_id, expected',
+  [('Pendulum-v1', False), ('Reacher-v5', True), ('minitaur', False)],
+)
+def test_renders_with_opengl(env_id, expected):
+  assert adapters.renders_with_opengl(env_id) == expected
+
+
 def make_pendulum():
   import gymnasium
 

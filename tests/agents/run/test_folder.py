@@ -138,10 +138,6 @@ def test_differences():
     'steps 100 instead of 200.0'
   )
   assert folder.compare(stored, given, ['env', 'seed']) == {}
-  folder.check_same('run', {}, 'Stop.')
-  with pytest.raises(errors.UsageError) as error:
-    folder.check_same('run', folder.compare({'a': 1}, {'a': 2}), 'Stop.')
-  assert str(error.value) == 'The run in run has a 1 instead of 2. Stop.'
 
 
 def test_marks(tmp_path):

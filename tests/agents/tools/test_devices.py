@@ -83,22 +83,6 @@ def test_without_cuda(gpus, monkeypatch):
   assert 'built without CUDA' in devices.describe()
 
 
-def test_present(tmp_path):
-  """Models are named where the driver knows them."""
-  root = str(tmp_path)
-  assert devices.list_present(root) == []
-  (tmp_path / 'dev').mkdir()
-  # Belongs to the driver, not to a card.
-  (tmp_path / 'dev' / 'nvidiactl').touch()
-  assert devices.list_present(root) == []
-  (tmp_path / 'dev' / 'nvidia0').touch()
-  assert devices.list_present(root) == [f'{root}/dev/nvidia0']
-  card = tmp_path / 'proc' / 'driver' / 'nvidia' / 'gpus' / '0000:01:00.0'
-  card.mkdir(parents=True)
-  (card / 'information').write_text('Model: \t\t NVIDIA X\nIRQ:   16\n')
-  assert devices.list_present(root) == ['NVIDIA X']
-
-
 @pytest.mark.skipif(bool(devices.list_present()), reason='there is a GPU')
 def test_nothing_else_without_a_gpu():
   """TensorFlow complains when it looks for one."""
