@@ -37,11 +37,6 @@ def find_others(server):
   return [x for x in find(server, 'vehicle') if not x.role.endswith('_ego')]
 
 
-def count_words(server, word):
-  """How many of the entries of the journal begin with a word."""
-  return sum(x[0] == word for x in server.look().journal)
-
-
 def test_session_and_episode(server):
   """Synchronous while we drive, everything as before when we have left."""
   env = CarlaEnv(server.config())
@@ -70,12 +65,9 @@ def test_session_and_episode(server):
   env.close()
   state = server.look()
   assert not state.actors and not state.managers and not state.synchronous
-  gone = [kind for word, kind, *_ in state.journal if word == 'destroy']
-  assert [x.split('.')[0] for x in gone[:3]] == [
-    'sensor',
-    'sensor',
-    'controller',
-  ]
+  assert not state.unknown
+  gone = [x.split('.')[0] for x in state.destroyed]
+  assert gone[:3] == ['sensor', 'sensor', 'controller']
 
 
 def test_traffic_and_pedestrians_move(server, make_env):

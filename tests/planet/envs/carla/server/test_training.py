@@ -62,3 +62,4 @@ def test_training_is_killed_and_continues(start_server, tmp_path):
     state = server.look()
     assert state.town == 'Town02' and state.calls['tick_cue'] > 300
     assert not state.actors and not state.synchronous and not state.managers
+    assert not state.unknown

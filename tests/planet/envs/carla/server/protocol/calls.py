@@ -190,7 +190,7 @@ class Simulation:
     return self._world.settings
 
   def _on_set_episode_settings(self, settings):
-    self._world.set_settings(settings)
+    self._world.settings = settings
     return self._world.frame
 
   def _on_tick_cue(self):
@@ -207,7 +207,7 @@ class Simulation:
     return self._world.weather
 
   def _on_set_weather_parameters(self, weather):
-    self._world.set_weather(weather)
+    self._world.weather = weather
 
   # Actors.
 

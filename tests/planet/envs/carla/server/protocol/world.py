@@ -111,7 +111,7 @@ class World:
     points: Spawn points as [[x, y, z], [pitch, yaw, roll]].
 
   Attributes:
-    journal: What has happened to it, as tuples of a word and details.
+    destroyed: Types of the actors that clients have destroyed, in order.
     managers: Hosts of traffic managers by port.
     hits: List of [type of actor, impulse, number of ticks] of contacts that
       collision sensors feel from the next tick on; other types are walls.
@@ -124,7 +124,7 @@ class World:
     self.settings, self.weather = list(_SETTINGS), list(_NOON)
     self.actors, self._last = {}, 20
     self.managers, self.hits = {}, []
-    self.journal = []
+    self.destroyed = []
     self._pixels = {}
 
   @property
@@ -135,14 +135,6 @@ class World:
   def dt(self):
     return (self.settings[_FIXED_STEP] + [_FREE_STEP])[1]
 
-  def set_settings(self, settings):
-    self.settings = settings
-    self.journal.append(('settings', self.is_synchronous, self.dt))
-
-  def set_weather(self, weather):
-    self.weather = weather
-    self.journal.append(('weather', weather[_SUN_ALTITUDE]))
-
   def load(self, town, reset):
     """Show a town without actors, and with the default settings if wanted."""
     self.town = town
@@ -151,7 +143,6 @@ class World:
       self._forget(number)
     if reset:
       self.settings = list(_SETTINGS)
-    self.journal.append(('load', town))
 
   def tick(self):
     """Move time on, and send what sensors have seen."""
@@ -188,7 +179,6 @@ class World:
     if actor.kind == 'sensor':
       actor.stream = self._streams.open()
     self.actors[actor.id] = actor
-    self.journal.append(('spawn', actor.type))
     return actor
 
   def destroy(self, number):
@@ -197,7 +187,7 @@ class World:
     for child in [x.id for x in self.actors.values() if x.parent == number]:
       self._forget(child)
     self._forget(number)
-    self.journal.append(('destroy', actor.type))
+    self.destroyed.append(actor.type)
 
   def find(self, number):
     if number not in self.actors:
@@ -218,23 +208,19 @@ class World:
     """Return what tests want to know, as plain values."""
     return {
       'frame': self.frame,
-      'episode': self.episode,
       'town': self.town,
       'synchronous': self.is_synchronous,
       'dt': self.dt,
       'settings': self.settings,
       'weather': self.weather,
       'managers': sorted(self.managers),
-      'journal': self.journal,
+      'destroyed': self.destroyed,
       'actors': [
         {
           'id': x.id,
           'type': x.type,
           'role': x.attributes.get('role_name', ''),
           'position': x.position,
-          'yaw': x.rotation[1],
-          'parent': x.parent,
-          'control': x.control,
         }
         for x in list(self.actors.values())
       ],
