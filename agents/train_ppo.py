@@ -5,8 +5,9 @@ Example:
   ppo-train --config=cartpole --logdir=~/logdir
 
 To continue a run that was stopped or killed, repeat the command. A different
---seed or different parameters start a new run. To train with several
-processes, use mpirun -n N ppo-train ...
+--seed starts a new run, and so do most parameters; learning rate, discounts and
+KL settings may change. To train with several processes, use mpirun -n N
+ppo-train ...
 """
 
 import logging
@@ -45,8 +46,9 @@ class Flags(schema.Settings):
   timestamp: schema.FileName | None = setting(
     None,
     'Timestamp of the run to start or continue. By default, continue the '
-    'newest unfinished run with the same settings (except --steps) that no '
-    'other process is using; if there is none, start a new run.',
+    'newest unfinished run with the same settings that no other process is '
+    'using; if all are finished, there is nothing to do; start a new run if '
+    'there is none.',
   )
   config: str | None = setting(None, 'Configuration, see below.')
   env_processes: bool = setting(
@@ -159,7 +161,7 @@ def main(_: Any) -> None:
       with _claim(FLAGS) as run:
         finished = runs.nothing_to_do(run)
         comm.bcast(None if finished else run.config)
-        for line in (run.reason, *run.changes, *([finished] * bool(finished))):
+        for line in filter(None, (run.reason, *run.changes, finished)):
           _logger.info('%s', line)
         if not finished:
           _train_and_report(run, FLAGS, comm)
