@@ -224,7 +224,10 @@ def summarize(values: np.ndarray, quartiles: bool = False) -> np.ndarray:
 
 
 def draw(
-  title: str, groups: Mapping[str, Sequence[Points]], style: Style
+  title: str,
+  groups: Mapping[str, Sequence[Points]],
+  style: Style,
+  axes: Any = None,
 ) -> Any:
   """Draw a line per group, and its runs, or a band if they are many.
 
@@ -232,13 +235,14 @@ def draw(
     title: Text above.
     groups: Dict from label to the points of runs, at least one.
     style: How to draw them.
+    axes: Axes to draw on, by default those of a new figure.
 
   Returns:
     The figure.
   """
   from matplotlib import ticker
 
-  figure, axes = make_figure((6.4, 4))
+  axes = axes or make_figure((6.4, 4))[1]
   for number, (label, runs) in enumerate(groups.items()):
     smoothed = [(x, smooth(y, style.window)) for x, y in runs]
     x, values = align(smoothed, style.trim)
@@ -281,7 +285,7 @@ def draw(
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
   axes.legend(loc='best', fontsize='small', framealpha=0.7)
-  return figure
+  return axes.figure
 
 
 def _describe(label, count, style):
@@ -326,12 +330,17 @@ def draw_all(
   return paths
 
 
-def make_figure(size: tuple[float, float], rows: int = 1) -> tuple[Any, Any]:
-  """Return a figure and its axes, an array if there are several."""
+def make_figure(
+  size: tuple[float, float], rows: int = 1, columns: int = 1
+) -> tuple[Any, Any]:
+  """Return a figure and its axes, an array if there are several.
+
+  Those of a column share the abscissa if there is only one.
+  """
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=size, layout='constrained')
-  return figure, figure.subplots(rows, sharex=True)
+  return figure, figure.subplots(rows, columns, sharex=columns == 1)
 
 
 def save(figure: Any, path: str) -> str:

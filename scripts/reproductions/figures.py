@@ -5,9 +5,16 @@ from collections.abc import Sized
 
 from agents.run import plot
 from scripts.reproductions import bars, curves, intervals
-from scripts.reproductions.entry import Entry, load
+from scripts.reproductions.entry import Entry, find, load
 
 FILE = 'curve.png'
+PANELS = 'panels.png'
+_PANELS = {
+  'PlaNet `cpu`, cart-pole swing-up': 'planet_cartpole_swingup',
+  'PPO, inverted pendulum': 'ppo_pendulum',
+  'HER, Fetch tasks': 'her_push her_pick her_slide her_pick_demos',
+  'PlaNet `carla_cpu`, driving in the offline world': 'carla_loop',
+}
 _MANY = 4
 # Share of seeds that have reached the level of the bar, over steps.
 REACHED = 'reached.png'
@@ -16,11 +23,41 @@ REACHED = 'reached.png'
 def draw(results: str) -> list[str]:
   """Draw the figures of all results; return their paths."""
   folders = {os.path.join(results, x.name): x for x in load().values()}
-  return [
-    draw_entry(entry, folder, results)
+  drawn = {
+    entry.name: draw_entry(entry, folder, results)
     for folder, entry in folders.items()
     if os.path.exists(os.path.join(folder, curves.FILE))
-  ]
+  }
+  paths = list(drawn.values())
+  if drawn.keys() >= set(' '.join(_PANELS.values()).split()):
+    paths.append(_draw_panels(os.path.join(results, PANELS), results))
+  return paths
+
+
+def _draw_panels(path, results):
+  """Draw the four kinds of results, in one figure."""
+  figure, axes = plot.make_figure((11, 7), 2, 2)
+  for place, (title, names) in zip(axes.flat, _PANELS.items()):
+    entries = [find(x) for x in names.split()]
+    groups: dict[str, list[plot.Points]] = {
+      x.meaning if len(entries) > 1 else 'ours': list(
+        curves.read(os.path.join(results, x.name, curves.FILE)).values()
+      )
+      for x in entries
+    }
+    for entry in entries[: len(entries) == 1]:
+      groups['original code'] = list(
+        curves.read_reference(entry, results).values()
+      )
+    style = plot.Style(
+      ylabel=entries[0].measure,
+      # A single crash is far below.
+      ylim=(-300, 260) if 'driving' in title else None,
+      quartiles=True,
+      levels=entries[0].levels if len(entries) == 1 else {},
+    )
+    plot.draw(title, {k: v for k, v in groups.items() if v}, style, place)
+  return plot.save(figure, path)
 
 
 def draw_entry(entry: Entry, folder: str, results: str) -> str:

@@ -81,3 +81,15 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
 def test_values_are_those_of_the_table(entry):
   """What is drawn is what the column `published` says."""
   assert all(f'{x:g}' in entry.published for x in entry.levels.values())
+
+
+def test_panels(monkeypatch):
+  """One per kind of result; a crash does not stretch that of driving."""
+  saved = []
+  monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
+  figures.draw(entry_lib.RESULTS)
+  axes = saved[-1].axes
+  assert len(axes) == 4
+  assert axes[3].get_ylim() == (-300, 260)
+  labels = [x.get_label() for x in axes[1].get_lines()]
+  assert any('original code' in x for x in labels)
