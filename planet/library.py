@@ -11,7 +11,6 @@ Example:
 
 import os
 import tempfile
-import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -67,16 +66,8 @@ def train(
       objects['tasks'] = env
   if total_env_steps is not None:
     given['total_env_steps'] = total_env_steps
-  args = types.SimpleNamespace(
-    logdir=os.fspath(logdir or tempfile.mkdtemp(prefix='planet-')),
-    num_runs=1,
-    config=config,
-    params=given,
-    objects=objects,
-    ping_every=0,
-    resume_runs=True,
-    seed=seed,
-    trust=trust,
-  )
+  logdir = os.fspath(logdir or tempfile.mkdtemp(prefix='planet-'))
+  args = program.parse_args([f'--logdir={logdir}', f'--config={config}'])
+  args.params, args.objects, args.seed, args.trust = given, objects, seed, trust
   program.check(args)
   return Training(lambda: program.work(args), verbose)

@@ -197,11 +197,23 @@ def work(
   Yields:
     See `process`.
   """
+  from planet.scripts import parameters, resume
   from planet.training import running
   from planet.training.ranks import Ranks
 
   ranks, worked = ranks or Ranks(), False
-  for run in make_experiment(args, ranks):
+  given = parameters.check(args.params)
+  experiment = running.Experiment(
+    args.logdir,
+    process_fn=functools.partial(process, args=args, ranks=ranks),
+    num_runs=args.num_runs,
+    ping_every=args.ping_every,
+    resume_runs=args.resume_runs,
+    may_reopen=lambda logdir: (
+      folder.has(logdir, 'FAIL') or resume.is_unfinished(logdir, given)
+    ),
+  )
+  for run in experiment:
     worked = True
     # The log has named the run; it is the other worker's now.
     with (
@@ -252,30 +264,6 @@ def _follow(ranks):
         pass
     if ranks.should_stop():
       return
-
-
-def make_experiment(args: Any, ranks: 'Ranks | None' = None) -> Any:
-  """Return the runs to work on, a `planet.training.Experiment`.
-
-  Args:
-    args: See `main`.
-    ranks: See `process`.
-  """
-  from planet import training
-  from planet.scripts import parameters, resume
-
-  given = parameters.check(args.params)
-  may_reopen = lambda logdir: (
-    folder.has(logdir, 'FAIL') or resume.is_unfinished(logdir, given)
-  )
-  return training.Experiment(
-    args.logdir,
-    process_fn=functools.partial(process, args=args, ranks=ranks),
-    num_runs=args.num_runs,
-    ping_every=args.ping_every,
-    resume_runs=args.resume_runs,
-    may_reopen=may_reopen,
-  )
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:

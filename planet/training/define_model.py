@@ -76,13 +76,6 @@ def define_model(
     raise
 
 
-def _define_may_play(graph):
-  function = lambda: not graph.trainer.is_over()
-  may_play = tf.py_func(function, [], tf.bool, name='may_play')
-  may_play.set_shape(())
-  return may_play
-
-
 def _define_collection(graph, config, cleanups):
   """Play episodes for training that are due in this step.
 
@@ -90,12 +83,15 @@ def _define_collection(graph, config, cleanups):
   """
   summaries: list[tf.Tensor] = []
   training = tf.equal(graph.trainer.phase, 'train')
+  may_play = lambda: tf.reshape(
+    tf.py_func(graph.trainer.may_play, [], tf.bool), ()
+  )
   with tf.variable_scope('collection'):
     for name, params in config.train_collects.items():
       when = params.steps_after, params.steps_every, params.steps_until
       due = schedule.binary(graph.step, config.batch_shape[0], *when)
       if config.get('total_env_steps'):
-        due = tf.cond(due, lambda: _define_may_play(graph), lambda: False)
+        due = tf.cond(due, may_play, lambda: False)
       due, scope = tf.logical_and(training, due), f'should_collect_{name}'
       summary, _ = collection.simulate_if(
         due, scope, config, params, graph, cleanups, False, False, name

@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from agents.run import errors, files, folder, stopping
@@ -127,7 +127,7 @@ class Run:
         raise SkipRun(self.logdir)
       self._lock = lock.pop_all()
 
-  def __iter__(self) -> Iterator[Any]:
+  def __iter__(self) -> Generator[Any, None, None]:
     """Yield the scores of the run.
 
     Raises:

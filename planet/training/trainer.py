@@ -37,7 +37,8 @@ class Trainer(phases.PhaseMachine):
   Attributes:
     ranks: The processes.
     score_weight: Part that this process has in the score of all.
-    is_over: Function that tells whether to end before the next epoch.
+    may_play: Function that tells whether there are environment steps left;
+      without, training ends with the epoch.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
@@ -60,7 +61,7 @@ class Trainer(phases.PhaseMachine):
     )
     self._has_logdir = bool(logdir)
     self.score_weight = 1.0
-    self.is_over: Callable[[], bool] = lambda: False
+    self.may_play: Callable[[], bool] = lambda: True
     self._config: Any = config or {}
     self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
@@ -166,7 +167,7 @@ class Trainer(phases.PhaseMachine):
 
   def _execute(self, sess, phase, phase_step, reset, log, report):
     if reset and phase is self._phases[0]:
-      if self.ranks.comm.bcast(self.is_over()):
+      if not self.ranks.comm.bcast(self.may_play()):
         raise stopping.StopRequested('All episodes were played.')
     feed = {
       **phase.feed,

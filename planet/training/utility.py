@@ -79,7 +79,7 @@ def train(
   trainer.score_weight = sum(parts)
   if total := config.get('total_env_steps'):
     episodes = episode_folder.EpisodeLog(config.train_dir)
-    trainer.is_over = lambda: episodes.count_steps() >= total
+    trainer.may_play = lambda: episodes.count_steps() < total
   cleanups = []
   try:
     with tf.variable_scope('graph', use_resource=True):
