@@ -360,6 +360,12 @@ def test_training(tmp_path, size, sensor):
       assert episode['image'].dtype == np.uint8
 
 
+def test_quality_of_images_is_stored():
+  """A run keeps how its servers render, also the default."""
+  for given, expected in (({}, 'Epic'), ({'carla_quality': 'Low'}, 'Low')):
+    assert define(**given).source['values']['carla_quality'] == expected
+
+
 @pytest.mark.slow
 def test_no_leak_over_200_episodes():
   """Resident memory and time per episode stay within 5 and 30 percent."""
