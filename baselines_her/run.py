@@ -69,12 +69,6 @@ class Plan:
     self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
     self._checkpoints = os.path.join(self.folder, 'checkpoints')
     self._settle()
-    if args.resume is not None and args.resume != self._continues:
-      found = 'a run' if self._continues else 'no run to continue'
-      raise errors.UsageError(
-        f'There is {found} in {self.folder}; choose another --log_path, or '
-        'give neither --resume nor --noresume.'
-      )
     self._task = config.Task(self._env)
     self._check_files()
 
@@ -147,6 +141,12 @@ class Plan:
     """Find out what is in the folder, and what follows from it."""
     args = self.args
     self._continues = self._has_checkpoint()
+    if args.resume is not None and args.resume != self._continues:
+      found = 'a run' if self._continues else 'no run to continue'
+      raise errors.UsageError(
+        f'There is {found} in {self.folder}; choose another --log_path, or '
+        'give neither --resume nor --noresume.'
+      )
     self._params, self._settings, self._changes = config.settle(
       None if args.env is None else adapters.name_of(args.env),
       args.seed,
