@@ -74,6 +74,8 @@ TABLE = [
   ('baselines_her.run', ['--num_timesteps=x'], 'num_timesteps'),
   ('baselines_her.run', ['--seed=-1'], '--seed is -1'),
   ('baselines_her.run', ['--seed=1.5'], 'seed=1.5'),
+  ('baselines_her.run', ['--total_env_steps=-1'], 'total_env_steps'),
+  ('baselines_her.run', ['--network_class=mlp'], 'module:name'),
   ('baselines_her.run', ['--alg=ppo'], "'ppo'"),
   ('baselines_her.run', ['--gama=0.9'], 'gamma'),
   ('baselines_her.run', ['--gamma=2'], 'gamma'),
