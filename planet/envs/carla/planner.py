@@ -82,7 +82,9 @@ class Route:
     return 'LANE_FOLLOW'
 
   def _onward(self, lane):
-    choices = self._lanes.following[lane]
+    """Return the next lane towards the goal, None if none leads there."""
+    following = self._lanes.following[lane]
+    choices = [x for x in following if self._rest[x] < math.inf]
     return min(choices, key=self._rest.__getitem__, default=None)
 
   def _search(self):

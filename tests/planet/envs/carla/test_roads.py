@@ -73,6 +73,19 @@ def test_footprint(loop, pose, expected):
   assert found == pytest.approx(expected)
 
 
+def test_no_way_on_the_ring(loop):
+  """From the other direction, on which one drives around for ever."""
+  lanes = lanes_lib.Lanes(loop)
+  here = {0}
+  for _ in range(4):
+    here |= {y for x in here for y in lanes.following[x]}
+  goal = min(set(range(8)) - here)
+  route = planner.Route(lanes, (goal, 5.0))
+  assert route.lanes_from(0, 1.0) == [0]
+  assert route.distance(0, 1.0) == math.inf
+  assert len(route.way_from(0, 1.0))
+
+
 def test_roads_above_each_other(tmp_path):
   """A bridge of 9 m leads along -y over the lower straight of the ring."""
   bridge = roads.load(write_bridge(tmp_path))
