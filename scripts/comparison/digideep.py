@@ -226,14 +226,15 @@ def _ours():
     ring=functools.partial(make, memories.RingMemory),
     roll=functools.partial(make, memories.RollMemory),
     tell_ring=lambda x: {
-      **{k: getattr(x, k) for k in ('start', 'end', 'length', 'full')},
-      'valid': x.get_index_valid_elements(),
+      **{k: getattr(x, k) for k in ('start', 'end', 'length')},
+      'full': x.length == x.capacity,
+      'valid': x.get_index(np.arange(x.num_valid)),
       'last_chunk': x.get_index(np.arange(x.length - 4, x.length)),
     },
     tell_roll=lambda x: {
       'i_index': x.length,
       'i_chunk': (x.length - 1) // 3,
-      'full': x.full,
+      'full': x.length == x.capacity,
       'size': x.capacity,
     },
     advantages=lambda chunk, gamma, tau: samplers.compute_advantages(
