@@ -128,7 +128,8 @@ def test_bad_input(tmp_path):
     plot.Style(window=0)
   figure, _ = plot.make_figure((3, 2))
   (tmp_path / 'file').touch()
-  for path in (tmp_path / 'file' / 'a.png', tmp_path / 'a.txt'):
-    with pytest.raises(errors.UsageError, match='Choose another'):
-      plot.save(figure, str(path))
+  wrong = ('file/a.png', 'Choose another'), ('a.txt', r'end in \.png')
+  for path, words in wrong:
+    with pytest.raises(errors.UsageError, match=words):
+      plot.save(figure, str(tmp_path / path))
   assert [x.name for x in tmp_path.iterdir()] == ['file']
