@@ -51,7 +51,7 @@ def test_smoke_script_can_fail(tmp_path, capsys):
     (['--kill-server'], 'need --launch'),
     (['--num-envs', '2'], 'need --launch'),
     (['--backend', 'offline', '--launch'], 'need --backend server'),
-    (['--steps', '0'], 'at least 1'),
+    (['--steps', '0'], 'greater than or equal to 1'),
   ],
 )
 def test_smoke_script_refuses(args, message, capsys, monkeypatch, tmp_path):
