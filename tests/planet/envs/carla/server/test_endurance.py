@@ -1,9 +1,7 @@
 """Clients that are killed at any moment, and many resets."""
 
 import contextlib
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip('carla')
+psutil = pytest.importorskip('psutil')
 
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from tests import golden  # noqa: E402
@@ -43,7 +42,7 @@ def count_calls(server):
 
 @contextlib.contextmanager
 def drive(server):
-  """Drive in another process group, which is killed at the end.
+  """Drive in other processes, all of which are killed at the end at once.
 
   Yields:
     Function that waits until the client begins a phase.
@@ -52,7 +51,6 @@ def drive(server):
     [sys.executable, '-c', PROGRAM, repr(server.config())],
     cwd=golden.ROOT,
     stdout=subprocess.PIPE,
-    start_new_session=True,
     text=True,
   )
 
@@ -62,8 +60,16 @@ def drive(server):
 
   with program.stdout:
     yield wait_for
-    os.killpg(program.pid, signal.SIGKILL)
+    # None may notice that another one dies, and clean up.
+    parent = psutil.Process(program.pid)
+    parent.suspend()
+    alive = [*parent.children(recursive=True), parent]
+    for process in alive:
+      process.suspend()
+    for process in alive:
+      process.kill()
     program.wait()
+    psutil.wait_procs(alive, 10)
 
 
 @pytest.mark.slow
