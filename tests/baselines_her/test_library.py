@@ -63,13 +63,20 @@ def test_left_and_continued(tmp_path, capsys):
   whole = list(train(tmp_path / 'whole', 1))
   training = train(tmp_path / 'parts', 1)
   beside = train(tmp_path / 'beside', 2)
-  assert next(training)['epoch'] == next(beside)['epoch'] == 1
+  # There is nothing to continue when it is called, but when it begins.
   again = train(tmp_path / 'parts', 1)
+  assert next(training)['epoch'] == next(beside)['epoch'] == 1
   (second,) = again
   assert list(training) == []
   next(beside)
   assert without(second, 'logdir') == without(whole[1], 'logdir')
   assert rows(tmp_path / 'parts') == rows(tmp_path / 'whole')
+  # Episodes are not forgotten as those of a run that begins anew.
+  lengths = [
+    len((tmp_path / name / '0.0.monitor.csv').read_text().splitlines())
+    for name in ('parts', 'whole')
+  ]
+  assert lengths[0] == lengths[1]
   alone = list(train(tmp_path / 'alone', 2))
   assert rows(tmp_path / 'beside') == rows(tmp_path / 'alone')
   assert len(alone) == 2
