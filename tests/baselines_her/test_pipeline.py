@@ -1,5 +1,6 @@
 """HER through the pipeline: the numbers of the stand-alone training."""
 
+import json
 import os
 import pickle
 
@@ -73,11 +74,10 @@ def train(path, *args, **panel):
     args = (
       *('--params', 'tests.baselines_her.test_pipeline'),
       *('--session-path', str(path), '--session-name', 'run', *args),
+      *('--cpanel', json.dumps(panel)),
     )
-  # What the command line would get as JSON.
   session = Session([*args, '--no-monitor-cpu', '--no-monitor-gpu'])
   try:
-    session.params = session.params if session.is_loading else tree(panel)
     with session.tf_session():
       runner = session.runner
       runner.start(session)
@@ -237,10 +237,10 @@ def test_interrupted_within_an_epoch(tmp_path, monkeypatch):
 @pytest.fixture
 def started(tmp_path):
   """Runner whose parts are built, in its graph and session."""
+  panel = '--cpanel', '{"num_workers": 3}'
   session = Session(
-    ['--params', 'tests.baselines_her.test_pipeline', '--dry-run']
+    ['--params', 'tests.baselines_her.test_pipeline', '--dry-run', *panel]
   )
-  session.params = tree({'num_workers': 3})
   with session.tf_session():
     runner = session.runner
     runner.start(session)
