@@ -125,7 +125,7 @@ def test_bad_input(tmp_path, capsys):
     (damaged,): 'varlog.json is damaged',
     (without,): 'prolog.json of c is damaged',
     (session, '--keyx', 'frame'): "Nothing was logged over 'frame'",
-    (session, '--window', '0'): '--window 0 is too small',
+    (session, '--window', '0'): '--window: it is 0',
     (session, '--names', '/update/los'): 'Did you mean /update/loss',
     (session, '--output', f'{empty}/file'): 'Choose another folder',
     (session, '--keyx', 'hours'): 'invalid choice',
