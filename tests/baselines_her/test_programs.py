@@ -71,7 +71,7 @@ def test_bad_input(words, message):
 
 def test_bad_policies(tmp_path, capsys):
   assert play.run(['/none.pkl']) == 2
-  assert 'Cannot load a policy' in capsys.readouterr().err
+  assert 'There is no policy' in capsys.readouterr().err
   (tmp_path / 'bad.pkl').write_bytes(b'nonsense')
   assert play.run([str(tmp_path / 'bad.pkl')]) == 2
   assert 'Cannot load a policy' in capsys.readouterr().err
