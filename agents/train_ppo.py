@@ -10,6 +10,7 @@ KL settings may change. To train with several processes, use mpirun -n N
 ppo-train ...
 """
 
+import contextlib
 import logging
 import os
 import sys
@@ -270,7 +271,11 @@ def _run(loop, graph, config, comm, threads, stored):
   broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
   begin = graph.algo.begin_together() if comm.Get_size() > 1 else ()
   options = _session_options(mpi.find_share(comm).cores, threads)
-  with tf.Session(config=options) as sess:
+  # Leaving a session would start a thread, which nobody may at the very end.
+  with (
+    contextlib.closing(tf.Session(config=options)) as sess,
+    sess.as_default(),
+  ):
     utility.initialize_variables(sess, saver, None)
     if stored.checkpoint:
       saver.restore(sess, stored.checkpoint)

@@ -1,6 +1,8 @@
 """The three systems as one library, as scripts and notebooks use it."""
 
 import pathlib
+import subprocess
+import sys
 import textwrap
 
 import nbclient
@@ -8,7 +10,7 @@ import nbformat
 import pytest
 
 from agents.run import checkpoint
-from tests import golden, processes
+from tests import golden
 
 
 def saved_step(folder):
@@ -19,8 +21,12 @@ def saved_step(folder):
 
 def test_script(tmp_path):
   """It ends by itself, with the work of all trainings saved."""
-  output = processes.run_python('-m', 'tests.library_script', str(tmp_path))
-  assert 'The end.' in output
+  command = [sys.executable, '-m', 'tests.library_script', str(tmp_path)]
+  done = subprocess.run(
+    command, cwd=golden.ROOT, timeout=300, capture_output=True, text=True
+  )
+  assert done.returncode == 0 and 'The end.' in done.stdout, done.stderr
+  assert 'Exception' not in done.stderr, done.stderr
   for name in ('other', 'beside'):
     assert saved_step(tmp_path / f'agents-{name}') == 80
     assert saved_step(tmp_path / f'planet-{name}') == 8
