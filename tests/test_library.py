@@ -40,7 +40,8 @@ from tests import library_script
 import {system} as system
 
 training = library_script.train(system, {folder!r}, steps=10 ** 6)
-print('epoch', next(training)['epoch'])
+record = next(training)
+print('epoch', record['epoch'])
 # As the button of a notebook does.
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 for record in training:

@@ -70,7 +70,7 @@ def train(rank, folder):
 
 def iterate():
   """A training as a library, without a folder; returns what both share."""
-  records = library.train(test_library.ENV, None, 5, test_library.PARAMS, 1)
+  records = library.train(test_library.ENV, None, 10, test_library.PARAMS, 1)
   (record,) = records
   (checkpoint,) = os.listdir(os.path.join(record['logdir'], 'checkpoints'))
   path = os.path.join(record['logdir'], 'checkpoints', checkpoint)

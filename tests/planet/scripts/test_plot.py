@@ -83,7 +83,7 @@ def test_bad_input(tmp_path, capsys):
   for words, message in (
     ([str(tmp_path / 'none')], 'There is nothing to draw in'),
     ([folder, '--names', 'return/*'], "No variable is named 'return/*'"),
-    ([folder, '--window', '0'], '--window 0 is too small'),
+    ([folder, '--window', '0'], '--window: it is 0'),
   ):
     assert plot.run([*words, '--out', str(tmp_path)]) == 2
     error = capsys.readouterr().err

@@ -76,7 +76,7 @@ def test_evaluate_refuses_what_it_cannot_do(cartpole, tmp_path, capsys):
     (['--video', str(tmp_path / 'out.avi')], '.mp4 or .gif'),
     (['--checkpoint', 'model.ckpt-7'], 'no checkpoint'),
     (['--params', '{num_units: 3}'], 'belongs to the trained model'),
-    (['--episodes', '0'], 'at least 1'),
+    (['--episodes', '0'], 'equal to 1'),
   ):
     assert evaluate.run(base + args) == 2
     assert message in capsys.readouterr().err
@@ -114,7 +114,9 @@ def test_fetch_events(tmp_path, capsys):
   assert capsys.readouterr().out.count('skipped') == 2
   assert fetch_events.run(args + ['--force', 'True', '--tags', 'oth*']) == 0
   assert len(os.listdir(tmp_path / 'out')) == 4
-  assert fetch_events.run(['--logdirs', '/no*', '--outdir', 'x']) == 2
+  assert (
+    fetch_events.run(['--logdirs', '/no-such-folder*', '--outdir', 'x']) == 2
+  )
   assert fetch_events.run(args + ['--force', 'yes']) == 2
   assert "--force: invalid choice: 'yes'" in capsys.readouterr().err
 
