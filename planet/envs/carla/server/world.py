@@ -22,6 +22,8 @@ _SETTLE_TICKS = 40
 _MARK = 2016.0
 # The first image of an episode may take longer by this factor.
 _FIRST_IMAGE = 10
+# Seconds for a tick that a client may miss, as it has just connected.
+_FIRST_TICK = 1.0
 # Seconds for a call while cleaning up.
 _CLOSE_TIMEOUT = 5.0
 # A faster change of the speed than that is a collision, m/s^2.
@@ -180,7 +182,10 @@ class ServerBackend(backend_lib.Backend):
     world, settings = self._world, self._world.get_settings()
     is_ours = round(settings.actor_active_distance) == _MARK
     if settings.synchronous_mode:
-      world.tick(self._config['timeout'])
+      try:
+        world.tick(_FIRST_TICK)
+      except RuntimeError:
+        world.tick(self._config['timeout'])
     if actors_lib.destroy_leftovers(self._client, world) or is_ours:
       logging.getLogger(__name__).warning(
         'Removed what an earlier run has left on the CARLA server at %s.',
