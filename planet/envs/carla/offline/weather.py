@@ -51,7 +51,7 @@ class Look:
 def pack(colours: np.ndarray) -> np.ndarray:
   """Pack colours from 0 to 255, [..., 3], to uint32 in the order of memory."""
   channels = np.zeros(colours.shape[:-1] + (4,), np.uint8)
-  channels[..., :3] = np.clip(colours + 0.5, 0, 255)
+  channels[..., :3] = np.minimum(colours + 0.5, 255)
   return channels.view(np.uint32)[..., 0]
 
 
