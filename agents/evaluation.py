@@ -6,7 +6,7 @@ agents of these methods.
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import gymnasium
@@ -34,6 +34,8 @@ class TrainedAgent(abc.ABC):
   observation_space: gymnasium.Space
   action_space: gymnasium.Space
   logdir: str
+  _sess: Any
+  _saver: Any
 
   def __init__(self) -> None:
     self._state: Any = None
@@ -117,9 +119,22 @@ class TrainedAgent(abc.ABC):
       folder: Folder, created if needed; it should be empty.
     """
 
-  @abc.abstractmethod
   def close(self) -> None:
     """Free the graph of the agent."""
+    self._sess.close()
+
+  def _restore(self, graph: Any, variables: Iterable[Any], path: str) -> None:
+    """Open a session of a graph with the weights of a checkpoint."""
+    from agents.run import saver
+    from agents.tools.tf1 import tf
+
+    growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+    self._sess = tf.Session(graph=graph, config=growing)
+    self._sess.run(
+      [tf.global_variables_initializer(), tf.local_variables_initializer()]
+    )
+    self._saver = saver.Saver(list(variables), save_relative_paths=True)
+    self._saver.restore(self._sess, path)
 
   @abc.abstractmethod
   def _act(
@@ -220,6 +235,20 @@ def _play(policy, env, seed, deterministic):
     return_ += float(reward)
     length += 1
   return return_, length, info.get('is_success')
+
+
+def check_shape(
+  value: Any, space: gymnasium.Space, name: str = 'observation'
+) -> None:
+  """Raise a ValueError unless an observation is shaped like its space."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    for key, part in space.spaces.items():
+      check_shape(value[key], part, key)
+  elif np.shape(value) != space.shape:
+    raise ValueError(
+      f'The {name} is shaped {np.shape(value)}, but those of the training are '
+      f'shaped {space.shape}.'
+    )
 
 
 def _count_rows(observation, space):

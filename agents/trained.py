@@ -15,7 +15,7 @@ import numpy as np
 
 from agents import configs, runs
 from agents.envs import continuous, spaces, wrappers
-from agents.evaluation import TrainedAgent
+from agents.evaluation import TrainedAgent, check_shape
 from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors, files, references
 
@@ -72,7 +72,6 @@ class PPO(TrainedAgent):
       env.close()
     self.observation_space, self.action_space = map(spaces.from_plain, pair)
     self._ranges = spaces.Ranges(self.observation_space, self.action_space)
-    self._sess: Any = None
     self.checkpoint = os.path.basename(path)
     self._define(path)
 
@@ -87,18 +86,9 @@ class PPO(TrainedAgent):
     path = os.path.join(folder, self.checkpoint)
     self._saver.save(self._sess, path)
 
-  def close(self) -> None:
-    if self._sess:
-      self._sess.close()
-      self._sess = None
-
   def _act(self, observation, state, deterministic):
     observation = np.asarray(observation)
-    if observation.shape != self.observation_space.shape:
-      raise ValueError(
-        f'The observation is shaped {observation.shape}, but those of the '
-        f'training are shaped {self.observation_space.shape}.'
-      )
+    check_shape(observation, self.observation_space)
     observation = wrappers.to_32_bit(self._ranges.observ(observation))
     if state is None and self._state_size:
       state = np.zeros([1, self._state_size], np.float32)
@@ -111,7 +101,6 @@ class PPO(TrainedAgent):
 
   def _define(self, path):
     from agents.ppo import policy
-    from agents.run import saver
     from agents.tools.tf1 import tf
 
     with tf.Graph().as_default() as graph:
@@ -132,11 +121,6 @@ class PPO(TrainedAgent):
       decision = network.act(observ, *inputs[2:])
       outputs = [decision.action, *([decision.state] if inputs[2:] else [])]
       unread = {x.name for x in network.training_variables}
-      self._saver = saver.Saver(
-        [x for x in tf.global_variables() if x.name not in unread],
-        save_relative_paths=True,
-      )
-      growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-      self._sess = tf.Session(graph=graph, config=growing)
-      self._saver.restore(self._sess, path)
+      weights = [x for x in tf.global_variables() if x.name not in unread]
+      self._restore(graph, weights, path)
       self._decide = self._sess.make_callable(outputs, inputs)

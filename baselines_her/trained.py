@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from agents.envs import check, spaces
-from agents.evaluation import TrainedAgent
+from agents.evaluation import TrainedAgent, check_shape
 from agents.run import references
 from baselines_her import envs, policies
 
@@ -49,7 +49,7 @@ class HER(TrainedAgent):
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     self.policy = policy = policies.load(path, references.parse(trust))
-    self.logdir = policies.find_run(path)
+    self.logdir, self._sess = policies.find_run(path), policy.sess
     sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
     self.observation_space = spaces.dictionary(
       {key: spaces.box([-np.inf] * x, [np.inf] * x) for key, x in sizes}
@@ -64,18 +64,9 @@ class HER(TrainedAgent):
     os.makedirs(folder, exist_ok=True)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 
-  def close(self) -> None:
-    self.policy.sess.close()
-
   def _act(self, observation, state, deterministic):
+    check_shape(observation, self.observation_space)
     parts = [np.asarray(observation[key]) for key in check.GOAL_KEYS]
-    sizes = [self.policy.dimo, self.policy.dimg, self.policy.dimg]
-    for key, part, size in zip(check.GOAL_KEYS, parts, sizes):
-      if part.shape != (size,):
-        raise ValueError(
-          f'The {key} is shaped {part.shape}, but those of the training are '
-          f'shaped {(size,)}.'
-        )
     exploration = {} if deterministic else self._exploration
     action = self.policy.get_actions(*parts, **exploration)
     return np.asarray(action, np.float32), None

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters, spaces, wrappers
-from agents.evaluation import TrainedAgent
-from agents.run import saver
+from agents.evaluation import TrainedAgent, check_shape
 from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet import control
@@ -55,13 +54,7 @@ class PlaNet(TrainedAgent):
       if config.seed is not None:
         tf.set_random_seed(config.seed)
       weights = self._define(name, shapes)
-      growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-      self._sess = tf.Session(graph=graph, config=growing)
-      self._sess.run(
-        [tf.global_variables_initializer(), tf.local_variables_initializer()]
-      )
-      self._saver = saver.Saver(weights, save_relative_paths=True)
-      self._saver.restore(self._sess, checkpoint)
+      self._restore(graph, weights, checkpoint)
       graph.finalize()
     shape = self._observ.shape.as_list()[1:]
     low, high = (
@@ -99,20 +92,12 @@ class PlaNet(TrainedAgent):
     utility.save_config(self._config, folder)
     self._saver.save(self._sess, os.path.join(folder, self._name))
 
-  def close(self) -> None:
-    self._sess.close()
-
   def _act(self, observation, state, deterministic):
     if isinstance(observation, Mapping):
       observation = np.concatenate(
         [observation[key] for key in self._config.observation_keys], 0
       )
-    shape = tuple(self._observ.shape.as_list()[1:])
-    if np.shape(observation) != shape:
-      raise ValueError(
-        f'The observation is shaped {np.shape(observation)}, but those of the '
-        f'training are shaped {shape}.'
-      )
+    check_shape(observation, self.observation_space)
     blank = [np.zeros(x.shape.as_list()) for x in self._memory]
     feed = dict(zip(self._memory, state or blank))
     feed[self._observ] = np.asarray(observation)[None]
