@@ -76,7 +76,10 @@ class VecEnv(vector.Vector):
 
   def get_images(self) -> list[np.ndarray]:
     """Return images uint8 [height, width, 3] of all environments."""
-    return vector.join(self.call('get_images'))
+    images = self.each('render', ['rgb_array'] * self.num_envs)
+    for image in images:
+      guard.check_image(image, self.spec.id)
+    return images
 
   def render(self, mode: str = 'human') -> np.ndarray | None:
     """Return a mosaic uint8 [height, width, 3] of all environments."""
@@ -85,11 +88,11 @@ class VecEnv(vector.Vector):
 
   def get_states(self) -> list:
     """Return what decides about future episodes, for checkpoints."""
-    return vector.join(self.call('get_states'))
+    return self.each('get_state')
 
   def set_states(self, states: list) -> None:
     """Undo `get_states`, after the environments were reset."""
-    self.call('set_states', states)
+    self.each('set_state', states)
 
 
 class DummyVecEnv(VecEnv):
@@ -129,25 +132,9 @@ class _Group(vector.Group):
       obs, rewards[index], dones[index], info = env.step(action)
       observations.append(env.reset() if dones[index] else obs)
       infos.append(info)
-    return self._stack(observations), rewards, dones, infos
+    return self.stack(observations), rewards, dones, infos
 
-  def reset(self, rows):
-    return self._stack([self.envs[row].reset() for row in rows])
-
-  def get_images(self):
-    images = [env.render(mode='rgb_array') for env in self.envs]
-    for image in images:
-      guard.check_image(image, self.specs[0].id)
-    return images
-
-  def get_states(self):
-    return [env.get_state() for env in self.envs]
-
-  def set_states(self, states):
-    for env, state in zip(self.envs, states):
-      env.set_state(state)
-
-  def _stack(self, observations):
+  def stack(self, observations):
     for key, part in self._parts.items():
       for observation in observations:
         if np.shape(observation[key]) != part.shape:

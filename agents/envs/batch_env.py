@@ -25,7 +25,7 @@ class VectorEnv(vector.Vector):
     ValueError: If the spaces of the environments differ.
   """
 
-  group: type[vector.Group]
+  group: type[vector.Group] = vector.Group
 
   def __init__(
     self,
@@ -64,29 +64,16 @@ class VectorEnv(vector.Vector):
     return vector.join_transitions(self.call('step', actions))
 
 
-class _Blocking(vector.Group):
-  """Environments of one host, one after the other."""
-
-  def step(self, actions):
-    return stack_transitions([x.step(y) for x, y in zip(self.envs, actions)])
-
-  def reset(self, rows):
-    return vector.stack([self.envs[row].reset() for row in rows])
-
-
 class _Promising(vector.Group):
   """Environments that work while the others begin."""
 
   def step(self, actions):
     steps = [x.step(y, blocking=False) for x, y in zip(self.envs, actions)]
-    return stack_transitions([step() for step in steps])
+    return vector.stack_transitions([step() for step in steps])
 
   def reset(self, rows):
     resets = [self.envs[row].reset(blocking=False) for row in rows]
     return vector.stack([reset() for reset in resets])
-
-
-VectorEnv.group = _Blocking
 
 
 class BatchEnv(VectorEnv):
@@ -100,19 +87,12 @@ class BatchEnv(VectorEnv):
   """
 
   def __init__(self, envs: Sequence[Any], blocking: bool):
-    self.group = _Blocking if blocking else _Promising
+    self.group = vector.Group if blocking else _Promising
     super().__init__([functools.partial(_same, env) for env in envs])
 
 
 def _same(env):
   return env
-
-
-def stack_transitions(transitions: Sequence[tuple]) -> tuple:
-  """Stack the (observation, reward, done, info) tuples of a batch."""
-  observs, rewards, dones, infos = zip(*transitions)
-  observ = vector.stack(observs)
-  return observ, np.array(rewards, np.float32), np.array(dones, bool), infos
 
 
 def check_actions(space: Any, actions: np.ndarray) -> None:

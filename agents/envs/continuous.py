@@ -89,7 +89,7 @@ class _Rows(vector.Group):
     """Use arrays from now on, of which some rows belong to this group."""
     self._arrays, self._first = arrays, int(rows[0])
 
-  def step(self):
+  def advance(self):
     """Read actions from the arrays, and write what they lead to."""
     arrays = self._arrays
     observ, reward, done = arrays.observ, arrays.reward, arrays.done
@@ -102,7 +102,7 @@ class _Rows(vector.Group):
   def reset(self, rows):
     """Return first observations, or write them to the arrays if there are."""
     if self._arrays is None:
-      return vector.stack([self.envs[row].reset() for row in rows])
+      return super().reset(rows)
     for row in rows:
       self._arrays.observ[self._first + row] = self.envs[row].reset()
     return None
@@ -168,7 +168,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     if (self._steps >= self._duration).any():
       raise RuntimeError('Must reset environment.')
     self._arrays.action[:] = self._ranges.action(self._ranges.clip(actions))
-    self.call('step')
+    self.call('advance')
     self._steps += 1
     done = self._arrays.done | (self._steps >= self._duration)
     everywhere = np.arange(len(self))

@@ -118,6 +118,15 @@ class Vector:
     parts = [promise() for promise in promises]
     return None if parts[0] is None else take(join(parts), np.argsort(order))
 
+  def each(self, name: str, *args: Any) -> list[Any]:
+    """Call a method of each environment and return what they return.
+
+    Args:
+      name: Name of the method.
+      *args: Lists or arrays of arguments, with an entry per environment.
+    """
+    return join(self.call('each', *args, method=name))
+
   def close(self) -> None:
     """Close the environments and end their hosts."""
     hosts.close_hosts(x for x in self._hosts if isinstance(x, hosts.EnvHost))
@@ -156,6 +165,23 @@ class Group:
   def seconds_to_close(self) -> float:
     """Seconds that closing may take longer than usual."""
     return sum(getattr(x, 'seconds_to_close', 0.0) for x in self.envs)
+
+  def step(self, actions: Any) -> tuple:
+    """Step all environments; `actions` as for `take`, one for each."""
+    steps = [x.step(take(actions, row)) for row, x in enumerate(self.envs)]
+    return stack_transitions(steps)
+
+  def reset(self, rows: Sequence[int]) -> Any:
+    """Reset some environments and return their observations."""
+    return self.stack([self.envs[row].reset() for row in rows])
+
+  def stack(self, observations: Sequence[Any]) -> Any:
+    """Stack observations of several environments."""
+    return stack(observations)
+
+  def each(self, *args: Any, method: str) -> list[Any]:
+    """Call a method of each environment, see `Vector.each`."""
+    return [getattr(x, method)(*own) for x, *own in zip(self.envs, *args)]
 
   def close(self) -> None:
     """Close the environments that can be closed."""
@@ -196,6 +222,13 @@ def stack(
     key: np.array([x[key] for x in observations], dtype)
     for key, dtype in dtypes.items()
   }
+
+
+def stack_transitions(transitions: Sequence[tuple]) -> tuple:
+  """Stack the (observation, reward, done, info) tuples of a batch."""
+  observs, rewards, dones, infos = zip(*transitions)
+  observ = stack(observs)
+  return observ, np.array(rewards, np.float32), np.array(dones, bool), infos
 
 
 def join(parts: Sequence[Any]) -> Any:

@@ -171,7 +171,7 @@ class GymExplorer(base.ExplorerBase):
 
   def reset(self) -> None:
     if not self._was_reset:
-      self._begin(vector.join(self._envs.call('reset')))
+      self._begin(self._envs.reset())
 
   def close(self) -> None:
     self._envs.close()
@@ -189,7 +189,7 @@ class GymExplorer(base.ExplorerBase):
     return {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
-      'envs': vector.join(self._envs.call('state_dicts')),
+      'envs': self._envs.each('state_dict'),
       'observations': self._observations,
       'masks': self._masks,
       'hidden': dict(self._hidden),
@@ -210,7 +210,7 @@ class GymExplorer(base.ExplorerBase):
       )
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
-    begun = vector.join(self._envs.call('load_state_dicts', state['envs']))
+    begun = self._envs.each('load_state_dict', state['envs'])
     self._observations, self._masks = state['observations'], state['masks']
     self._hidden, self._was_reset = dict(state['hidden']), state['was_reset']
     # Workers are alike: either all of them go on, or none does.
@@ -250,10 +250,10 @@ class GymExplorer(base.ExplorerBase):
     isolated = env_config.needs_process(settings.env, render)
     if processes is None and settings.num_workers == 1 and not isolated:
       processes = 0
-    return vector.Vector(worker.WorkerGroup, constructors, processes)
+    return vector.Vector(vector.Group, constructors, processes)
 
   def _check_agents(self):
-    spaces = self._envs.get('description')[0]['action_space']
+    _, spaces = self._envs.get('spaces')[0][0]
     one = len(self.agents) == 1 and set(spaces) == {'agent'}
     if not one and set(self.agents) != set(spaces):
       self.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, guard, probe, vector, wrappers
+from agents.envs import episode_log, guard, probe, wrappers
 from agents.pipeline import env_config
 from agents.run import random_state
 
@@ -35,7 +35,9 @@ class Worker:
   ):
     render = bool(video_folder) or window
     created = env_config.make(env, render)
-    self.description = probe.describe(created)
+    found = probe.describe(created)
+    self.observation_space = found['observation_space']
+    self.action_space = found['action_space']
     self._has_agents = hasattr(created.action_space, 'spaces')
     self._own_randomness = False
     if seed is not None and hasattr(created, 'seed'):
@@ -136,46 +138,6 @@ class Worker:
     env = getattr(self._env, 'unwrapped', self._env)
     generator = getattr(env, 'np_random', None)
     return generator if hasattr(generator, 'bit_generator') else None
-
-
-class WorkerGroup(vector.Group):
-  """Workers in one process."""
-
-  @property
-  def description(self) -> dict:
-    """What the first environment looks like, see `probe.describe`."""
-    return self.envs[0].description
-
-  def reset(self) -> dict[str, np.ndarray]:
-    """Begin episodes; return a dict from path to array [workers, ...]."""
-    return vector.stack([x.reset() for x in self.envs])
-
-  def step(self, actions: dict[str, np.ndarray]) -> tuple:
-    """Step all workers.
-
-    Args:
-      actions: Dict from name of agent to array [workers, ...].
-
-    Returns:
-      Tuple of observations, a dict from path to array [workers, ...]; rewards
-      float32 [workers]; ends, bool [workers]; and a list of infos, see
-      `Worker.step`.
-    """
-    parts = [
-      worker.step({name: value[row] for name, value in actions.items()})
-      for row, worker in enumerate(self.envs)
-    ]
-    observations, rewards, dones, infos = zip(*parts)
-    scalars = np.array(rewards, np.float32), np.array(dones, bool)
-    return vector.stack(observations), *scalars, list(infos)
-
-  def state_dicts(self) -> list[dict]:
-    """Return the states of the workers."""
-    return [x.state_dict() for x in self.envs]
-
-  def load_state_dicts(self, states: list[dict]) -> list:
-    """Restore states; list of what `Worker.load_state_dict` returns."""
-    return [x.load_state_dict(y) for x, y in zip(self.envs, states)]
 
 
 def _video_paths(folder):

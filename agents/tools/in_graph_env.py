@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agents.envs import batch_env
+from agents.envs import batch_env, vector
 from agents.tools import in_graph_batch_env, scopes
 from agents.tools.tf1 import tf
 
@@ -82,4 +82,4 @@ class _Batch(batch_env.BatchEnv):
   """Batch of one environment, which judges actions itself."""
 
   def step(self, actions):
-    return batch_env.stack_transitions([self[0].step(actions[0])])
+    return vector.stack_transitions([self[0].step(actions[0])])
