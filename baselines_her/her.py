@@ -12,7 +12,7 @@ from baselines_her.checkpoints import Checkpoints
 from baselines_her.ddpg import DDPG
 from baselines_her.mpi import check_seeds, mpi_average
 from baselines_her.policies import PolicySaver
-from baselines_her.rollout import RolloutWorker
+from baselines_her.rollout import RolloutWorker, make_worker
 
 _SINGLE_WORKER = (
   '',
@@ -112,17 +112,8 @@ def prepare(
   )
   if values.load_path is not None:
     tf_util.load_variables(values.load_path, sess=policy.sess)
-  shared: dict[str, Any] = {
-    'T': values.T,
-    'rollout_batch_size': env.num_envs,
-    'noise_eps': values.noise_eps,
-    'random_eps': values.random_eps,
-  }
-  worker = RolloutWorker(env, policy, task.dims, logger, **shared)
-  shared.update(use_target_net=values.test_with_polyak, compute_Q=True)
-  evaluator = RolloutWorker(
-    eval_env or env, policy, task.dims, logger, exploit=True, **shared
-  )
+  worker = make_worker(policy, env, logger)
+  evaluator = make_worker(policy, eval_env or env, logger, exploit=True)
   steps = values.n_cycles * worker.T * env.num_envs
   return {
     'policy': policy,

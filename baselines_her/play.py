@@ -64,15 +64,7 @@ def show(
     env = vec_env.make_vec_env(env_id, 'robotics', 1, seed, time_limit=limit)
   path = None
   try:
-    worker = rollout.RolloutWorker(
-      env,
-      policy,
-      policy.input_dims,
-      logger,
-      limit,
-      exploit=True,
-      compute_Q=True,
-    )
+    worker = rollout.make_worker(policy, env, logger, exploit=True)
     for _ in itertools.count() if episodes == 0 else range(episodes):
       worker.generate_rollouts()
       print(f'episode_rew={worker.returns[0]}', flush=True)

@@ -233,5 +233,17 @@ class RolloutWorker:
     return getattr(getattr(self.venv, 'spec', None), 'id', 'without a name')
 
 
+def make_worker(
+  policy: Any, venv: Any, logger: Any, exploit: bool = False
+) -> RolloutWorker:
+  """Create the worker of a `DDPG` agent; one that exploits evaluates it."""
+  own = policy.settings
+  sizes = policy.input_dims, logger, policy.T, venv.num_envs
+  how = exploit, exploit and own.test_with_polyak, exploit
+  return RolloutWorker(
+    venv, policy, *sizes, *how, own.noise_eps, own.random_eps
+  )
+
+
 def _mean(values: Collection[float]) -> Any:
   return np.mean(list(values)) if values else np.nan

@@ -6,9 +6,8 @@ from typing import Any
 from agents.pipeline import session as session_lib
 from agents.pipeline.base import ExplorerBase
 from agents.run import references
-from baselines_her import envs, vec_env
+from baselines_her import envs, rollout, vec_env
 from baselines_her.pipeline.agent import HERAgent
-from baselines_her.rollout import RolloutWorker
 from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
@@ -45,19 +44,8 @@ class HERExplorer(ExplorerBase):
     settings, task = memory.settings, memory.task
     self._n_rollouts = settings.n_test_rollouts if mode == 'test' else 1
     self.venv = self._make_venv(task.name, memory.env['seed'], settings)
-    self.worker = RolloutWorker(
-      self.venv,
-      self._agent.policy,
-      task.dims,
-      session.logger,
-      self._agent.policy.T,
-      self.venv.num_envs,
-      exploit=exploits,
-      use_target_net=exploits and settings.test_with_polyak,
-      compute_Q=exploits,
-      noise_eps=settings.noise_eps,
-      random_eps=settings.random_eps,
-    )
+    policy, logger = self._agent.policy, session.logger
+    self.worker = rollout.make_worker(policy, self.venv, logger, exploits)
     self._time('graph', self.worker, '_act')
 
   def update(self) -> Episode:

@@ -78,11 +78,7 @@ def _training():
   task = config.Task(_ENV)
   values = settings.Settings.make(_ENV, {}).complete(task.time_limit, 1)
   sampler = task.make_sampler(values)
-  noise = {x: getattr(values, x) for x in ('noise_eps', 'random_eps')}
   env = vec_env.make_vec_env(_ENV, 'robotics', 1, 0)
   with tf_util.single_threaded_session().as_default(), contextlib.closing(env):
     policy = ddpg.DDPG(values, task.dims, sample_transitions=sampler)
-    yield (
-      policy,
-      rollout.RolloutWorker(env, policy, task.dims, logger, _STEPS, **noise),
-    )
+    yield policy, rollout.make_worker(policy, env, logger)
