@@ -225,7 +225,8 @@ def _check_episode(env, env_id, images, report):
   first_problem = None
   began = time.perf_counter()
   played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
-  for length, ((_, _, done, info), problem) in enumerate(played):
+  for length, (transition, problem) in enumerate(played):
+    done, info = transition[2:]
     first_problem = first_problem or problem
     if length == _RENDER_STEP and images:
       paused = time.perf_counter()
