@@ -241,7 +241,7 @@ def _check_episode(env, env_id, images, report):
       'environment with max_episode_steps, or set max_length for PPO.'
     )
   if report.problems.get('her') == []:
-    limit = find_time_limit(env)
+    limit = find_time_limit(env) or 0
     if length < limit:
       report.add(
         'her',
