@@ -46,9 +46,7 @@ def _draw_panels(path, results):
       for x in entries
     }
     for entry in entries[: len(entries) == 1]:
-      groups['original code'] = list(
-        curves.read_reference(entry, results).values()
-      )
+      groups['original code'] = _read_long(entry, results)
     style = plot.Style(
       ylabel=entries[0].measure,
       # A single crash is far below.
@@ -73,12 +71,11 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   """
   path = os.path.join(folder, curves.FILE)
   name = entry.reference
+  label = 'original code' if name.endswith('.csv') else name
   groups = {
     'ours': curves.read(path),
     'ours, collected with noise': curves.read(path, curves.COLLECTED),
-    'original code' if name.endswith('.csv') else name: (
-      curves.read_reference(entry, results)
-    ),
+    label: curves.read_reference(entry, results),
   }
   style = plot.Style(
     ylabel=entry.measure,
@@ -89,8 +86,20 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   lines = {k: list(v.values()) for k, v in groups.items() if v}
   if shows_reached(entry, lines['ours']):
     _draw_reached(entry, lines, os.path.join(folder, REACHED))
+  if label in lines:
+    lines[label] = _read_long(entry, results)
   figure = plot.draw(entry.meaning, lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
+
+
+def _read_long(entry, results):
+  """Read curves to compare with, but for those that end at the level.
+
+  The median of what is left would be one of slow seeds.
+  """
+  found = list(curves.read_reference(entry, results).values())
+  longest = max((x[-1] for x, _ in found), default=0)
+  return [x for x in found if x[0][-1] > longest / 2]
 
 
 def shows_reached(entry: Entry, seeds: Sized) -> bool:
@@ -100,6 +109,8 @@ def shows_reached(entry: Entry, seeds: Sized) -> bool:
 
 def _draw_reached(entry, groups, path):
   """Draw the share of seeds that have reached the level, for each group."""
+  from matplotlib import ticker
+
   figure, axes = plot.make_figure((6.4, 4))
   for label, curves_ in groups.items():
     outcomes = [
@@ -113,7 +124,9 @@ def _draw_reached(entry, groups, path):
       where='post',
       label=f'{label} ({len(outcomes)} seeds)',
     )
-  axes.set(title=f'{entry.meaning}: {bars.describe(entry.bar)}')
+  title = f'{entry.meaning}:\n{bars.describe(entry.bar)}'
+  axes.set_title(title, fontsize='medium')
+  axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.set(xlabel='Environment steps', ylabel='Share of seeds that have')
   axes.set(ylim=(-0.02, 1.04))
   axes.grid(alpha=0.3)

@@ -73,9 +73,10 @@ def improvement(
     ours: Outcomes of our seeds.
     original: Outcomes of the original's.
     in_steps: Whether numbers are steps, of which fewer are better; those after
-      the end of any seed do not count.
+      the end of any seed that has not reached the level do not count.
   """
-  horizon = min(x.end for x in (*ours, *original)) if in_steps else math.inf
+  missed = [x.end for x in (*ours, *original) if math.isinf(x.number)]
+  horizon = min(missed, default=math.inf) if in_steps else math.inf
   sign = -1 if in_steps else 1
   samples = [
     [sign * (x.number if x.number <= horizon else math.inf) for x in side]

@@ -130,7 +130,10 @@ def describe(entry: Entry, runs: Runs) -> str:
   steps = sorted({x['steps'] for x in runs.values()})
   most = ' to '.join(f'{x:,}' for x in dict.fromkeys([steps[0], steps[-1]]))
   text = show(entry, _outcomes(runs))
-  text += f' ({_seeds(runs)} {", ".join(map(str, runs))}; {most} steps)'
+  seeds = ', '.join(map(str, runs))
+  if len(runs) > _FEW and [*runs] == [*range(len(runs))]:
+    seeds = f'0 to {len(runs) - 1}'
+  text += f' ({_seeds(runs)} {seeds}; {most} steps)'
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)

@@ -336,9 +336,9 @@ def test_tables_are_the_shipped_ones(tmp_path):
   row = rows['planet_cheetah_run_full']
   assert row['ours'] == '-'
   assert row['state'] == 'not run: about 24 h on a GPU'
-  # The original, as its own notes say: 36,000, 24,000, 552,000 and 144,000.
+  # Half of the first evaluations in results/reference.
   original = 'original code, today'
-  assert rows['ppo_pendulum'][original] == '36,000 (4 of 4 seeds)'
+  assert rows['ppo_pendulum'][original] == '144,000 (20 of 20 seeds)'
   # Compared with a row of ours.
   row = rows['her_pick_demos']
   assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
@@ -489,7 +489,7 @@ def test_times_with_censored_seeds():
 
 
 def test_probability_of_improvement():
-  """Of pairs; ties are half, steps beyond the common end do not count."""
+  """Of pairs; ties are half, steps that a seed has not tried do not count."""
   make = lambda *numbers: [intervals.Outcome(x, 100) for x in numbers]
   share, (low, high) = intervals.improvement(make(1, 2), make(2, 3), False)
   assert share == 0.125 and low <= share <= high
@@ -497,3 +497,6 @@ def test_probability_of_improvement():
   assert share == 0.875
   longer = [intervals.Outcome(150, 200)]
   assert intervals.improvement(longer, make(np.inf), True)[0] == 0.5
+  # Training may end where the level has been reached.
+  stopped = [intervals.Outcome(50, 60)]
+  assert intervals.improvement(longer, stopped, True)[0] == 0
