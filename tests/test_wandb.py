@@ -122,7 +122,7 @@ def test_missing_package(tmp_path, monkeypatch):
   wandb_mirror.check(None)
   with pytest.raises(errors.UsageError, match='pip install'):
     wandb_mirror.check('project')
-  with pytest.raises(errors.UsageError, match='give --logdir'):
+  with pytest.raises(errors.UsageError, match='add --logdir'):
     wandb_mirror.check('project', None)
 
 

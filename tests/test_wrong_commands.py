@@ -36,7 +36,7 @@ TABLE = [
   ('agents.train_ppo', [PPO, '--threads=0'], 'threads'),
   ('agents.train_ppo', [PPO, '--logdir=x', '--timestamp=a/../../b'], 'path'),
   ('agents.train_ppo', [PPO, '--sead=1'], 'mean seed'),
-  ('agents.train_ppo', [PPO, 'seed=1'], "'seed=1' is not a flag"),
+  ('agents.train_ppo', [PPO, 'seed=1'], "argument 'seed=1'"),
   ('agents.train_ppo', [PPO, '--wandb=a/b'], 'wandb'),
   ('agents.visualize_ppo', [], '--logdir'),
   ('agents.visualize_ppo', ['--logdir=nobody'], 'nobody'),

@@ -1,4 +1,4 @@
-"""What surrounds every run: folders, settings, signals, logs."""
+"""What every run shares: log directories, settings, signals and logs."""
 
 import os
 import re
@@ -10,10 +10,10 @@ _MODULES = r'(agents|planet|baselines_her|scripts)\.'
 
 
 def end_silently() -> None:
-  """Let Ctrl-C end a program of this project that is still being imported.
+  """Let Ctrl-C end a program of this project while its imports still run.
 
-  That is no error, and some libraries would make another one of it.
-  `agents.run.entry` takes over when the imports are done.
+  This is not an error, and some libraries would turn it into one.
+  `agents.run.entry` takes over once the imports are done.
   """
   words = sys.orig_argv
   module = words[words.index('-m') + 1 :] if '-m' in words else []

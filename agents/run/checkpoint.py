@@ -1,8 +1,7 @@
-"""Checkpoints that are whole or ignored.
+"""Checkpoints that are either complete or ignored.
 
-Those of PPO and PlaNet are the files `model.ckpt-<step>.*` of TensorFlow. Those
-of HER and the pipeline are folders with the state of every rank, see
-`Checkpoints`.
+PPO and PlaNet write TensorFlow files named `model.ckpt-<step>.*`. HER and the
+pipeline write a folder with the state of every rank, see `Checkpoints`.
 """
 
 import contextlib
@@ -39,11 +38,11 @@ def write_tree(prefix: str, tree: Any) -> None:
   """Store nested data as `<prefix>.json` and `<prefix>.npz`.
 
   Args:
-    prefix: Path without ending.
+    prefix: Path without file extension.
     tree: Nested dicts, lists and tuples of plain data, bytes and arrays.
 
   Raises:
-    TypeError: If there is something else in it.
+    TypeError: If the tree contains any other type.
   """
   arrays: dict[str, Any] = {}
   text = json.dumps(_pack(tree, arrays, ''))
@@ -55,11 +54,11 @@ def write_tree(prefix: str, tree: Any) -> None:
 
 
 def read_tree(prefix: str) -> Any:
-  """Undo `write_tree`; nothing that is stored there can run a program.
+  """Read what `write_tree` stored, without executing any stored code.
 
   Raises:
     OSError: If a file is missing.
-    ValueError: If one is damaged.
+    ValueError: If a file is damaged.
   """
   try:
     with open(prefix + '.json', 'rb') as file_:
@@ -94,7 +93,7 @@ def _pack(value, arrays, path):
   if isinstance(value, dict):
     wrong = [key for key in value if not isinstance(key, str)]
     if wrong:
-      raise TypeError(f'{path} has the key {wrong[0]!r}, which is not text')
+      raise TypeError(f'{path} has the key {wrong[0]!r}, which is not a string')
     return {k: _pack(x, arrays, f'{path}/{k}') for k, x in value.items()}
   raise TypeError(f'{path} is {type(value).__name__}, which cannot be stored')
 
@@ -111,14 +110,14 @@ def _unpack(arrays, value):
 
 @contextlib.contextmanager
 def write_folder(path: str, comm: Any) -> Iterator[str]:
-  """Write a folder that appears under its name when all ranks are done.
+  """Write a folder that gets its final name once all ranks are done.
 
-  One that is there already is replaced. Until the new one is in its place,
-  the old one can be found under a name that `list_folders` knows.
+  It replaces an existing folder of that name. Until then the old folder stays
+  available under a name that `list_folders` knows.
 
   Args:
-    path: Path of the folder, the same for all ranks.
-    comm: Communicator of the ranks, all of which have to make this call.
+    path: Path of the folder, the same on all ranks.
+    comm: Communicator of the ranks, which must all make this call.
 
   Yields:
     Path of the folder to write to.
@@ -145,9 +144,9 @@ def write_folder(path: str, comm: Any) -> Iterator[str]:
 
 
 def recover_folders(parent: str) -> None:
-  """Finish what a process that was killed within `write_folder` has begun.
+  """Clean up after a process that was killed during `write_folder`.
 
-  No other process may write there.
+  No other process may write to the parent folder.
   """
   for old in glob.glob(os.path.join(glob.escape(parent), '.*.old')):
     path = os.path.join(parent, os.path.basename(old)[1:-4])
@@ -160,16 +159,16 @@ def recover_folders(parent: str) -> None:
 
 
 def list_folders(parent: str, prefix: str = '') -> dict[str, str]:
-  """List the checkpoints of a folder, oldest first; nothing is changed.
+  """List the checkpoints in a folder, oldest first, without changing anything.
 
-  If a process was killed while it replaced one, that is listed where it lies.
+  Includes checkpoints whose replacement was interrupted by a kill.
 
   Args:
     parent: Folder of the checkpoints.
-    prefix: What their names begin with, before a number and any `+`.
+    prefix: Start of their names, before the number and any `+`.
 
   Returns:
-    Dict from name to path, of those that may turn out to be damaged, too.
+    Dict from name to path; some of the checkpoints may be damaged.
   """
   name = rf'({re.escape(prefix)}(\d+)(\+*))'
   found = {}
@@ -184,7 +183,7 @@ def list_folders(parent: str, prefix: str = '') -> dict[str, str]:
 
 
 def find_damage(path: str) -> str | None:
-  """Say what is wrong with a folder of a checkpoint; None if it is whole."""
+  """Describe what is wrong with a checkpoint folder; None if it is complete."""
   try:
     with open(os.path.join(path, COMPLETE)) as file_:
       sizes = dict(json.load(file_))
@@ -193,7 +192,7 @@ def find_damage(path: str) -> str | None:
       if found != size:
         return f'{name} has {found} bytes instead of {size}'
   except FileNotFoundError as error:
-    return f'it has no file {os.path.basename(error.filename)}'
+    return f'{os.path.basename(error.filename)} is missing'
   except (TypeError, ValueError) as error:
     return f'{COMPLETE} cannot be read: {error}'
   return None
@@ -204,17 +203,17 @@ def choose_newest(
   find_damage: Callable[[str], str | None] = find_damage,
   warn: Callable[[str], None] | None = None,
 ) -> str | None:
-  """Return the path of the newest whole checkpoint, None if there are none.
+  """Return the path of the newest complete checkpoint, None if there is none.
 
   Args:
     paths: Paths of checkpoints, oldest first.
-    find_damage: Function from a path to what is wrong there, or None.
-    warn: Function that is called with a sentence for each damaged one that is
-      passed over; None to stay silent.
+    find_damage: Function that maps a path to a description of its damage, or
+      to None.
+    warn: Function called with a sentence for each damaged checkpoint that is
+      skipped; None to stay silent.
 
   Raises:
-    UsageError: If all are damaged, as beginning anew would overwrite them and
-      what lies beside them.
+    UsageError: If all are damaged; starting over would overwrite them.
   """
   damaged: dict[str, str] = {}
   for path in reversed(list(paths)):
@@ -222,29 +221,29 @@ def choose_newest(
     if damage is None:
       for other, words in damaged.items():
         if warn:
-          warn(f'Checkpoint {other} is damaged ({words}); go on from {path}.')
+          warn(f'Checkpoint {other} is damaged ({words}); using {path}.')
       return path
     damaged[path] = damage
   if not damaged:
     return None
   named = ', '.join(f'{x} ({words})' for x, words in damaged.items())
   raise errors.UsageError(
-    f'No whole checkpoint is left; damaged: {named}. Begin anew in another '
-    'folder, or move all of this one away.'
+    f'All checkpoints are damaged: {named}. Choose another log directory, or '
+    'move this one away to start over.'
   )
 
 
 class Checkpoints:
   """Checkpoints of a run with several ranks, each a folder `<prefix><number>`.
 
-  A folder has the variables of TensorFlow, `model.ckpt.*`, and a tree of every
-  rank, `rank<number>.json` and `.npz`. All ranks have to make the same calls.
+  A folder holds the TensorFlow variables, `model.ckpt.*`, and a tree for every
+  rank, `rank<number>.json` and `.npz`. All ranks must make the same calls.
 
   Args:
     folder: Folder of the checkpoints.
     comm: Communicator of the ranks.
     prefix: First part of the names.
-    keep: Number of whole checkpoints to keep, None for all.
+    keep: Number of complete checkpoints to keep, None for all.
   """
 
   def __init__(
@@ -257,11 +256,11 @@ class Checkpoints:
     self._saver: Any = None
 
   def paths(self) -> dict[str, str]:
-    """Return the paths by name, oldest first, damaged ones included."""
+    """Return the paths by name, oldest first, including damaged ones."""
     return list_folders(self._folder, self._prefix)
 
   def newest(self, warn: Callable[[str], None] | None = None) -> str | None:
-    """Return the path of the newest whole one, the same in all ranks.
+    """Return the path of the newest complete one, the same on all ranks.
 
     Raises:
       UsageError: See `choose_newest`.
@@ -278,10 +277,10 @@ class Checkpoints:
     """Write a checkpoint.
 
     Args:
-      name: Prefix and number, and any `+`.
+      name: Prefix and number, followed by any `+`.
       tree: State of this rank, see `write_tree`.
-      sess: Session with variables to save, or None.
-      write: Called with the folder, to add files.
+      sess: Session whose variables to save, or None.
+      write: Function called with the folder, to add files.
 
     Returns:
       Path of the checkpoint.
@@ -302,22 +301,22 @@ class Checkpoints:
     return path
 
   def load(self, path: str, sess: Any = None, all_ranks: bool = True) -> Any:
-    """Restore the variables, and return the tree of this rank.
+    """Restore the variables and return the tree of this rank.
 
     Args:
       path: Path of a checkpoint.
-      sess: Session with variables to restore, or None.
-      all_ranks: Whether to refuse another number of ranks than has saved it.
+      sess: Session whose variables to restore, or None.
+      all_ranks: Whether to require the number of ranks that saved it.
 
     Raises:
-      UsageError: If the checkpoint is damaged, or does not fit.
+      UsageError: If the checkpoint is damaged or does not fit.
     """
     found = len(glob.glob('rank*.json', root_dir=path))
     if all_ranks and found != self._comm.Get_size():
       raise errors.UsageError(
-        f'The checkpoint {path} has {found} ranks, but there are '
-        f'{self._comm.Get_size()} now; continue with mpirun -n {found}, or '
-        'start a new run in another folder.'
+        f'The checkpoint {path} was saved with {found} ranks, not '
+        f'{self._comm.Get_size()}; continue with mpirun -n {found}, or start a '
+        'new run in another log directory.'
       )
     try:
       tree = read_tree(self._tree_path(path))
@@ -344,7 +343,7 @@ class Checkpoints:
 
 
 def list_variables(folder: str) -> list[str]:
-  """Return the paths of the files `model.ckpt-<step>`, oldest first."""
+  """Return the paths of all `model.ckpt-<step>` files, oldest first."""
   names = glob.glob('model.ckpt-*.index', root_dir=folder)
   found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', x) for x in names]
   steps = sorted(int(x[1]) for x in found if x)
@@ -356,20 +355,20 @@ def find_variables(
   name: str | None = None,
   warn: Callable[[str], None] | None = logging.getLogger(__name__).warning,
 ) -> str | None:
-  """Return the path of the checkpoint of TensorFlow to continue from.
+  """Return the path of the TensorFlow checkpoint to continue from.
 
   Args:
     folder: Folder of the checkpoints.
-    name: Name of one of them, or `best` for what `keep_best` has written; the
-      newest whole `model.ckpt-<step>` by default.
+    name: Name of a checkpoint, or `best` for the one that `keep_best` wrote;
+      the newest complete `model.ckpt-<step>` by default.
     warn: See `choose_newest`.
 
   Returns:
-    Path without ending; None if no name is given and there is none.
+    Path without file extension; None if there is none and no name is given.
 
   Raises:
-    UsageError: If the one with this name is missing or damaged, or all of them
-      are damaged.
+    UsageError: If the named checkpoint is missing or damaged, or all
+      checkpoints are damaged.
   """
   folder = os.path.expanduser(folder)
   if not name:
@@ -381,14 +380,14 @@ def find_variables(
     if not path:
       raise errors.UsageError(
         f'There is no best checkpoint in {folder} yet. It is written after the '
-        'first evaluation; omit --checkpoint for the newest one.'
+        'first evaluation; omit --checkpoint to use the newest one.'
       )
   if not os.path.exists(path + '.index'):
     raise errors.UsageError(f'There is no checkpoint {name} in {folder}.')
   damage = _find_damaged_variables(path)
   if damage:
     raise errors.UsageError(
-      f'Checkpoint {path} is damaged ({damage}); give an older one.'
+      f'Checkpoint {path} is damaged ({damage}); choose an older one.'
     )
   return path
 
@@ -396,15 +395,15 @@ def find_variables(
 def keep_best(
   sess: Any, saver: Any, folder: str, step: int, score: float
 ) -> None:
-  """Write a checkpoint of TensorFlow that replaces the best one.
+  """Write a TensorFlow checkpoint that replaces the best one.
 
-  The file that names it is written last, so that there is always a whole one.
+  The file that names it is written last, so a complete one always exists.
 
   Args:
     sess: Session.
-    saver: Saver of its variables, which does not count this checkpoint among
-      its newest ones.
-    folder: Folder of the run; the files go to `best` in it.
+    saver: Saver of its variables that does not count this checkpoint among
+      the newest ones.
+    folder: Log directory; the files go to its subfolder `best`.
     step: Global step.
     score: Score of the model, for `read_best_score`.
   """
@@ -443,14 +442,14 @@ def _read_best(folder):
     return None, -math.inf
   except (KeyError, TypeError, ValueError):
     raise errors.UsageError(
-      f'{filename} is damaged; remove the folder that it is in to continue.'
+      f'{filename} is damaged; remove its folder to continue.'
     ) from None
   path = os.path.join(folder, BEST, name)
   return (path, score) if os.path.exists(path + '.index') else (None, -math.inf)
 
 
 def newest_step(folder: str) -> int:
-  """Return the step of the newest whole checkpoint, 0 without any.
+  """Return the step of the newest complete checkpoint, 0 if there is none.
 
   Raises:
     UsageError: If all are damaged.
@@ -460,13 +459,13 @@ def newest_step(folder: str) -> int:
 
 
 def not_finite(folder: str | None, step: int) -> errors.NotFinite:
-  """Return the error that ends a training at a step, see `errors.NotFinite`."""
+  """Return the error that ends training at a step, see `errors.NotFinite`."""
   path = folder and find_variables(folder, warn=None)
-  kept = f'the last whole checkpoint is {path}' if path else 'nothing is saved'
+  kept = f'the last checkpoint is {path}' if path else 'there is no checkpoint'
   return errors.NotFinite(
-    f'The training is not finite any more at step {step}: a weight, a loss or '
-    f'a score is infinite or not a number; {kept}. Start a new run with a '
-    'lower learning rate or smaller rewards.'
+    f'Training diverged at step {step}: a weight, a loss or a score is '
+    f'infinite or not a number; {kept}. Start a new run with a lower learning '
+    'rate or smaller rewards.'
   )
 
 

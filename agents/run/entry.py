@@ -1,4 +1,4 @@
-"""The one way out of all programs: last words and exit codes."""
+"""Common exit path of all programs: last messages and exit codes."""
 
 import argparse
 import errno
@@ -27,11 +27,11 @@ _FULL = 'No space left on device', 'Disk quota exceeded'
 
 
 class Parser(argparse.ArgumentParser):
-  """Parser of the command line whose errors are `UsageError`s.
+  """Command line parser that raises `UsageError`.
 
-  The description is printed as it is, such as the docstring of a program. The
-  epilog may be a function, which `--help` calls. Arguments may have the types
-  `seed`, `count` and `positive`, those of `agents.run.schema`.
+  The description is printed unchanged, so it can be a program's docstring. The
+  epilog may be a function that `--help` calls. Argument types may be `seed`,
+  `count` and `positive` from `agents.run.schema`.
   """
 
   def __init__(self, **options: Any) -> None:
@@ -62,21 +62,20 @@ def _read(kind, text):
 def run(function: Callable[[], object]) -> int:
   """Call the main function of a program and return its exit code.
 
-  If it fails in one process of MPI, it ends in all of them, with its exit code
-  and one sentence: that of the first rank which has one.
+  If one MPI process fails, all of them exit with its exit code, and only the
+  lowest rank with a message prints it.
 
-  Modules of the user may lie in the current folder, also for programs that
-  pip has installed. It comes last, so that it hides nothing.
+  The current folder is added at the end of the search path, so that programs
+  installed by pip also find the user's modules there.
 
   Args:
-    function: Function without arguments, which may return an exit code.
+    function: Function without arguments that may return an exit code.
 
   Returns:
-    What the function returns, 0 if that is None, and when the user asked to
-    stop. Of a `UsageError` or `Failure`, whose sentences are printed, their
-    `code`. 130 after Ctrl-C. 1 for errors of the system, such as a full disk,
-    and if nobody reads the output any more, as after `| head`. Other errors are
-    raised.
+    The result of the function; 0 if that is None or the user asked to stop.
+    The `code` of a `UsageError` or `Failure`, whose message is printed. 130
+    after Ctrl-C. 1 for system errors, such as a full disk, and when the reader
+    of the output has gone, as after `| head`. Other errors are raised.
   """
   if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend."""
+"""Errors that the user can fix."""
 
 import difflib
 import sys
@@ -8,9 +8,9 @@ _MOST_LISTED = 20
 
 
 class UsageError(ValueError):
-  """Bad input: one sentence says what was given, what is allowed, what to do.
+  """Bad input; the message says what was given, what is allowed, what to do.
 
-  Programs print the sentence without a traceback and exit with `code`.
+  Programs print the message without a traceback and exit with `code`.
   """
 
   code = 2
@@ -19,16 +19,16 @@ class UsageError(ValueError):
 
 
 class Failure(RuntimeError):
-  """The program cannot go on, through no mistake of its own.
+  """The program cannot continue, for a reason outside of it.
 
-  Programs print the sentence and the details, and exit with code 1.
+  Programs print the message and the details, and exit with code 1.
 
   Args:
-    sentence: What has failed, and what to do about it.
+    sentence: What failed, and what to do about it.
     details: Further lines, such as the traceback of an environment.
 
   Attributes:
-    advice: What programs add to the sentence.
+    advice: Text that programs append to the message.
   """
 
   code = 1
@@ -43,35 +43,35 @@ class Failure(RuntimeError):
 
 
 class WorkerDeath(Failure):
-  """A process with environments was killed; the sentence says how."""
+  """A process that runs environments was killed; the message says how."""
 
   advice = ' Repeat the command to continue.'
 
 
 class EnvError(Failure):
-  """An environment does what it must not, or has raised an error."""
+  """An environment broke its interface or raised an error."""
 
 
 class NotFinite(Failure):
-  """A training has left the numbers: its weights or scores are not finite."""
+  """Training diverged: weights or scores are infinite or not a number."""
 
 
 def how_to_install(extra: str) -> str:
-  """Return the command that installs an extra, and what it leaves out."""
+  """Return the command that installs an extra, and where to read on."""
   command = f"pip install 'reference-agents[{extra}]'"
   missing = {'pybullet': (3, 12), 'dmc': (3, 13)}
   if sys.version_info < missing.get(extra, (4,)):
     return command
-  return f'{command}, and what it leaves out: see docs/install.md'
+  return f'{command}; docs/install.md lists what it does not include'
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-  """Sentence that names the nearest known names, or lists some of them."""
+  """Return a sentence that suggests similar names, or lists known ones."""
   known = sorted(set(known))
   close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
   if close:
     return f'Did you mean {" or ".join(close)}?'
   if len(known) > _MOST_LISTED:
     listed = ', '.join(known[:: len(known) // _MOST_LISTED][:_MOST_LISTED])
-    return f'There are {len(known)}, among them {listed}.'
-  return f'Known are: {", ".join(known)}.'
+    return f'There are {len(known)} known names, such as {listed}.'
+  return f'Known names: {", ".join(known)}.'

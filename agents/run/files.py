@@ -1,4 +1,4 @@
-"""Files that are either complete or absent, and plain YAML in them."""
+"""Files that are either complete or absent, and plain data in YAML files."""
 
 import contextlib
 import logging
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def atomic_path(filename: str) -> Iterator[str]:
-  """Path to write to, which becomes the final path when all went well.
+  """Yield a path to write to, which gets its final name on success.
 
-  The content goes to a hidden file in the same folder first, so that a
-  process killed at any moment leaves the old file or none. Missing folders
-  are created.
+  The content goes to a hidden file in the same folder first, so a process
+  killed at any time leaves the old file or none. Missing folders are created.
 
   Args:
     filename: Final path.
 
   Yields:
-    Temporary path with the same ending.
+    Temporary path with the same file extension.
   """
   filename = os.path.abspath(os.path.expanduser(filename))
   folder, name = os.path.split(filename)
@@ -42,7 +41,7 @@ def atomic_path(filename: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def atomic_write(filename: str, mode: str = 'w') -> Iterator[IO[Any]]:
-  """Open a file that appears under its name only when it is complete.
+  """Open a file that gets its final name only when it is complete.
 
   Args:
     filename: Final path.
@@ -56,23 +55,23 @@ def atomic_write(filename: str, mode: str = 'w') -> Iterator[IO[Any]]:
 
 
 def check_writable(logdir: str) -> None:
-  """Create a folder and make sure that files can be written there.
+  """Create a folder and check that it is writable.
 
   Raises:
-    UsageError: If they cannot.
+    UsageError: If it is not.
   """
   try:
     os.makedirs(logdir, exist_ok=True)
     tempfile.TemporaryFile(dir=logdir).close()
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot write to the logdir {logdir}: {error.strerror}. Choose '
-      'another folder.'
+      f'Cannot write to the log directory {logdir}: {error.strerror}. Choose '
+      'another one.'
     ) from None
 
 
 def check_creatable(folder: str) -> None:
-  """Make sure that a folder can be created, or written to if it exists.
+  """Check that a folder can be created, or is writable if it exists.
 
   Raises:
     UsageError: If it cannot.
@@ -82,7 +81,7 @@ def check_creatable(folder: str) -> None:
 
 
 def first_missing(folder: str) -> str | None:
-  """Return the first part of a path that does not exist, None if all do."""
+  """Return the first missing part of a path, None if all of it exists."""
   folder, missing = os.path.abspath(folder), None
   while not os.path.lexists(folder):
     folder, missing = os.path.dirname(folder), folder
@@ -90,12 +89,12 @@ def first_missing(folder: str) -> str | None:
 
 
 def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
-  """Lock a file, which is created if needed, unless another process has it.
+  """Lock a file, created if needed, unless another process holds the lock.
 
-  The lock ends with `release`, or with this process, however that ends.
+  The lock ends with `release` or with this process, even if that is killed.
 
   Returns:
-    The held `filelock.FileLock`, or None if there is another holder.
+    The acquired `filelock.FileLock`, or None if another process holds it.
   """
   import filelock
 
@@ -106,15 +105,15 @@ def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
     return None
   except (NotImplementedError, OSError) as error:
     logging.getLogger(__name__).warning(
-      'Cannot lock %s (%s); take care that only one process works there.',
+      'Cannot lock %s (%s); make sure that only one process uses it.',
       filename,
-      error or 'the file system knows no locks',
+      error or 'the file system does not support locks',
     )
   return lock
 
 
 def parse_yaml(text: str) -> Any:
-  """Plain data from YAML 1.2 text, in which `5e7` and `1e-3` are numbers.
+  """Return plain data from YAML 1.2 text, where `5e7` and `1e-3` are numbers.
 
   Raises:
     ValueError: If the text is not YAML, with the parser's explanation.
@@ -128,9 +127,9 @@ def parse_yaml(text: str) -> Any:
 
 
 def write_yaml(filename: str, data: Any) -> None:
-  """Write built-in types as block style YAML, completely or not at all.
+  """Write built-in types as block-style YAML, completely or not at all.
 
-  The order of keys is kept.
+  Keeps the order of keys.
   """
   from ruamel import yaml
 
@@ -142,11 +141,11 @@ def write_yaml(filename: str, data: Any) -> None:
 
 
 def read_yaml(filename: str) -> Any:
-  """Plain data from a YAML file.
+  """Return plain data from a YAML file.
 
   Raises:
     OSError: If there is no such file.
-    ValueError: If its content is not YAML.
+    ValueError: If it is not valid YAML.
   """
   with open(os.path.expanduser(filename)) as file_:
     return parse_yaml(file_.read())

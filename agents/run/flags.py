@@ -1,7 +1,7 @@
-"""Flags of the command line, on `tf.app.flags` and `tf.app.run`.
+"""Command line flags, built on `tf.app.flags` and `tf.app.run`.
 
-Both are those of absl, which needs no TensorFlow: what is wrong with a command
-is said before that is imported.
+Both come from absl and do not need TensorFlow, so that errors in a command are
+reported before TensorFlow is imported.
 """
 
 import argparse
@@ -28,23 +28,23 @@ def run(
   argv: Sequence[str] | None = None,
   more: Iterable[str] = (),
 ) -> None:
-  """Run a program by `tf.app.run`, with its flags in `tf.app.flags`.
+  """Run a program through `tf.app.run`, with its flags in `tf.app.flags`.
 
-  The flags exist for the time of the program, so that others may follow in
-  the same process.
+  The flags exist only while the program runs, so that another program can
+  follow in the same process.
 
   Args:
-    program: How users start the program.
+    program: Command that users type to start the program.
     description: Text for `--help`.
-    declared: Declaration of the flags: text, numbers, booleans, or lists for
-      flags that can be repeated.
-    main: Main function, to which its flags are what `read` returns.
-    argv: List of arguments after the name of the program; those of the
-      process by default.
+    declared: Declaration of the flags: strings, numbers, booleans, or lists
+      for flags that can be repeated.
+    main: Main function, called with the result of `read`.
+    argv: List of arguments after the program name; those of the process by
+      default.
     more: Further lines for `--help`.
 
   Raises:
-    UsageError: If a flag is unknown or has a value that is not allowed.
+    UsageError: If a flag is unknown or its value is not allowed.
     SystemExit: After `--help`, with code 0.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
@@ -59,7 +59,7 @@ def run(
     rest = _parse(program, declared, values, argv)
     if rest:
       raise errors.UsageError(
-        f'Argument {rest[0]!r} is not a flag; flags look like --name=value.'
+        f'Unexpected argument {rest[0]!r}; write flags as --name=value.'
       )
     run_app(main, [program])
   finally:
@@ -71,9 +71,9 @@ def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
   """Call `tf.app.run`, but return after success instead of exiting.
 
   Args:
-    main: Function of the arguments that are not flags of `tf.app.flags`; what
-      it returns does not matter.
-    argv: List of arguments that begins with the name of the program.
+    main: Function of the arguments that are not flags of `tf.app.flags`; its
+      result is ignored.
+    argv: List of arguments, starting with the program name.
   """
 
   def call(rest):
@@ -90,15 +90,15 @@ def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
 
 
 def read(given: Any, declared: type[schema.Settings]) -> types.SimpleNamespace:
-  """Return the flags of a program; its defaults where there is no such flag.
+  """Return the flags of a program, with defaults for undefined flags.
 
   Args:
     given: `tf.app.flags.FLAGS`, where notebooks may have defined some flags
-      with defaults of their own.
+      with other defaults.
     declared: See `run`.
 
   Raises:
-    UsageError: If a flag has a value that is not allowed.
+    UsageError: If the value of a flag is not allowed.
   """
   defined = set(given)
   result = types.SimpleNamespace(
@@ -117,16 +117,16 @@ def parse_known(
   """Split a command line into known flags and the rest.
 
   Args:
-    program: How users start the program.
+    program: Command that users type to start the program.
     declared: See `run`.
     argv: List of arguments after the name of the program.
 
   Returns:
-    Tuple of an object with an attribute per flag, and the list of arguments
-    that are not among the flags, in order.
+    Tuple of an object with an attribute per flag, and the remaining arguments
+    in order.
 
   Raises:
-    UsageError: If a flag has a value that is not allowed.
+    UsageError: If the value of a flag is not allowed.
   """
   values = absl.flags.FlagValues()
   values.set_gnu_getopt(True)
@@ -164,15 +164,15 @@ def _parse(program, declared, values, argv, known_only=False):
 def check(
   declared: type[schema.Settings], args: object, dashes: bool = False
 ) -> None:
-  """Make sure that flags have allowed values, whoever has set them.
+  """Check that all flags have allowed values, even if set by code.
 
   Args:
     declared: See `run`.
     args: Object with an attribute per flag.
-    dashes: Whether the user writes dashes instead of underscores.
+    dashes: Whether error messages use dashes instead of underscores.
 
   Raises:
-    UsageError: Naming the first flag that has not.
+    UsageError: If a value is not allowed; names the first such flag.
   """
   for name in declared.names():
     value = getattr(args, name)
@@ -188,9 +188,9 @@ def add_arguments(
 
   Args:
     parser: Parser to add to. Its results still need `check`.
-    declared: See `run`; the title of a flag is what `--help` shows for its
-      value, and flags without meaning are left out there. Booleans are False
-      unless they are given; lists can be repeated, too.
+    declared: See `run`; `--help` shows the title of a flag as its value, and
+      hides flags without a meaning. Booleans default to False; list flags can
+      be repeated.
   """
   for name in declared.names():
     flag = '--' + name.replace('_', '-')
@@ -214,7 +214,7 @@ def add_arguments(
 
 
 def describe(declared: type[schema.Settings]) -> list[str]:
-  """Return lines for `--help` about flags."""
+  """Return the lines of `--help` that describe flags."""
   lines = []
   for name in declared.names():
     default = declared.default(name)

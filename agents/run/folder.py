@@ -1,7 +1,7 @@
-"""Folders of runs: create, lock, find, compare, mark, and which to continue.
+"""Log directories of runs: create, lock, find, compare, mark and continue.
 
-The systems say what the names look like, which files are in a folder, and what
-keeps a run from being continued.
+Each system defines the names, the files in a log directory, and what prevents
+a run from being continued.
 """
 
 import contextlib
@@ -21,22 +21,22 @@ _MOST_NAMED = 3
 
 
 class Busy(errors.UsageError):
-  """Another process works on the run."""
+  """Another process is using the run."""
 
 
 class Run(contextlib.ExitStack):
-  """Folder of a run; what is stored there is read once, when it is needed.
+  """Log directory of a run, whose files are read lazily and once.
 
-  Closing it, as the end of this process does, gives up the lock.
+  Closing it releases the lock, as does the end of this process.
 
   Args:
     folder: Path, which need not exist; None for a run that keeps nothing.
-    lock: What `lock` returns; None for a run that is only read.
-    reason: Sentence that says which run this is and why.
+    lock: Result of `lock`; None for a run that is only read.
+    reason: Sentence that says which run this is and why it was chosen.
 
   Attributes:
-    config: What the system makes of the settings and its command.
-    changes: What the command changes, in words.
+    config: What the system makes of the settings and the command.
+    changes: Description of what the command changes.
   """
 
   def __init__(
@@ -55,27 +55,27 @@ class Run(contextlib.ExitStack):
 
   @classmethod
   def open(cls, folder: str, name: str = LOCK) -> 'Run':
-    """Create a folder if needed, and lock it.
+    """Create a log directory if needed, and lock it.
 
     Args:
       folder: Path.
-      name: Name of the file to lock.
+      name: Name of the lock file.
 
     Raises:
-      Busy: If another process works there.
-      UsageError: If nothing can be written.
+      Busy: If another process is using it.
+      UsageError: If it is not writable.
     """
     taken = lock(folder, name)
     if not taken:
       raise Busy(
-        f'Another process works on the run in {folder}. Wait until it has '
-        'ended, or use another folder.'
+        f'Another process is using the run in {folder}. Wait until it has '
+        'finished, or choose another log directory.'
       )
     return cls(folder, taken)
 
   @functools.cached_property
   def settings(self) -> dict[str, Any] | None:
-    """Content of `config.yaml`, None if there is none.
+    """Content of `config.yaml`, None if the file does not exist.
 
     Raises:
       UsageError: If it is damaged.
@@ -86,7 +86,7 @@ class Run(contextlib.ExitStack):
 
   @functools.cached_property
   def checkpoint(self) -> str | None:
-    """Path of the newest whole `model.ckpt-<step>`, None if there is none.
+    """Path of the newest complete `model.ckpt-<step>`, None if there is none.
 
     Raises:
       UsageError: If all are damaged.
@@ -95,7 +95,7 @@ class Run(contextlib.ExitStack):
 
   @property
   def step(self) -> int:
-    """Global step of that checkpoint, 0 without one."""
+    """Global step of `checkpoint`, 0 if there is none."""
     return int(self.checkpoint.rpartition('-')[2]) if self.checkpoint else 0
 
 
@@ -103,7 +103,7 @@ def read_settings(run: str) -> dict[str, Any]:
   """Return the mapping in the `config.yaml` of a run.
 
   Raises:
-    UsageError: If there is none, or it is damaged.
+    UsageError: If the file is missing or damaged.
   """
   filename = os.path.join(run, _SETTINGS)
   try:
@@ -112,51 +112,51 @@ def read_settings(run: str) -> dict[str, Any]:
       raise ValueError('it is not a mapping')
   except FileNotFoundError:
     raise errors.UsageError(
-      f'There is no run in {run}; it has no {_SETTINGS}.'
+      f'There is no run in {run}: {_SETTINGS} is missing.'
     ) from None
   except ValueError as error:
     raise errors.UsageError(
       f'Cannot read {filename}: {error}. Repair the file, or start a new run '
-      'in another folder.'
+      'in another log directory.'
     ) from None
   return found
 
 
 def create(base: str, names: Iterable[str]) -> Run:
-  """Create the first folder that is free, and lock it.
+  """Create the first folder whose name is free, and lock it.
 
   Args:
     base: Folder of the runs, created if needed.
-    names: Names to try one after the other.
+    names: Names to try in order.
 
   Raises:
     FileExistsError: If all names are taken.
-    UsageError: If nothing can be written there.
+    UsageError: If the folder is not writable.
   """
   files.check_writable(base)
   for path in (os.path.join(base, x) for x in names):
     with contextlib.suppress(FileExistsError):
       os.mkdir(path)
       return Run.open(path)
-  raise FileExistsError(f'All names of runs in {base} are taken.')
+  raise FileExistsError(f'All run names in {base} are taken.')
 
 
 def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
-  """Keep other processes away from a run.
+  """Lock a run against other processes.
 
-  A training of this process that has locked it, see `agents.run.training`, is
-  saved and gives it up.
+  If a training of this process holds the lock, see `agents.run.training`, that
+  training is saved and releases it.
 
   Args:
-    run: Folder of the run, created if needed.
-    name: Name of the file to lock.
+    run: Log directory of the run, created if needed.
+    name: Name of the lock file.
 
   Returns:
-    `contextlib.ExitStack` that unlocks the run when it is closed, as the end of
-    this process does; None if another process has locked it.
+    `contextlib.ExitStack` that unlocks the run when it is closed, which also
+    happens when the process ends; None if another process holds the lock.
 
   Raises:
-    UsageError: If nothing can be written there.
+    UsageError: If the log directory is not writable.
   """
   files.check_writable(run)
   path = os.path.join(run, name)
@@ -175,12 +175,12 @@ def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
 def removed_if_refused(
   run: str, missing: str | None, has_begun: Callable[[], bool]
 ) -> Iterator[None]:
-  """Leave nothing of a new run that is refused before it has begun.
+  """Remove the log directory of a new run that is refused before it starts.
 
   Args:
-    run: Folder that this process has locked.
-    missing: What `files.first_missing` has said of it before it was locked.
-    has_begun: Function that says whether there is something to keep.
+    run: Log directory that this process has locked.
+    missing: Result of `files.first_missing` for it before it was locked.
+    has_begun: Function that returns whether there is anything to keep.
 
   Yields:
     Nothing.
@@ -200,12 +200,12 @@ def removed_if_refused(
 
 
 def find(base: str, marker: str, suffix: str = '') -> list[str]:
-  """Return the sorted folders in a folder that have a file.
+  """Return the subfolders that contain a given file, sorted.
 
   Args:
     base: Folder of the runs, which need not exist.
     marker: Name of the file.
-    suffix: End of the names of the folders.
+    suffix: Required end of the folder names.
   """
   names = sorted(os.listdir(base)) if os.path.isdir(base) else []
   runs = [os.path.join(base, x) for x in names if x.endswith(suffix)]
@@ -213,21 +213,21 @@ def find(base: str, marker: str, suffix: str = '') -> list[str]:
 
 
 def find_single(logdir: str) -> str:
-  """Find the run in a folder that is its own, or that of a single run.
+  """Return the only run in a folder, which may itself be a log directory.
 
   Raises:
-    UsageError: If there is none, or more than one.
+    UsageError: If there is no run, or more than one.
   """
   logdir = os.path.abspath(os.path.expanduser(logdir))
   is_run = has(logdir, 'config.yaml')
   found = [logdir] if is_run else find(logdir, 'config.yaml')
   if not found:
     raise errors.UsageError(
-      f'There is no run in {logdir}; give the --logdir of the training.'
+      f'There is no run in {logdir}; pass the --logdir of a training.'
     )
   if len(found) > 1:
     raise errors.UsageError(
-      f'There are {len(found)} runs in {logdir}; choose one of them, such as '
+      f'There are {len(found)} runs in {logdir}; choose one, for example '
       f'--logdir={found[-1]}.'
     )
   return found[0]
@@ -239,13 +239,13 @@ def choose(
   """Choose the first run that can be continued, and lock it.
 
   Args:
-    folders: Folders of runs, the most wanted first.
-    why_not: Function from a run to the words that say why it cannot be
-      continued, or None.
+    folders: Log directories, in order of preference.
+    why_not: Function from a run to the reason why it cannot be continued, or
+      None.
 
   Returns:
-    Tuple of the run, None if there is none, and words about what is in the way
-    of those before.
+    Tuple of the run, None if there is none, and the reasons why the runs
+    before it were skipped.
   """
   reasons: list[str] = []
   run = None
@@ -263,7 +263,7 @@ def choose(
     reasons.append(f'{os.path.basename(folder)} {reason}')
   others = len(reasons) - _MOST_NAMED
   if others > 0:
-    reasons[_MOST_NAMED:] = [f'{others} older cannot be continued either']
+    reasons[_MOST_NAMED:] = [f'{others} more cannot be continued either']
   return run, '; '.join(reasons)
 
 
@@ -276,12 +276,12 @@ def compare(
 
   Args:
     stored: Settings of the run, plain data.
-    given: Settings of the command; what is missing counts as None.
-    names: What to compare; everything by default.
+    given: Settings of the command; missing ones count as None.
+    names: Names to compare; all by default.
 
   Returns:
-    Dict from the sorted names of what differs to lists of the stored and the
-    given value.
+    Dict from the sorted names that differ to lists of the stored and the given
+    value.
   """
   names = {*stored, *given} if names is None else names
   pairs = {x: [stored.get(x), given.get(x)] for x in sorted(names)}
@@ -297,16 +297,16 @@ def find_changes(
   """Return what a command changes in the settings of a run.
 
   Args:
-    run: Folder of the run.
+    run: Log directory of the run.
     stored: Settings of the run, plain data.
-    given: Settings that the command names, plain data.
-    fixed: Function from the name of a setting to why a run keeps it, or None.
+    given: Settings in the command, plain data.
+    fixed: Function from a name to the reason why it is fixed, or None.
 
   Returns:
     Dict from names to lists of the old and the new value.
 
   Raises:
-    UsageError: If something has to stay as it is.
+    UsageError: If a fixed setting changes.
   """
   changed = compare(stored, given, given)
   refused = [
@@ -316,14 +316,14 @@ def find_changes(
   ]
   if refused:
     raise errors.UsageError(
-      f'The run in {run} cannot go on with {"; ".join(refused)}. Leave that as '
-      'it is, or use another folder.'
+      f'The run in {run} cannot change {"; ".join(refused)}. Keep the old '
+      'value, or choose another log directory.'
     )
   return changed
 
 
 def describe(differences: Mapping[str, list[Any]]) -> str:
-  """Put what `compare` returns into words: `steps 100 instead of 200`."""
+  """Describe the result of `compare`, such as `steps 100 instead of 200`."""
   words = []
   for name, values in differences.items():
     if not any(isinstance(x, (dict, list)) for x in values):
@@ -335,17 +335,17 @@ def describe(differences: Mapping[str, list[Any]]) -> str:
 
 
 def has(run: str, marker: str) -> bool:
-  """Whether a run has a file or folder, such as the mark of its end."""
+  """Return whether a run has a file or folder, such as a status file."""
   return os.path.exists(os.path.join(run, marker))
 
 
 def mark(run: str, marker: str, text: str = '\n') -> None:
-  """Write a small file that says what became of a run."""
+  """Write a small file that records the status of a run."""
   with files.atomic_write(os.path.join(run, marker)) as file_:
     file_.write(text)
 
 
 def unmark(run: str, marker: str) -> None:
-  """Remove what `mark` has written, if it is there."""
+  """Remove the file that `mark` wrote, if it exists."""
   with contextlib.suppress(FileNotFoundError):
     os.remove(os.path.join(run, marker))

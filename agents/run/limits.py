@@ -19,11 +19,11 @@ _CORES = (
 
 
 def allowed_memory(cgroup_files: Iterable[str] = _MEMORY) -> int:
-  """Return the bytes of the machine, or of its container if these are fewer.
+  """Return the memory limit of the machine or its container in bytes.
 
   Args:
-    cgroup_files: Files with the limit of the container, which may be missing
-      or have no number in them if there is no limit.
+    cgroup_files: Files with the limit of the container; a missing file or one
+      without a number means no limit.
   """
   limits = [os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')]
   limits += [int(x) for path in cgroup_files for x in _read_numbers([path])]
@@ -36,7 +36,7 @@ def allowed_cores() -> float:
 
 
 def cpu_quota(cgroup_files: Iterable[Iterable[str]] = _CORES) -> float:
-  """Return the cores that all processes of the container may use together.
+  """Return how many cores the processes of the container may use together.
 
   Args:
     cgroup_files: See `allowed_memory`.

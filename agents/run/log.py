@@ -1,8 +1,7 @@
-"""Scalars of runs: lines of JSON, tables, events.
+"""Scalars of runs: JSON lines, tables and event files.
 
-Every file of a run that grows by lines grows through `append`. The systems
-keep the names and the columns of their files, and hand their rows to the
-writers of this module.
+All line-based files of a run are written through `append`. The systems define
+the names and columns of their files and pass rows to the writers here.
 """
 
 import contextlib
@@ -47,13 +46,13 @@ Row = dict[str, str | None]
 def append(path: str, text: str) -> None:
   """Append complete lines to a file, which is created if needed.
 
-  An incomplete last line, left by a process that was killed while it wrote,
-  is removed first. The file is closed again, so that nothing is lost when
-  this process is killed. Several processes may append to one file.
+  First removes an incomplete last line, left by a process that was killed. The
+  file is closed again, so that nothing is lost if this process is killed.
+  Several processes may append to the same file.
 
   Args:
     path: File in a folder that exists.
-    text: Lines that end with a line break; nothing to only repair the file.
+    text: Lines that end with a line break; '' to only repair the file.
   """
   with open(path, 'ab+') as file_:
     # Not every file system knows locks.
@@ -68,21 +67,21 @@ def append(path: str, text: str) -> None:
 
 
 def append_json(path: str, row: Mapping[str, Any]) -> None:
-  """Append an object of built-in types as one line."""
+  """Append an object of built-in types as one JSON line."""
   append(path, json.dumps(row) + '\n')
 
 
 def read_json(
   path: str, fits: Callable[[Any], bool] = lambda row: True
 ) -> list[Any]:
-  """Return the objects of a file, a list.
+  """Return the objects in a file of JSON lines.
 
-  Lines that are not valid JSON, left by processes that were killed, and those
-  that do not fit are left out, with a warning that says how many.
+  Skips lines that are not valid JSON, left by killed processes, or that do not
+  fit, and logs a warning with their number.
 
   Args:
     path: File with one object per line.
-    fits: Function that tells whether an object is one of those expected.
+    fits: Function that returns whether an object has the expected form.
 
   Raises:
     OSError: If the file cannot be read.
@@ -98,7 +97,7 @@ def read_json(
       except ValueError:
         skipped += 1
   if skipped:
-    _logger.warning('Lines of %s that cannot be read: %s.', path, skipped)
+    _logger.warning('Skipped unreadable lines in %s: %s.', path, skipped)
   return rows
 
 
@@ -107,7 +106,7 @@ def cut_json(path: str, keep: Callable[[Any], bool]) -> None:
 
   Args:
     path: File with one object per line.
-    keep: Function that tells which of the objects stay.
+    keep: Function that returns whether to keep an object.
   """
   rows = [x for x in read_json(path) if keep(x)]
   with files.atomic_path(path) as temporary:
@@ -115,15 +114,15 @@ def cut_json(path: str, keep: Callable[[Any], bool]) -> None:
 
 
 class Table:
-  """CSV file with a column for every key that has appeared so far.
+  """CSV file with a column for every key seen so far.
 
-  A file that exists is continued. It is rewritten, completely or not at all,
-  when columns are added.
+  Appends to an existing file. Rewrites it, completely or not at all, when
+  columns are added.
 
   Args:
     path: File in a folder that exists.
-    columns: Columns to begin with.
-    keep: Function that tells which of the earlier rows stay; all by default.
+    columns: Initial columns.
+    keep: Function that returns whether to keep an earlier row; all by default.
   """
 
   def __init__(
@@ -141,7 +140,7 @@ class Table:
       self._rewrite(new, keep)
 
   def append(self, row: Mapping[str, Any]) -> None:
-    """Add a row; columns without a value, or with None, stay empty."""
+    """Add a row; columns that are missing or None stay empty."""
     new = sorted(set(row) - set(self._columns))
     if new:
       self._rewrite(new)
@@ -177,9 +176,9 @@ def read_table(path: str) -> Iterator[Row]:
 
 
 class Events:
-  """Event file of TensorBoard with scalars.
+  """TensorBoard event file with scalars.
 
-  TensorFlow is imported with the first of them.
+  The first write imports TensorFlow.
 
   Args:
     folder: Folder of the file.
@@ -199,7 +198,7 @@ class Events:
     self._writer.add_summary(tf.Summary(value=values), step)
 
   def flush(self) -> None:
-    """Make sure that readers see everything."""
+    """Make everything written so far visible to readers."""
     if self._writer:
       self._writer.flush()
 
@@ -211,10 +210,10 @@ class Events:
 
 
 def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
-  """Yield wall time, step, tag and number of all scalars, in their order.
+  """Yield wall time, step, tag and value of all scalars in file order.
 
   Raises:
-    OSError: If there is no such folder.
+    OSError: If the folder does not exist.
   """
   from agents.tools.tf1 import tf
 
@@ -231,10 +230,10 @@ def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
 
 
 def read_events(folder: str) -> list[dict[str, float]]:
-  """Return dicts from tag to number, one per step, in their order.
+  """Return dicts from tag to number, one per step, in file order.
 
   Raises:
-    OSError: If there is no such folder.
+    OSError: If the folder does not exist.
   """
   rows: dict[int, dict[str, float]] = {}
   for _, step, tag, value in iterate_events(folder):
@@ -243,7 +242,7 @@ def read_events(folder: str) -> list[dict[str, float]]:
 
 
 def read_summary(summary: bytes) -> dict[str, float]:
-  """Return a dict from tag to number of a serialised TensorFlow summary."""
+  """Return a dict from tag to number from a serialized TensorFlow summary."""
   from agents.tools.tf1 import tf
 
   proto = tf.Summary.FromString(summary)
@@ -255,19 +254,18 @@ def read_summary(summary: bytes) -> dict[str, float]:
 class MetricsWriter:
   """Append one JSON object per line to `metrics.jsonl`.
 
-  Every line holds `phase`, `step` (that of the TensorBoard event),
+  Every line holds `phase`, `step` (as in the TensorBoard event),
   `global_step`, `wall_time`, `env_steps`, and the scalars by their tags.
-  Numbers that are not finite are left out. Lines after a restart follow those
-  before it; steps that are repeated because the program was killed appear
-  twice, and the later line counts.
+  Leaves out infinite values and NaN. If a killed run repeats steps after a
+  restart, they appear twice, and the later line counts.
 
-  Scalars that have a plain name, see `plain_name`, go to event files in
-  the folder `scalars`, too, over environment steps.
+  Scalars with a plain name, see `plain_name`, also go to event files in the
+  folder `scalars`, indexed by environment steps.
 
   Args:
-    logdir: Folder of the file; created if needed.
-    mirrors: Objects with `write(step, scalars)` and `close()` that get all
-      scalars, too, by their plain names where they have some; see
+    logdir: Log directory; created if needed.
+    mirrors: Objects with `write(step, scalars)` and `close()` that also receive
+      all scalars, by their plain names if they have one; see
       `agents.run.wandb_mirror`.
   """
 
@@ -313,16 +311,16 @@ class MetricsWriter:
       mirror.write(env_steps, named)
 
   def close(self) -> None:
-    """Close the event files, and end the mirrors."""
+    """Close the event files and the mirrors."""
     self._events.close()
     while self._mirrors:
       self._mirrors.pop().close()
 
 
 def read_metrics(logdir: str) -> list[dict[str, Any]]:
-  """Return the lines of `metrics.jsonl`, none if there is no such file.
+  """Return the lines of `metrics.jsonl`, an empty list without that file.
 
-  Lines of the same phase and step become one, in which later values count.
+  Merges lines of the same phase and step; later values win.
   """
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}
@@ -332,14 +330,14 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
 
 
 def plain_name(tag: str, phase: str) -> str | None:
-  """Return a name such as `returns/test` or `gradients/norm`.
+  """Return the plain name of a tag, such as `returns/test`.
 
   Args:
     tag: Tag of a summary, or a key of `metrics.jsonl`.
     phase: Phase in which it was written.
 
   Returns:
-    The name, None for tags that have none.
+    The name, or None if the tag has none.
   """
   for pattern, name in _NAMES:
     if match := re.fullmatch(pattern, tag):

@@ -1,4 +1,4 @@
-"""Messages of `logging`: which ones the terminal shows, which a file keeps."""
+"""Log messages: which ones go to the terminal and which to a file."""
 
 import contextlib
 import logging
@@ -12,12 +12,12 @@ _PACKAGES = 'agents', 'planet', 'baselines_her'
 
 
 class TextHandler(logging.Handler):
-  """Append messages to a text file, or print them above bars of progress.
+  """Append messages to a text file, or print them above progress bars.
 
   Args:
     path: File in a folder that exists; None for the terminal.
-    stream: Which stream is the terminal, `stdout` or `stderr`. It is looked up
-      for every message, as it may be redirected.
+    stream: Stream of the terminal, `stdout` or `stderr`. It is looked up for
+      every message, because it may be redirected.
   """
 
   def __init__(self, path: str | None = None, stream: str = 'stdout'):
@@ -33,11 +33,11 @@ class TextHandler(logging.Handler):
     return None if self._path else getattr(sys, self._stream)
 
   def emit(self, record: logging.LogRecord) -> None:
-    """Write a message of `logging`."""
+    """Write a log record."""
     self.write(self.format(record))
 
   def write(self, text: str) -> None:
-    """Write lines, without the last line break."""
+    """Write lines, given without the last line break."""
     if self._path:
       log.append(self._path, text + '\n')
     elif self.stream and self.stream.isatty():
@@ -49,11 +49,11 @@ class TextHandler(logging.Handler):
 
 
 def set_up_logging(verbose: bool = False) -> None:
-  """Print the messages of this project, the warnings of everyone else.
+  """Print the messages of this project and the warnings of other libraries.
 
   Args:
-    verbose: Whether to print details, too, which otherwise only go to the files
-      of `write_messages`.
+    verbose: Whether to also print details, which otherwise only go to the
+      files of `write_messages`.
   """
   for name in _PACKAGES:
     logger = logging.getLogger(name)
@@ -71,7 +71,7 @@ def set_up_logging(verbose: bool = False) -> None:
 def write_messages(path: str) -> Iterator[None]:
   """Append the messages of this project to a file, with all details.
 
-  Those of other trainings of this process are left out.
+  Leaves out messages of other trainings in this process.
 
   Args:
     path: File in a folder that exists.

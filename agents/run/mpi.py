@@ -27,7 +27,7 @@ _FIRST_SHELL = 0xFFFFFFF0
 
 
 class SingleComm:
-  """Communicator of one process, with the interface of mpi4py."""
+  """Communicator of a single process, with the interface of mpi4py."""
 
   def Get_rank(self) -> int:
     return 0
@@ -55,17 +55,17 @@ class SingleComm:
 
 @functools.cache
 def world() -> Any:
-  """Communicator of all processes of this job.
+  """Return the communicator of all processes of this job.
 
-  It is what mpi4py says, which is imported only if a launcher has left its
-  traces in the environment. These are no more than a second opinion.
+  Imports mpi4py only if a launcher has set its environment variables. These
+  are used only to cross-check what mpi4py reports.
 
   Returns:
     `mpi4py.MPI.COMM_WORLD`, or a `SingleComm`.
 
   Raises:
-    UsageError: If a launcher has started several processes that do not find
-      each other, because mpi4py is missing or belongs to another MPI.
+    UsageError: If a launcher started several processes that cannot connect,
+      because mpi4py is missing or belongs to another MPI.
   """
   variable, size = _launched()
   if size == 1:
@@ -76,27 +76,27 @@ def world() -> Any:
   except ImportError as error:
     raise errors.UsageError(
       f'{said}, so there may be several processes, but mpi4py cannot be '
-      f"imported ({error}): pip install 'reference-agents[mpi]', or start one "
-      f'process without a launcher and unset {variable}.'
+      f"imported ({error}). Run pip install 'reference-agents[mpi]', or start "
+      f'one process without a launcher and unset {variable}.'
     ) from None
   if MPI.COMM_WORLD.Get_size() == 1 and size > 1:
     raise errors.UsageError(
-      f'{said}, but mpi4py sees a world of one process: all would train '
-      'separate agents in the same folder. The launcher and mpi4py belong to '
-      'different MPI installations; use the mpirun beside this Python, or '
-      f'another --mpi of srun. If it is meant so, unset {variable}.'
+      f'{said}, but mpi4py sees only one process, so each process would train '
+      'a separate agent in the same log directory. The launcher and mpi4py '
+      'belong to different MPI installations: use the mpirun of this Python, '
+      f'or another --mpi of srun. If this is intended, unset {variable}.'
     )
   return MPI.COMM_WORLD
 
 
 def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
-  """Return the result of a function on the first rank, on all ranks.
+  """Call a function on the first rank and return its result on all ranks.
 
-  All of them raise its `UsageError`; other errors end the job.
+  All ranks raise its `UsageError`; other errors end the job.
 
   Args:
     comm: Communicator.
-    function: Called on the first rank only.
+    function: Function to call on the first rank only.
   """
   result = error = None
   if comm.Get_rank() == 0:
@@ -111,9 +111,9 @@ def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
 
 
 def abort_on_errors() -> None:
-  """End all processes of the job when this one fails, with its traceback.
+  """End all processes of the job with a traceback when this one fails.
 
-  For programs that do not begin by `agents.run.entry`.
+  For programs that do not start through `agents.run.entry`.
   """
   previous = sys.excepthook
 
@@ -127,13 +127,13 @@ def abort_on_errors() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class HostShare:
-  """Share that a process has of its machine.
+  """Share of a machine that a process may use.
 
   Attributes:
-    rank: Number of this process among those on the same machine.
+    rank: Rank of this process among those on the same machine.
     size: Number of processes on the same machine.
-    cores: Number of cores for this process; where several processes may use
-      a core, each has a part of it.
+    cores: Number of cores for this process; a core shared by several processes
+      counts as a fraction for each.
   """
 
   rank: int
@@ -142,7 +142,7 @@ class HostShare:
 
 
 def find_share(comm: Any) -> HostShare:
-  """Return the share of this process; all processes have to call it."""
+  """Return the share of this process; all processes must call this."""
   mine = (socket.gethostname(), limits.list_cores())
   found = comm.allgather(mine)
   here = [x for x, (host, _) in enumerate(found) if host == mine[0]]

@@ -1,4 +1,4 @@
-"""Exchange between MPI processes as operations of the graph."""
+"""Communication between MPI processes as graph operations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,10 @@ from agents.tools.tf1 import tf
 
 
 def allreduce(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
-  """Sum of a tensor over all processes.
+  """Return the sum of a tensor over all processes.
 
-  Every process has to execute the operation, and all such operations in the
-  same order; use control dependencies.
+  Every process must execute the operation, and all such operations must run in
+  the same order; use control dependencies.
 
   Args:
     tensor: Tensor of the same shape in all processes.
@@ -37,10 +37,10 @@ def allreduce(tensor: tf.Tensor, comm: Any) -> tf.Tensor:
 
 
 def allreduce_all(tensors: list[tf.Tensor], comm: Any) -> list[tf.Tensor]:
-  """Sums of several tensors over all processes, in a single message.
+  """Return the sums of several tensors over all processes, in one message.
 
   Args:
-    tensors: List of tensors of one dtype and of known shapes, the same in all
+    tensors: List of tensors of one dtype with known shapes, the same in all
       processes.
     comm: Communicator, see `agents.run.mpi.world`.
 
@@ -58,7 +58,7 @@ def allreduce_all(tensors: list[tf.Tensor], comm: Any) -> list[tf.Tensor]:
 def define_broadcast(
   variables: list[tf.Variable], comm: Any, root: int = 0
 ) -> Callable[[tf.Session], None]:
-  """Give variables the values that they have in one process.
+  """Copy the values of variables from one process to all others.
 
   Args:
     variables: List of variables, the same in all processes.
@@ -66,7 +66,7 @@ def define_broadcast(
     root: Rank of the process that has the values.
 
   Returns:
-    Function from a session; to be called in all processes.
+    Function of a session; all processes must call it.
   """
   holders = [tf.placeholder(x.dtype.base_dtype, x.shape) for x in variables]
   assigns = [x.assign(y).op for x, y in zip(variables, holders)]

@@ -1,7 +1,7 @@
-"""Curves of runs: a line per group of equal runs, a band over its seeds.
+"""Learning curves: a line per group of runs, with a band over its seeds.
 
-Each program that draws loads `Run`s from its own files and hands them to this
-module. Figures are made without pyplot, so that they need no display.
+Plotting programs load `Run`s from their own files and pass them to this module.
+Figures are drawn without pyplot, so they do not need a display.
 """
 
 import dataclasses
@@ -28,13 +28,13 @@ _MOST_SETTINGS = 3
 
 @dataclasses.dataclass
 class Run:
-  """What is drawn of one run.
+  """Curves of one run.
 
   Attributes:
-    label: What it is, such as its configuration and its task. Runs of
+    label: Description, such as the configuration and the task. Runs of
       different algorithms or environments have different labels.
     curves: Dict from name to points.
-    settings: Further values that set runs of the same label apart.
+    settings: Further values that distinguish runs with the same label.
   """
 
   label: str
@@ -44,19 +44,18 @@ class Run:
 
 @dataclasses.dataclass
 class Style:
-  """How curves are drawn.
+  """How to draw curves.
 
   Attributes:
-    xlabel: Name of the abscissa.
-    ylabel: Name of the values.
-    ylim: Range of the values; by default, that of the curves.
-    counts: Whether abscissas are whole numbers.
-    quartiles: Whether to draw the median and the quartiles of the runs of a
-      group; by default their mean and standard deviation.
-    trim: Whether to draw only what all runs of a group cover.
-    window: Points of the moving average.
-    levels: Dict from label to a value to compare with, drawn as a horizontal
-      line.
+    xlabel: Label of the x axis.
+    ylabel: Label of the y axis.
+    ylim: Range of the y axis; by default, that of the curves.
+    counts: Whether x values are integers.
+    quartiles: Whether to draw the median and quartiles of the runs of a group;
+      by default their mean and standard deviation.
+    trim: Whether to draw only the range that all runs of a group cover.
+    window: Number of points of the moving average.
+    levels: Dict from label to a reference value, drawn as a horizontal line.
   """
 
   xlabel: str = 'Environment steps'
@@ -71,12 +70,12 @@ class Style:
   def __post_init__(self) -> None:
     if self.window < 1:
       raise errors.UsageError(
-        f'--window {self.window} is too small; 1 draws every value as it is.'
+        f'--window is {self.window}; it must be at least 1 (no smoothing).'
       )
 
 
 def find_runs(folders: Iterable[str], *names: str) -> list[str]:
-  """Return the folders at and below some folders that hold all named files."""
+  """Return the folders at or below some folders that hold all named files."""
   return sorted(
     place
     for folder in folders
@@ -86,7 +85,7 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
 
 
 def make_points(x: Any, y: Any) -> Points:
-  """Sort by abscissa, leave out what is not finite, and average repetitions."""
+  """Sort by x, drop infinite values and NaN, and average duplicate x values."""
   x, y = np.array(x, float), np.array(y, float)
   valid = np.isfinite(x) & np.isfinite(y)
   unique, index = np.unique(x[valid], return_inverse=True)
@@ -96,17 +95,17 @@ def make_points(x: Any, y: Any) -> Points:
 def read_seeds(
   path: str, x: str, y: str, phase: str | None = None
 ) -> dict[str | None, Points]:
-  """Return the curves of a CSV file by their `seed`, None without the column.
+  """Return the curves of a CSV file by `seed`; by None without that column.
 
   Args:
     path: File.
-    x: Column of the abscissas.
-    y: Column of the values; rows that have none are left out.
-    phase: What the column `phase` says in the rows that count; by default,
-      all count.
+    x: Column of the x values.
+    y: Column of the y values; rows without one are skipped.
+    phase: Value of the column `phase` in the rows to use; by default, all rows
+      are used.
 
   Raises:
-    UsageError: If there is no such file, or it has other columns.
+    UsageError: If the file or one of these columns is missing.
   """
   seeds: dict[str | None, list[tuple[float, float]]] = {}
   try:
@@ -116,18 +115,18 @@ def read_seeds(
         seeds.setdefault(row.get('seed'), []).append(point)
   except (OSError, KeyError, ValueError) as error:
     raise errors.UsageError(
-      f'Cannot read curves from {path}: {error!r}. Give a CSV file with the '
+      f'Cannot read curves from {path}: {error!r}. Use a CSV file with the '
       f'columns {x} and {y}.'
     ) from None
   return {seed: make_points(*zip(*points)) for seed, points in seeds.items()}
 
 
 def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
-  """Gather runs of equal label and settings.
+  """Group runs with the same label and settings.
 
   Returns:
-    Dict from name to runs. Names are labels, with the first settings in which
-    groups of the same label differ.
+    Dict from name to runs. A name is the label, with the first settings that
+    distinguish groups of the same label.
   """
   groups: dict[tuple[str, ...], list[Run]] = {}
   runs = list(runs)
@@ -148,7 +147,7 @@ def group(runs: Iterable[Run]) -> dict[str, list[Run]]:
 def choose_names(
   known: Iterable[str], patterns: Sequence[str] | None
 ) -> list[str]:
-  """Return names that match any of the patterns, sorted.
+  """Return the names that match any of the patterns, sorted.
 
   Raises:
     UsageError: If a pattern matches nothing.
@@ -159,14 +158,14 @@ def choose_names(
     found = fnmatch.filter(known, pattern)
     if not found:
       raise errors.UsageError(
-        f'No variable is named {pattern!r}. {errors.suggest(pattern, known)}'
+        f'No variable matches {pattern!r}. {errors.suggest(pattern, known)}'
       )
     chosen.update(found)
   return sorted(chosen)
 
 
 def smooth(values: np.ndarray, window: int) -> np.ndarray:
-  """Average over `window` neighbours; fewer at the ends."""
+  """Average over `window` neighbors; fewer at the ends."""
   if window <= 1:
     return values
   sums, counts = (
@@ -179,17 +178,18 @@ def smooth(values: np.ndarray, window: int) -> np.ndarray:
 def align(
   runs: Sequence[Points], trim: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Bring runs to common abscissas.
+  """Bring runs to common x values.
 
-  Runs with the same abscissas, such as epochs, keep them; others, such as
-  clocks, are interpolated.
+  Runs with the same x values, such as epochs, keep them; others, such as wall
+  times, are interpolated.
 
   Args:
     runs: List of points.
-    trim: Whether to keep only the range that all of them cover.
+    trim: Whether to keep only the range that all runs cover.
 
   Returns:
-    Abscissas [points], and values [runs, points], which are NaN beyond the
+    X values [points], and values [runs, points], which are NaN outside the
+    range of a run.
     ends of a run.
   """
   grid = max((x for x, _ in runs), key=len)
@@ -204,16 +204,16 @@ def align(
 
 
 def summarize(values: np.ndarray, quartiles: bool = False) -> np.ndarray:
-  """Compute the middle of runs and a band around it.
+  """Compute the center of runs and a band around it.
 
   Args:
     values: Array [runs, points] with NaN where a run has no value.
     quartiles: Whether to return quartiles.
 
   Returns:
-    Array [3, points]: 25th, 50th and 75th percentile, or the mean less a
-    standard deviation (ddof=1, 0 for a single run), the mean, and the mean
-    plus one.
+    Array [3, points]: 25th, 50th and 75th percentile; or mean minus standard
+    deviation (ddof=1, 0 for a single run), mean, and mean plus standard
+    deviation.
   """
   if quartiles:
     return np.nanpercentile(values, [25, 50, 75], axis=0)
@@ -229,13 +229,13 @@ def draw(
   style: Style,
   axes: Any = None,
 ) -> Any:
-  """Draw a line per group, and its runs, or a band if they are many.
+  """Draw a line per group, with its runs, or with a band for many runs.
 
   Args:
-    title: Text above.
-    groups: Dict from label to the points of runs, at least one.
+    title: Title of the figure.
+    groups: Dict from label to the points of at least one run.
     style: How to draw them.
-    axes: Axes to draw on, by default those of a new figure.
+    axes: Axes to draw on; those of a new figure by default.
 
   Returns:
     The figure.
@@ -310,10 +310,10 @@ def draw_all(
 
   Args:
     groups: Dict from label to runs.
-    names: Names of curves, each of which at least one run has.
+    names: Names of curves; at least one run must have each.
     out: Folder of the figures.
     style: How to draw them.
-    prefix: Beginning of the names of the files.
+    prefix: Start of the file names.
 
   Returns:
     List of the paths written.
@@ -335,7 +335,7 @@ def make_figure(
 ) -> tuple[Any, Any]:
   """Return a figure and its axes, an array if there are several.
 
-  Those of a column share the abscissa if there is only one.
+  If there is only one column, its axes share their x values.
   """
   from matplotlib.figure import Figure
 
@@ -347,7 +347,7 @@ def save(figure: Any, path: str) -> str:
   """Write a figure, completely or not at all; return its path.
 
   Raises:
-    UsageError: If it cannot be written.
+    UsageError: If the file cannot be written.
   """
   try:
     with files.atomic_path(path) as temporary:
@@ -359,8 +359,8 @@ def save(figure: Any, path: str) -> str:
     ) from None
   except ValueError:
     raise errors.UsageError(
-      f'The name {path!r} does not say which picture to write; let it end in '
-      '.png, .pdf or .svg.'
+      f'The file name {path!r} has no known image format; use .png, .pdf or '
+      '.svg.'
     ) from None
   return path
 

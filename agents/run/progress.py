@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on terminals, a line now and then elsewhere."""
+"""Progress of long work: a bar on terminals, occasional lines elsewhere."""
 
 import os
 import sys
@@ -11,27 +11,27 @@ import tqdm
 
 
 def set_activity(text: str) -> None:
-  """Say what happens within the current step, such as an episode; or ''."""
+  """Set what the current step is doing, such as an episode; '' to clear."""
   Progress.activity = text
 
 
 class Progress:
-  """Show where the work is, also while one step takes minutes.
+  """Show progress, even while one step takes minutes.
 
   Terminals get a tqdm bar per phase. Other streams get a plain line at the
-  beginning and then one every `interval` seconds.
+  start and then one every `interval` seconds.
 
   Args:
     status: Function that returns a dict of further values to show, such as
       the number of episodes; None values are left out.
-    max_step: Global step at which everything ends, to tell the time left.
+    max_step: Global step at which the run ends, to estimate the time left.
     stream: Text stream, standard error by default.
     interval: Seconds between two plain lines.
-    unit: What a step is, short.
+    unit: Short name of a step.
 
   Attributes:
-    activity: What happens within the current step; one text for the process,
-      as the code that knows it is far from the one that shows it.
+    activity: What the current step is doing; shared by the whole process,
+      because the code that sets it is far from the code that shows it.
   """
 
   activity = ''
@@ -63,12 +63,12 @@ class Progress:
   def start_phase(
     self, name: str, steps: int, done: int, global_step: int
   ) -> None:
-    """Begin to show a phase.
+    """Start showing a phase.
 
     Args:
-      name: What to call the phase, including the epoch.
+      name: Name of the phase, including the epoch.
       steps: Number of steps of the phase.
-      done: How many of these steps lie behind.
+      done: Number of these steps that are already done.
       global_step: Step over all phases.
     """
     with self._lock:
@@ -89,7 +89,7 @@ class Progress:
       self._show()
 
   def update(self, amount: int, global_step: int) -> None:
-    """Note that the phase has advanced by some steps."""
+    """Advance the phase by some steps."""
     with self._lock:
       self._done += amount
       self._global_step = global_step
@@ -103,13 +103,13 @@ class Progress:
         self._show()
 
   def write(self, text: str) -> None:
-    """Print a line that stays."""
+    """Print a line that stays visible."""
     with self._lock:
       tqdm.tqdm.write(text, file=self._stream)
       self._stream.flush()
 
   def close(self) -> None:
-    """Stop showing anything."""
+    """Stop showing progress."""
     self._closed.set()
     with self._lock:
       self._finish_bar()
@@ -150,7 +150,7 @@ class Progress:
 
 
 def resident_memory() -> int:
-  """Return the bytes that this process occupies, 0 if unknown."""
+  """Return the resident memory of this process in bytes, 0 if unknown."""
   try:
     with open('/proc/self/statm') as file_:
       return int(file_.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')

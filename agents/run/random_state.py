@@ -1,4 +1,4 @@
-"""Generators of random numbers that a whole process shares."""
+"""Random number generators that the whole process shares."""
 
 import random
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ def set_seeds(seed: int | None) -> None:
   """Seed Python, NumPy's global generator and the default graph.
 
   Args:
-    seed: Whole number, or None to change nothing.
+    seed: Integer, or None to change nothing.
   """
   if seed is None:
     return
@@ -23,20 +23,20 @@ def set_seeds(seed: int | None) -> None:
 
 
 def get_random_state() -> dict[str, Any]:
-  """Return the states of Python's and NumPy's generators, for a checkpoint."""
+  """Return the states of Python's and NumPy's generators for a checkpoint."""
   return {'python': random.getstate(), 'numpy': np.random.get_state()}
 
 
 def set_random_state(state: Mapping[str, Any]) -> None:
-  """Restore what `get_random_state` has returned."""
+  """Restore the result of `get_random_state`."""
   random.setstate(state['python'])
   np.random.set_state(state['numpy'])
 
 
 class Separate:
-  """Context whose random numbers are its own, again when it is entered again.
+  """Reusable context with its own random numbers.
 
-  It begins with numbers of the system, as a new process does.
+  It starts with a seed from the system, as a new process does.
   """
 
   def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Functions and classes that files name, and who may name which.
+"""Functions and classes that files refer to, and which of them are allowed.
 
-The folder of a run may come from anybody, and must not be a program. What its
-files name is used only if it was written to be named (`nameable`), or if the
-user trusts the module where it lies.
+The log directory of a run may come from anyone and must not execute code. A
+name in its files is used only if it is marked for that (`nameable`), or if the
+user trusts the module that defines it.
 """
 
 import contextlib
@@ -18,40 +18,40 @@ import numpy as np
 
 from agents.run import errors
 
-HELP = 'Module of your own that the stored run may import. Can be repeated.'
+HELP = 'Module of yours that the stored run may import. Can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _nameable: set[str] = set()
 _Named = TypeVar('_Named', bound=Callable[..., Any])
 
 
 class NotTrusted(errors.UsageError):
-  """A file names what it may not name."""
+  """A file contains a name that is not allowed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
-  """What files may name beside the parts of this project made for it.
+  """Names that files may use in addition to those this project allows.
 
   Args:
     names: Tuple of modules, packages, or full names such as `module.Class`.
-    everything: Whether all names are allowed, which is right for those that
-      come from the user's own modules and words instead of a file.
+    everything: Whether to allow all names; use this only for names from the
+      user's own modules and commands, not for names from a file.
   """
 
   names: tuple[str, ...] = ()
   everything: bool = False
 
   def covers(self, name: str) -> bool:
-    """Whether a name is one of the trusted ones or lies in one of them."""
+    """Return whether a name is trusted or inside a trusted name."""
     dotted = name.replace(':', '.')
     inside = (f'{dotted}.'.startswith(f'{x}.') for x in self.names)
     return self.everything or any(inside)
 
   def and_typed(self, texts: Iterable[Any]) -> 'Trust':
-    """Trust in what the user has typed, too.
+    """Return a copy that also trusts what the user typed.
 
     Args:
-      texts: Values of the command line: ids of environments such as
+      texts: Values from the command line: environment ids such as
         `my_package:MyEnv-v0`, dotted names, paths, or anything else.
     """
     names = [x for x in texts if isinstance(x, str) and re.search('[.:/]', x)]
@@ -64,7 +64,7 @@ EVERYTHING = Trust(everything=True)
 
 
 def parse(texts: Iterable[str] | Trust | None) -> Trust:
-  """Trust from the values of `--trust`, each of which may have commas."""
+  """Return trust from the values of `--trust`, which may be comma-separated."""
   if isinstance(texts, Trust):
     return texts
   names = ','.join(texts or ()).split(',')
@@ -72,20 +72,20 @@ def parse(texts: Iterable[str] | Trust | None) -> Trust:
 
 
 def nameable(value: _Named) -> _Named:
-  """Let files name a function or class; a decorator.
+  """Decorator that lets files name a function or class.
 
-  It has to be harmless with any arguments that can stand in a file.
+  It must be harmless with any arguments that a file can hold.
   """
   _nameable.add(f'{value.__module__}.{value.__qualname__}')
   return value
 
 
 def name_of(value: Any) -> str:
-  """Return a text to store for an object.
+  """Return a name under which to store an object.
 
   Returns:
-    `module:qualname` if that finds the object again in another process, and a
-    text in angle brackets, which `resolve` refuses, if not.
+    `module:qualname` if another process can find the object by it, otherwise a
+    text in angle brackets, which `resolve` refuses.
   """
   known = value if hasattr(value, '__qualname__') else type(value)
   name = f'{known.__module__}:{known.__qualname__}'
@@ -97,17 +97,17 @@ def name_of(value: Any) -> str:
 
 
 def resolve(name: str, trust: Trust = NOTHING) -> Any:
-  """Function or class from its name as `module:qualname`.
+  """Return the function or class with a name of the form `module:qualname`.
 
   Raises:
-    NotTrusted: If a file may not name it.
-    UsageError: If the module or the name within it does not exist, or the
-      name is that of an object that cannot be found, see `name_of`.
+    NotTrusted: If a file may not use the name.
+    UsageError: If the module or the name in it does not exist, or the name
+      stands for an object that cannot be found, see `name_of`.
   """
   if name.startswith('<'):
     raise errors.UsageError(
-      f'An object was used here, {name}, of which only the name is stored; '
-      'give one of a module of your own, as `module:name`.'
+      f'This run used the object {name}, which cannot be restored by name; '
+      'pass one that your own module defines, as `module:name`.'
     )
   check_place(name.partition(':')[0], name, trust)
   try:
@@ -119,7 +119,7 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
 
 
 def check_place(module: str, name: str, trust: Trust) -> None:
-  """Make sure that a module may be imported to look for a name.
+  """Check that a module may be imported to resolve a name.
 
   Raises:
     NotTrusted: If not.
@@ -129,14 +129,14 @@ def check_place(module: str, name: str, trust: Trust) -> None:
 
 
 def check_value(value: Any, name: str, trust: Trust) -> None:
-  """Make sure that what was found under a name may be used.
+  """Check that the object found under a name may be used.
 
-  It counts where it was defined: a trusted module does not vouch for what it
-  imports.
+  What counts is the module that defines it: trusting a module does not extend
+  to what it imports.
 
   Args:
-    value: What the name refers to.
-    name: The name, such as `module:Class` or `module.Class`.
+    value: Object that the name refers to.
+    name: Name, such as `module:Class` or `module.Class`.
     trust: What the user trusts.
 
   Raises:
@@ -152,14 +152,14 @@ def check_value(value: Any, name: str, trust: Trust) -> None:
 
 
 def check_env_id(env_id: Any, trust: Trust) -> None:
-  """Make sure that an id such as `module:Name-v0` imports a trusted module.
+  """Check that an id such as `module:Name-v0` imports a trusted module.
 
   Args:
-    env_id: Id of an environment; anything else is fine.
+    env_id: Id of an environment; other values are accepted.
     trust: What the user trusts.
 
   Raises:
-    NotTrusted: If it does not.
+    NotTrusted: If the module is not trusted.
   """
   if isinstance(env_id, str) and ':' in env_id:
     if not trust.covers(env_id.partition(':')[0]):
@@ -167,15 +167,15 @@ def check_env_id(env_id: Any, trust: Trust) -> None:
 
 
 def check_pickle(path: str, trust: Trust) -> None:
-  """Make sure that a file that can hold a program is one that the user named.
+  """Check that the user has named a file that can contain code.
 
   Raises:
     NotTrusted: If not.
   """
   if not trust.covers(path):
     raise NotTrusted(
-      f'The stored parameters name the file {path!r}, whose format can hold '
-      'programs; if you know where it comes from, add --trust '
+      f'The stored parameters name the file {path!r}, whose format can contain '
+      'code. If you know where it comes from, add --trust '
       f'{path} to the command.'
     )
 
@@ -184,17 +184,17 @@ def _refusal(name):
   colon = ':' if ':' in name else '.'
   module = name.rpartition(colon)[0] or name
   return NotTrusted(
-    f'The stored name {name!r} is neither a part of this project that files '
-    'may name nor in a module that you trust; if you know it and where the '
-    f'file comes from, add --trust {module} to the command.'
+    f'The stored name {name!r} is neither one that this project allows in '
+    'files nor from a module that you trust. If you know where the file comes '
+    f'from, add --trust {module} to the command.'
   )
 
 
 def to_plain(value: Any) -> Any:
-  """Convert a value to built-in types, which any YAML reader loads safely.
+  """Convert a value to built-in types that any YAML reader loads safely.
 
-  Functions and classes become `{reference: 'module:qualname'}`, tuples lists,
-  unknown objects text.
+  Functions and classes become `{reference: 'module:qualname'}`, tuples become
+  lists, and unknown objects become strings.
   """
   if value is None or isinstance(value, (bool, str)):
     return value

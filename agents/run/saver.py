@@ -1,4 +1,4 @@
-"""Saver whose errors are sentences."""
+"""TensorFlow saver with readable errors."""
 
 import glob
 import os
@@ -18,8 +18,8 @@ def define(exclude: Iterable[str] = (), **kwargs: Any) -> 'Saver | None':
   """Create a saver for the global variables of the default graph.
 
   Args:
-    exclude: Regular expressions, matched from the start of the names of
-      variables to leave out.
+    exclude: Regular expressions of variables to leave out, matched from the
+      start of their names.
     **kwargs: Passed on to `tf.train.Saver`.
 
   Returns:
@@ -35,7 +35,7 @@ def define(exclude: Iterable[str] = (), **kwargs: Any) -> 'Saver | None':
 
 
 class Saver(tf.train.Saver):
-  """Saver without graphs, and without remains of what could not be saved."""
+  """Saver without graph files that removes incomplete checkpoints."""
 
   def save(
     self, sess: tf.Session, save_path: str, *args: Any, **kwargs: Any
@@ -50,28 +50,28 @@ class Saver(tf.train.Saver):
       raise
 
   def continue_in(self, folder: str) -> None:
-    """Count the newest checkpoints of a folder among those to keep or delete.
+    """Count the newest checkpoints in a folder among those to keep or delete.
 
-    Their names come from the folder: the file `checkpoint` may name others.
+    Lists the folder, because the file `checkpoint` may name other ones.
     """
     self.recover_last_checkpoints(checkpoint.list_variables(folder)[-_KEEP:])
 
   def restore(self, sess: tf.Session, save_path: str) -> None:
-    """Give the variables the values that they have in a checkpoint.
+    """Restore the values of the variables from a checkpoint.
 
     Args:
       sess: Session.
-      save_path: Path without ending.
+      save_path: Path without file extension.
 
     Raises:
-      UsageError: If the checkpoint is damaged or does not have these variables.
+      UsageError: If the checkpoint is damaged or lacks these variables.
     """
     try:
       super().restore(sess, save_path)
     except (tf.errors.DataLossError, tf.errors.OutOfRangeError) as error:
       raise errors.UsageError(
         f'The checkpoint {save_path} is damaged ({_find_cause(error)}); move '
-        'it away to go on from an older one.'
+        'it away to continue from an older one.'
       ) from None
     except (
       tf.errors.NotFoundError,
@@ -80,8 +80,8 @@ class Saver(tf.train.Saver):
     ) as error:
       raise errors.UsageError(
         f'The checkpoint {save_path} does not fit this version or these '
-        f'settings ({_find_cause(error)}); begin a new run, or go back to '
-        'those that it was written with.'
+        f'settings ({_find_cause(error)}). Start a new run, or use the version '
+        'and settings that wrote it.'
       ) from None
 
 

@@ -1,8 +1,8 @@
 """Declared settings: type, default, bounds and meaning in one place.
 
-A system derives a class from `Settings`, with a field for each setting. From
-it come checked values, defaults, tables for `--help`, and errors of one
-sentence. Overrides are YAML, see `parse_mapping`.
+Each system derives a class from `Settings`, with a field for each setting. The
+class provides validation, defaults, tables for `--help`, and one-sentence
+errors. Overrides are YAML, see `parse_mapping`.
 """
 
 import ast
@@ -22,7 +22,7 @@ from agents.run import errors, files
 
 
 def described(text: str) -> Any:
-  """Return an annotation that says what a type allows in other words.
+  """Return an annotation that describes the allowed values of a type.
 
   Args:
     text: What to give, as part of a sentence.
@@ -52,7 +52,7 @@ def _to_number(value: Any) -> Any:
 
 
 def one_of(names: Iterable[str]) -> Any:
-  """Return a type: one of some names, or `module:name` of the user's own."""
+  """Return a type that allows some names, or `module:name` for user code."""
   known = list(names)
 
   def check(value):
@@ -91,12 +91,12 @@ Path = str | pathlib.Path
 def setting(
   default: Any, meaning: str = '', fixed: str | None = None, **more: Any
 ) -> Any:
-  """Declare a setting; to be assigned to a field of `Settings`.
+  """Declare a setting; assign the result to a field of `Settings`.
 
   Args:
-    default: Value where none is given.
-    meaning: Few words for `--help`.
-    fixed: Why a run keeps the value that it began with; None if the value may
+    default: Default value.
+    meaning: Short description for `--help`.
+    fixed: Reason why a run keeps its initial value; None if the value may
       change when the run is continued.
     **more: Further arguments of `pydantic.Field`.
   """
@@ -123,33 +123,33 @@ class Settings(pydantic.BaseModel):
 
   @classmethod
   def names(cls) -> list[str]:
-    """Return the names of all settings, in the order of declaration."""
+    """Return the names of all settings in order of declaration."""
     return list(cls.model_fields)
 
   @classmethod
   def default(cls, name: str) -> Any:
-    """Return a copy of the default of a setting."""
+    """Return a copy of the default value of a setting."""
     return cls.model_fields[name].get_default()
 
   @classmethod
   def defaults(cls) -> dict[str, Any]:
-    """Return copies of all defaults by name."""
+    """Return copies of all default values by name."""
     return dict(cls())
 
   @classmethod
   def meaning(cls, name: str) -> str:
-    """Return what a setting means in few words."""
+    """Return the short description of a setting."""
     return cls.model_fields[name].description or ''
 
   @classmethod
   def fixed(cls, name: str) -> str | None:
-    """Return why a run keeps its value of a setting; None if it may change."""
+    """Return why a run cannot change a setting; None if it can."""
     extra: Any = cls.model_fields[name].json_schema_extra
     return extra['fixed']
 
   @classmethod
   def borrow(cls, name: str, fixed: str | None = None) -> tuple[Any, Any]:
-    """Return type and declaration of a setting for another class.
+    """Return the type and declaration of a setting for use in another class.
 
     Args:
       name: Name of the setting.
@@ -170,12 +170,12 @@ class Settings(pydantic.BaseModel):
 
     Args:
       given: Values by name.
-      called: How errors name a setting, if not like the class says.
-      more: Further names that the user may have meant.
+      called: How errors name a setting; by default, as the class says.
+      more: Further names to suggest to the user.
 
     Raises:
-      UsageError: Naming the first unknown name and the nearest known ones, or
-        else the first wrong value.
+      UsageError: Names the first unknown setting and similar known ones, or
+        the first invalid value.
     """
     called = called or cls.called
     for name in given:
@@ -198,12 +198,12 @@ class Settings(pydantic.BaseModel):
     called: str | None = None,
     more: Iterable[str] = (),
   ) -> Self:
-    """Return the given values, and defaults for all others; see `check`."""
+    """Return the given values, with defaults for all others; see `check`."""
     return cls.model_construct(**cls.check(given, called, more))
 
   @classmethod
   def base(cls, name: str) -> type:
-    """Return the type of a setting without bounds and null, such as `int`."""
+    """Return the type of a setting, such as `int`, without bounds or None."""
     kind = cls.model_fields[name].annotation
     while typing.get_origin(kind) is not None:
       origin, args = typing.get_origin(kind), typing.get_args(kind)
@@ -219,10 +219,10 @@ class Settings(pydantic.BaseModel):
     names: Iterable[str] | None = None,
     values: Mapping[str, Any] | None = None,
   ) -> list[str]:
-    """Return a line for `--help` per setting: name, value and meaning.
+    """Return the lines of `--help`: name, value and meaning of each setting.
 
     Args:
-      names: Which settings; all by default.
+      names: Settings to show; all by default.
       values: Values to show instead of the defaults.
     """
     shown = {**cls.defaults(), **(values or {})}
@@ -235,7 +235,7 @@ class Settings(pydantic.BaseModel):
 
 
 def convert(kind: Any, value: Any, called: str) -> Any:
-  """Return a value in a declared type, such as `Seed`.
+  """Convert a value to a declared type, such as `Seed`.
 
   Args:
     kind: Type.
@@ -259,11 +259,11 @@ def _explain(error, called, value):
 
 
 def check_like(example: Any, value: Any, called: str) -> Any:
-  """Return a value in the type of an example.
+  """Convert a value to the type of an example.
 
   Args:
-    example: Value that stands for the type; None stands for any. Numbers are
-      alike, as long as nothing is lost, and so are lists and tuples.
+    example: Value of the required type; None allows any. Numeric types convert
+      if no information is lost, and lists and tuples convert.
     value: Given value.
     called: How errors name the setting.
 
@@ -281,15 +281,15 @@ def check_like(example: Any, value: Any, called: str) -> Any:
     return adapter.validate_python(value)
   except pydantic.ValidationError:
     raise errors.UsageError(
-      f'{called} is {value!r}; it has to be like {example!r}.'
+      f'{called} is {value!r}; it must be like {example!r}.'
     ) from None
 
 
 def parse_value(text: str) -> Any:
-  """Return what a text says: a Python literal, YAML, or else the text itself.
+  """Parse a Python literal or YAML; return any other text unchanged.
 
-  Texts of YAML that are neither numbers, booleans nor in brackets are left as
-  they are.
+  YAML strings that are neither numbers, booleans nor in brackets are returned
+  unchanged.
   """
   try:
     return ast.literal_eval(text)
@@ -305,12 +305,12 @@ def parse_value(text: str) -> Any:
 
 
 def parse_mapping(text: str, flag: str, example: str) -> dict[str, Any]:
-  """Return the overrides that the text of a flag holds; none if it is empty.
+  """Parse the overrides in the value of a flag; an empty text has none.
 
   Args:
     text: YAML mapping.
     flag: Name of the flag, for messages.
-    example: Text that would be right.
+    example: Valid text to show in messages.
 
   Raises:
     UsageError: If the text is not a YAML mapping.
@@ -338,7 +338,7 @@ def _check_colons(values, flag):
       _check_colons(value, flag)
     elif value is None and ':' in str(key):
       raise errors.UsageError(
-        f'Flag --{flag} has {key!r}; write a space after the colon.'
+        f'Flag --{flag} contains {key!r}; write a space after the colon.'
       )
 
 

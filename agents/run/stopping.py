@@ -1,8 +1,8 @@
 """Orderly end of long programs on Ctrl-C and SIGTERM.
 
-Python runs signal handlers only between two bytecodes of the main thread,
-which may be inside of one graph execution for minutes. The signal number is
-therefore written to a socket at once, where a thread waits for it.
+Python runs signal handlers only between bytecodes of the main thread, which
+may spend minutes in one graph execution. The signal number is therefore
+written immediately to a socket that another thread reads.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ _requested = threading.Event()
 
 
 class StopRequested(Exception):
-  """Raised from within environments to leave a long graph execution."""
+  """Raised by environments to leave a long graph execution."""
 
 
 def requested() -> bool:
-  """Whether the user has asked the program to stop."""
+  """Return whether the user has asked the program to stop."""
   return _requested.is_set()
 
 
@@ -34,7 +34,7 @@ def check() -> None:
 
 @contextlib.contextmanager
 def as_if_asked() -> Iterator[None]:
-  """Report a request to stop, as after a signal, as long as this lasts."""
+  """Make `requested` return True inside this context, as after a signal."""
   _requested.set()
   try:
     yield
@@ -44,9 +44,9 @@ def as_if_asked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def on_close(function: Callable[[], object]) -> Iterator[None]:
-  """Call a function if the generator that this is used in is closed.
+  """Call a function if the generator that uses this context is closed.
 
-  Who iterates over a run may leave it early; its work is saved then.
+  This saves the work of a run when a caller stops iterating early.
 
   Args:
     function: Function without arguments.
@@ -70,13 +70,13 @@ def handle_signals(
 ) -> Iterator[None]:
   """Turn SIGINT and SIGTERM into a request that `requested` reports.
 
-  A second one ends the program at once, with exit code 130 or 143; a SIGTERM
-  counts only a second later, as launchers may send it twice. Only the main
-  thread can install signal handlers; elsewhere this does nothing.
+  A second signal ends the program immediately, with exit code 130 or 143. A
+  second SIGTERM is ignored for one second, because launchers may send it twice.
+  Does nothing outside the main thread, which alone can install handlers.
 
   Args:
-    message: Line for the user after the first signal.
-    also: Numbers of further signals that are requests to stop.
+    message: Line to print after the first signal.
+    also: Numbers of further signals that request a stop.
 
   Yields:
     Nothing.

@@ -1,8 +1,8 @@
-"""A training as an object: iterated, left, interrupted, and taken over.
+"""Training as an iterator that can be left, interrupted and continued.
 
-Each training runs in a thread of its own, so that its default graph and
-session, which TensorFlow keeps per thread, are its own. Only one thread works
-at a time: who asks for a record waits for it.
+Each training runs in its own thread, because TensorFlow keeps the default
+graph and session per thread. Only one thread works at a time: the caller waits
+for the next record.
 """
 
 import atexit
@@ -29,17 +29,16 @@ _holders: dict[str, '_Worker'] = {}
 
 
 class Training(Iterator[Record]):
-  """A training that runs while somebody iterates over it.
+  """Training that advances while the caller iterates over it.
 
-  It is saved when it is closed, as at the end of a `with`, when nothing refers
-  to it any more, when the program ends, and on an interrupt, which ends it.
-  The same call then continues it. Python's and NumPy's generators of random
-  numbers are its own while it works.
+  It is saved when it is closed, for example at the end of a `with` block, when
+  no reference to it is left, when the program ends, and when it is interrupted.
+  The same call then continues it. It has its own Python and NumPy random state.
 
   Args:
-    start: Function that returns a generator of records, and of sentences that
-      the user has to read. Closing it saves the training.
-    verbose: Whether the training may print.
+    start: Function that returns a generator of records and of messages for the
+      user. Closing the generator saves the training.
+    verbose: Whether to print messages.
   """
 
   def __init__(
@@ -86,24 +85,24 @@ class Training(Iterator[Record]):
     return result
 
   def close(self) -> None:
-    """Save the training and free what it holds; again does nothing."""
+    """Save the training and free its resources; may be called again."""
     self._end()
     atexit.unregister(self._end)
 
 
 def current() -> Any:
-  """Return what stands for the training of this thread, None without one."""
+  """Return the training that this thread runs, None if it runs none."""
   return getattr(_own, 'worker', None)
 
 
 def hold(lock: str) -> None:
-  """Note that the training of this thread, if it is one, has a lock."""
+  """Record that the training of this thread, if any, holds a lock."""
   if worker := current():
     _holders[os.path.realpath(lock)] = worker
 
 
 def take_over(lock: str) -> bool:
-  """Save and close the training of this process that has a lock, if any."""
+  """Save and close the training of this process that holds a lock, if any."""
   worker = _holders.pop(os.path.realpath(lock), None)
   if not worker or not worker.is_alive():
     return False

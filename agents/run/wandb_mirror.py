@@ -1,4 +1,4 @@
-"""Scalars of a run, sent to Weights & Biases."""
+"""Copy scalars of a run to Weights & Biases."""
 
 import logging
 import os
@@ -17,17 +17,17 @@ _ID = 'run-id.txt'
 
 
 class WandbMirror:
-  """Sends scalars to a run of Weights & Biases, see `MetricsWriter`.
+  """Send scalars to a Weights & Biases run, see `MetricsWriter`.
 
-  A run that is continued goes on there, too. With WANDB_MODE=offline, nothing
-  leaves the machine until `wandb sync`.
+  A continued run continues there, too. With WANDB_MODE=offline, nothing leaves
+  the machine until `wandb sync`.
 
   Args:
     project: Name of the project, see `check`.
-    folder: Folder of the run, where wandb keeps its files in `wandb`; None
-      for a temporary one.
-    settings: Plain data about the run to show beside the curves.
-    tell: Function of a line for the user.
+    folder: Log directory, where wandb keeps its files in `wandb`; None for a
+      temporary one.
+    settings: Plain data about the run to show next to the curves.
+    tell: Function that prints a line for the user.
 
   Raises:
     UsageError: If wandb cannot start; says why.
@@ -70,42 +70,42 @@ class WandbMirror:
     """Send a dict from name to number.
 
     Args:
-      step: Number of environment steps, or what else the scalars count.
+      step: Number of environment steps, or another x value of the scalars.
       scalars: Dict from name to number.
     """
     self._run.log({**scalars, _STEP: step})
 
   def close(self) -> None:
-    """Send what is left."""
+    """Send the remaining scalars and end the run."""
     self._run.finish()
 
 
 def check(project: str | None, folder: str | None = '.') -> None:
-  """Refuse a flag `--wandb` that cannot work.
+  """Check the value of the flag `--wandb`.
 
   Args:
     project: Name of the project, or None if the flag is not given.
-    folder: Folder of the run, if the user has to give one.
+    folder: Log directory, None if the user has to give one and has not.
 
   Raises:
-    UsageError: If the name is empty, or wandb is not installed.
+    UsageError: If the name is not valid, or wandb is not installed.
   """
   if project is None:
     return
   if not re.fullmatch(r'[^/\\#?%:\r\n]{1,128}', project.strip()):
     raise errors.UsageError(
-      f'Flag --wandb is {project!r}; give the name of a project, without any '
-      'of / \\ # ? % :.'
+      f'Flag --wandb is {project!r}; give a project name without any of '
+      '/ \\ # ? % :.'
     )
   if not folder:
     raise errors.UsageError(
-      'Flag --wandb sends what is in the folder of the run; give --logdir, too.'
+      'Flag --wandb needs a log directory to read from; add --logdir.'
     )
   spec = util.find_spec('wandb')
   # A folder that wandb has left elsewhere looks like a package, too.
   if not spec or not spec.origin:
     raise errors.UsageError(
-      'Flag --wandb needs a package that is not installed: pip install '
+      'Flag --wandb needs a package that is not installed. Run pip install '
       "'reference-agents[wandb]', or omit the flag."
     )
 
@@ -115,7 +115,7 @@ def make_mirrors(
   folder: str | None,
   settings: Mapping[str, Any] | None = None,
 ) -> list[WandbMirror]:
-  """Return the mirror that a flag `--wandb` asks for, if it is given.
+  """Return the mirrors that the flag `--wandb` asks for, none without it.
 
   Args:
     project: See `check`.

@@ -142,7 +142,7 @@ def test_stored_values_count_on_resume(tmp_path):
 def test_changes_are_refused(tmp_path, change):
   make_run(tmp_path, '1', 40, num_agents=2)
   text = refuse(prepare, tmp_path, '1', **change)
-  assert f'cannot go on with {next(iter(change))}: ' in text
+  assert f'cannot change {next(iter(change))}: ' in text
 
 
 def claim(logdir, timestamp=None, **overrides):
@@ -197,7 +197,7 @@ def test_two_commands_at_once(tmp_path):
     with claimed(tmp_path) as third:
       assert third.folder not in (first.folder, second.folder)
     text = refuse(claimed(tmp_path, '1').__enter__)
-    assert 'Another process works on the run' in text
+    assert 'Another process is using the run' in text
   assert claim(tmp_path)[0] == '1-default'
 
 
@@ -241,7 +241,7 @@ def test_nothing_but_damaged_checkpoints(tmp_path):
   os.truncate(path + '.index', 10)
   for function, args in ((prepare, [tmp_path]), (prepare, [tmp_path, '1'])):
     text = refuse(function, *args)
-    assert f'No whole checkpoint is left; damaged: {path} (its index' in text
+    assert f'All checkpoints are damaged: {path} (its index' in text
   # Other settings have nothing to do with it.
   assert prepare(tmp_path, num_agents=3).logdir != run
 

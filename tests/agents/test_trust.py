@@ -51,7 +51,7 @@ def test_own_functions_with_values_of_the_file(tmp_path):
   precious.mkdir()
   values = {'optimizer': 'agents.pipeline.session:copy_modules'}
   run = make_run(tmp_path, **values)
-  with pytest.raises(errors.UsageError, match='may name'):
+  with pytest.raises(errors.UsageError, match='allows in'):
     runs.load(run)
   run = make_run(tmp_path, learning_rate=str(precious))
   with pytest.raises(errors.UsageError, match='learning_rate'):

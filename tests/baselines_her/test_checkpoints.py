@@ -128,7 +128,7 @@ def test_truncated_checkpoint(learn, tmp_path, monkeypatch, name):
   learn(total_timesteps=60)
   (sentence,) = [x for x in told if 'Checkpoint' in x]
   assert f'Checkpoint {damaged} is damaged ({file_.name} has' in sentence
-  assert sentence.endswith(f'go on from {older}.')
+  assert sentence.endswith(f'using {older}.')
   assert names(tmp_path) == [older.name, damaged.name + '+']
   again, found = read_newest(tmp_path)
   assert again == state and set(found) == set(expected)
@@ -144,5 +144,5 @@ def test_nothing_but_damaged_checkpoints(learn, tmp_path, capsys):
     learn(total_timesteps=40)
   before = sorted(tmp_path.rglob('*'))
   assert run.run(['program', f'--log_path={tmp_path}']) == 2
-  assert 'No whole checkpoint is left' in capsys.readouterr().err
+  assert 'All checkpoints are damaged' in capsys.readouterr().err
   assert sorted(tmp_path.rglob('*')) == before

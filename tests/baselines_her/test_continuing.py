@@ -76,7 +76,7 @@ def test_one_program_at_a_time(tmp_path, capsys):
   with run_folder.lock(str(tmp_path)):
     assert run_lib.run(['program', f'--log_path={tmp_path}']) == 2
     assert os.listdir(tmp_path) == ['lock']
-  assert 'Another process works on the run' in capsys.readouterr().err
+  assert 'Another process is using the run' in capsys.readouterr().err
 
 
 def test_folder_of_the_environment(tmp_path, monkeypatch, capsys):
@@ -84,7 +84,7 @@ def test_folder_of_the_environment(tmp_path, monkeypatch, capsys):
   monkeypatch.setenv('OPENAI_LOGDIR', str(tmp_path))
   with run_folder.lock(str(tmp_path)):
     assert run_lib.run(['program']) == 2
-  assert 'Another process works on the run' in capsys.readouterr().err
+  assert 'Another process is using the run' in capsys.readouterr().err
 
 
 def test_imitation_goes_on(tmp_path, capsys):

@@ -58,7 +58,7 @@ def run(*args, module='run', code=0, **environ):
     (['--env=FetchRech-v1'], "'FetchRech-v1' is unknown"),
     (['--env=Pendulum-v1'], 'HER cannot train on Pendulum'),
     (['--demo_file=/none.npz'], 'Cannot read demonstrations'),
-    (['--log_path=/proc/x'], 'Cannot write to the logdir /proc'),
+    (['--log_path=/proc/x'], 'Cannot write to the log directory /proc'),
     (['--hiden=3'], 'Setting --hiden is unknown. Did you mean hidden'),
   ],
 )
@@ -80,7 +80,7 @@ def test_bad_policies(tmp_path, capsys):
 def test_separate_worlds_are_noticed():
   """A launcher of another MPI would train several agents."""
   _, error = run(code=2, PMI_SIZE='2', PMI_RANK='0')
-  assert 'separate agents' in error or 'mpi4py cannot be imported' in error
+  assert 'separate agent' in error or 'mpi4py cannot be imported' in error
 
 
 def test_ranks_that_fail(monkeypatch, capsys):

@@ -115,7 +115,7 @@ def test_parts_of_planet(folder):
   run(folder, 'planet.scripts.train', *args)
   play = ['planet.scripts.evaluate', '--logdir', 'logs', '--episodes', '1']
   assert 'return' in run(folder, *play, '--trust', 'my_planet,my_env')
-  with pytest.raises(AssertionError, match='in a module that you trust'):
+  with pytest.raises(AssertionError, match='a module that you trust'):
     run(folder, *play, '--trust', 'my_env')
   lines = read(folder, 'my_planet.py').splitlines()
   assert len([x for x in lines if x.strip()]) <= 40

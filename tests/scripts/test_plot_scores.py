@@ -76,7 +76,7 @@ def test_bad_input(tmp_path):
     (table, 'test', 'no scores of phase test'),
     (str(tmp_path / 'none.csv'), 'eval', 'No such file'),
     (str(tmp_path / 'empty'), 'eval', 'no scores of phase eval'),
-    (str(tmp_path / 'b.csv'), 'eval', 'Give a CSV file with the columns'),
+    (str(tmp_path / 'b.csv'), 'eval', 'Use a CSV file with the columns'),
   ):
     with pytest.raises(errors.UsageError, match=words):
       plot_scores.load_runs(path, phase)

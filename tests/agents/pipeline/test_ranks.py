@@ -54,7 +54,7 @@ def test_another_number_of_ranks(session, capsys):
   """The memories of the others would be lost."""
   repeal = '{"runner.n_epochs": 4}'
   assert load(session, '--resume', '--repeal', repeal) == 2
-  assert 'has 2 ranks, but there are 1 now' in capsys.readouterr().err
+  assert 'saved with 2 ranks, not 1' in capsys.readouterr().err
   assert load(session, '--play', '--play-episodes', '1', '--dry-run') == 0
 
 

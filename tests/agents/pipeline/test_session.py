@@ -210,7 +210,7 @@ def test_one_process_at_a_time(tmp_path, capsys):
   path = tmp_path / 'all' / 'run'
   with folder.Run.open(path, 'running.lock'):
     assert load(path, '--resume') == 2
-  assert 'Another process works on' in capsys.readouterr().err
+  assert 'Another process is using' in capsys.readouterr().err
   assert load(path, '--resume') == 0
 
 
@@ -318,7 +318,7 @@ def test_truncated_checkpoint(tmp_path, capsys, name):
   assert load(path, '--resume') == 0
   report = (path / 'report.log').read_text()
   assert f'Checkpoint {newest} is damaged ({file_.name} has' in report
-  assert f'go on from {older}.' in report
+  assert f'using {older}.' in report
   # Nothing is lost but what was not whole.
   (aside,) = path.glob('superseded_*')
   assert os.listdir(aside) == ['checkpoint-1']

@@ -80,12 +80,12 @@ def test_control_panel():
   'given, message',
   [
     ({'number_epoch': 3}, 'Did you mean number_epochs'),
-    ({'number_epochs': 'many'}, 'has to be like 2'),
-    ({'number_epochs': 2.5}, 'has to be like 2'),
-    ({'number_epochs': float('inf')}, 'has to be like 2'),
-    ({'flag': 1}, 'has to be like True'),
-    ({'lr': True}, 'has to be like 0.5'),
-    ({'lr': None}, 'is None; it has to be like 0.5'),
+    ({'number_epochs': 'many'}, 'must be like 2'),
+    ({'number_epochs': 2.5}, 'must be like 2'),
+    ({'number_epochs': float('inf')}, 'must be like 2'),
+    ({'flag': 1}, 'must be like True'),
+    ({'lr': True}, 'must be like 0.5'),
+    ({'lr': None}, 'is None; it must be like 0.5'),
   ],
 )
 def test_wrong_control_panel(given, message):

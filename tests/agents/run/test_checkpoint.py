@@ -111,8 +111,8 @@ def test_killed_while_replacing(tmp_path, monkeypatch, moves):
 
 DAMAGES = {
   'file has 2 bytes instead of 4': lambda x: (x / 'file').write_text('ab'),
-  'it has no file file': lambda x: (x / 'file').unlink(),
-  'it has no file COMPLETE': lambda x: (x / 'COMPLETE').unlink(),
+  'file is missing': lambda x: (x / 'file').unlink(),
+  'COMPLETE is missing': lambda x: (x / 'COMPLETE').unlink(),
   'COMPLETE cannot be read': lambda x: (x / 'COMPLETE').write_text('{'),
 }
 
@@ -128,7 +128,7 @@ def test_damaged_folders(tmp_path, words):
   assert checkpoint.choose_newest(paths, warn=told.append) == paths[1]
   (sentence,) = told
   assert f'Checkpoint {paths[2]} is damaged ({words}' in sentence
-  assert sentence.endswith(f'; go on from {paths[1]}.')
+  assert sentence.endswith(f'; using {paths[1]}.')
   for path in paths[:2]:
     shutil.rmtree(path)
   with pytest.raises(errors.UsageError) as error:
@@ -178,7 +178,7 @@ def test_checkpoints_of_ranks(tmp_path):
   newest = found.newest()
   assert 'more' in os.listdir(newest)
   other = checkpoint.Checkpoints(folder, Ranks(0, 2), 'x-')
-  with pytest.raises(errors.UsageError, match='has 1 ranks, but there are 2'):
+  with pytest.raises(errors.UsageError, match='saved with 1 ranks, not 2'):
     other.load(newest)
   assert other.load(newest, all_ranks=False) == {'index': 3}
 
@@ -272,7 +272,7 @@ def test_truncated_variables(tmp_path, caplog, ending, length):
     if os.path.exists(newest + '.index'):
       (sentence,) = caplog.messages
       assert f'Checkpoint {newest} is damaged' in sentence
-      assert sentence.endswith(f'go on from {older}.')
+      assert sentence.endswith(f'using {older}.')
       with pytest.raises(errors.UsageError, match='ckpt-40 is damaged'):
         utility.initialize_variables(
           sess, saver, str(tmp_path), 'model.ckpt-40'

@@ -44,7 +44,7 @@ def test_values():
     (['--rate=x'], 'rate'),
     (['--fast=maybe'], 'fast'),
     (['--name'], 'name'),
-    (['stray'], "Argument 'stray' is not a flag"),
+    (['stray'], "Unexpected argument 'stray'"),
     (['--count=0'], 'Flag --count is 0: input should be greater'),
     (['--rate=inf'], 'Flag --rate is inf: input should be a finite number.'),
   ],

@@ -121,7 +121,7 @@ def test_choose(tmp_path):
 def test_explanations_are_short():
   run, words = folder.choose('abcde', lambda run: 'is old')
   assert run is None
-  named = 'a is old; b is old; c is old; 2 older cannot be continued either'
+  named = 'a is old; b is old; c is old; 2 more cannot be continued either'
   assert words == named
   assert folder.choose([], lambda run: 'is old') == (None, '')
 

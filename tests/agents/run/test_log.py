@@ -162,4 +162,4 @@ def test_lines_that_are_no_metrics(tmp_path, caplog):
   found = log.read_metrics(str(tmp_path))
   assert found == [{'phase': 'train', 'step': 1, 'global_step': 1, 'x': 2}]
   (record,) = caplog.records
-  assert record.getMessage().endswith('metrics.jsonl that cannot be read: 6.')
+  assert record.getMessage().endswith('metrics.jsonl: 6.')

@@ -109,7 +109,7 @@ def test_the_world_counts(environ, monkeypatch):
 def test_separate_worlds_are_refused(environ, name, monkeypatch):
   """The sentence names the variable that tells of the others."""
   set_up(monkeypatch, environ, 1)
-  with pytest.raises(errors.UsageError, match=f'{name},.* separate agents'):
+  with pytest.raises(errors.UsageError, match=f'{name},.* separate agent'):
     mpi.world()
   mpi.world.cache_clear()
   set_up(monkeypatch, environ, None)

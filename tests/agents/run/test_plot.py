@@ -124,11 +124,11 @@ def test_lines(monkeypatch, tmp_path):
 
 
 def test_bad_input(tmp_path):
-  with pytest.raises(errors.UsageError, match='--window 0 is too small'):
+  with pytest.raises(errors.UsageError, match='--window is 0'):
     plot.Style(window=0)
   figure, _ = plot.make_figure((3, 2))
   (tmp_path / 'file').touch()
-  wrong = ('file/a.png', 'Choose another'), ('a.txt', r'end in \.png')
+  wrong = ('file/a.png', 'Choose another'), ('a.txt', r'use \.png')
   for path, words in wrong:
     with pytest.raises(errors.UsageError, match=words):
       plot.save(figure, str(tmp_path / path))

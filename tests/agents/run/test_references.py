@@ -32,7 +32,7 @@ def test_names_find_objects_again():
 )
 def test_what_no_name_finds(value, name):
   assert references.name_of(value) == name
-  with pytest.raises(errors.UsageError, match='only the name is stored'):
+  with pytest.raises(errors.UsageError, match='cannot be restored'):
     references.resolve(name, references.EVERYTHING)
 
 

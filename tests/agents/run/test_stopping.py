@@ -66,5 +66,5 @@ def test_suggestions():
   known = ['tasks', 'test_steps', 'loader', 'tasks']
   assert errors.suggest('taks', known) == 'Did you mean tasks?'
   assert errors.suggest('zzz', known) == (
-    'Known are: loader, tasks, test_steps.'
+    'Known names: loader, tasks, test_steps.'
   )

@@ -73,7 +73,7 @@ def test_run_of_another_process_is_left_alone(tmp_path):
     str(tmp_path / '00001'), running.Experiment('', iter, ping_every=0)
   )
   other.claim()
-  with pytest.raises(run_folder.Busy, match='Another process works on'):
+  with pytest.raises(run_folder.Busy, match='Another process is using'):
     train.main(args)
   assert os.listdir(episodes) == ['cut.npz']
 

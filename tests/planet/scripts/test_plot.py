@@ -82,7 +82,7 @@ def test_bad_input(tmp_path, capsys):
   folder = make_run(tmp_path, 'a')
   for words, message in (
     ([str(tmp_path / 'none')], 'There is nothing to draw in'),
-    ([folder, '--names', 'return/*'], "No variable is named 'return/*'"),
+    ([folder, '--names', 'return/*'], "No variable matches 'return/*'"),
     ([folder, '--window', '0'], '--window: it is 0'),
   ):
     assert plot.run([*words, '--out', str(tmp_path)]) == 2

@@ -225,7 +225,7 @@ def test_busy_run(tmp_path, capsys):
     with processes.time_limit(100):
       assert train.run(command) == 2
   (sentence,) = capsys.readouterr().err.splitlines()
-  assert 'Another process works on the run' in sentence
+  assert 'Another process is using the run' in sentence
 
 
 @pytest.mark.parametrize(

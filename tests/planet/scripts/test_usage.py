@@ -40,7 +40,7 @@ PARAMS = [
   ('{network: conv_65}', 'Did you mean conv_'),
   ('{network: conv_32}', 'is for images of 32 pixels'),
   ('{drnn_action_to_decoder: 5}', 'drnn_action_to_decoder'),
-  ('{gradient_heads: [velocity]}', 'Known are: image, reward'),
+  ('{gradient_heads: [velocity]}', 'Known names: image, reward'),
   ('{planner_topk: 2000}', 'more than planner_amount'),
   ('{collect_objective: rewards}', 'Did you mean reward'),
   ('{train_collects: [{evry: 5}]}', 'Did you mean every'),
@@ -120,7 +120,7 @@ def test_unknown_config(capsys, tmp_path):
 def test_unwritable_logdir(capsys, tmp_path):
   (tmp_path / 'file').write_text('')
   error = fail(capsys, tmp_path / 'file' / 'logdir')
-  assert 'Cannot write to the logdir' in error
+  assert 'Cannot write to the log directory' in error
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_nothing_but_damaged_checkpoints(capsys, tmp_path):
     error = fail(capsys, tmp_path, '--params', params)
     assert f'{folder}/model.ckpt-20 (its index cannot be read' in error
     (folder / 'DONE').touch()
-  with pytest.raises(errors.UsageError, match='No whole checkpoint is left'):
+  with pytest.raises(errors.UsageError, match='All checkpoints are damaged'):
     trained.restore(str(tmp_path))
 
 
