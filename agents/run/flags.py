@@ -6,6 +6,7 @@ reported before TensorFlow is imported.
 
 import argparse
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ import absl.flags
 from agents.run import errors, schema
 
 HELP = {'--help', '-h', '-help', '--helpfull'}
+# Before the meaning of a flag.
+_IN = ' ' * 6
 # Meaning of `--wandb`; the mirror itself is imported where it is used.
 WANDB = 'Weights & Biases project to send the scalars to.'
 
@@ -220,5 +223,6 @@ def describe(declared: type[schema.Settings]) -> list[str]:
     default = declared.default(name)
     value = '' if default is None else f' (default {default})'
     lines.append(f'  --{name}={declared.base(name).__name__.upper()}')
-    lines.append(f'      {declared.meaning(name)}{value}')
+    text = declared.meaning(name) + value
+    lines += textwrap.wrap(text, 80, initial_indent=_IN, subsequent_indent=_IN)
   return lines
