@@ -4,9 +4,9 @@ try:
   from agents.tools import lazy
 except ImportError as error:
   raise ImportError(
-    'The module `agents` is not the one of reference-agents. Another package '
-    'of that name (openai-agents, batch-ppo) or a folder of that name comes '
-    'first; use a separate environment, or start from another folder.'
+    'The module `agents` does not belong to reference-agents. A folder or '
+    'package of the same name (openai-agents, batch-ppo) hides it; start from '
+    'another folder or use a separate virtual environment.'
   ) from error
 
 lazy.export(__name__)

@@ -1,4 +1,4 @@
-"""PlaNet as a library: a training to iterate over.
+"""Train PlaNet from Python.
 
 Example:
 
@@ -31,29 +31,28 @@ def train(
   trust: Iterable[str] | references.Trust = (),
   verbose: bool = False,
 ) -> Training:
-  """Train, or continue the run in a folder.
+  """Start or resume a training run.
 
-  The training iterates over a record of each epoch, a dict of `logdir` of the
-  run, `epoch` from 1, `environment_steps` and `episodes` recorded for training,
-  `updates`, `seconds` of the epoch, `loss/<name>` of the last batch for
-  training, and, if episodes have ended, their mean `return` and `test_return`.
+  Iterating over the training yields one record per epoch, a dict of `logdir` of
+  the run, `epoch`, starting at 1, `environment_steps` and `episodes` collected
+  for training, `updates`, `seconds` of the epoch, `loss/<name>` of the last
+  training batch, and mean `return` and `test_return` of finished episodes.
 
   Args:
-    env: Name of a task; id of an environment of gymnasium or PyBullet; function
-      that returns an environment, for which it is sent to other processes; or
-      an environment, which is stepped in this process and thus must not draw
-      with OpenGL. Environments need `render_mode='rgb_array'`. That of `params`
-      by default.
-    logdir: Folder of the experiment, whose only run is in `00001`, or of a run;
-      a temporary one by default.
-    total_env_steps: Environment steps to train for, those of the first episodes
-      and of repeated actions included; `max_steps` decides by default.
+    env: Task name; id of a gymnasium or PyBullet environment; picklable
+      function that returns an environment; or an environment, which runs in
+      this process and must not render with OpenGL. Environments need
+      `render_mode='rgb_array'`. Defaults to `tasks` in `params`.
+    logdir: Folder of an experiment, with its only run in `00001`, or of a run;
+      a temporary folder by default.
+    total_env_steps: Environment steps to train for, including initial episodes
+      and repeated actions; `max_steps` applies by default.
     config: `default`, `debug`, `cpu` or `carla_cpu`.
     params: Parameters, such as `batch_shape`. `model`, `network`, `planner` and
-      `collect_objective` may be objects of your own, see docs/planet.md.
+      `collect_objective` accept your own objects, see docs/parts.md.
     seed: Seed of all random numbers.
-    trust: Modules of your own that a stored run may name.
-    verbose: Whether to print what the program prints.
+    trust: Your modules that a stored run may import.
+    verbose: Whether to print progress and messages.
 
   Raises:
     UsageError: If the parameters are wrong; while training, if they do not fit

@@ -1,4 +1,4 @@
-"""A trained PlaNet agent, apart from training.
+"""Load trained PlaNet agents.
 
 Example:
 
@@ -24,16 +24,16 @@ def load(
   seed: int | None = None,
   trust: Iterable[str] | references.Trust = (),
 ) -> playing.PlaNet:
-  """Load the agent of a run of `planet.scripts.train`.
+  """Load the agent of a training run.
 
   Args:
-    logdir: Folder of the run, or one that has a single run.
-    checkpoint: Such as `model.ckpt-1000`, or `best` for the one with the best
-      return of a test phase; the newest one by default.
-    params: Dict of parameters of the planner that differ from the training.
-    task: Name of the task, for runs that have learned several.
+    logdir: Folder of the run, or folder that contains a single run.
+    checkpoint: Name such as `model.ckpt-1000`, or `best` for the checkpoint
+      with the best test return; the newest by default.
+    params: Dict of planner parameters that replace those of the run.
+    task: Name of the task, for runs with several tasks.
     seed: Seed of the planner and of the environments of `make_env`.
-    trust: Modules of your own that the run may name.
+    trust: Your modules that the run may import.
 
   Returns:
     `PlaNet`.
@@ -47,7 +47,7 @@ def load(
   task = task or next(iter(names))
   if task not in names:
     raise errors.UsageError(
-      f'The run has not learned the task {task!r}. '
+      f'The run was not trained on task {task!r}. '
       f'{errors.suggest(task, list(names))}'
     )
   return playing.PlaNet(*restored, names[task])

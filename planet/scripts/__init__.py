@@ -1,1 +1,1 @@
-"""Command line programs of PlaNet, and their configuration."""
+"""Command-line programs of PlaNet and their configuration."""

@@ -1,13 +1,13 @@
-"""Test a CARLA server, or the offline world.
+"""Test a CARLA server or the offline world.
 
 Example:
 
   planet-carla-smoke --host 127.0.0.1 --port 2000 \\
       --episodes 3 --steps 100 --size 128 --out carla_smoke
 
-Prints PASS or FAIL for each check and writes the same lines, with versions, to
-report.txt, along with images and a CSV file of measurements. Takes up to five
-minutes on a server. Exits with 1 if a check fails.
+Prints PASS or FAIL for each check and writes report.txt with versions, images
+and a CSV file of measurements. Takes up to five minutes on a server. Exits with
+code 1 if a check fails.
 """
 
 import argparse
@@ -38,7 +38,7 @@ _NO_ACTION = np.zeros(2, np.float32)
 
 
 class Smoke:
-  """Checks of one world, whose results are printed as they come.
+  """Run checks and print their results.
 
   Args:
     args: Parsed command line.
@@ -53,7 +53,7 @@ class Smoke:
     self._report = open(os.path.join(args.out, 'report.txt'), 'w', buffering=1)
 
   def run(self) -> int:
-    """Run all checks that were asked for; return how many failed."""
+    """Run the selected checks; return the number that failed."""
     args = self._args
     self._print(f'{platform.platform()}, Python {platform.python_version()}')
     with contextlib.ExitStack() as stack:
@@ -83,13 +83,13 @@ class Smoke:
         self.check_loss(
           'a lost server', lambda env: os.killpg(server.pid, signal.SIGKILL)
         )
-    self._print(f'{self.failed} checks failed. Pictures are in {args.out}.')
+    self._print(f'{self.failed} checks failed. Images are in {args.out}.')
     if self.failed:
-      print(f'Please report {self._report.name} and the command.')
+      print(f'Please report the command and {self._report.name}.')
     return self.failed
 
   def check_episodes(self) -> None:
-    """Drive, and look at ticks, images, speed and measurements."""
+    """Drive and check ticks, images, speed and measurements."""
     args = self._args
     rows, sheet, contacts = [], [], 0
     with self._open_env() as env:
@@ -125,7 +125,7 @@ class Smoke:
       self._check('contacts count once', 0 < contacts <= hits, detail)
 
   def check_weathers(self) -> None:
-    """Check that there is something to see in each weather."""
+    """Check that images are bright enough in each weather."""
     with self._open_env() as env:
       start = env.backend.spawn_points()[0]
       for index, name in enumerate(scenarios.WEATHERS):
@@ -134,7 +134,7 @@ class Smoke:
         self._check(f'brightness {name}', light > 5, f'{light:.0f}')
 
   def check_traffic(self) -> None:
-    """Check that other vehicles keep away from the start, and drive."""
+    """Check that other vehicles drive and stay away from the start."""
     with self._open_env(vehicles=10, pedestrians=10) as env:
       env.reset()
       before = np.array(env.backend.others()).reshape(-1, 2)
@@ -150,7 +150,7 @@ class Smoke:
       self._check('nobody hits a standing car', not env.damage.total)
 
   def check_loss(self, what: str, kill: Any, **config: Any) -> None:
-    """Kill a process in an episode: that one ends, and the next one runs."""
+    """Kill a process; check that the episode ends and the next one runs."""
     with self._open_env(**config) as env:
       env.reset()
       kill(env)
@@ -161,7 +161,7 @@ class Smoke:
       self._check(f'the episode after {what} runs', 'step_error' not in info)
 
   def check_side_by_side(self) -> None:
-    """Drive in several environments, on servers of their own, at once."""
+    """Drive in several environments at once, each with its own server."""
     envs: list[Any] = []
     with contextlib.ExitStack() as stack:
       for index in range(self._args.num_envs):
@@ -177,7 +177,7 @@ class Smoke:
       self._check('side by side', len(images) == len(envs), len(envs))
 
   def check_left_alone(self) -> None:
-    """Check that a second client finds a server that ticks by itself."""
+    """Check that the killed client left no actors and the server ticks."""
     world = self._connect().get_world()
     roles = [x.attributes.get('role_name', '') for x in world.get_actors()]
     left = sum(x.startswith(actors.TAG) for x in roles)
@@ -198,7 +198,7 @@ class Smoke:
     return server
 
   def _open_env(self, **changes):
-    """Context of an environment, which is closed at its end."""
+    """Return a context manager that closes the environment."""
     return contextlib.closing(env_lib.CarlaEnv(self._define_config(**changes)))
 
   def _define_config(self, **changes: Any) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class Smoke:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Run all checks that were asked for; returns the number that failed."""
+  """Run the selected checks; return the number that failed."""
   args = parse_args(argv)
   files.check_writable(args.out)
   os.makedirs(args.out, exist_ok=True)
@@ -256,27 +256,27 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
-  add('--quality', default='Epic', help='quality of images, Epic or Low')
+  add('--quality', default='Epic', help='image quality, Epic or Low')
   add('--seed', type='seed', default=0, help='seed of the environments')
   add('--num-envs', type='positive', default=1, help='parallel environments')
-  add('--launch', action='store_true', help='start the server $CARLA_SERVER')
-  add('--kill-server', action='store_true', help='kill it to test recovery')
+  add('--launch', action='store_true', help='start a server: $CARLA_SERVER')
+  add('--kill-server', action='store_true', help='test loss of that server')
   args = parser.parse_args(argv)
   if args.backend != 'server' and (args.launch or args.kill_server):
     parser.error('--launch and --kill-server need --backend server.')
   several = args.backend == 'server' and args.num_envs > 1
   if (args.kill_server or several) and not args.launch:
     parser.error(
-      '--kill-server and --num-envs need --launch: only servers that this '
-      'program has started are killed, and each environment needs its own.'
+      '--kill-server and --num-envs need --launch: this program only kills '
+      'servers that it started, and each environment needs its own.'
     )
   if args.launch and not os.environ.get(connect.SERVER_VARIABLE):
-    parser.error('--launch needs $CARLA_SERVER, the path of CarlaUE4.sh.')
+    parser.error('--launch needs the path of CarlaUE4.sh in $CARLA_SERVER.')
   return args
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-  """Entry point; returns the exit code."""
+  """Run the program; return the exit code."""
   return entry.run(lambda: int(main(argv) > 0))
 
 

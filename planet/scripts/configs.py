@@ -1,7 +1,8 @@
-"""Configurations: everything that a training run consists of.
+"""Configurations: everything that defines a training run.
 
-The functions named like presets take an unlocked configuration and a mapping
-of given parameters, like those of the original, and return the configuration.
+Each preset has a function of the same name, as in the original. It takes an
+unlocked configuration and a mapping of parameters and returns the
+configuration.
 """
 
 import functools
@@ -25,7 +26,7 @@ from planet.training import precision
 
 
 def _swish(x):
-  # Unlike the function of TensorFlow, this one can be sent to other processes.
+  # Can be pickled, unlike the function of TensorFlow.
   return tf.nn.swish(x)
 
 
@@ -40,9 +41,9 @@ ACTIVATIONS = {
 
 
 class Collect(schema.Settings):
-  """Declaration of the entries of `train_collects` and `test_collects`.
+  """Schema of the entries of `train_collects` and `test_collects`.
 
-  Where there is no default, the parameters have one.
+  Entries without a default here take it from the parameters.
   """
 
   name: Name = setting('main')
@@ -78,21 +79,21 @@ carla_cpu = functools.partial(_define_preset, 'carla_cpu')
 def build(
   preset: str, params: Any, logdir: str, own: Mapping[str, Any]
 ) -> AttrDict:
-  """Build a configuration, without looking at the world.
+  """Build a configuration without creating environments or files.
 
   Args:
     preset: Name of the preset that the parameters come from.
     params: `planet.scripts.parameters.Parameters`.
     logdir: Folder of the run.
-    own: What `parameters.resolve` returns, and under `tasks` the environment
-      or its constructor, if the user has given that.
+    own: Result of `parameters.resolve`, plus the user's environment or its
+      constructor as `tasks`, if given.
 
   Returns:
-    Unlocked AttrDict of all parameters by their names, some of which are
-    replaced by what they stand for, and everything that follows from them.
+    Unlocked AttrDict of all parameters, with some names replaced by the objects
+    that they refer to, and all derived settings.
 
   Raises:
-    UsageError: If parameters do not fit each other.
+    UsageError: If parameters contradict each other.
   """
   parameters.check_together(params)
   config = AttrDict(dict(params), _unlocked=True)
@@ -129,8 +130,8 @@ def _add_tasks(config, params, own):
     config.observation_keys = tasks[0].state_components[1:]
     if not config.observation_keys:
       raise errors.UsageError(
-        'Vector observations need a single task that has a state; '
-        f'{[x.name for x in tasks]} do not fit. Use observations: image.'
+        'observations: vector needs a single task with a state, but the tasks '
+        f'are {[x.name for x in tasks]}; use observations: image.'
       )
   config.isolate_envs = params.isolate_envs or (
     'thread' if params.tasks == ['dummy'] else 'process'
@@ -190,14 +191,14 @@ def _find_network(params):
   network = _find('Network', name, known)
   if network.image_size != size:
     raise errors.UsageError(
-      f'Network {name} is for images of {network.image_size} pixels, not '
-      f'{size}; change image_size, or omit network.'
+      f'Network {name} needs images of {network.image_size} pixels, but '
+      f'image_size is {size}; change image_size or omit network.'
     )
   return network
 
 
 def _find(kind, name, known):
-  """Return what a parameter names."""
+  """Return the object that a parameter names."""
   if name not in known:
     raise errors.UsageError(
       f'{kind} {name!r} is unknown. {errors.suggest(name, known)}'
@@ -207,7 +208,7 @@ def _find(kind, name, known):
 
 def _add_losses(config, params):
   scales = {x: getattr(params, f'{x}_loss_scale') for x in config.heads}
-  # The order decides in which order losses are computed and printed.
+  # Losses are computed and printed in this order.
   config.loss_scales = AttrDict(
     {x: scales[x] for x in scales if x != params.observations},
     divergence=params.divergence_scale,
@@ -259,17 +260,17 @@ def _add_episodes(config, params, logdir, own):
         if name in collects:
           raise errors.UsageError(
             f'Two entries of {phase}_collects are called {item.name!r}; '
-            'give each a name of its own.'
+            'choose unique names.'
           )
         collects[name] = _define_simulation(task, item, params, own)
 
 
 def _define_collect(overrides, params, phase, folder):
-  """Return an entry of collections with everything that it leaves out."""
+  """Return an entry of collections, completed with the defaults."""
   given = Collect.check(overrides, f'Entry {{!r}} of {phase}_collects')
   training = phase == 'train'
   at_once = params.collect_batch if training else 1
-  # Several at once, but no more per example.
+  # A larger batch does not mean more episodes per example.
   share = 1 if 'batch_size' in given else at_once
   values = dict(
     batch_size=at_once,

@@ -1,7 +1,7 @@
 """Convert an image strip from TensorBoard to a video.
 
-A strip has time from left to right and the sequences of a batch from top to
-bottom. The video shows the sequences side by side. Skips existing videos,
+In a strip, time runs from left to right and the sequences of a batch from top
+to bottom. The video shows the sequences side by side. Skips existing videos
 unless --force is given.
 
 Example:
@@ -27,11 +27,11 @@ def main(args: Any) -> None:
     args: Flags, see `run`.
 
   Raises:
-    UsageError: If the input is not an image, or not a strip of such tiles.
+    UsageError: If the input is not an image or not a strip of such tiles.
   """
   outfile = os.path.expanduser(args.output)
   if os.path.exists(outfile) and not args.force:
-    print(f'Skip {outfile}, which exists; use -f to overwrite it.')
+    print(f'Skipping {outfile}, which exists; use -f to overwrite it.')
     return
   try:
     with Image.open(os.path.expanduser(args.input)) as image:
@@ -46,7 +46,7 @@ def main(args: Any) -> None:
 
 
 def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
-  """Frames of a strip.
+  """Split a strip into frames.
 
   Args:
     image: uint8 array [batch * tile_y, time * tile_x, 3].
@@ -57,13 +57,13 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
     uint8 array [time, tile_y, batch * tile_x, 3].
 
   Raises:
-    UsageError: If the size of the image is not a multiple of that of a tile.
+    UsageError: If the image size is not a multiple of the tile size.
   """
   height, width, channels = image.shape
   if height % tile_y or width % tile_x:
     raise errors.UsageError(
-      f'The image of {width} x {height} pixels does not consist of tiles of '
-      f'{tile_x} x {tile_y}; give their size with -x and -y.'
+      f'The image size {width} x {height} is not a multiple of the tile size '
+      f'{tile_x} x {tile_y}; set the tile size with -x and -y.'
     )
   batch, time = height // tile_y, width // tile_x
   tiles = image.reshape(batch, tile_y, time, tile_x, channels)
@@ -81,7 +81,7 @@ def run(argv: list[str] | None = None) -> int:
   add('-x', '--tile_x', type='positive', default=64, help='width of a tile')
   add('-y', '--tile_y', type='positive', default=64, help='height of a tile')
   add('-r', '--fps', type=float, default=10, help='frames per second')
-  add('-d', '--dpi', type='positive', default=50, help='scale, 50 for 1:1')
+  add('-d', '--dpi', type='positive', default=50, help='scale; 50 is 1:1')
   return entry.run(lambda: main(parser.parse_args(argv)))
 
 

@@ -1,4 +1,4 @@
-"""Parameters of the `carla` task, and what they mean for its environment."""
+"""The `carla` task: from parameters to settings of its environment."""
 
 import functools
 import logging
@@ -14,9 +14,7 @@ from planet.scripts import parameters
 
 
 def define_tasks(params: Any) -> list[Task]:
-  """Define driving, on CARLA servers or in the world that needs none.
-
-  There is a task for each town.
+  """Define one driving task per town.
 
   Args:
     params: `Parameters`.
@@ -51,8 +49,8 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
     params: `Parameters`. There are several towns if `carla_map` lists them.
 
   Returns:
-    Dict from the names of tasks to dicts as of `env_config.complete`, in which
-    `backend` is not decided yet; see `choose_world`.
+    Dict from task name to complete settings, see `env_config.complete`, except
+    that `backend` may be `auto`, see `choose_world`.
 
   Raises:
     UsageError: If a value is not allowed.
@@ -79,23 +77,22 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
 def choose_world(
   settings: dict[str, Any], config: Any, logdir: str
 ) -> dict[str, Any]:
-  """Decide in which world a run drives, for which servers may be asked.
+  """Choose the backend of a run, `server` or `offline`, and its log folder.
 
-  A run keeps the world that it has begun with. What is logged goes to its
-  folder unless another one is given.
+  A resumed run keeps its backend. May connect to servers.
 
   Args:
-    settings: Dict of `define_settings`.
-    config: Configuration of the run, which gets the decision as
-      `carla_backend`, so that all towns are of one world.
-    logdir: Folder of the run.
+    settings: Settings of one town from `define_settings`.
+    config: Configuration of the run; stores the choice in `carla_backend`, so
+      that all towns use the same backend.
+    logdir: Folder of the run, where logs go by default.
 
   Returns:
-    The settings with the decision.
+    Complete settings.
 
   Raises:
-    UsageError: If the run has begun with another world, a server would not
-      know which town to load, or there are too few servers.
+    UsageError: If the run was started with another backend, the town to load
+      is unclear, or there are too few servers.
   """
   wanted, before = config.carla_backend, config.source.get('carla_backend')
   fixed = None if config.carla_allow_backend_change else before
@@ -103,9 +100,9 @@ def choose_world(
     wanted = fixed or find_world(settings)
   if fixed and fixed != wanted:
     raise errors.UsageError(
-      f'This run has begun with carla_backend {fixed}, now it is {wanted}. '
-      'Episodes of two worlds must not mix; use another logdir, or give '
-      'carla_allow_backend_change: true.'
+      f'This run was started with carla_backend: {fixed}, but now it is '
+      f'{wanted}. Use another logdir, or give carla_allow_backend_change: true '
+      'to mix episodes of both worlds.'
     )
   logdir = os.path.expanduser(logdir)
   settings = {**settings, 'backend': wanted, 'server_log': logdir}
@@ -119,10 +116,10 @@ def choose_world(
 
 
 def find_world(settings: dict[str, Any]) -> str:
-  """Return `server` if one answers or could be started, else `offline`.
+  """Return `server` if one answers or can be started, otherwise `offline`.
 
   Args:
-    settings: Dict as of `env_config.complete`.
+    settings: Complete settings, see `env_config.complete`.
   """
   if connect.find_binary(settings):
     return 'server'
@@ -134,7 +131,7 @@ def find_world(settings: dict[str, Any]) -> str:
     except errors.UsageError as error:
       reasons.append(str(error))
   logging.getLogger(__name__).warning(
-    '%s Using the offline backend, map %s; give carla_backend: server to '
+    '%s Using the offline backend with map %s; set carla_backend: server to '
     'require a server.',
     ' '.join(reasons),
     settings['map'],
@@ -143,44 +140,44 @@ def find_world(settings: dict[str, Any]) -> str:
 
 
 def _check_servers(settings, config):
-  """Refuse more environments than there are servers."""
+  """Raise an error if there are more environments than servers."""
   collects = [*config.train_collects.values(), *config.test_collects.values()]
   num_envs = sum(x.num_agents for x in collects if x.task.is_driving)
   if num_envs > len(set(connect.list_addresses(settings))):
     raise connect.too_few_servers(
-      f'This run plays in {num_envs} environments, for training and for tests, '
-      'and each needs a CARLA server of its own, but there is only',
+      f'This run uses {num_envs} environments for training and test episodes, '
+      'and each needs its own CARLA server, but there is only',
       settings,
     )
 
 
 def _check_alone(params):
-  """Refuse what other tasks of the same model do not have."""
+  """Raise an error if parameters do not suit the other tasks of the model."""
   if params.tasks == ['carla']:
     return
   if params.carla_expert:
     raise errors.UsageError(
-      'Parameter carla_expert is for the carla task alone, not for '
+      'Parameter carla_expert needs tasks: [carla], but tasks are '
       f'{params.tasks}; omit it.'
     )
   name = params.carla_sensor
   channels = sensors.SENSORS[name].channels
   if channels != 3:
     raise errors.UsageError(
-      f'Parameter carla_sensor is {name}, whose images have {channels} '
-      'channels, but those of other tasks have 3; train the carla task alone, '
-      'or give use_rgb or use_semantic.'
+      f'Images of carla_sensor: {name} have {channels} channels, but images of '
+      'other tasks have 3; train the carla task alone, or give use_rgb or '
+      'use_semantic.'
     )
 
 
 def _label(town):
-  """Return the name of the task of a map."""
+  """Return the name of the task that drives on a map."""
   name = os.path.basename(town).removesuffix('_Opt').partition('.xodr')[0]
   return 'carla_' + re.sub(r'[^A-Za-z0-9_.-]', '_', name)
 
 
 def _offline_map(name):
-  """Return None for towns, so that a map is chosen that suits the scenario."""
+  """Return the map, or None for towns to let the scenario choose one."""
   if name is None or re.fullmatch(r'(.*/)?Town\d+\w*', name):
     return None
   return name

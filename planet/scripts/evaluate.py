@@ -4,8 +4,8 @@ Example:
 
   planet-evaluate --logdir ~/logdir --episodes 10 --video
 
-Prints the return of each episode, and their mean and standard deviation.
---video also writes a contact sheet, a PNG next to the video.
+Prints the return of each episode, the mean and the standard deviation. --video
+also writes a contact sheet, a PNG next to the video.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _SHEET_ROWS = 10
 
 
 def main(args: Any) -> None:
-  """Play the episodes, print the scores, write video and contact sheet.
+  """Play the episodes, print the returns, and write video and contact sheet.
 
   Args:
     args: Namespace of `parse_args`.
@@ -83,13 +83,13 @@ def play(
   """Play episodes of all tasks of a run.
 
   Args:
-    restored: What `planet.trained.restore` returns.
+    restored: Result of `planet.trained.restore`.
     episodes: Number of episodes per task.
-    overview: Whether to keep maps from above.
+    overview: Whether to keep bird's-eye maps.
 
   Yields:
-    What `play_once` returns, with the `number` of the episode from 1 on and the
-    `action_repeat` of its task.
+    Results of `play_once`, with the `number` of the episode, starting at 1, and
+    the `action_repeat` of its task.
   """
   from planet.training import playing
 
@@ -111,21 +111,20 @@ def play(
 def play_once(
   agent: Any, env: Any, bar: progress.Progress, overview: bool = False
 ) -> Any:
-  """Play one episode and keep what happened.
+  """Play and record one episode.
 
-  An episode in which a step fails, as its info says by `step_error`, is played
-  again.
+  Starts over if a step fails, that is, if its info contains `step_error`.
 
   Args:
     agent: Agent.
-    env: Environment of the training, with the interface of this project.
-    bar: Where to show the steps.
-    overview: Whether to keep maps from above, if the environment has them.
+    env: Training environment, with the interface of this project.
+    bar: Progress display.
+    overview: Whether to keep bird's-eye maps, if the environment has them.
 
   Returns:
     AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
-    [time, size], and `observations` [time, ...], each after the action of the
-    same index; and `maps`, uint8 [time, height, width, 3] or None.
+    [time, size], `observations` [time, ...], each after the action with the
+    same index, and `maps`, uint8 [time, height, width, 3] or None.
 
   Raises:
     StopRequested: If the user asks to stop.
@@ -157,12 +156,12 @@ def play_once(
 
 
 def annotate(episode: Any) -> np.ndarray:
-  """Enlarge frames of an episode, with time and return below.
+  """Enlarge the frames of an episode and print step and return below.
 
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, channels],
-      `rewards` [time], `number` and `action_repeat`. With `maps` uint8 [time,
-      height, width, 3], these are shown beside the frames, and actions and
+      `rewards` [time], `number` and `action_repeat`. `maps` uint8 [time,
+      height, width, 3], if given, appear beside the frames, with actions and
       rewards below.
 
   Returns:
@@ -194,7 +193,7 @@ def annotate(episode: Any) -> np.ndarray:
 
 
 def _center(image, height):
-  """Continue the upper and lower edge, which are ground in maps."""
+  """Pad the image at the top and bottom by repeating its edges."""
   above = (height - len(image)) // 2
   below = height - len(image) - above
   return np.pad(image, ((above, below), (0, 0), (0, 0)), mode='edge')
@@ -213,7 +212,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--fps', type=float, default=20, help='frames per second of the video')
   text = 'checkpoint, such as model.ckpt-1000 or best; default: the newest'
   add('--checkpoint', default=None, help=text)
-  text = 'seed of environment and planner'
+  text = 'seed of environments and planner'
   add('--seed', type='seed', default=None, help=text)
   add('--params', default='{}', help='planner parameters as a YAML mapping')
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
@@ -234,12 +233,12 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _choose_video(given, checkpoint_path, config):
-  """Name of the video, within the run if none is given; None for no video."""
+  """Return the path of the video, by default in the run; None for no video."""
   if given is None:
     return None
   if config.observation != 'image':
     raise errors.UsageError(
-      'This run has learned from vectors and sees no images; evaluate it '
+      'This run was trained on vectors and has no images to show; evaluate it '
       'without --video.'
     )
   logdir, name = os.path.split(checkpoint_path)

@@ -5,8 +5,8 @@ Example:
   planet-fetch-events --logdirs '~/logdir/*/test' \\
       --tags 'trainer*score' --outdir ~/curves
 
-Writes <outdir>/<logdir>___<tag>.csv with columns wall_time, step and value.
-Skips folders that have been exported before, unless --force is True.
+Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step and value.
+Skips folders that were exported before unless --force is True.
 """
 
 import concurrent.futures
@@ -21,7 +21,7 @@ from agents.run import entry, errors, log
 
 
 def main(args: Any) -> None:
-  """Fetch the events of all folders that match.
+  """Export the scalars of all matching folders.
 
   Args:
     args: Flags, see `run`.
@@ -33,8 +33,8 @@ def main(args: Any) -> None:
   logdirs = sorted(x for x in found if os.path.isdir(x))
   if not logdirs:
     raise errors.UsageError(
-      f'No folder matches --logdirs {args.logdirs!r}; the phases of a run '
-      "write to its folders train and test, such as '~/logdir/*/test'."
+      f'No folder matches --logdirs {args.logdirs!r}; event files are in the '
+      "folders train and test of each run, such as '~/logdir/*/test'."
     )
   with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
     reports = pool.map(lambda logdir: fetch_logdir(logdir, args), logdirs)
@@ -43,14 +43,14 @@ def main(args: Any) -> None:
 
 
 def fetch_logdir(logdir: str, args: Any) -> str:
-  """Write the scalars of one folder of event files.
+  """Export the scalars of one folder of event files.
 
   Args:
     logdir: Folder of event files.
     args: Flags, see `run`.
 
   Returns:
-    Number of files, or that the folder was skipped.
+    Number of files written, or 'skipped'.
   """
   outdir = os.path.expanduser(args.outdir)
   prefix = os.path.join(outdir, _sanitize(logdir) + '___')
@@ -66,11 +66,11 @@ def fetch_logdir(logdir: str, args: Any) -> str:
 def read_scalars(
   logdir: str, tags: str = '*'
 ) -> dict[str, list[tuple[float, int, float]]]:
-  """Read scalars of all event files of a folder, in the order of writing.
+  """Read the scalars of all event files of a folder in the order written.
 
   Args:
     logdir: Folder of event files.
-    tags: Pattern of the tags, with `*` for any text.
+    tags: Glob pattern of the tags.
 
   Returns:
     Dict from tag to a list of (wall_time, step, value).
@@ -91,12 +91,12 @@ def run(argv: list[str] | None = None) -> int:
   add('--outdir', required=True, help='output folder')
   text = 'overwrite existing files'
   add('--force', choices=['True', 'False'], default='False', help=text)
-  add('--workers', type='positive', default=10, help='folders at a time')
+  add('--workers', type='positive', default=10, help='folders in parallel')
   return entry.run(lambda: main(parser.parse_args(argv)))
 
 
 def _sanitize(text):
-  """Replace everything but letters and digits by `_`."""
+  """Replace everything but letters and digits with `_`."""
   return re.sub(r'[^a-zA-Z0-9]', '_', text)
 
 

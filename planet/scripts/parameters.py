@@ -1,4 +1,4 @@
-"""All parameters that `--params` may set, with defaults and limits."""
+"""All parameters of `--params` with defaults and limits."""
 
 import functools
 import textwrap
@@ -49,13 +49,13 @@ class _Own(schema.Settings):
 
   # Data.
   batch_shape: Annotated[list[Positive], Len(2, 2)] = _free(
-    [50, 50], 'sequences per batch, and steps per sequence'
+    [50, 50], 'sequences per batch and steps per sequence'
   )
   num_chunks: Positive = _free(1, 'sequences cut from each sampled episode')
   image_bits: Bits = _free(5, 'bits per color channel, 8 for full precision')
   image_size: ImageSize = _episodes(64, 'height and width of images in pixels')
   observations: Literal['image', 'vector'] = _episodes(
-    'image', 'model input: image, or vector for the state'
+    'image', 'model input: image, or vector (the state)'
   )
   loader: Loader = _free('recent', 'sampling strategy for training episodes')
   loader_every: Positive = _free(1000, 'sampled episodes between two scans')
@@ -74,16 +74,16 @@ class _Own(schema.Settings):
   state_size: Positive = _variables(30, 'units of the stochastic state')
   model_layers: Positive = _variables(1, 'rssm: hidden layers of the model')
   future_rnn: Flag = _variables(True, 'rssm: prior from the updated belief')
-  drnn_encoder_to_decoder: Flag = _variables(False, 'a connection of drnn')
-  drnn_sample_to_sample: Flag = _variables(True, 'a connection of drnn')
-  drnn_sample_to_encoder: Flag = _variables(True, 'a connection of drnn')
-  drnn_decoder_to_encoder: Flag = _variables(False, 'a connection of drnn')
-  drnn_decoder_to_sample: Flag = _variables(True, 'a connection of drnn')
-  drnn_action_to_decoder: Flag = _variables(False, 'a connection of drnn')
-  mean_only: Flag = _free(False, 'take the mean of latent states, no samples')
+  drnn_encoder_to_decoder: Flag = _variables(False, 'drnn connection')
+  drnn_sample_to_sample: Flag = _variables(True, 'drnn connection')
+  drnn_sample_to_encoder: Flag = _variables(True, 'drnn connection')
+  drnn_decoder_to_encoder: Flag = _variables(False, 'drnn connection')
+  drnn_decoder_to_sample: Flag = _variables(True, 'drnn connection')
+  drnn_action_to_decoder: Flag = _variables(False, 'drnn connection')
+  mean_only: Flag = _free(False, 'use means of latent states, not samples')
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
   network: Name | None = _variables(
-    None, 'encoder and decoder; default: by image_size'
+    None, 'encoder and decoder; default: depends on image_size'
   )
   activation: Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
@@ -97,25 +97,25 @@ class _Own(schema.Settings):
   # Tasks.
   tasks: Names = _episodes(['cheetah_run'], 'tasks to train on')
   action_repeat: Positive | None = _episodes(
-    None, 'simulator steps per action; default: by task'
+    None, 'simulator steps per action; default: depends on the task'
   )
-  camera_id: Whole = _episodes(0, 'camera id in the control suite')
+  camera_id: Whole = _episodes(0, 'camera id of the control suite')
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
-    None, 'none, thread, or process (default if it renders)'
+    None, 'none, thread, or process; default: process (dummy: thread)'
   )
   state_diagnostics: Flag = _variables(False, 'also predict the state')
   # Losses.
   divergence_scale: Amount = _free(1.0, 'scale of KL from posterior to prior')
   global_div_scale: Amount = _free(0.0, 'scale of KL from posterior to N(0, 1)')
   overshooting_scale: Amount = _free(0.0, 'scale of the overshooting loss')
-  overshooting_distance: Count = _free(0, 'steps, at least 2 if used')
+  overshooting_distance: Count = _free(0, 'steps predicted, at least 2')
   os_stop_posterior_grad: Flag = _free(
-    True, 'stop gradients to the posterior in overshooting'
+    True, 'stop overshooting gradients to the posterior'
   )
-  free_nats: Amount | None = _free(3.0, 'nats of KL divergence without loss')
+  free_nats: Amount | None = _free(3.0, 'KL divergence without loss, in nats')
   main_learning_rate: Amount = _free(1e-3, 'learning rate of Adam')
   main_gradient_clipping: Amount | None = _free(
-    1000.0, 'maximum global gradient norm, null to disable'
+    1000.0, 'maximum global gradient norm; null to disable'
   )
   precision: Literal['float32', 'bfloat16', 'float16'] = _free(
     'float32', 'matrix products: float32, bfloat16 (CPU), float16 (GPU)'
@@ -130,9 +130,9 @@ class _Own(schema.Settings):
   checkpoint_every: Positive | None = _free(
     None, 'test examples between checkpoints; default: 10 test_steps'
   )
-  checkpoint_minutes: Amount = _free(15, 'between checkpoints, 0 to disable')
+  checkpoint_minutes: Amount = _free(15, 'time between checkpoints; 0: never')
   # Episodes.
-  num_seed_episodes: Count = _free(5, 'random episodes to begin with, per task')
+  num_seed_episodes: Count = _free(5, 'initial random episodes per task')
   train_collects: Collects = _free(
     [{}], 'training collections as mappings of overrides; [] for none'
   )
@@ -144,13 +144,13 @@ class _Own(schema.Settings):
     1, 'episodes collected in parallel, every collect_every * N examples'
   )
   collect_per_rank: Flag = _free(
-    False, 'with MPI, collect every episode on each rank instead of splitting'
+    False, 'with MPI, collect all episodes on every rank, not a share'
   )
   train_action_noise: Amount = _free(
     0.3, 'standard deviation of action noise when collecting'
   )
   action_noise_ramp: Whole = _free(
-    0, 'examples over which the noise ramps up, negative to ramp down'
+    0, 'examples over which the noise ramps up; negative: down'
   )
   action_noise_min: Fraction = _free(0.0, 'minimum of the noise schedule')
   collect_objective: Name = _free('reward', 'objective of the planner')
@@ -161,31 +161,31 @@ class _Own(schema.Settings):
   planner_horizon: Positive = _free(12, 'planning horizon in actions')
   planner_amount: Positive = _free(1000, 'candidate plans per iteration')
   planner_topk: Positive = _free(100, 'candidates kept per iteration')
-  planner_iterations: Count = _free(10, 'iterations, 0 for zero actions')
+  planner_iterations: Count = _free(10, 'iterations per plan; 0: zero actions')
   planner_warm_start: Flag = _free(False, 'start from the previous plan')
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'initial action of every plan, one value per action dimension'
   )
-  # Driving; None leaves the choice to the scenario.
+  # Driving; with None, the scenario decides.
   max_length: Positive = _episodes(100, 'simulator steps per carla episode')
   carla_size: ImageSize = _episodes(128, 'image size of carla in pixels')
   carla_backend: Literal['auto', 'server', 'offline'] = _free(
-    'auto', 'CARLA server or built-in offline world; auto picks'
+    'auto', 'server, offline, or auto: a server if available'
   )
   carla_map: Name | Names | None = _episodes(
-    None, 'loop, grid, a .xodr file, a town, or a list; default: by scenario'
+    None, 'loop, grid, .xodr file, town, or list; default: from the scenario'
   )
   carla_random_throttle: Range = _free([-1.0, 1.0], 'range in random episodes')
-  carla_allow_backend_change: Flag = _free(False, 'let a run switch backends')
+  carla_allow_backend_change: Flag = _free(False, 'let a run change backends')
 
   @property
   def required_length(self) -> int:
-    """Number of observations that an episode needs for training."""
+    """Minimum number of observations of a training episode."""
     return self.batch_shape[1] * self.num_chunks
 
 
-# Settings of the driving environment that are parameters, as `carla_<name>`;
-# those in the second line keep their values in a run.
+# Settings of the driving environment, available as parameters `carla_<name>`.
+# A run cannot change the second group.
 _DRIVING = """
   host port tm_port servers timeout start_timeout image_timeout map_timeout
   retries retry_pause server_flags adapter load_map seed log_images
@@ -203,7 +203,7 @@ _SHORTER = {
 DRIVING = {
   key: _SHORTER.get(key, f'carla_{key}') for key in _DRIVING + _DRIVING_FIXED
 }
-# All that tasks may let a model predict.
+# Everything that a model can predict.
 _HEADS = """
   image vector reward state position velocity touch height orientations
   to_target
@@ -214,7 +214,7 @@ for _key, _name in DRIVING.items():
   _fixed = _MEANING if _key in _DRIVING_FIXED else None
   _more[_name] = EnvConfig.borrow(_key, _fixed)
 for _head in _HEADS:
-  _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of its loss')
+  _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of the loss')
   _more[f'{_head}_loss_scale'] = (Amount, _scale)
 if TYPE_CHECKING:
   Parameters = _Own
@@ -224,14 +224,14 @@ else:
   )
 
 
-# Parameters that may be the user's own: an object, or its `module:name`.
+# Parameters that accept the user's own object or its `module:name`.
 OWN = ('model', 'network', 'planner', 'collect_objective')
 
 
 def name_objects(
   params: 'Mapping[str, Any] | Parameters',
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Return parameters as plain data, and the objects among them."""
+  """Split parameters into plain data and the user's own objects."""
   if isinstance(params, pydantic.BaseModel):
     params = {x: getattr(params, x) for x in params.model_fields_set}
   objects = {
@@ -246,15 +246,15 @@ def name_objects(
 def resolve(
   params: Any, objects: Mapping[str, Any], trust: references.Trust
 ) -> dict[str, Any]:
-  """Return the user's own objects by the parameter that they stand for.
+  """Return a dict from parameter name to the user's own object.
 
   Args:
     params: `Parameters`.
-    objects: Those that are given as objects.
-    trust: In which modules others may lie.
+    objects: Objects that were passed directly.
+    trust: Modules that the other objects may be imported from.
 
   Raises:
-    UsageError: If one cannot be found, or may not be named.
+    UsageError: If an object does not exist or its module is not trusted.
   """
   names = {x: getattr(params, x) or '' for x in OWN if x not in objects}
   found = {
@@ -264,32 +264,32 @@ def resolve(
 
 
 def check(params: Mapping[str, Any]) -> dict[str, Any]:
-  """Return given parameters in their declared types.
+  """Check given parameters and convert them to their declared types.
 
   Raises:
-    UsageError: If a parameter is unknown, or a value is wrong.
+    UsageError: If a parameter is unknown or a value is not allowed.
   """
   given: dict[str, Any] = Parameters.check(params)
   if {'max_steps', 'total_env_steps'} <= set(given):
     raise errors.UsageError(
-      'Parameters max_steps and total_env_steps both say when training ends; '
-      'give one of them.'
+      'Parameters max_steps and total_env_steps both limit the training; give '
+      'one of them.'
     )
   if 'carla_scenario' in given:
-    # A run keeps the scenarios that a file has now.
+    # A run keeps its scenarios even if the file changes.
     given['carla_scenario'] = scenarios.load(given['carla_scenario'])
   return given
 
 
 def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
-  """Return the values of all parameters as if they were not given.
+  """Return the default values of all parameters.
 
   Args:
     preset: Name of the preset.
-    given: What `check` returns; tasks and size of the images decide on others.
+    given: Result of `check`; some defaults depend on tasks and image size.
 
   Raises:
-    UsageError: If there is no such preset, or two sizes of images are given.
+    UsageError: If the preset is unknown or two image sizes are given.
   """
   if preset not in presets.PRESETS:
     raise errors.UsageError(
@@ -309,20 +309,17 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
   values.update(dict.fromkeys(names, size))
   values['network'] = presets.NETWORKS.get(preset, {}).get(size)
   if driving and preset == 'debug':
-    # Episodes of driving have 100 steps instead of 1000.
+    # Driving episodes have 100 steps instead of 1000.
     values['action_repeat'] = 1
   return values
 
 
 def build(preset: str, params: Mapping[str, Any]) -> Any:
-  """Return the parameters of a run that begins.
+  """Return the `Parameters` of a new run.
 
   Args:
     preset: Name of the preset.
-    params: Values that the user has given, by name.
-
-  Returns:
-    See `join`.
+    params: Dict from name to value, as given by the user.
 
   Raises:
     UsageError: If the preset or a parameter is unknown, or a value is wrong.
@@ -332,30 +329,30 @@ def build(preset: str, params: Mapping[str, Any]) -> Any:
 
 
 def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-  """Return `Parameters`, which know in `model_fields_set` what was given.
+  """Return `Parameters`; `model_fields_set` has the names that were given.
 
   Args:
-    defaults: What `choose_defaults` returns.
-    given: What `check` returns.
+    defaults: Result of `choose_defaults`.
+    given: Result of `check`.
   """
   return Parameters.model_construct(set(given), **{**defaults, **given})
 
 
 def check_together(params: Any) -> None:
-  """Check that parameters fit each other.
+  """Check that parameters do not contradict each other.
 
   Raises:
-    UsageError: If some do not.
+    UsageError: If they do.
   """
   if params.overshooting_scale and params.overshooting_distance < 2:
-    # The last distance is not used.
+    # The last distance is unused, as in the original.
     raise errors.UsageError(
-      f'Parameter overshooting_distance is {params.overshooting_distance}, '
-      'but overshooting_scale needs at least 2.'
+      f'Parameter overshooting_distance is {params.overshooting_distance}; '
+      'raise it to at least 2 or set overshooting_scale: 0.'
     )
   if not params.train_steps + params.test_steps:
     raise errors.UsageError(
-      'Parameters train_steps and test_steps are both 0; give one of them.'
+      'Parameters train_steps and test_steps are both 0; raise one of them.'
     )
   low, high = params.carla_random_throttle
   if low > high:
@@ -366,29 +363,29 @@ def check_together(params: Any) -> None:
   if params.planner_topk > params.planner_amount:
     raise errors.UsageError(
       f'Parameter planner_topk is {params.planner_topk}, more than '
-      f'planner_amount, which is {params.planner_amount}.'
+      f'planner_amount {params.planner_amount}; lower it.'
     )
   if params.planner_bias and params.planner_warm_start:
     raise errors.UsageError(
-      'Parameters planner_bias and planner_warm_start both say where plans '
-      'start; give one of them.'
+      'Parameters planner_bias and planner_warm_start both set the initial '
+      'plan; give one of them.'
     )
 
 
 def find_unused(params: Any, heads: Any) -> list[str]:
   """Return the sorted names of given parameters that have no effect.
 
-  They belong to other tasks, models or loaders, so that one text of
-  parameters can serve all of these.
+  They belong to other tasks, models or loaders and are allowed, so that several
+  runs can share the same parameters.
 
   Args:
     params: `Parameters`.
-    heads: Names of what the model predicts.
+    heads: Names of the heads of the model.
   """
   scans = params.loader in ('cache', 'recent', 'scan')
   others = ('gym_', 'dummy', 'carla')
   driving = 'carla' in params.tasks
-  # Beginnings of names, and whether they have an effect.
+  # Prefixes of names, and whether they have an effect.
   used = {
     'loader_every': scans,
     'loader_max_': scans,
@@ -408,7 +405,7 @@ def find_unused(params: Any, heads: Any) -> list[str]:
 
 def describe() -> str:
   """Return tables of presets and parameters for `--help`."""
-  lines = ['presets (--config), and the defaults that they change:']
+  lines = ['presets (--config) and the defaults that they change:']
   usual = Parameters.defaults()
   for name in presets.PRESETS:
     values = choose_defaults(name, {}).items()
@@ -420,4 +417,4 @@ def describe() -> str:
   lines += Parameters.table(
     x for x in Parameters.names() if not x.endswith('_loss_scale')
   )
-  return '\n'.join([*lines, '  <head>_loss_scale: scale of the loss of a head'])
+  return '\n'.join([*lines, '  <head>_loss_scale: loss scale of a head'])

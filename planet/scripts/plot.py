@@ -4,9 +4,8 @@ Example:
 
   planet-plot ~/logdir/a ~/logdir/b --out figures
 
-Finds all runs below the folders. Averages runs with the same preset, tasks and
-parameters, such as seeds, and shades one standard deviation. Writes a PNG file
-per variable.
+Finds all runs in the folders. Averages runs that differ only in their seed and
+shades one standard deviation. Writes one PNG file per variable.
 """
 
 import fnmatch
@@ -28,7 +27,7 @@ _AXES = {
 _NAMES = ('returns/*', 'objectives/*', 'gradients/norm')
 _MEANS = ('returns/train', 'returns/test')
 _META = ('phase', 'step', 'global_step', 'wall_time', 'env_steps')
-# Parameters that do not set runs apart.
+# Runs that differ only in these parameters are averaged.
 _NEUTRAL = ('tasks', 'max_steps', 'isolate_envs', 'checkpoint_every')
 
 
@@ -41,18 +40,18 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
       reports are interpolated.
 
   Returns:
-    Run with curves by plain names, see `log.plain_name`; others keep their
-    tags after the name of the phase.
+    Run with curves by plain names, see `log.plain_name`, or else by phase and
+    tag.
 
   Raises:
-    UsageError: If `config.yaml` is not one of PlaNet.
+    UsageError: If PlaNet did not write `config.yaml`.
   """
   stored = folders.read_settings(folder)
   preset, params = str(stored.get('config')), stored.get('params')
   if preset not in presets.PRESETS or not isinstance(params, dict):
     raise errors.UsageError(
-      f'The config.yaml of {folder} is not one of PlaNet. Give folders that '
-      'planet.scripts.train has written.'
+      f'The config.yaml in {folder} does not come from PlaNet. Give folders '
+      'written by planet-train.'
     )
   usual = presets.PRESETS[preset].get('tasks', ['cheetah_run'])
   tasks = params.get('tasks', usual)
@@ -61,7 +60,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   for row in rows:
     for tag in [x for x in row if x not in _META]:
       name = log.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
-      # The mean over several tasks tells nothing.
+      # Returns of different tasks are not comparable.
       if len(tasks) == 1 or name not in _MEANS:
         columns.setdefault(name, []).append((row['global_step'], row[tag]))
   curves = {}
@@ -78,7 +77,7 @@ def main(args: Any) -> None:
   """Write the figures and print their paths.
 
   Raises:
-    UsageError: If there are no runs, or none with scalars of such names.
+    UsageError: If there are no runs, or no scalars match the names.
   """
   style = plot.Style(_AXES[args.axis], window=args.window)
   folders = plot.find_runs(args.logdirs, 'config.yaml', 'metrics.jsonl')
@@ -86,8 +85,8 @@ def main(args: Any) -> None:
   known = {name for run in runs for name in run.curves}
   if not known:
     raise errors.UsageError(
-      f'There is nothing to draw in {", ".join(args.logdirs)}; give the '
-      '--logdir of trainings with at least one epoch.'
+      f'There is nothing to plot in {", ".join(args.logdirs)}; give the '
+      '--logdir of runs that completed at least one epoch.'
     )
   usual = [x for x in _NAMES if fnmatch.filter(known, x)]
   names = plot.choose_names(known, args.names or usual)
@@ -109,7 +108,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _convert(steps, rows, axis):
-  """Return abscissas of global steps, NaN where they are not known yet."""
+  """Convert global steps to values on the x-axis; NaN where unknown."""
   if axis == 'global_step':
     return steps
   if axis == 'epoch':

@@ -1,4 +1,4 @@
-"""Presets: the parameters that `--config` sets where `--params` does not."""
+"""Presets: parameters that `--config` sets and `--params` overrides."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     planner_iterations=2,
     checkpoint_every=100,
   ),
-  # Fits on two cores; not the reference.
+  # For two cores; not the settings of the paper.
   'cpu': dict(
     tasks=['cartpole_balance'],
     batch_shape=[16, 32],
@@ -37,14 +37,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     test_steps=16,
     collect_every=1280,
     checkpoint_every=160,
-    # Twice that of the paper: falls are slow, and an action lasts 8 steps.
+    # Twice the paper's, because the pole falls slowly.
     planner_horizon=24,
     planner_amount=300,
     planner_topk=30,
     planner_iterations=5,
     max_steps=400000,
   ),
-  # Learns to drive offline on two cores; not the reference.
+  # Learns to drive offline on two cores; not the settings of the paper.
   'carla_cpu': dict(
     tasks=['carla'],
     carla_size=32,
@@ -56,7 +56,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     action_repeat=2,
     # Slow enough to stay on the road for a while.
     carla_random_throttle=[-0.1, 0.5],
-    # Leaving the road costs fifteen to thirty times what driving earns.
+    # Leaving the road costs 15 to 30 times as much as driving earns.
     carla_reward_scale=0.2,
     # A single image does not show the speed.
     state_diagnostics=True,
@@ -82,7 +82,7 @@ PRESETS: dict[str, dict[str, Any]] = {
   ),
 }
 
-# Narrow networks by image size, where there are some.
+# Narrow networks by image size, where available.
 NETWORKS = {
   'cpu': {64: 'conv_small'},
   'carla_cpu': {32: 'conv_32_small', 64: 'conv_small'},

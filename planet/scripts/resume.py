@@ -1,8 +1,8 @@
-"""Runs, new and resumed: their configuration, and checks before they start.
+"""Configure and check new and resumed runs before they start.
 
-What changes neither the variables nor the meaning of the recorded episodes may
-change when a run is resumed; `fixed` of the parameters says what may not, and
-why.
+A resumed run accepts new values for parameters that affect neither the
+variables nor the meaning of recorded episodes. For all others, `fixed` in the
+declaration of the parameter gives the reason.
 """
 
 import logging
@@ -20,13 +20,13 @@ from planet.training import episode_folder, precision
 
 _logger = logging.getLogger(__name__)
 
-# Of the format of config.yaml.
+# Format of config.yaml.
 VERSION = 1
 _LIMITS = {'max_steps', 'total_env_steps'}
 
 
 def define_config(logdir: str, args: Any) -> AttrDict:
-  """Build the configuration of a run, new or existing.
+  """Build the configuration of a new or existing run.
 
   Args:
     logdir: Folder of the run.
@@ -34,11 +34,11 @@ def define_config(logdir: str, args: Any) -> AttrDict:
       `objects`, see `planet.scripts.configs.build`.
 
   Returns:
-    Locked AttrDict. Its `source` is what config.yaml says, its `report` lines
-    about an existing run: which parameters change, and which are kept.
+    Locked AttrDict. `source` is the content of config.yaml. `report` lists
+    changed and kept parameters of an existing run, one line each.
 
   Raises:
-    UsageError: If the parameters are wrong, or do not fit the existing run.
+    UsageError: If the parameters are wrong or do not fit the existing run.
   """
   given = parameters.check(args.params)
   seed = getattr(args, 'seed', None)
@@ -56,15 +56,15 @@ def define_config(logdir: str, args: Any) -> AttrDict:
   if stored:
     if stored.config != args.config:
       raise errors.UsageError(
-        f'The run in {logdir} was started with --config {stored.config}, '
-        f'which --config {args.config} would change as a whole. Give --config '
+        f'The run in {logdir} was started with --config {stored.config} and '
+        f'cannot continue with --config {args.config}. Give --config '
         f'{stored.config} and single parameters, or use another logdir.'
       )
     report = _change(stored, usual, given, seed, run)
   params = parameters.join(usual, source.params)
   name = os.path.basename(logdir)
   number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
-  # The first run has the seed itself, as a single run always had.
+  # The first run uses the seed itself, like a single run.
   own = derive_seed(source.seed, 'run', number) if number > 1 else source.seed
   parts = parameters.resolve(params, getattr(args, 'objects', {}), trust)
   config = _build(logdir, source, params, own, run.checkpoint, parts)
@@ -74,17 +74,16 @@ def define_config(logdir: str, args: Any) -> AttrDict:
 
 
 def _gym_ids(params):
-  """Return ids of gymnasium among the tasks, beside the names of others."""
+  """Return the tasks, without the prefix of gymnasium ids."""
   ids = [x.removeprefix('gym_') for x in params.get('tasks', ())]
-  # Objects are given or missing; their names import nothing.
+  # Names in brackets stand for objects and import nothing.
   return [x for x in ids if not x.startswith('<')]
 
 
 def _read_source(run, trust):
-  """Return what config.yaml says, None for a new run.
+  """Return the content of config.yaml, None for a new run.
 
-  What the stored tasks, such as `gym_module:Name-v0`, would import has to be
-  trusted.
+  Stored tasks such as `gym_module:Name-v0` may only import trusted modules.
   """
   stored = run.settings
   if stored is None:
@@ -92,8 +91,8 @@ def _read_source(run, trust):
   version = stored.get('version')
   if version != VERSION or not isinstance(stored.get('params'), dict):
     raise errors.UsageError(
-      f'The config.yaml of {run.folder} has format {version}, but this program '
-      f'reads and writes {VERSION}; use another logdir.'
+      f'The config.yaml in {run.folder} has format {version}, but this program '
+      f'supports only format {VERSION}; use another logdir.'
     )
   params = parameters.check(stored['params'])
   for name in _gym_ids(params):
@@ -102,13 +101,13 @@ def _read_source(run, trust):
 
 
 def _change(source, usual, given, seed, run):
-  """Let the command that resumes a run change what config.yaml says.
+  """Apply new parameters to a resumed run; return lines for the user.
 
-  What is given takes effect. What is not given stays as it was. The `changes`
-  are dicts of the `step` and `[old, new]` for each name. Returns lines.
+  Parameters that are not given keep their stored values. `changes` lists dicts
+  of the `step` and `[old, new]` for each name.
   """
   if given.keys() & _LIMITS:
-    # One replaces the other.
+    # A new limit replaces the old one.
     for name in _LIMITS - given.keys():
       source.params.pop(name, None)
   before = {**usual, **source.params}
@@ -126,7 +125,7 @@ def _change(source, usual, given, seed, run):
   lines = [f'{x}: {old} -> {new} {begin}' for x, (old, new) in changed.items()]
   if kept:
     words = ', '.join(f'{name}: {before[name]}' for name in kept)
-    lines.append(f'Not given now, kept as before: {words}.')
+    lines.append(f'Kept from earlier commands: {words}.')
   return lines
 
 
@@ -141,17 +140,17 @@ def _build(logdir, source, params, seed, path, own):
 
 
 def check(config: AttrDict, logdir: str, size: int = 1) -> None:
-  """Check what a run needs, and ask its environments what they look like.
+  """Check the requirements of a run and read the spaces of its environments.
 
-  The run has to belong to this worker: episodes that do not fit are renamed.
+  Renames episodes of the wrong shape, so this worker has to own the run.
 
   Args:
-    config: Configuration of the run, which gets complete.
+    config: Configuration of the run, completed in place.
     logdir: Folder of the run.
     size: Number of processes that train together.
 
   Raises:
-    UsageError: Saying what is wrong and what to do.
+    UsageError: If a requirement is not met.
     EnvError: If an environment fails.
   """
   if config.batch_shape[0] % size:
@@ -161,15 +160,15 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
     )
   for name in config.unused:
     _logger.warning(
-      'Parameter %r has no effect together with the other parameters.', name
+      'Parameter %r has no effect with these tasks and parameters.', name
     )
   precision.check(config.precision)
   for collect in config.random_collects.values():
     directory = collect.save_episode_dir
     if not collect.num_episodes and not loaders.list_episodes(directory):
       raise errors.UsageError(
-        f'There are no episodes in {directory}, and num_seed_episodes is 0; '
-        'put some there, or let some be played.'
+        f'There are no episodes in {directory} and num_seed_episodes is 0; '
+        'copy episodes there or raise num_seed_episodes.'
       )
   shapes = tasks.prepare(config, logdir)
   with config.unlocked:
@@ -178,7 +177,7 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
   if bias and (len(bias),) != shapes['action']:
     raise errors.UsageError(
       f'Parameter planner_bias has {len(bias)} values, but actions have '
-      f'{shapes["action"][0]}; give one for each.'
+      f'{shapes["action"][0]} dimensions; give one value for each.'
     )
   for directory in (config.train_dir, config.test_dir):
     episode_folder.check(directory, shapes, config.required_length)
@@ -191,59 +190,59 @@ def restore(
   seed: int | None = None,
   trust: Iterable[str] | references.Trust = (),
 ) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
-  """Return what an agent of the class `PlaNet` is made from.
+  """Return the arguments of `planet.training.playing.PlaNet` for a run.
 
   Args:
-    logdir: See `planet.trained.load`, like all others.
+    logdir: See `planet.trained.load`, as for all arguments.
     name: Name of the checkpoint.
-    params: See there.
-    seed: See there.
-    trust: See there.
+    params: Planner parameters.
+    seed: Seed.
+    trust: Trusted modules.
 
   Returns:
     Tuple of the path of the checkpoint, the configuration of the run, and a
     dict from the names of recorded data to the shape of one step.
 
   Raises:
-    UsageError: See there.
+    UsageError: See `planet.trained.load`.
   """
   trust = references.parse(trust)
   given = parameters.check(params or {})
   for key in given:
     if not key.startswith('planner'):
       raise errors.UsageError(
-        f'Parameter {key!r} belongs to the trained model; only those of the '
-        'planner can be changed for an evaluation.'
+        f'Parameter {key!r} belongs to the trained model; an evaluation can '
+        'only change parameters that start with planner.'
       )
   logdir = folder.find_single(logdir)
   path = checkpoint.find_variables(logdir, name)
   if not path:
     raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written at the end of '
-      'training, when it is stopped with Ctrl-C, and every checkpoint_minutes.'
+      f'There is no checkpoint in {logdir} yet. Training saves one every '
+      'checkpoint_minutes, at the end, and when you press Ctrl-C.'
     )
   source = _read_source(folder.Run(logdir), trust)
   assert source, logdir
   source.params.update(given)
   if source.params.get('test_collects') == []:
-    # The run plays no episodes itself.
+    # A run without test episodes can still be evaluated.
     source.params['test_collects'] = [{}]
   usual = parameters.choose_defaults(source.config, source.params)
   values = parameters.join(usual, source.params)
   own = parameters.resolve(values, {}, trust)
   config = _build(logdir, source, values, seed, path, own)
   if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
-    # There is no such environment any more.
+    # The environment was an object of an earlier program.
     return path, config, {x: tuple(y) for x, y in config.source.shapes.items()}
   return path, config, tasks.prepare(config, logdir)
 
 
 def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:
-  """Whether a run has not reached its `total_env_steps`, or else `max_steps`.
+  """Return whether a run is short of its `total_env_steps` or `max_steps`.
 
   Args:
     logdir: Folder of the run.
-    limits: Mapping that has one of the two.
+    limits: Mapping with one of the two limits.
   """
   if limits.get('total_env_steps'):
     episodes = episode_folder.EpisodeLog(os.path.join(logdir, 'train_episodes'))

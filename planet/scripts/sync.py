@@ -1,11 +1,10 @@
 """Mirror the Python files of a source tree.
 
-Deletes files of the target that are missing in the source. Skips hidden
+Deletes files in the target that are missing in the source. Skips hidden
 folders, such as .git and .venv.
 
-Replaces license headers by that of the first file of the target: a leading
-block of comments, or nothing. The header of the source is that of its first
-file.
+Replaces the license header of the source, a leading block of comments or
+nothing, with the header of the target. Both are read from the first file.
 
 Example:
 
@@ -22,7 +21,7 @@ from agents.run import entry, errors, files
 
 
 def main(args: Any) -> None:
-  """Copy all files whose text differs, and delete those that are stale.
+  """Copy all files that differ and delete stale ones.
 
   Args:
     args: Flags, see `run`.
@@ -38,8 +37,8 @@ def main(args: Any) -> None:
   if mirrored and not set(mirrored) & set(texts):
     # The original would delete whatever a mistyped target holds.
     raise errors.UsageError(
-      f'The folder {target} has Python files, but none of those in {source}, '
-      'and would lose them all; give a mirror or an empty folder as --target.'
+      f'{target} is not a mirror of {source}, so all its Python files would '
+      'be deleted; give a mirror or an empty folder as --target.'
     )
   old = find_header(texts)
   new = find_header(mirrored) if mirrored else old
@@ -58,7 +57,7 @@ def main(args: Any) -> None:
 
 
 def read_files(folder: str) -> dict[str, str]:
-  """Return the texts of all Python files that are not hidden, by name."""
+  """Return a dict from name to text of all Python files not hidden."""
   texts = {}
   for name in sorted(glob.glob('**/*.py', root_dir=folder, recursive=True)):
     with open(os.path.join(folder, name)) as file_:
@@ -67,7 +66,7 @@ def read_files(folder: str) -> dict[str, str]:
 
 
 def find_header(texts: dict[str, str]) -> str:
-  """Return the comments at the top of the first file, and empty lines below."""
+  """Return the comments and empty lines at the top of the first file."""
   first = next(iter(texts.values()))
   return re.findall(r'\A(?:(?:#.*\n)+\n*)?', first)[0]
 

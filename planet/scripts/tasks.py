@@ -1,7 +1,7 @@
 """Tasks: environments with their observations and time limits.
 
-Constructors of environments are picklable and import no TensorFlow, because
-they run in processes of their own.
+Environment constructors can be pickled and do not import TensorFlow, because
+they run in separate processes.
 """
 
 import functools
@@ -22,13 +22,12 @@ class Row(NamedTuple):
   """Declaration of a task.
 
   Attributes:
-    domain: Domain of the control suite, `gym`, or `dummy`.
-    task: Task of the domain, or the id of an environment of gymnasium or
-      PyBullet.
+    domain: Control suite domain, `gym`, or `dummy`.
+    task: Task of the domain, or id of a gymnasium or PyBullet environment.
     action_repeat: Simulator steps per action.
-    components: Names of the observations besides images; none if the
-      environment of gymnasium or PyBullet observes images itself.
-    name: Name in summaries where it differs from that of the row.
+    components: Names of the observations in addition to images; none if the
+      gymnasium or PyBullet environment observes images.
+    name: Name in summaries, if it differs from the name of the row.
   """
 
   domain: str
@@ -65,25 +64,25 @@ def describe() -> str:
 
 
 def name_env(env: Any) -> str:
-  """Return the name of the task for whatever the user calls an environment."""
+  """Return the task name of an environment, its id, or its constructor."""
   name = adapters.name_of(env)
   other = not isinstance(env, str) or re.search('-v[0-9]|:', env)
   return f'gym_{name}' if other and not name.startswith('gym_') else name
 
 
 def define_all(params: Any, env: Any = None) -> list[Task]:
-  """Define the tasks of a run, of which `carla` may be several.
+  """Define the tasks of a run; `carla` with several maps yields several tasks.
 
   Args:
     params: `Parameters`.
-    env: Environment, or function that returns one, of the only task.
+    env: Environment of the only task, or a function that returns it.
 
   Raises:
-    UsageError: If there is no such task, or its episodes are too short.
+    UsageError: If a task is unknown or its episodes are too short.
   """
   names = params.tasks
   if len(set(names)) < len(names):
-    raise errors.UsageError(f'Tasks {names} repeat; name each of them once.')
+    raise errors.UsageError(f'Tasks {names} repeat; give each task once.')
   tasks: list[Task] = []
   for name in names:
     if name == 'carla':
@@ -91,7 +90,7 @@ def define_all(params: Any, env: Any = None) -> list[Task]:
     else:
       tasks.append(define(name, params, env))
   for task in tasks:
-    # An episode also has the observation of its reset.
+    # The reset adds one observation.
     length = task.max_length + 1
     if length < max(2, params.required_length):
       raise errors.UsageError(
@@ -100,30 +99,28 @@ def define_all(params: Any, env: Any = None) -> list[Task]:
         'batch_shape or action_repeat.'
       )
   if not are_alike(tasks):
-    # Those of `prepare` show nothing but images.
+    # Tasks that differ share nothing but images, see `prepare`.
     tasks = [x._replace(state_components=['reward']) for x in tasks]
   return tasks
 
 
 def are_alike(tasks: Sequence[Task]) -> bool:
-  """Whether tasks have the same observations and actions anyway."""
+  """Return whether all tasks have the same observations and actions."""
   return len(tasks) == 1 or all(x.is_driving for x in tasks)
 
 
 def define(name: str, params: Any, env: Any = None) -> Task:
   """Define a task other than `carla`.
 
-  Besides `dummy` and the rows of the table, `gym_<id>` is the environment of
-  this id in gymnasium or PyBullet, rendered to images; `gym_<module:function>`
-  is what the function returns.
-
   Args:
-    name: Name of the task.
+    name: Row of the table, `gym_<id>` for a gymnasium or PyBullet environment
+      that is rendered to images, or `gym_<module:function>` for the environment
+      that the function returns.
     params: `Parameters`.
-    env: Environment, or function that returns one, instead of that id.
+    env: Environment to use instead of the id, or a function that returns it.
 
   Raises:
-    UsageError: If there is no such task.
+    UsageError: If the task is unknown.
   """
   row = TABLE.get(name)
   if not row and name.startswith('gym_'):
@@ -131,8 +128,8 @@ def define(name: str, params: Any, env: Any = None) -> Task:
   if not row:
     raise errors.UsageError(
       f'Task {name!r} is unknown. {errors.suggest(name, ["carla", *TABLE])} '
-      'Any environment of gymnasium or PyBullet is available as gym_<id>, such '
-      'as gym_Pendulum-v1.'
+      'Use gym_<id> for any gymnasium or PyBullet environment, such as '
+      'gym_Pendulum-v1.'
     )
   repeat = params.action_repeat or row.action_repeat
   length = _EPISODE_STEPS // repeat
@@ -148,29 +145,28 @@ def define(name: str, params: Any, env: Any = None) -> Task:
   elif row.domain != 'dummy':
     make, args = suite.make, [row.domain, row.task, *args]
     kwargs['camera_id'] = params.camera_id
-  # The name becomes part of scopes in the graph.
+  # TensorFlow limits the characters of a scope.
   scope = re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name)
   make = functools.partial(make, *args, **kwargs)
   return Task(scope, make, length, ['reward', *row.components], repeat)
 
 
 def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
-  """Ask environments and servers what a configuration cannot know.
+  """Complete the tasks of a configuration by looking at their environments.
 
-  Each environment is built once, in a process of its own. The `carla` task
-  gets the world that it drives in, and several tasks get common observations
-  and actions.
+  Creates each environment once, in a separate process. Chooses the backend of
+  `carla` tasks and unifies the observations and actions of several tasks.
 
   Args:
     config: Locked configuration, whose tasks are completed in place.
     logdir: Folder of the run.
 
   Returns:
-    Dict from the names of what is recorded to the shape of one step.
+    Dict from the names of recorded data to the shape of one step.
 
   Raises:
-    UsageError: If the run has begun with another world, there are too few
-      servers for a batch, or an environment does not fit.
+    UsageError: If the run was started with another backend, there are too few
+      servers, or an environment does not fit.
   """
   tasks, spaces = {}, []
   for task in config.tasks:
@@ -188,8 +184,8 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
     renderer = report['renderer'] if config.isolate_envs != 'process' else None
     if renderer and opengl.is_software(renderer):
       raise errors.UsageError(
-        f'Task {task.name} renders with {renderer}, which crashes in the '
-        'process of TensorFlow; use isolate_envs: process.'
+        f'Task {task.name} renders with {renderer}, which crashes in one '
+        'process with TensorFlow; use isolate_envs: process.'
       )
     spaces.append(report['action_space'])
     tasks[task.name] = task

@@ -5,9 +5,9 @@ Example:
   planet-train --logdir ~/logdir --config default \\
       --params '{tasks: [cheetah_run]}'
 
-Repeat the command to resume a run that was stopped, killed or failed. Raise
-max_steps to extend a finished run. Prefix the command with mpirun -n N to train
-in N processes, see docs/planet.md.
+Repeat the command to resume a run that stopped or failed. Raise max_steps to
+extend a finished run. Prefix the command with mpirun -n N to train in N
+processes, see docs/clusters.md.
 """
 
 import argparse
@@ -43,18 +43,18 @@ _logger = logging.getLogger('planet.scripts.train')
 def process(
   logdir: str, args: Any, ranks: 'Ranks | None' = None
 ) -> Generator[dict[str, Any] | str, None, None]:
-  """Do the work of one run, which has to belong to this worker.
+  """Train one run, which this worker has to own.
 
   Args:
     logdir: Folder of the run.
     args: Object with `config`, `params` and optionally `seed`, `trust`,
       `objects` and `wandb`.
-    ranks: Processes that train together, of which this has to be the first
-      one, while the others follow; this process alone by default.
+    ranks: Processes that train together; this one has to be the first. Only
+      this process by default.
 
   Yields:
-    Sentences that the user has to read, and after each epoch the record of
-    `planet.library.train`.
+    Messages for the user, and after each epoch the record that
+    `planet.library.train` describes.
 
   Raises:
     UsageError: If the arguments or the episodes do not fit the run.
@@ -83,7 +83,7 @@ def process(
 
 
 def _work(config, logdir, ranks, mirrors=()):
-  """Collect the first episodes, then train; yields after each epoch."""
+  """Collect the initial episodes, then train; yield after each epoch."""
   from agents.tools import devices
   from agents.tools.tf1 import tf
   from planet import training
@@ -121,8 +121,8 @@ def _work(config, logdir, ranks, mirrors=()):
     _logger.info('%s', devices.describe())
     if config.source.config == 'default' and not devices.list_usable():
       _logger.info(
-        'Without a GPU, an update takes seconds and an episode minutes. '
-        '--config cpu is smaller and made for processors.'
+        'Without a GPU, an update takes seconds and an episode minutes. Use '
+        '--config cpu for a smaller model and planner.'
       )
     if ranks.size > 1:
       _logger.info('%s', ranks.describe())
@@ -134,7 +134,7 @@ def _work(config, logdir, ranks, mirrors=()):
       try:
         yield displays[0].values if displays else {}
       except GeneratorExit:
-        # Who leaves the first rank early takes the others along.
+        # If the caller closes the first rank, all others stop, too.
         with contextlib.suppress(stopping.StopRequested):
           ranks.sync(True)
         raise
@@ -142,15 +142,15 @@ def _work(config, logdir, ranks, mirrors=()):
 
 
 def main(args: Any) -> None:
-  """Work on the runs of an experiment.
+  """Train the runs of an experiment.
 
   Args:
     args: Object with `logdir`, `num_runs`, `config`, `params`, `ping_every`,
       `resume_runs` and optionally `seed` and `verbose`.
 
   Raises:
-    UsageError: If something is wrong with the arguments, or they do not fit
-      an existing run, which stays as it is then.
+    UsageError: If the arguments are wrong or do not fit an existing run, which
+      is left unchanged.
     StopRequested: If the user asks to stop.
   """
   check(args)
@@ -168,12 +168,12 @@ def main(args: Any) -> None:
 
 
 def check(args: Any) -> None:
-  """Look at the arguments of `main` as far as that takes no TensorFlow.
+  """Check the arguments of `main` before TensorFlow is imported.
 
-  Those that may fit parameters of a stored run are left to `process`.
+  Checks that depend on the parameters of a stored run are left to `process`.
 
   Raises:
-    UsageError: If one is wrong.
+    UsageError: If an argument is wrong.
   """
   from planet.scripts import parameters, tasks
 
@@ -188,7 +188,7 @@ def check(args: Any) -> None:
 def work(
   args: Any, ranks: 'Ranks | None' = None
 ) -> Generator[dict[str, Any] | str, None, None]:
-  """Work on the runs of an experiment one after the other.
+  """Train the runs of an experiment one after the other.
 
   Args:
     args: See `main`.
@@ -215,7 +215,7 @@ def work(
   )
   for run in experiment:
     worked = True
-    # The log has named the run; it is the other worker's now.
+    # The log has reported that another worker owns the run now.
     with (
       contextlib.suppress(running.WorkerConflict),
       contextlib.closing(iter(run)) as told,
@@ -229,7 +229,7 @@ def work(
 
 
 def _find_nothing(args):
-  """Return that there is nothing to do, if the arguments fit the first run."""
+  """Check the arguments against the first run; return a message."""
   from planet.scripts import resume
 
   logdir = _find_first(args.logdir)
@@ -237,27 +237,27 @@ def _find_nothing(args):
     resume.define_config(logdir, args)
   return (
     f'Nothing to do: all runs in {args.logdir} are finished or belong to other '
-    'workers; raise total_env_steps or max_steps to train on.'
+    'workers; raise total_env_steps or max_steps to continue training.'
   )
 
 
 def _find_first(logdir):
-  """Return the folder of the first run, which need not exist."""
+  """Return the folder of the first run, which may not exist yet."""
   logdir = os.path.expanduser(logdir)
   is_run = folder.has(logdir, 'config.yaml')
   return logdir if is_run else os.path.join(logdir, '00001')
 
 
 def _follow(ranks):
-  """Train together with the first rank, which chooses the runs."""
+  """Train the runs that the first rank chooses."""
   for name in ('agents', 'planet'):
     logging.getLogger(name).setLevel(logging.WARNING)
   while run := ranks.comm.bcast(None):
     logdir, config = run
     if not os.path.exists(os.path.join(logdir, 'config.yaml')):
       raise errors.UsageError(
-        f'Rank {ranks.rank} of {ranks.size} does not see the run in {logdir} '
-        f'on {socket.gethostname()}; all machines need the folder in common.'
+        f'Rank {ranks.rank} of {ranks.size} cannot find the run in {logdir} on '
+        f'{socket.gethostname()}; use a folder that all machines share.'
       )
     with contextlib.suppress(stopping.StopRequested):
       for _ in _work(config, logdir, ranks):
@@ -270,13 +270,13 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line.
 
   Args:
-    argv: List of arguments; those of the program by default.
+    argv: List of arguments; `sys.argv[1:]` by default.
 
   Returns:
     Namespace for `main`.
 
   Raises:
-    UsageError: If a flag is unknown or has a value that is not allowed.
+    UsageError: If a flag is unknown or its value is not allowed.
   """
   parser = entry.Parser(
     prog='planet-train',
@@ -286,7 +286,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add = parser.add_argument
   text = 'experiment folder; runs go to 00001, 00002, ...'
   add('--logdir', type=os.path.expanduser, required=True, help=text)
-  text = 'number of runs in the experiment, 0 for unlimited'
+  text = 'number of runs in the experiment; 0 for unlimited'
   add('--num_runs', type='count', default=1, help=text)
   text = 'preset: default, debug, cpu or carla_cpu, see below'
   add('--config', default='default', help=text)
@@ -300,8 +300,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--resume_runs', choices=['True', 'False'], default='True', help=text)
   add('--seed', type='seed', default=None, help='seed for all random numbers')
   text = (
-    'environment steps to train for, initial episodes and action repeat '
-    'included; instead of max_steps, which counts examples: batch_shape[0] per '
+    'environment steps to train for, including initial episodes and repeated '
+    'actions; replaces max_steps, which counts examples: batch_shape[0] per '
     'update, collect_every per episode'
   )
   add('--total_env_steps', type='count', default=None, help=text)
@@ -315,12 +315,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   if unknown and args.ignore_unknown:
     print(f'Ignoring unknown arguments: {" ".join(unknown)}', file=sys.stderr)
   elif unknown:
-    # The original accepts everything, also what is misspelt.
+    # The original accepts everything, even misspelt flags.
     known = [f'--{name}' for name in vars(args)]
     raise errors.UsageError(
       f'Argument {unknown[0]!r} is unknown. '
-      f'{errors.suggest(unknown[0].partition("=")[0], known)} Arguments that '
-      'are not for this program need --ignore_unknown.'
+      f'{errors.suggest(unknown[0].partition("=")[0], known)} Use '
+      '--ignore_unknown to ignore arguments of other programs.'
     )
   wandb_mirror.check(args.wandb)
   args.params = parse_params(args.params)
@@ -337,7 +337,7 @@ def _describe_params():
 
 
 def parse_params(text: str) -> dict[str, Any]:
-  """Parse the text of `--params`.
+  """Parse the value of `--params`.
 
   Raises:
     UsageError: If the text is not a YAML mapping.
@@ -354,7 +354,7 @@ def run(argv: list[str] | None = None) -> int:
     with stopping.handle_signals():
       main(args)
 
-  # Ranks that wait leave the cores to others; Open MPI reads this.
+  # Makes ranks of Open MPI yield the CPU while they wait.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   return entry.run(work)
 

@@ -103,7 +103,7 @@ def test_budget(tmp_path):
   assert record['epoch'] == 1 and record['updates'] == 2
   *_, record = train('dummy', record['logdir'], 3500, train_collects=collects)
   assert record['environment_steps'] == 4000
-  with pytest.raises(errors.UsageError, match='both say when training ends'):
+  with pytest.raises(errors.UsageError, match='both limit the training'):
     planet.train('dummy', str(tmp_path), 100, params={'max_steps': 5})
 
 

@@ -81,7 +81,7 @@ def test_bad_input(tmp_path, capsys):
   """One sentence and exit code 2."""
   folder = make_run(tmp_path, 'a')
   for words, message in (
-    ([str(tmp_path / 'none')], 'There is nothing to draw in'),
+    ([str(tmp_path / 'none')], 'There is nothing to plot in'),
     ([folder, '--names', 'return/*'], "No variable matches 'return/*'"),
     ([folder, '--window', '0'], '--window: it is 0'),
   ):
@@ -89,5 +89,5 @@ def test_bad_input(tmp_path, capsys):
     error = capsys.readouterr().err
     assert message in error and error.count('\n') == 1
   files.write_yaml(f'{folder}/config.yaml', {'env': 'A-v0'})
-  with pytest.raises(errors.UsageError, match='planet.scripts.train'):
+  with pytest.raises(errors.UsageError, match='written by planet-train'):
     plot.load_run(folder)

@@ -136,7 +136,7 @@ def test_create_video(tmp_path, capsys):
   before = os.stat(output).st_mtime_ns
   capsys.readouterr()
   assert create_video.run(args + ['-o', output, '-d', '100']) == 0
-  assert f'Skip {output}, which exists' in capsys.readouterr().out
+  assert f'Skipping {output}, which exists' in capsys.readouterr().out
   assert os.stat(output).st_mtime_ns == before
   assert create_video.run(args + ['-o', output, '-f', '-d', '100']) == 0
   with Image.open(output) as image:
@@ -185,5 +185,5 @@ def test_sync_refuses_a_target_that_is_no_mirror(tmp_path, capsys):
   write_files(target, 'mine.py')
   assert sync.run(['--source', str(source), '--target', str(target)]) == 2
   error = capsys.readouterr().err
-  assert f'{target} has Python files, but none of those in {source}' in error
+  assert f'{target} is not a mirror of {source}' in error
   assert sorted(x.name for x in target.iterdir()) == ['mine.py']

@@ -47,7 +47,7 @@ def test_smoke_script_can_fail(tmp_path, capsys):
 @pytest.mark.parametrize(
   'args, message',
   [
-    (['--launch'], 'needs $CARLA_SERVER'),
+    (['--launch'], 'path of CarlaUE4.sh in $CARLA_SERVER'),
     (['--kill-server'], 'need --launch'),
     (['--num-envs', '2'], 'need --launch'),
     (['--backend', 'offline', '--launch'], 'need --backend server'),

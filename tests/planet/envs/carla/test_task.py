@@ -78,7 +78,7 @@ def test_lengths_and_sizes():
     ({'carla_sensor': 'depth'}, 'carla_sensor'),
     (
       {'carla_sensor': 'use_depth', 'tasks': ['carla', 'dummy']},
-      'images have 1 channels, but those of other tasks have 3',
+      'have 1 channels, but images of other tasks have 3',
     ),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'carla_random_throttle'),
@@ -302,7 +302,7 @@ def test_worlds_do_not_mix(tmp_path):
   )
   logdir = str(tmp_path)
   with pytest.raises(
-    errors.UsageError, match='begun with carla_backend server'
+    errors.UsageError, match='started with carla_backend: server'
   ):
     define(logdir=logdir)
   auto = {'carla_backend': 'auto', 'carla_servers': ['a:1', 'b:1']}
