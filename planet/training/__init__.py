@@ -1,4 +1,4 @@
-"""Training: phases, models, objectives, and runs on disk."""
+"""Training: phases, models, objectives and runs on disk."""
 
 from planet.training import running as running
 from planet.training import trainer as trainer

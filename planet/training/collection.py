@@ -1,4 +1,4 @@
-"""Episodes of a run: random ones before training, planned ones during it."""
+"""Collect random episodes before training and planned ones during it."""
 
 import functools
 from collections.abc import Callable
@@ -19,14 +19,13 @@ from planet.training.ranks import Ranks
 def collect_initial_episodes(
   config: AttrDict, ranks: Ranks | None = None
 ) -> None:
-  """Play random episodes until every task has as many as it should.
+  """Play random episodes until every task has its initial episodes.
 
-  Episodes that exist already are counted, first for the first collection of
-  their folder.
+  Existing episodes count; the first collection of a folder claims them first.
 
   Args:
     config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
-    ranks: Ranks that share the work; this process alone by default.
+    ranks: Ranks that share the work; only this process by default.
   """
   ranks = ranks or Ranks()
   items = sorted(config.random_collects.items())
@@ -34,7 +33,7 @@ def collect_initial_episodes(
     params.save_episode_dir: loaders.Watch(params.save_episode_dir)
     for _, params in items
   }
-  # Counted once, before anyone plays.
+  # Count once, before any rank plays.
   found = {key: len(watch.find_new()) for key, watch in watches.items()}
   existing = ranks.comm.bcast(found)
   turn = 0
@@ -56,7 +55,7 @@ def collect_initial_episodes(
 
 
 def _play_randomly(config, params, count, seed):
-  """Play some of the first episodes of a task."""
+  """Play some of the initial episodes of a task."""
   if not count:
     return
   make_env = params.task.env_ctor
@@ -80,15 +79,15 @@ def simulate_episodes(
   gif_summary: bool,
   name: str,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Play an episode with the planner, from within the graph.
+  """Define an operation that plays an episode with the planner.
 
   Args:
     config: AttrDict of the run.
     params: AttrDict of the simulation, see `planet.scripts.configs`.
     graph: AttrDict of the model.
-    cleanups: List that functions to call at the end are added to.
-    expensive_summaries: Add histograms and a strip of images.
-    gif_summary: Add an animation.
+    cleanups: List to which functions to call at the end are added.
+    expensive_summaries: Whether to add histograms and an image strip.
+    gif_summary: Whether to add an animation.
     name: Name of the simulation.
 
   Returns:
@@ -112,7 +111,7 @@ def simulate_episodes(
 def simulate_if(
   due: tf.Tensor, scope: str, *args: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Play an episode if a condition holds.
+  """Define an operation that plays an episode if it is due.
 
   Args:
     due: Bool tensor.
@@ -120,7 +119,7 @@ def simulate_if(
     *args: Arguments of `simulate_episodes`.
 
   Returns:
-    Tuple of a summary and the mean return, '' and 0 if nothing is due.
+    Tuple of a summary and the mean return; '' and 0 if no episode is due.
   """
   return tf.cond(
     due,
@@ -136,7 +135,7 @@ def agent_config(
   """Define the configuration of `MPCAgent` for a simulation."""
   seed = derive_seed(config.get('seed'), name, config.get('first_step'))
   if seed is not None:
-    # That of the first environment on this rank.
+    # The seed belongs to the first environment on this rank.
     seed += params.get('first_agent', 0)
   return AttrDict(
     cell=graph.cell,
@@ -166,11 +165,11 @@ def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
 def isolated_env(
   env_ctor: Callable, isolate_envs: str, seed: int | None = None
 ) -> Any:
-  """Create an environment to play in from here.
+  """Create a seeded environment, optionally in its own thread or process.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
-    isolate_envs: Where it lives: `none` for here, `thread`, `process`.
+    isolate_envs: `none`, `thread` or `process`.
     seed: Seed of the environment and of its action space.
   """
   env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
@@ -178,6 +177,6 @@ def isolated_env(
     return env_ctor()
   env = wrappers.Async(env_ctor, isolate_envs)
   if seed is not None:
-    # Actions are drawn on this side of the process.
+    # Actions are sampled in this process.
     env.action_space.seed(seed)
   return env

@@ -1,4 +1,4 @@
-"""Graph of the model, its updates, and the collection of episodes."""
+"""Graph of the model, its updates and the collection of episodes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +15,14 @@ from planet.training.define_summaries import define_summaries
 def define_model(
   data: dict[str, tf.Tensor], trainer: Any, config: AttrDict
 ) -> tuple[tf.Tensor, tf.Tensor, list[Callable]]:
-  """Define everything that happens in one training or test step.
+  """Define one training or test step.
 
-  An update comes first; episodes that are due are then played with the new
-  weights, within the same execution.
+  The same execution updates the model, then plays the episodes that are due
+  with the new weights.
 
   Args:
     data: Dict of tensors [batch, time, ...].
-    trainer: Trainer that tells step, phase, when to log, and the ranks.
+    trainer: Trainer with `step`, `phase`, `log` and `ranks`.
     config: Configuration.
 
   Returns:
@@ -41,12 +41,12 @@ def define_model(
         objectives, trainer, config, ranks.average if ranks.size > 1 else None
       )
     if ranks.size > 1:
-      # After the gradients: processes exchange in the same order.
+      # After the gradients: all processes must exchange in the same order.
       with tf.control_dependencies(optimizer_summaries):
         objectives = objectives_lib.average(objectives, ranks.average)
     with graph.unlocked:
       graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
-    # Who is asked to stop while playing has nothing left to exchange.
+    # A rank that stops while playing has no exchange left to do.
     exchanged = optimizer_summaries + [x.value for x in objectives]
     with tf.control_dependencies(exchanged):
       collect_summaries = _define_collection(graph, config, cleanups)
@@ -77,9 +77,9 @@ def define_model(
 
 
 def _define_collection(graph, config, cleanups):
-  """Play episodes for training that are due in this step.
+  """Define the collection of training episodes that are due in this step.
 
-  The simulations play at the same time unless they have to share a simulator.
+  Simulations run in parallel unless they share a simulator.
   """
   summaries: list[tf.Tensor] = []
   training = tf.equal(graph.trainer.phase, 'train')

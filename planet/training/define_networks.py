@@ -1,4 +1,4 @@
-"""Networks of the model: latent dynamics, encoder and heads."""
+"""Define the networks of the model: latent dynamics, encoder and heads."""
 
 from agents.tools.tf1 import tf
 from planet.tools import unroll
@@ -15,7 +15,7 @@ def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
   Returns:
     Locked AttrDict of `cell`, `encoder`, `heads`, `data`, `embedded`, the
     states `prior` and `posterior`, dicts of tensors [batch, time, ...], and
-    `preprocess`, the function from an observation to what the encoder takes.
+    `preprocess`, the function from observations to encoder inputs.
   """
   preprocess = config.preprocess_fn
   if config.observation == 'vector':
@@ -42,7 +42,7 @@ def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
 
 
 def _define_normalization(size, config):
-  """Return a function that normalises vectors by what checkpoints keep."""
+  """Return a function that normalises vectors by statistics in checkpoints."""
   statistics = config.get('vector_statistics')
   mean, stddev = statistics or (tf.zeros([size]), tf.ones([size]))
   with tf.variable_scope('normalize'):

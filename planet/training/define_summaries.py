@@ -1,4 +1,4 @@
-"""Summaries of a step that is logged, and the score of the test phase."""
+"""Define the summaries of a logged step and the score of the test phase."""
 
 from collections.abc import Callable
 
@@ -16,26 +16,26 @@ from planet.training import objectives as objectives_lib
 def define_summaries(
   graph: AttrDict, config: AttrDict, cleanups: list[Callable]
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Describe the model on a batch, and play the test episodes.
+  """Summarise the model on a batch and play the test episodes.
 
   Args:
     graph: AttrDict of the model.
     config: Configuration.
-    cleanups: List that functions to call at the end are added to.
+    cleanups: List to which functions to call at the end are added.
 
   Returns:
     Tuple of a summary and the score float32 [1], the mean return over all
-    test collections, 0 in the training phase.
+    test collections, or 0 in the training phase.
   """
   summaries: list[tf.Tensor] = []
-  # The first rank describes the model, all play their part.
+  # The first rank summarises the model; all ranks play test episodes.
   if graph.trainer.ranks.is_first:
     target = _define_targets(graph, config)
     summaries += _define_general(graph, config, target)
     summaries += _define_closed_loop(graph, config, target)
     summaries += _define_open_loop(graph, config, target)
   simulation, score = _define_simulation(graph, config, cleanups)
-  # The empty one is for ranks that have no other.
+  # A merge needs at least one summary on every rank.
   return tf.summary.merge([*summaries, *simulation, '']), score
 
 
@@ -102,7 +102,7 @@ def _define_simulation(graph, config, cleanups):
 
 
 def _predict(graph, config, state):
-  """Predict distributions of all heads; images as they are displayed."""
+  """Predict distributions of all heads; images in the range [0, 1]."""
   features = graph.cell.features_from_state(state)
   dists = {}
   for name, head in graph.heads.items():
@@ -115,9 +115,9 @@ def _predict(graph, config, state):
 
 
 def _define_targets(graph, config):
-  """Select what the heads predict; images as they are displayed.
+  """Select the targets of the heads; images in the range [0, 1].
 
-  (The original compared displayed images with data in [-0.5, 0.5].)
+  (The original compared images in [0, 1] with data in [-0.5, 0.5].)
   """
   target = {name: graph.data[name] for name in graph.heads}
   if 'image' in target:

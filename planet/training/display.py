@@ -1,4 +1,4 @@
-"""What users see of a run: progress, one line per epoch, metrics on disk."""
+"""Show progress and one line per epoch, and write metrics to disk."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Display(phases.Observer):
-  """Shows phases and episodes, and appends scalars to `metrics.jsonl`.
+  """Show phases and episodes and append scalars to `metrics.jsonl`.
 
   Args:
     logdir: Folder of the run.
@@ -26,7 +26,7 @@ class Display(phases.Observer):
     mirrors: See `agents.run.log.MetricsWriter`.
 
   Attributes:
-    values: Record of the newest epoch, see `planet.library.train`.
+    values: Record of the last epoch, see `planet.library.train`.
   """
 
   def __init__(
@@ -69,7 +69,7 @@ class Display(phases.Observer):
     self, phase: phases.Phase, epoch: int, global_step: int, score: float
   ) -> None:
     self._update()
-    # The progress counts on in a thread of its own.
+    # The progress thread may add episodes meanwhile.
     returns, steps = list(self._train.returns), self._train.steps
     new, self._seen = returns[self._seen :], len(returns)
     values: dict[str, float] = {'episodes': len(returns)}
@@ -137,7 +137,7 @@ class Display(phases.Observer):
 
 
 def _find_losses(scalars):
-  """Return the losses among summaries; heads have log-probabilities."""
+  """Return the losses among summaries, negating log-probabilities of heads."""
   found = {x.partition('/objectives/')[2]: y for x, y in scalars.items()}
   found.pop('', None)
   return {f'loss/{x}': y if x in DIVERGENCES else -y for x, y in found.items()}

@@ -1,4 +1,4 @@
-"""Recorded episodes on disk: whether they fit, how many, their returns."""
+"""Check, count and summarise recorded episodes on disk."""
 
 import logging
 import os
@@ -19,18 +19,17 @@ _logger = logging.getLogger(__name__)
 def check(
   directory: str, shapes: Mapping[str, Sequence[int]], min_length: int = 1
 ) -> None:
-  """Make sure that a folder has episodes of the right kind.
+  """Check that the episodes of a folder have the right shapes.
 
-  Files that do not fit are set aside, unless none of them fits.
+  Renames files of other shapes, unless all are.
 
   Args:
     directory: Folder of .npz files; may be missing.
     shapes: Dict from name to the shape of one step.
-    min_length: Number of observations that training cuts out at a time.
+    min_length: Minimum number of observations per episode.
 
   Raises:
-    UsageError: If there are readable episodes, but all have other shapes, or
-      one is too short.
+    UsageError: If all readable episodes have other shapes, or one is too short.
   """
   expected = {key: tuple(value) for key, value in shapes.items()}
   names = loaders.list_episodes(directory)
@@ -40,30 +39,28 @@ def check(
   if foreign and not lengths:
     raise errors.UsageError(
       f'Episodes in {directory} have {_describe(next(iter(foreign.values())))}'
-      f', but this task has {_describe(expected)}. Use another logdir, or '
+      f', but this task has {_describe(expected)}. Use another logdir or '
       'the parameters that the episodes were recorded with.'
     )
   length, shortest = min(lengths, default=(min_length, ''))
   if length < min_length:
     raise errors.UsageError(
       f'Episode {shortest} has {length} observations, but batch_shape and '
-      f'num_chunks need {min_length}; lower them, or move the file away.'
+      f'num_chunks need {min_length}; lower them or remove the file.'
     )
   for filename, found_shapes in foreign.items():
     loaders.quarantine(filename, f'it has {_describe(found_shapes)}')
 
 
 class EpisodeLog:
-  """Counts the episodes in a folder, also those to come.
-
-  Several threads may ask for updates.
+  """Count the episodes in a folder, including new ones. Thread-safe.
 
   Args:
     directory: Folder of .npz files.
-    action_repeat: Simulator steps per action of episodes that do not say it.
+    action_repeat: Simulator steps per action of episodes that do not store it.
 
   Attributes:
-    returns: List of the sums of rewards, in the order of appearance.
+    returns: List of returns in the order in which episodes were found.
     steps: Number of environment steps in all episodes.
     bytes: Size of all files.
   """
@@ -78,10 +75,10 @@ class EpisodeLog:
     self.bytes = 0
 
   def update(self, min_age: float = 0.0) -> list[str]:
-    """Look for new episodes, unless that was done some seconds ago.
+    """Read new episodes, unless the last update is younger than `min_age` s.
 
     Returns:
-      List of their paths.
+      List of paths of new episodes.
     """
     with self._lock:
       if time.time() - self._last_look < min_age:
@@ -93,7 +90,7 @@ class EpisodeLog:
       return new
 
   def count_steps(self) -> int:
-    """Return the number of environment steps, of new episodes, too."""
+    """Update and return the number of environment steps."""
     self.update()
     return self.steps
 
@@ -113,7 +110,7 @@ def read_statistics(
 
   Args:
     directory: Folder of .npz files.
-    keys: Names of the parts that make up the vector.
+    keys: Names of the arrays that form the vector.
   """
 
   def read(filename):
@@ -123,13 +120,13 @@ def read_statistics(
   names = loaders.list_episodes(directory)
   found = [loaders.read_episode(read, x) for x in names]
   vectors = np.concatenate([x for x in found if x is not None])
-  # What hardly moves at random may move later, as in the normalizer of HER.
+  # Components that hardly vary now may vary later; HER has the same limit.
   stddev = np.maximum(vectors.std(0), 0.01)
   return vectors.mean(0).astype(np.float32), stddev.astype(np.float32)
 
 
 def log_recorded(filename: str) -> None:
-  """Write to the log that there is a new episode."""
+  """Log that an episode was recorded."""
   folder, name = os.path.split(filename)
   _logger.debug(
     'Recorded episode %s to %s.', name[:-4], os.path.basename(folder)
@@ -137,7 +134,7 @@ def log_recorded(filename: str) -> None:
 
 
 def _read_shapes(filename):
-  """Read the shapes of one step and the number of steps, without the arrays."""
+  """Read shapes per step and the number of steps from the array headers."""
   shapes: dict[str, tuple[int, ...]] = {}
   lengths: list[int] = []
   with zipfile.ZipFile(filename) as archive:

@@ -1,4 +1,4 @@
-"""What the model is trained for, and the updates that follow from it."""
+"""Training objectives of the model and the updates that they define."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from planet.tools.overshooting import overshooting
 
 
 class Objective(NamedTuple):
-  """Something to minimise or maximise.
+  """Scalar to minimise or maximise.
 
   Attributes:
     name: Name of its loss scale.
     value: Scalar.
     goal: One of the functions `min` and `max`.
-    include: Regular expression of the names of the variables to train.
-    exclude: Regular expression of those to leave alone, or None.
+    include: Regular expression for the names of variables to train.
+    exclude: Regular expression for names to exclude, or None.
   """
 
   name: str
@@ -41,15 +41,14 @@ def compute_objectives(
 
   Args:
     posterior: Filtered states, dict of tensors [batch, time, ...].
-    prior: Predicted states, the same.
+    prior: Predicted states, of the same shapes.
     target: Dict of data [batch, time, ...].
     graph: AttrDict with `cell`, `heads`, `data` and `embedded`.
     config: AttrDict with `loss_scales`, `heads`, `gradient_heads`,
       `free_nats`, `overshooting_distance` and `os_stop_posterior_grad`.
 
   Returns:
-    List of an `Objective` for each loss scale that is not zero. Its value is
-    a scalar, its goal `min` or `max`, and it names the variables to train.
+    List with one `Objective` per loss scale that is not zero.
   """
   features = graph.cell.features_from_state(posterior)
   objectives = []
@@ -77,16 +76,16 @@ def apply_optimizers(
 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
   """Update the model during the training phase.
 
-  The losses of the whole model are added up for the optimiser `main`. Heads
-  that do not train the model have optimisers of their own, which are set up
-  like `main` unless the configuration has an entry for them.
+  The optimiser `main` minimises the sum of the losses that train the model.
+  Each other head has its own optimiser, configured like `main` unless the
+  configuration has an entry for it.
 
   Args:
     objectives: List of `Objective`.
     trainer: Object with `step`, `log` and `phase`.
     config: AttrDict with `optimizers`, `loss_scales` and `debug`.
-    average: Function from gradients to their means over all processes, which
-      is called for one optimiser after the other.
+    average: Function from gradients to their means over all processes, called
+      for one optimiser at a time.
 
   Returns:
     Tuple of a list of summaries and a dict from the name of the optimiser to
@@ -113,12 +112,12 @@ def apply_optimizers(
       name=name,
       **settings,
     )
-    # No update may change weights before all losses have been computed.
+    # Compute all losses before an update changes weights.
     with tf.control_dependencies(values):
       loss = tf.add_n(
         [_sign(x) * config.loss_scales[x.name] * x.value for x in members]
       )
-    # Processes exchange gradients in the same order.
+    # All processes must exchange gradients in the same order.
     with tf.control_dependencies(summaries if average else []):
       summary, grad_norm = optimizer.maybe_minimize(training, loss)
     summaries.append(summary)
@@ -130,7 +129,7 @@ def average(
   objectives: list[Objective],
   function: Callable[[list[tf.Tensor]], list[tf.Tensor]],
 ) -> list[Objective]:
-  """Return objectives with values that are means over all processes.
+  """Average the values of objectives over all processes.
 
   Args:
     objectives: List of `Objective`.
@@ -175,8 +174,8 @@ def _overshooting(posterior, unused_prior, graph, config):
     distance,
     posterior,
   )
-  # Distance 0 is the usual divergence. The original leaves out the last
-  # distance as well, which is kept.
+  # Distance 0 is the usual divergence. Like the original, also leave out the
+  # last distance.
   priors, posteriors, mask = nested.map(
     lambda x: x[:, :, 1:-1], (priors, posteriors, mask)
   )
@@ -195,7 +194,7 @@ DIVERGENCES = {
 
 
 def _free_nats(divergence, config):
-  """Return what exceeds the free nats, element by element."""
+  """Return the divergence beyond the free nats, elementwise."""
   if config.free_nats is None:
     return divergence
   return tf.maximum(0.0, divergence - float(config.free_nats))
@@ -210,5 +209,5 @@ def _log_prob(name, features, target, graph, config):
 
 
 def as_dict(objectives: list[Objective]) -> AttrDict:
-  """Map the names of objectives to their values."""
+  """Return a dict from the names of objectives to their values."""
   return AttrDict((x.name, x.value) for x in objectives)

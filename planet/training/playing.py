@@ -1,4 +1,4 @@
-"""A trained model with its planner, apart from training."""
+"""Act with a trained model and its planner."""
 
 import logging
 import os
@@ -20,18 +20,18 @@ from planet.training.define_networks import define_networks
 
 
 class PlaNet(TrainedAgent):
-  """Model of a checkpoint with its planner, for one task.
+  """Trained model and planner for one task.
 
-  The state of `predict` holds the latent state, the previous action and, with
-  a warm start of the planner, the rest of the plan. An observation is the
-  array that the model has learned from, or a dict that has it. Noise of
-  exploration is that of the episodes of the training.
+  The state of `predict` consists of the latent state, the previous action and,
+  with planner_warm_start, the rest of the plan. An observation is the array
+  that the model was trained on, or a dict that contains it. Actions that are
+  not deterministic have the exploration noise of the training.
 
   Args:
     checkpoint: Path of the checkpoint.
     config: Configuration of the run.
     shapes: Dict from the names of recorded data to the shape of one step.
-    name: Name of one of the simulations in `config.test_collects`.
+    name: Name of a simulation in `config.test_collects`.
 
   Attributes:
     task: Task of the simulation, see `planet.scripts.tasks`.
@@ -108,7 +108,7 @@ class PlaNet(TrainedAgent):
     return action[0], state
 
   def _define(self, name, shapes):
-    """Define the graph of one decision; return the weights that it needs."""
+    """Define the graph of one decision; return the weights it needs."""
     config, simulation = self._config, self._simulation
     data = {key: tf.zeros([1, 1, *shape]) for key, shape in shapes.items()}
     with tf.variable_scope('graph', use_resource=True):
@@ -123,7 +123,7 @@ class PlaNet(TrainedAgent):
       agent_config = collection.agent_config(config, simulation, graph, name)
       self._seed = agent_config.seed
       self._define_decision(agent_config, shapes)
-    # Decoders are no part of a plan.
+    # Planning needs no decoders.
     names = [x.op.name for x in (self._action, *self._memory_after)]
     definition = tf.get_default_graph().as_graph_def()
     needed = tf.graph_util.extract_sub_graph(definition, names).node

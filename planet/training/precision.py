@@ -1,8 +1,7 @@
-"""Fewer bits for matrix products, by TensorFlow's own rewriters of graphs.
+"""Mixed precision through the graph rewriters of TensorFlow.
 
-Weights, losses and slots of optimisers stay float32. The rewriters decide
-which operations between them take fewer bits: oneDNN's on processors, that of
-CUDA on graphics cards.
+Weights, losses and optimiser slots stay float32. The rewriters, oneDNN's on
+processors and CUDA's on GPUs, choose the operations with lower precision.
 """
 
 import os
@@ -13,27 +12,26 @@ from agents.run import errors
 from agents.tools import devices
 from agents.tools.tf1 import tf
 
-# Operations that would lose what is learned from: differences of what is nearly
-# equal, and sums of thousands of terms, which oneDNN's rewriter would return in
-# bfloat16, with three digits. TensorFlow takes such names from the environment
-# only.
+# Operations that need float32: differences of nearly equal values, and sums of
+# thousands of terms, which oneDNN's rewriter would round to the three digits of
+# bfloat16. TensorFlow reads these names from the environment only.
 _VARIABLE = 'TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_'
 _FLOAT32 = 'Mean,SquaredDifference,Sub,Sum'
 _ON = 1  # RewriterConfig.ON
 # With AVX512-BF16 alone, updates and plans take longer than in float32.
 _BFLOAT16 = 'amx_bf16'
-# Older cards have no units for products of float16; the rewriter skips them.
+# The rewriter skips older GPUs, which have no tensor cores.
 _CAPABILITY = (7, 0)
 
 
 def check(precision: str) -> None:
-  """Refuse a precision that this machine cannot compute in.
+  """Check that this machine supports a precision.
 
   Args:
     precision: `float32`, `bfloat16` or `float16`.
 
   Raises:
-    UsageError: Saying what is missing.
+    UsageError: If it does not.
   """
   missing = None
   if precision == 'float16':
@@ -46,27 +44,28 @@ def check(precision: str) -> None:
   if precision == 'bfloat16':
     if devices.compute_capability() is not None:
       missing = (
-        'a processor, but a GPU computes here. Use float16, or set '
-        'CUDA_VISIBLE_DEVICES= to compute on the processor.'
+        'a CPU, but TensorFlow uses the GPU. Use float16, or set '
+        'CUDA_VISIBLE_DEVICES= to use the CPU.'
       )
     elif _BFLOAT16 not in processor_flags():
-      missing = 'a processor with AMX; without, float32 is faster.'
+      missing = 'a CPU with AMX; without AMX, float32 is faster.'
     elif os.environ.get('TF_ENABLE_ONEDNN_OPTS') == '0':
-      missing = 'oneDNN; unset TF_ENABLE_ONEDNN_OPTS, which turns that off.'
+      missing = 'oneDNN; unset TF_ENABLE_ONEDNN_OPTS, which disables it.'
   if missing:
     raise errors.UsageError(
-      f'Parameter precision is {precision}, which needs {missing} Or leave '
-      'precision at float32.'
+      f'Parameter precision is {precision}, which needs {missing} Or use '
+      'float32.'
     )
 
 
 def enable(precision: str | None, session: tf.ConfigProto) -> None:
-  """Let the graphs of a session be rewritten for a precision.
+  """Enable the graph rewriter for a precision.
+
+  Also sets environment variables.
 
   Args:
     precision: See `check`; None is the same as `float32`.
-    session: Configuration of the session, changed in place. Variables of
-      the environment are set besides.
+    session: Configuration of the session, changed in place.
   """
   rewriters = session.graph_options.rewrite_options
   if precision in ('bfloat16', 'float16'):
@@ -81,16 +80,16 @@ def enable(precision: str | None, session: tf.ConfigProto) -> None:
 def scaled(
   optimizer_cls: Callable[..., tf.train.Optimizer], *args: Any, **kwargs: Any
 ) -> tf.train.Optimizer:
-  """Return an optimiser whose gradients do not vanish in float16.
+  """Return an optimiser with dynamic loss scaling for float16.
 
-  The loss is multiplied by a factor as large as the gradients allow, and the
-  gradients are divided by it. Updates that overflow are left out.
+  Multiplies the loss by the largest factor that the gradients allow, divides
+  the gradients by it, and skips updates that overflow.
   Source: Micikevicius et al. (2018), arXiv:1710.03740, section 3.2.
 
   Args:
-    optimizer_cls: Constructor of an optimiser.
-    *args: Its arguments.
-    **kwargs: Its arguments.
+    optimizer_cls: Constructor of the optimiser.
+    *args: Arguments of the constructor.
+    **kwargs: Keyword arguments of the constructor.
   """
   return tf.mixed_precision.MixedPrecisionLossScaleOptimizer(
     optimizer_cls(*args, **kwargs), 'dynamic'
@@ -98,7 +97,7 @@ def scaled(
 
 
 def processor_flags(path: str = '/proc/cpuinfo') -> set[str]:
-  """Return what the processor can do, in Linux's words; empty elsewhere."""
+  """Return the CPU flags that Linux reports; empty on other systems."""
   try:
     with open(path) as file_:
       lines = [line.partition(':') for line in file_]

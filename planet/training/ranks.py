@@ -1,4 +1,4 @@
-"""Processes of MPI that train one model together, each on its share."""
+"""MPI processes (ranks) that train one model together."""
 
 import hashlib
 import os
@@ -14,16 +14,16 @@ from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
-# Seconds between two looks at whether the other ranks have arrived.
+# Seconds between two checks whether the other ranks have arrived.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01
 
 
 class Ranks:
-  """Processes of MPI that run the same graph; without MPI, only this one.
+  """MPI processes that run the same graph; without MPI, only this one.
 
-  Every rank has to call the same methods in the same order. Within the graph,
-  gradients and losses are averaged before episodes are played, so that a rank
-  that is asked to stop while it plays has nothing left to exchange there.
+  All ranks must call the same methods in the same order. The graph averages
+  gradients and losses before it plays episodes, so a rank that stops while
+  playing has no exchange left to do.
 
   Args:
     comm: Communicator, see `agents.run.mpi.world`; None for one process.
@@ -33,7 +33,7 @@ class Ranks:
     rank: Number of this process.
     size: Number of processes.
     is_first: Whether this process writes checkpoints, events and metrics.
-    host: Share that this process has of its machine.
+    host: Share of this machine that this process may use.
   """
 
   def __init__(self, comm: Any = None) -> None:
@@ -45,18 +45,18 @@ class Ranks:
     self._stop = False
 
   def should_stop(self) -> bool:
-    """Whether a rank was asked to stop, the same on all ranks."""
+    """Return whether any rank was asked to stop; equal on all ranks."""
     return stopping.requested() if self.size == 1 else self._stop
 
   def share(self, amount: int, turn: int = 0) -> tuple[int, int]:
-    """Split a number of things over the ranks as evenly as possible.
+    """Distribute items over the ranks as evenly as possible.
 
     Args:
-      amount: Number of things.
-      turn: Rank, modulo their number, that is the first to get one more.
+      amount: Number of items.
+      turn: First rank to get one more, modulo the number of ranks.
 
     Returns:
-      Tuple of the number of the first thing of this rank, and how many it has.
+      Tuple of the index of the first item of this rank and its number of items.
     """
     least, more = divmod(amount, self.size)
     ranks = range(self.size)
@@ -64,20 +64,20 @@ class Ranks:
     return sum(counts[: self.rank]), counts[self.rank]
 
   def average(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Average tensors of one dtype over all ranks, in a single message."""
+    """Average tensors of one dtype over all ranks in a single message."""
     if self.size == 1:
       return list(tensors)
     sums = mpi_ops.allreduce_all(list(tensors), self.comm)
     return [x / self.size for x in sums]
 
   def sync(self, interrupted: bool = False) -> None:
-    """Wait for all ranks, and exchange whether one was asked to stop.
+    """Wait for all ranks and exchange whether any was asked to stop.
 
     Args:
-      interrupted: Whether this rank cannot go on.
+      interrupted: Whether this rank cannot continue.
 
     Raises:
-      StopRequested: On all ranks, if one of them cannot go on.
+      StopRequested: On all ranks, if one of them cannot continue.
     """
     flags = [(interrupted, stopping.requested())]
     if self.size > 1:
@@ -92,7 +92,7 @@ class Ranks:
       raise stopping.StopRequested('A rank was asked to stop.')
 
   def run(self, function: Callable[[], Any]) -> Any:
-    """Call a function on each rank; all leave if one was asked to stop.
+    """Call a function on each rank and synchronise.
 
     Raises:
       StopRequested: On all ranks, if the function raises it on one of them.
@@ -106,21 +106,20 @@ class Ranks:
     return result
 
   def average_score(self, score: float, weight: float) -> float:
-    """Return the mean of the scores of all ranks.
+    """Return the weighted mean score of all ranks.
 
     Args:
-      score: Mean return of what this rank has played.
-      weight: Part that this rank has in the episodes of all.
+      score: Mean return of the episodes that this rank played.
+      weight: Fraction of all episodes that this rank played.
     """
     pairs = [x for x in self.comm.allgather((score, weight)) if x[1]]
     total = sum(weight for _, weight in pairs)
     return sum(x * weight for x, weight in pairs) / total if pairs else score
 
   def broadcast(self, sess: tf.Session) -> None:
-    """Give all variables the values that they have on the first rank.
+    """Copy variables from the first rank to all others.
 
-    Variables of environments differ, as do those that follow from what a rank
-    plays. They stay as they are.
+    Skips variables that only some ranks have, such as those of environments.
     """
     if self.size == 1:
       return
@@ -133,7 +132,7 @@ class Ranks:
     mpi_ops.define_broadcast([variables[x] for x in names], self.comm)(sess)
 
   def check_same(self, sess: tf.Session) -> None:
-    """Make sure that all ranks have the same weights, bit for bit.
+    """Check that all ranks have the same weights, bit for bit.
 
     Raises:
       RuntimeError: If they do not.
@@ -145,16 +144,15 @@ class Ranks:
     other = [rank for rank, x in enumerate(digests) if x != digests[0]]
     if other:
       raise RuntimeError(
-        f'Rank {other[0]} of {self.size} has other weights than the first '
-        'rank, as if their processors computed differently. Use machines of '
-        'one kind, and the same libraries on all; the same command goes on '
-        'from the last checkpoint.'
+        f'The weights of rank {other[0]} of {self.size} differ from those of '
+        'the first rank. Use identical machines and libraries, and repeat the '
+        'command to continue from the last checkpoint.'
       )
 
   def session_options(self) -> tf.ConfigProto:
-    """Return options that share cores and GPUs with ranks on this machine.
+    """Return session options that share cores and GPUs of this machine.
 
-    The environment variables of TensorFlow set other numbers of threads.
+    TF_NUM_INTRAOP_THREADS overrides the number of threads.
     """
     options = tf.ConfigProto(allow_soft_placement=True)
     options.gpu_options.allow_growth = True
@@ -168,13 +166,13 @@ class Ranks:
     return options
 
   def describe(self) -> str:
-    """Return one or two sentences on the ranks."""
+    """Describe the ranks in two sentences."""
     used = self.host.cores * self.host.size
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
     return (
       f'{self.size} processes train together, {self.host.size} of them on this '
-      f'machine. These may use {used:.3g} of {cores} cores, {self._threads} '
-      'each; mpirun --bind-to none lets them use all.'
+      f'machine. They may use {used:.3g} of {cores} cores, {self._threads} '
+      'each; use mpirun --bind-to none to use all.'
     )
 
   @property
@@ -183,10 +181,9 @@ class Ranks:
 
 
 def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
-  """Return a configuration with what this rank plays and keeps in memory.
+  """Return the configuration with this rank's share of episodes and memory.
 
-  The environments of a collection are split over the ranks. The next
-  collection begins with the rank after the last one that has got one more.
+  Distributes the environments of all collections over the ranks in turn.
 
   Args:
     config: Configuration of the run.
@@ -196,7 +193,7 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
     return config
   loader = config.data_loader
   if getattr(loader, 'keywords', {}).get('max_bytes', 0) is None:
-    # Ranks of a machine share its memory, each with two loaders.
+    # Ranks share the memory of their machine, and each has two loaders.
     size = limits.allowed_memory() // (4 * ranks.host.size)
     loader = bind(loader, max_bytes=size)
   train, test = config.train_collects, config.test_collects
@@ -209,7 +206,7 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
 
 
 def hash_values(values: Sequence[np.ndarray]) -> str:
-  """Return a text that differs when a bit of the arrays does."""
+  """Return a SHA-256 digest of the bytes of all arrays."""
   digest = hashlib.sha256()
   for value in values:
     digest.update(np.ascontiguousarray(value).tobytes())
@@ -217,12 +214,12 @@ def hash_values(values: Sequence[np.ndarray]) -> str:
 
 
 def _own_collects(collects, ranks, each):
-  """Collections of this rank, with what part of each it is.
+  """Return the collections of this rank and its share of each.
 
   Args:
     collects: Collections of all ranks.
     ranks: Ranks.
-    each: Whether every rank plays all of them.
+    each: Whether every rank plays all environments.
   """
   own, turn = AttrDict(_unlocked=True), 0
   for name, params in collects.items():

@@ -25,25 +25,25 @@ class Trainer(phases.PhaseMachine):
   All counters count examples: an execution adds the batch size of its phase.
 
   Args:
-    logdir: Folder of the run, or None to keep nothing.
-    config: AttrDict. Its optional `precision` is one of
-      `planet.training.precision`; `checkpoint_to_load` names the checkpoint
-      to restore, relative to the logdir, instead of the newest one; with
-      `checkpoint_at_end`, one is written when iterating stops or is left.
-    ranks: Processes that train together, of which only the first one keeps
-      anything in the logdir; this one alone by default.
+    logdir: Folder of the run, or None to write nothing.
+    config: AttrDict with optional entries: `precision`, see
+      `planet.training.precision`; `checkpoint_to_load`, name of the checkpoint
+      to restore from the logdir instead of the newest; `checkpoint_at_end`,
+      whether to save one when iteration ends or is interrupted.
+    ranks: Processes that train together; only the first one writes to the
+      logdir. Only this process by default.
     **more: `best_phase` and `observers`, see `PhaseMachine`.
 
   Attributes:
-    ranks: The processes.
-    score_weight: Part that this process has in the score of all.
-    may_play: Function that tells whether there are environment steps left;
-      without, training ends with the epoch.
+    ranks: Processes that train together.
+    score_weight: Weight of this process in the mean score.
+    may_play: Function that returns whether environment steps are left;
+      otherwise training ends after the epoch.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
     log: Whether to compute summaries, bool placeholder.
-    reset: Whether the phase has just begun, bool placeholder.
+    reset: Whether the phase has just started, bool placeholder.
   """
 
   def __init__(
@@ -74,17 +74,17 @@ class Trainer(phases.PhaseMachine):
   def add_saver(
     self, include: Patterns = '.*', exclude: Patterns = '.^'
   ) -> None:
-    """Choose the variables that are saved and restored; none by default.
+    """Select the variables to save and restore; without this call, none.
 
     Args:
-      include: Regular expression(s) of the variables.
-      exclude: Regular expression(s) of variables to leave out.
+      include: Regular expression(s) for names of variables.
+      exclude: Regular expression(s) for names to exclude.
     """
     self._variables = filter_variables(include, exclude)
     self._saver = saver.Saver(
       self._variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
     )
-    # Weights and slots; means of scores may be unknown.
+    # Weights and slots; mean scores may be NaN.
     self._finite = [
       tf.reduce_all(tf.math.is_finite(x))
       for x in self._variables
@@ -112,9 +112,9 @@ class Trainer(phases.PhaseMachine):
       score: Float tensor, scalar or a vector of any length.
       summary: String tensor of a serialised summary.
       batch_size: Examples per execution.
-      report_every: Examples between two mean scores, None for never.
-      log_every: Examples between two summaries, None for never.
-      checkpoint_every: Examples between two checkpoints, None for never.
+      report_every: Examples between mean scores, None for never.
+      log_every: Examples between summaries, None for never.
+      checkpoint_every: Examples between checkpoints, None for never.
       restore_every: Unused, as in the original.
       feed: Extra values to feed in this phase.
     """
@@ -125,7 +125,7 @@ class Trainer(phases.PhaseMachine):
       score = score[None]
     writer = self._make_writer(name, flush_secs=30)
     op = self._define_step(name, batch_size, score, summary)
-    # All ranks play what is logged, one of them writes.
+    # All ranks play the logged episodes; the first one writes.
     log_every = log_every if self._has_logdir else None
     due = report_every, log_every, checkpoint_every
     self._phases.append(
@@ -135,21 +135,21 @@ class Trainer(phases.PhaseMachine):
   def run(
     self, max_step: int | None = None, sess: tf.Session | None = None
   ) -> None:
-    """Iterate without anyone looking at the scores."""
+    """Execute the phases and discard the scores, see `iterate`."""
     for _ in self.iterate(max_step, sess):
       pass
 
   def iterate(
     self, max_step: int | None = None, sess: tf.Session | None = None
   ) -> Iterator[float]:
-    """Execute the phases, beginning where the newest checkpoint left off.
+    """Execute the phases, starting from the newest checkpoint.
 
     Args:
       max_step: Global step to stop at, None for no limit.
       sess: Session to use; a new one by default.
 
     Yields:
-      Mean scores as floats, when they are due.
+      Mean scores as floats when they are due.
     """
     session = sess
     if session is None:
@@ -193,7 +193,7 @@ class Trainer(phases.PhaseMachine):
       self._checkpoint(sess, int(sess.run(self.global_step)))
 
   def _define_step(self, name, batch_size, score, summary):
-    """Define summary, mean score and the new global step of an execution."""
+    """Define summary, mean score and new global step of an execution."""
 
     def add_score():
       scalar = tf.summary.scalar(f'{name}/score', mean_score, family='trainer')
@@ -234,12 +234,11 @@ class Trainer(phases.PhaseMachine):
 
 
 def _choose_restorer(sess, keeper, variables, path):
-  """Return a saver of what a checkpoint has, if it lacks only bookkeeping.
+  """Return a saver that restores a checkpoint, even without some statistics.
 
-  Running means and the slots of optimisers come and go with losses and
-  collections, which may change when a run is continued. They begin anew.
-  Missing weights stay an error of the original saver. Slots that the released
-  PlaNet has written are found under its names.
+  A resumed run may change losses and collections, and with them running means
+  and optimiser slots. New ones keep their initial values. Missing weights are
+  an error of the given saver. Slots from the released PlaNet have other names.
   """
   with sess.graph.as_default():
     stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
@@ -254,7 +253,7 @@ def _choose_restorer(sess, keeper, variables, path):
 
 
 def _find_stored(name, stored):
-  """Return the name of a variable in a checkpoint, None if it has none."""
+  """Return the name of a variable in a checkpoint, None if it is missing."""
   if name in stored:
     return name
   slot = name.replace('/optimizers/graph/', '/graph/')

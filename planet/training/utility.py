@@ -1,4 +1,4 @@
-"""Train a model on datasets, under the names of the original."""
+"""Training utilities with the names of the original."""
 
 import logging
 import os
@@ -25,12 +25,12 @@ _logger = logging.getLogger(__name__)
 
 
 def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
-  """Write `<logdir>/config.yaml`, from which a run is resumed.
+  """Write `<logdir>/config.yaml`, from which a run resumes.
 
   Args:
-    config: AttrDict, whose entry `source` is plain data: the name of the
-      preset, the given parameters, the seed, and all values for reading.
-    logdir: Folder of the run; nothing is stored without one.
+    config: AttrDict whose entry `source` is plain data: the name of the
+      preset, the given parameters, the seed, and all values for reference.
+    logdir: Folder of the run, or None to write nothing.
 
   Returns:
     The configuration.
@@ -42,7 +42,7 @@ def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
 
 
 def load_config(logdir: str) -> AttrDict:
-  """Read what `save_config` has stored, as an AttrDict.
+  """Read the file of `save_config` as an AttrDict.
 
   Raises:
     UsageError: If the file is missing or damaged.
@@ -58,7 +58,7 @@ def train(
   observers: Iterable[phases.Observer] = (),
   ranks: Ranks | None = None,
 ) -> Generator[float, None, None]:
-  """Train a model until the configured number of steps.
+  """Train a model for the configured number of steps.
 
   Args:
     model_fn: Function from data, trainer and configuration to score, summary
@@ -66,8 +66,8 @@ def train(
     datasets: AttrDict of the datasets `train` and `test`.
     logdir: Folder of the run, or None.
     config: Configuration.
-    observers: List of `agents.tools.phases.Observer` to inform.
-    ranks: Processes that train together; this one alone by default.
+    observers: List of `agents.tools.phases.Observer` to notify.
+    ranks: Processes that train together; only this one by default.
 
   Yields:
     Mean score of each test phase.
@@ -115,7 +115,7 @@ def _add_phases(trainer, config, score, summary):
 def get_batch(
   datasets: AttrDict, phase: tf.Tensor, reset: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-  """Return the next batch of the dataset that belongs to a phase.
+  """Return the next batch of the dataset of a phase.
 
   Args:
     datasets: AttrDict of the datasets `train` and `test`.
@@ -153,13 +153,13 @@ def print_metrics(
   name: str = 'metrics',
   batch_size: int = 1,
 ) -> tf.Operation:
-  """Write the means of metrics to the log now and then.
+  """Log the means of metrics at regular intervals.
 
   Args:
     metrics: Dict from name to scalar tensor.
     step: Integer tensor.
     every: Steps between two lines.
-    name: First word of the line.
+    name: First word of each line.
     batch_size: Steps between two executions.
 
   Returns:

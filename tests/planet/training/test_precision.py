@@ -40,7 +40,7 @@ def test_processor_without_bfloat16(monkeypatch):
 def test_bfloat16_is_not_for_gpus(monkeypatch):
   put_gpu(monkeypatch, (9, 0))
   put_processor(monkeypatch, 'amx_bf16')
-  with pytest.raises(UsageError, match='a GPU computes here. Use float16'):
+  with pytest.raises(UsageError, match='uses the GPU. Use float16'):
     precision.check('bfloat16')
 
 

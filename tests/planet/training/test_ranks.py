@@ -279,7 +279,7 @@ def test_different_weights_are_noticed():
       Ranks(comm).check_same(sess)
 
   rank_threads.run(2, lambda comm: check(comm, 1.0))
-  with pytest.raises(RuntimeError, match='Rank 1 of 2 has other weights'):
+  with pytest.raises(RuntimeError, match='weights of rank 1 of 2 differ'):
     rank_threads.run(2, lambda comm: check(comm, 1.0 + 1e-6 * comm.Get_rank()))
 
 
