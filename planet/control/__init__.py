@@ -1,8 +1,7 @@
-"""Acting in environments: planning, agents, simulation, recording.
+"""Act in environments: planning, agents, simulation and recording.
 
 Functions have the names of their files: `control.simulate` is the function.
-What environments themselves consist of is in `planet.envs`, which needs no
-TensorFlow.
+Environments are in `planet.envs`, which does not import TensorFlow.
 """
 
 from agents.envs.batch_env import BatchEnv as BatchEnv

@@ -1,4 +1,4 @@
-"""Agent that filters its observations and plans anew at every step."""
+"""Agent that filters observations and plans at every step."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from agents.tools.tf1 import tf
 class MPCAgent:
   """Model predictive control with a latent dynamics model.
 
-  The states of the model and the previous actions of all environments are
-  local variables, which are not saved.
+  Model states and previous actions of all environments are local variables,
+  which are not saved.
 
   Args:
     batch_env: In-graph batch environment.
-    step: Tensor of the training step, for the schedule of the exploration.
+    step: Tensor of the training step, for the exploration schedule.
     is_training: Unused.
     should_log: Unused.
     config: AttrDict of
@@ -26,13 +26,13 @@ class MPCAgent:
       embeddings [batch, time, size];
       `observation`, key of the observation for the encoder, by default
       `image`;
-      `preprocess_fn`, function from observations to what the encoder takes;
+      `preprocess_fn`, function from observations to encoder inputs;
       `planner`, function from cell, objective, state, shape of an embedding
       and shape of an action to plans [batch, horizon, actions];
-      `objective`, passed on to the planner;
+      `objective`, argument of the planner;
       `exploration`, None or AttrDict of `scale`, the standard deviation of
       the noise, and `schedule`, None or a function from step to a factor;
-      `warm_start`, None or the horizon of a planner that takes the rest of
+      `warm_start`, None or the horizon of a planner that accepts the rest of
       the previous plan as `initial_mean`.
   """
 
@@ -64,14 +64,14 @@ class MPCAgent:
 
   @property
   def memory(self) -> tuple[tf.Variable, ...]:
-    """Variables [agents, ...] that are zero at the begin of an episode."""
+    """Variables [agents, ...] that are zero at the start of an episode."""
     plan = () if self._plan is None else (self._plan,)
     return (*nested.flatten(self._state), self._prev_action, *plan)
 
   def begin_episode(self, agent_indices: tf.Tensor) -> tf.Tensor:
-    """Forget states and actions of the given agents.
+    """Reset model states and previous actions of the given agents.
 
-    (The original forgot the actions of all agents here.)
+    (The original reset the actions of all agents.)
     """
     with tf.control_dependencies(
       [_clear(variable, agent_indices) for variable in self.memory]
@@ -84,11 +84,11 @@ class MPCAgent:
     """Choose actions.
 
     Args:
-      agent_indices: Agents to act for, int32 [n].
-      observ: Their observations [n, ...].
+      agent_indices: Indices of agents, int32 [n].
+      observ: Observations of these agents [n, ...].
 
     Returns:
-      Tuple of actions in [-1, 1] float32 [n, actions], and an empty summary.
+      Tuple of actions in [-1, 1] float32 [n, actions] and an empty summary.
     """
     embedded = self._encode(observ)
     state = nested.map(lambda x: tf.gather(x, agent_indices), self._state)
@@ -108,7 +108,7 @@ class MPCAgent:
   def experience(
     self, unused_agent_indices: tf.Tensor, *unused_transition: tf.Tensor
   ) -> tf.Tensor:
-    """Do nothing; episodes are recorded by the environments."""
+    """Do nothing; environments record the episodes."""
     return tf.constant('')
 
   def end_episode(self, unused_agent_indices: tf.Tensor) -> tf.Tensor:
@@ -121,7 +121,7 @@ class MPCAgent:
     return self._config.encoder({key: observ[:, None]})[:, 0]
 
   def _define_plan(self, agent_indices, state, embedded):
-    """Return a plan [n, horizon, actions], and operations that remember it."""
+    """Return plans [n, horizon, actions] and operations that store them."""
     args = (
       self._cell,
       self._config.objective,

@@ -26,8 +26,8 @@ def cross_entropy_method(
 ) -> tf.Tensor:
   """Plan action sequences with the cross entropy method.
 
-  Repeatedly draw candidate sequences from a diagonal Gaussian, predict where
-  each leads to, and fit the Gaussian to the best of them.
+  Repeatedly sample candidates from a diagonal Gaussian, predict the states that
+  they lead to, and fit the Gaussian to the best candidates.
   Source: Hafner et al. (2019), arXiv:1811.04551, algorithm 2.
 
   Args:
@@ -38,15 +38,15 @@ def cross_entropy_method(
     obs_shape: Shape of one encoded observation.
     action_shape: Shape of one action, [actions].
     horizon: Number of actions to plan.
-    graph: Unused; what a planner may need of the whole model.
+    graph: Unused; the whole model, for planners that need it.
     amount: Number of candidates per iteration.
     topk: Number of candidates to fit the Gaussian to.
-    iterations: Number of iterations. Less than one gives the initial mean.
+    iterations: Number of iterations; with 0, return the initial mean.
     min_action: Lower bound of the actions.
     max_action: Upper bound of the actions.
     initial_mean: Mean of the first Gaussian [batch, horizon, actions]; zero
       by default.
-    bias: List of numbers; the action of a first mean that is not given.
+    bias: Action that `initial_mean` consists of by default, zero if None.
 
   Returns:
     Mean of the last Gaussian, float32 [batch, horizon, actions].
@@ -71,10 +71,9 @@ def cross_entropy_method(
 
 
 def _iterate(iteration, iterations, mean, stddev):
-  """Return the mean of the Gaussian after some iterations.
+  """Return the mean of the Gaussian after all iterations.
 
-  They run one at a time, as otherwise the draws of several iterations may be
-  made in any order.
+  Runs one iteration at a time, to keep the order of random numbers.
   """
   _, mean, _ = tf.while_loop(
     lambda index, *unused: index < iterations,
@@ -96,7 +95,7 @@ def _draw(mean, stddev, amount, min_action, max_action):
 
 
 def _fit(candidates, returns, topk):
-  """Compute mean and deviation of the best candidates per environment."""
+  """Compute mean and stddev of the best candidates per environment."""
   batch, amount = shape(returns)
   _, best = tf.nn.top_k(returns, topk, sorted=False)
   best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
@@ -107,8 +106,7 @@ def _fit(candidates, returns, topk):
 def _predict(cell, state, obs, actions):
   """Predict states [batch, time, ...] after each action, without observations.
 
-  The loop is written out, so that only those entries of the states are kept
-  that the objective looks at.
+  Unrolls the loop, so that only state entries that the objective uses are kept.
   """
   states = []
   for action in tf.unstack(actions, axis=1):
@@ -118,9 +116,9 @@ def _predict(cell, state, obs, actions):
 
 
 def _repeat(tensor, amount):
-  """Repeat every row in place: rows 0, 0, ..., 1, 1, ...
+  """Repeat each row: 0, 0, ..., 1, 1, ...
 
-  Every environment of the batch gets the plan that it would get alone. (The
+  Each environment of a batch gets the same plan as without the others. (The
   original mixed up the states of several environments.)
   """
   tiled = tf.tile(tensor[:, None], [1, amount] + [1] * (tensor.shape.ndims - 1))

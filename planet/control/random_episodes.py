@@ -1,4 +1,4 @@
-"""Episodes of random actions."""
+"""Play episodes with random actions."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,21 +15,20 @@ def random_episodes(
   first_action: Sequence[float] | None = None,
   action_repeat: int | None = None,
 ) -> list[dict[str, np.ndarray]]:
-  """Play episodes of uniformly random actions.
+  """Play episodes with uniformly random actions.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
     num_episodes: Number of episodes.
-    outdir: Folder to write them to; None to return them.
-    first_action: Limits to which the first entry of actions is mapped from
-      [-1, 1], or None.
-    action_repeat: Simulator steps per action, written with each episode.
+    outdir: Folder to write episodes to; None to return them.
+    first_action: Range of the first dimension of actions, or None for [-1, 1].
+    action_repeat: Simulator steps per action, stored with each episode.
 
   Returns:
-    List of episodes, each a dict of arrays [time, ...]; empty with a folder.
+    List of episodes, each a dict of arrays [time, ...]; empty with `outdir`.
 
   Raises:
-    StopRequested: If the user asks to stop; whole episodes are kept on disk.
+    StopRequested: If the user asks to stop; finished episodes stay on disk.
   """
   env = CollectGymDataset(env_ctor(), outdir, action_repeat)
   episodes: list[dict[str, np.ndarray]] = []
@@ -45,7 +44,7 @@ def random_episodes(
           low, high = first_action
           action[0] = low + (high - low) * (action[0] + 1) / 2
         _, _, done, info = env.step(action)
-      # Episodes with a failed step are played once more.
+      # Replay episodes with a failed step.
       if not info.get('step_error'):
         count += 1
         if outdir is None:

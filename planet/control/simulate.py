@@ -1,4 +1,4 @@
-"""Play episodes from within the graph."""
+"""Play episodes in the graph."""
 
 import functools
 import logging
@@ -36,18 +36,17 @@ def simulate(
     step: Tensor of the training step.
     env_ctor: Function without arguments that returns an environment.
     duration: Number of steps to play.
-    num_agents: Number of environments to play in at the same time.
-    agent_config: Configuration of `MPCAgent`. An entry `seed` makes the
-      environments reproducible.
-    isolate_envs: Where the environments live: `none`, `thread`, `process`.
-    expensive_summaries: Add histograms and a strip of images.
-    gif_summary: Add an animation.
+    num_agents: Number of parallel environments.
+    agent_config: Configuration of `MPCAgent`, with an optional `seed` for the
+      environments.
+    isolate_envs: `none`, `thread` or `process`.
+    expensive_summaries: Whether to add histograms and an image strip.
+    gif_summary: Whether to add an animation.
     name: Name of the variable scope.
 
   Returns:
-    Tuple of a summary, the mean return of the episodes that finished within
-    the duration, NaN if there was none, and a function that closes the
-    environments.
+    Tuple of a summary, the mean return of finished episodes, or NaN without
+    any, and a function that closes the environments.
   """
   with tf.variable_scope(name):
     score, image, action, reward, cleanup = collect_rollouts(
@@ -82,26 +81,26 @@ def collect_rollouts(
   isolate_envs: str = 'none',
   name: str = 'episodes',
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor, Callable]:
-  """Play for a number of steps, beginning with a reset.
+  """Reset the environments and play a number of steps.
 
-  An environment in which a step fails, as its info says by `step_error`, begins
-  and counts its steps anew, unless it has finished an episode before. The
-  others play on meanwhile.
+  If a step of an environment fails, that is, if its info contains `step_error`,
+  this environment starts over, unless it has finished an episode. The others
+  continue meanwhile.
 
   Args:
     step: Tensor of the training step.
     env_ctor: Function without arguments that returns an environment.
     duration: Number of steps to play.
-    num_agents: Number of environments to play in at the same time.
+    num_agents: Number of parallel environments.
     agent_config: Configuration of `MPCAgent`.
-    isolate_envs: Where the environments live: `none`, `thread`, `process`.
-    name: What to call the episodes in the progress display.
+    isolate_envs: `none`, `thread` or `process`.
+    name: Name of the episodes in the progress display.
 
   Returns:
-    Tuple of the returns of the episodes that finished, float32 [episodes] in
-    the order of time and then agent; observations after each step
-    [agents, time, ...]; actions [agents, time, size]; rewards float32
-    [agents, time]; and a function that closes the environments.
+    Tuple of returns of finished episodes, float32 [episodes], ordered by time
+    and then agent; observations after each step [agents, time, ...]; actions
+    [agents, time, size]; rewards float32 [agents, time]; and a function that
+    closes the environments.
   """
   watched = define_batch_env(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
@@ -128,17 +127,17 @@ def collect_rollouts(
 
 
 def _collect_steps(simulate_fn, duration, like):
-  """Play until each environment has had its steps without a failure.
+  """Play until each environment has made all steps without a failure.
 
   Args:
-    simulate_fn: Function from the index of a step to which environments failed
-      in it, bool [agents], and a tuple of tensors [agents, ...], the first of
-      which says where an episode has ended.
+    simulate_fn: Function from the index of a step to the failures of the
+      environments, bool [agents], and a tuple of tensors [agents, ...], the
+      first being True where an episode ended.
     duration: Number of steps.
-    like: Tuple of tensors like those.
+    like: Tuple of tensors of the same dtypes and shapes.
 
   Returns:
-    List of tensors [agents, time, ...], the steps from the last failure on.
+    List of tensors [agents, time, ...] of the steps after the last failure.
   """
   (count,) = like[0].shape.as_list()
   arrays = [
@@ -156,8 +155,7 @@ def _collect_steps(simulate_fn, duration, like):
         [array.write(index, x) for array, x in zip(arrays, values)],
       )
 
-  # Nothing but the limit of one iteration at a time keeps the steps of the
-  # environments in order.
+  # Only parallel_iterations=1 keeps the steps of the environments in order.
   _, begin, _, arrays = tf.while_loop(
     lambda index, begin, *_: tf.reduce_any(index - begin < duration),
     body,
@@ -181,8 +179,8 @@ def simulate_step(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   """Step environments and algorithm; see `agents.tools.simulate`.
 
-  Scores and lengths of the current episodes are local variables, as in the
-  original of PlaNet, and are not saved.
+  As in the original PlaNet, scores and lengths of the current episodes are
+  local variables, which are not saved.
   """
   return simulate_batch(
     batch_env, algo, log, reset, [tf.GraphKeys.LOCAL_VARIABLES]
@@ -190,13 +188,13 @@ def simulate_step(
 
 
 class WatchedEnv(batch_env.VectorEnv):
-  """Environments that tell the progress and heed requests to stop.
+  """Environments that report progress and respond to requests to stop.
 
-  A failed step, as its info says by `step_error`, ends the episode at once.
+  A failed step, with `step_error` in its info, ends the episode.
 
   Attributes:
-    duration: Number of steps that are played in a row.
-    name: What to call them in the progress display.
+    duration: Number of steps of one simulation.
+    name: Name of the episodes in the progress display.
     failed: Whether the last step failed, bool [agents].
   """
 
@@ -215,7 +213,7 @@ class WatchedEnv(batch_env.VectorEnv):
     self.failed = np.array([bool(x.get('step_error')) for x in infos])
     if self.failed.any():
       logging.getLogger(__name__).warning(
-        'A step of %s failed; its episode is not kept.', self.name
+        'A step of %s failed; discarding the episode.', self.name
       )
     return observ, reward, done | self.failed, infos
 
@@ -231,9 +229,9 @@ def define_batch_env(
   Args:
     env_ctor: Function without arguments that returns an environment.
     num_agents: Number of environments.
-    isolate_envs: `none` for this thread, `thread` for a thread each, or
-      `process` for a process each, since rendering outweighs messages.
-    seed: Seed of the first environment; the others get the next ones.
+    isolate_envs: `none` for this thread, `thread` for one thread or `process`
+      for one process per environment.
+    seed: Seed of the first environment, incremented for each of the others.
 
   Raises:
     NotImplementedError: For other values of `isolate_envs`.

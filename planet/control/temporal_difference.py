@@ -1,4 +1,4 @@
-"""Returns along a time dimension."""
+"""Compute returns over time."""
 
 from agents.tools.tf1 import tf
 
@@ -14,15 +14,15 @@ def discounted_return(
 
     R_t = r_t + discount * R_{t+1}, R_T = bootstrap
 
-  A discount of exactly one gives only the total sum, as in the original.
+  With a discount of one, returns only the total sum, as in the original.
 
   Args:
     reward: Float tensor with a time dimension.
     discount: Scalar in [0, 1].
     bootstrap: Value after the last step, without the time dimension; zero if
       None.
-    axis: The time dimension.
-    stop_gradient: Treat the result as a constant.
+    axis: Time dimension.
+    stop_gradient: Whether to treat the result as a constant.
 
   Returns:
     Tensor like `reward`, without the time dimension if the discount is one.
@@ -49,7 +49,7 @@ def lambda_return(
   axis: int,
   stop_gradient: bool = True,
 ) -> tf.Tensor:
-  """Compute the exponentially weighted mean of returns over all step counts.
+  """Compute the exponentially weighted mean of all n-step returns.
 
     R_t = r_t + discount * ((1 - lambda) v_{t+1} + lambda R_{t+1})
 
@@ -61,9 +61,9 @@ def lambda_return(
     bootstrap: Value after the last step, without the time dimension; zero if
       None.
     discount: Scalar in [0, 1].
-    lambda_: Weight of the later returns, in [0, 1].
-    axis: The time dimension.
-    stop_gradient: Treat the result as a constant.
+    lambda_: Weight of later returns, in [0, 1].
+    axis: Time dimension.
+    stop_gradient: Whether to treat the result as a constant.
 
   Returns:
     Tensor like `reward`.
@@ -86,7 +86,7 @@ def fixed_step_return(
   axis: int,
   stop_gradient: bool = True,
 ) -> tf.Tensor:
-  """Compute the discounted sum of some rewards, then the value.
+  """Compute n-step returns that bootstrap from the value.
 
     R_t = sum_{i < steps} discount^i r_{t+i} + discount^steps v_{t+steps}
 
@@ -94,12 +94,12 @@ def fixed_step_return(
     reward: Float tensor with a time dimension.
     value: Values of the states, shaped like the rewards; zero if None.
     discount: Scalar in [0, 1].
-    steps: Number of rewards.
-    axis: The time dimension.
-    stop_gradient: Treat the result as a constant.
+    steps: Number of rewards per return.
+    axis: Time dimension.
+    stop_gradient: Whether to treat the result as a constant.
 
   Returns:
-    Tensor like `reward`, shorter by the number of steps.
+    Tensor like `reward`, but `steps` entries shorter in time.
   """
   reward = _swap(reward, axis)
   length = tf.shape(reward)[0] - steps
@@ -113,7 +113,7 @@ def fixed_step_return(
 
 
 def _swap(tensor, axis):
-  """Exchange a dimension with the first one."""
+  """Swap a dimension with the first one."""
   if axis == 0:
     return tensor
   order = list(range(tensor.shape.ndims))

@@ -1,4 +1,4 @@
-"""Interface of latent dynamics models, which are recurrent cells."""
+"""Base class of latent dynamics models."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +11,14 @@ from planet.tools.mask import mask as mask_tensor
 
 
 class Base:
-  """Recurrent cell with a prior and a posterior over its next state.
+  """Recurrent cell with a prior and a posterior over the next state.
 
   The prior predicts the next state from the previous one and the action. The
-  posterior has seen the observation as well; the next step continues from
-  its sample.
+  posterior also uses the observation; the next step continues from its sample.
 
   Subclasses define the property `state_size`, a dict from the entries of the
-  state to their sizes. Models of a Gaussian state have the entries `mean`,
-  `stddev` and `sample`.
+  state to their sizes. Gaussian states have the entries `mean`, `stddev` and
+  `sample`.
 
   Args:
     transition_tpl: Template called with the previous state, the previous
@@ -56,7 +55,7 @@ class Base:
   def zero_state(
     self, batch_size: int | tf.Tensor, dtype: tf.DType
   ) -> dict[str, tf.Tensor]:
-    """Return a state of zeros, dict of tensors [batch, size]."""
+    """Return an initial state of zeros, a dict of tensors [batch, size]."""
     return nested.map(
       lambda size: tf.zeros(tf.stack([batch_size, size]), dtype),
       self.state_size,
@@ -68,19 +67,19 @@ class Base:
     prev_state: dict[str, tf.Tensor],
     scope: str | None = None,
   ) -> tuple[Any, dict[str, tf.Tensor]]:
-    """Advance by one step, as recurrent cells do.
+    """Advance by one step, with the signature of recurrent cells.
 
     Args:
       inputs: Tuple of the encoded observation [batch, embedding], the
-        previous action [batch, actions], and a bool [batch, 1] whether to use
-        the observation; the first entry decides for the whole batch.
+        previous action [batch, actions], and whether to use the observation,
+        bool [batch, 1]; the first entry applies to the whole batch.
       prev_state: Dict of tensors [batch, size].
       scope: Unused.
 
     Returns:
       Tuple of outputs and the next state. The outputs are the prior and the
-      posterior; the state is the posterior. The posterior equals the prior
-      when the observation is not used.
+      posterior; the next state is the posterior, which equals the prior if the
+      observation is not used.
     """
     obs, prev_action, use_obs = inputs
     return self.step(obs, prev_action, use_obs[0, 0], prev_state)
@@ -96,17 +95,16 @@ class Base:
 
     Args:
       obs: Encoded observation [batch, embedding]; may be nested if the
-        templates take it, like the action.
+        templates support it, like the action.
       prev_action: Previous action [batch, actions].
-      use_obs: Bool tensor without dimensions, or a bool that is known while
-        the graph is built.
+      use_obs: Scalar bool tensor, or a bool fixed when the graph is built.
       prev_state: Dict of tensors [batch, size].
 
     Returns:
-      Like calling the cell.
+      See `__call__`.
     """
-    # Episodes that are played after an update, in the same execution, have to
-    # see the new weights.
+    # Episodes that follow an update in the same execution must use the new
+    # weights.
     with scopes.uncached_scope(type(self).__name__.lower()):
       prior = self._transition_tpl(
         prev_state, prev_action, nested.map(tf.zeros_like, obs)
@@ -114,7 +112,7 @@ class Base:
       if use_obs is False:
         posterior = prior
         if not self._complete:
-          # All weights should exist after the first step, whatever it uses.
+          # Create all weights in the first step, even unused ones.
           self._define_posterior(prev_state, prev_action, obs, prior)
       elif use_obs is True:
         posterior = self._define_posterior(prev_state, prev_action, obs, prior)
@@ -133,7 +131,7 @@ class Base:
     return self._posterior_tpl(prev_state, prev_action, obs)
 
   def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
-    """Return what the heads see of a state, tensor [..., features]."""
+    """Return the input of the heads, tensor [..., features]."""
     return state['sample']
 
   def dist_from_state(
@@ -144,7 +142,7 @@ class Base:
     Args:
       state: Dict of tensors [..., size].
       mask: Bool tensor of the leading dimensions; where it is False, the
-        standard deviation is taken to be one.
+        standard deviation is one.
 
     Returns:
       Normal distribution over the last dimension.
@@ -182,13 +180,13 @@ class Base:
 def gaussian_state(
   hidden: tf.Tensor, size: int, min_stddev: float, mean_only: bool
 ) -> dict[str, tf.Tensor]:
-  """Define a normal distribution from the last hidden layer, and draw from it.
+  """Define a normal distribution from a hidden layer and sample from it.
 
   Args:
     hidden: Tensor [batch, features].
     size: Number of dimensions of the state.
-    min_stddev: Added to the standard deviation.
-    mean_only: Use the mean instead of a draw.
+    min_stddev: Minimum standard deviation, added to the network output.
+    mean_only: Whether to use the mean instead of a sample.
 
   Returns:
     Dict of `mean`, `stddev` and `sample`, tensors [batch, size].
@@ -198,8 +196,8 @@ def gaussian_state(
   if mean_only:
     sample = mean
   else:
-    # Loops may draw for several steps at once, in any order; waiting for the
-    # mean makes runs with a seed reproducible.
+    # Loops may sample several steps in any order; waiting for the mean makes
+    # seeded runs reproducible.
     with tf.control_dependencies([mean]):
       noise = tf.random_normal(tf.shape(mean))
     sample = mean + stddev * noise

@@ -1,4 +1,4 @@
-"""Two recurrent networks around a stochastic state."""
+"""Deterministic RNNs around a stochastic state."""
 
 from collections.abc import Callable
 
@@ -8,18 +8,17 @@ from planet.models import base
 
 
 class DRNN(base.Base):
-  """Encoder and decoder that are both recurrent, with optional links.
+  """Model with a recurrent encoder, a recurrent decoder and optional links.
 
-  One function serves as prior and posterior; the prior sees an observation
-  of zeros. The hidden layer always uses a rectifier, as in the original,
-  whatever the activation says.
+  Prior and posterior share a network; the observation of the prior is zero. As
+  in the original, the hidden layer always uses ReLU.
 
   Args:
     state_size: Size of the stochastic state.
     belief_size: Size of the states of both recurrent networks.
     embed_size: Units of the hidden layer.
-    mean_only: Use means instead of draws.
-    min_stddev: Added to the standard deviations.
+    mean_only: Whether to use means instead of samples.
+    min_stddev: Minimum standard deviation, added to the network output.
     activation: Unused.
     encoder_to_decoder: Feed the previous encoder state to the decoder.
     sample_to_sample: Feed the previous sample to the next one.

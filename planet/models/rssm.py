@@ -1,4 +1,4 @@
-"""Recurrent state space model, with a deterministic and a stochastic path."""
+"""Recurrent state space model with deterministic and stochastic paths."""
 
 from collections.abc import Callable
 
@@ -22,12 +22,11 @@ class RSSM(base.Base):
     state_size: Size of the stochastic state s.
     belief_size: Size of the deterministic state h.
     embed_size: Units of the hidden layers.
-    future_rnn: Predict the prior from the belief h_t. Otherwise from x_t,
-      which leaves the recurrent state to the posterior.
-    mean_only: Use means instead of draws.
-    min_stddev: Added to the standard deviations.
-    activation: Function of the hidden layers; `tf.nn.elu` by default.
-    num_layers: Number of hidden layers in each place.
+    future_rnn: Whether the prior depends on the belief h_t or only on x_t.
+    mean_only: Whether to use means instead of samples.
+    min_stddev: Minimum standard deviation, added to the network output.
+    activation: Activation of the hidden layers; `tf.nn.elu` by default.
+    num_layers: Number of hidden layers of each network.
   """
 
   def __init__(
@@ -65,7 +64,7 @@ class RSSM(base.Base):
     }
 
   def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
-    """Join stochastic and deterministic state, [..., state + belief]."""
+    """Concatenate sample and belief, [..., state + belief]."""
     return tf.concat([state['sample'], state['belief']], -1)
 
   def _define_posterior(self, prev_state, prev_action, obs, prior):

@@ -1,4 +1,4 @@
-"""State space model whose whole state is stochastic."""
+"""State space model with a purely stochastic state."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ class SSM(base.Base):
   Args:
     state_size: Size of the state.
     embed_size: Units of the hidden layers.
-    mean_only: Use means instead of draws.
-    activation: Function of the hidden layers; `tf.nn.elu` by default.
-    min_stddev: Added to the standard deviations.
+    mean_only: Whether to use means instead of samples.
+    activation: Activation of the hidden layers; `tf.nn.elu` by default.
+    min_stddev: Minimum standard deviation, added to the network output.
   """
 
   def __init__(

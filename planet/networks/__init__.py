@@ -1,4 +1,4 @@
-"""Encoders of observations, and heads that predict from features."""
+"""Encoders of observations and heads that predict from features."""
 
 from planet.networks import conv_ha as conv_ha
 from planet.networks import vector as vector

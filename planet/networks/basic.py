@@ -1,4 +1,4 @@
-"""Distribution over vectors, predicted by dense layers."""
+"""Predict distributions with dense layers."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -30,9 +30,9 @@ def feed_forward(
     state: Features float32 [..., features].
     data_shape: Shape of one value, [] for scalars.
     num_layers: Number of hidden layers.
-    activation: Function of the hidden layers; `tf.nn.relu` by default.
-    mean_activation: Function of the mean; linear by default.
-    stop_gradient: Do not train what computes the features.
+    activation: Activation of the hidden layers; `tf.nn.relu` by default.
+    mean_activation: Activation of the mean; linear by default.
+    stop_gradient: Whether to stop gradients to the features.
     trainable: Whether the output layers are trainable.
     units: Units of the hidden layers.
     std: Standard deviation, or `learned`.
@@ -45,7 +45,7 @@ def feed_forward(
     Distribution with batch shape [...] and event shape `data_shape`.
 
   Raises:
-    NotImplementedError: If the distribution is not known.
+    NotImplementedError: If the distribution is unknown.
   """
   hidden = tf.stop_gradient(state) if stop_gradient else state
   for _ in range(num_layers):

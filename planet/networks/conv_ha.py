@@ -1,4 +1,4 @@
-"""Convolutional encoder and decoder of 64 x 64 images.
+"""Convolutional encoder and decoder for 64 x 64 images.
 
 Source: Ha and Schmidhuber (2018), World Models, arXiv:1803.10122.
 """
@@ -26,7 +26,7 @@ def encoder(obs: dict[str, tf.Tensor]) -> tf.Tensor:
       channels].
 
   Returns:
-    Float32 tensor [batch, time, 1024]; pixels of 2 x 2 x 256 in the order
+    Float32 tensor [batch, time, 1024], flattened from 2 x 2 x 256 in the order
     height, width, channel.
   """
   return convolutions.encode(obs['image'], _ENCODER, tf.nn.relu)
@@ -40,7 +40,7 @@ def decoder(state: tf.Tensor, data_shape: Sequence[int]) -> tfd.Distribution:
     data_shape: Shape of one image, [64, 64, channels].
 
   Returns:
-    Independent normal distributions of standard deviation one, with batch
-    shape [...] and event shape `data_shape`.
+    Normal distribution with standard deviation one, batch shape [...] and
+    event shape `data_shape`.
   """
   return convolutions.decode(state, data_shape, _DECODER, _OUTPUT, tf.nn.relu)

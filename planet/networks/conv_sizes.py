@@ -1,4 +1,4 @@
-"""Convolutional encoders and decoders of other image sizes and widths."""
+"""Convolutional encoders and decoders for other image sizes and widths."""
 
 import functools
 
@@ -10,15 +10,15 @@ from planet.tools.attr_dict import AttrDict
 def _define_network(
   image_size, encoder, decoder, output, activation, last_activation=True
 ):
-  """Define a pair of functions like those of `conv_ha`.
+  """Define an encoder and a decoder with the signatures of `conv_ha`.
 
   Args:
-    image_size: Height and width of its images.
+    image_size: Height and width of the images.
     encoder: Filters, kernel size and stride of each convolution.
-    decoder: The same of each transposed convolution but the last.
-    output: Kernel size and stride of the last one.
+    decoder: The same for each transposed convolution except the last.
+    output: Kernel size and stride of the last transposed convolution.
     activation: Name of a function in `tf.nn`.
-    last_activation: Whether the last convolution of the encoder has it, too.
+    last_activation: Whether to apply it to the last convolution of the encoder.
   """
   function = getattr(tf.nn, activation)
   encode = functools.partial(
@@ -42,7 +42,7 @@ conv_32 = _define_network(
   activation='relu',
 )
 
-# A sixth of the work of `conv_32`, for processors.
+# Needs a sixth of the computation of `conv_32`, for CPUs.
 conv_32_small = _define_network(
   image_size=32,
   encoder=((16, 4, 2), (32, 4, 2), (256, 4, 2)),
@@ -51,7 +51,7 @@ conv_32_small = _define_network(
   activation='relu',
 )
 
-# That of 64 x 64 with half the filters, twice as fast to train on processors.
+# `conv_ha` with half the filters; trains twice as fast on CPUs.
 conv_small = _define_network(
   image_size=64,
   encoder=((16, 4, 2), (32, 4, 2), (64, 4, 2), (256, 4, 2)),
@@ -77,7 +77,7 @@ conv_128 = _define_network(
   activation='relu',
 )
 
-# The larger network of the CARLA fork: eight layers each, and the output.
+# Larger network of the CARLA fork: eight layers each, and the output.
 conv_128_deep = _define_network(
   image_size=128,
   encoder=(

@@ -1,4 +1,4 @@
-"""Stacks of convolutions to and from a vector of 1024 features."""
+"""Convolutional stacks from images to 1024 features and back."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ def encode(
   activation: Callable,
   last_activation: bool = True,
 ) -> tf.Tensor:
-  """Convolve images down to one vector each.
+  """Encode each image as a vector.
 
   Args:
     image: Float32 tensor [batch, time, height, width, channels].
     spec: Filters, kernel size and stride of each convolution.
-    activation: Function after each convolution.
-    last_activation: Whether to use it after the last one, too.
+    activation: Activation of the convolutions.
+    last_activation: Whether to apply it to the last convolution.
 
   Returns:
     Float32 tensor [batch, time, 1024].
@@ -51,15 +51,15 @@ def decode(
   output: tuple[int, int],
   activation: Callable,
 ) -> tfd.Distribution:
-  """Grow images from features, starting with one pixel of 1024 channels.
+  """Decode images from features, starting with one pixel of 1024 channels.
 
   Args:
     state: Features float32 [..., features].
     data_shape: Shape of one image.
-    spec: Filters, kernel size and stride of each transposed convolution but
-      the last, which has as many filters as images have channels.
-    output: Kernel size and stride of the last one, which is linear.
-    activation: Function after all others.
+    spec: Filters, kernel size and stride of each transposed convolution except
+      the last, which has one filter per image channel.
+    output: Kernel size and stride of the last layer, which is linear.
+    activation: Activation of the other layers.
 
   Returns:
     Distribution with batch shape [...] and event shape `data_shape`.

@@ -1,4 +1,4 @@
-"""Encoder of low-dimensional observations, for training without images."""
+"""Encoder for vector observations."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,8 @@ def encoder(
   Args:
     obs: Dict whose entry `vector` is float32 [batch, time, size].
     num_layers: Number of dense layers.
-    units: Units of each of them.
-    activation: Function of each layer; `tf.nn.relu` by default.
+    units: Units per layer.
+    activation: Activation of each layer; `tf.nn.relu` by default.
 
   Returns:
     Float32 tensor [batch, time, units].

@@ -1,7 +1,7 @@
-"""What only PlaNet needs, and the shared tools under their old names.
+"""Tools of PlaNet, and shared tools under the names of the original.
 
-Functions have the names of their files: `tools.mask` is the function. All of
-it needs TensorFlow, so processes of environments do not import this package.
+Functions have the names of their files: `tools.mask` is the function. The
+package imports TensorFlow, so environment processes must not import it.
 """
 
 from agents.tools import count_weights as count_weights

@@ -1,4 +1,4 @@
-"""Dictionary with attribute access that refuses names it does not know."""
+"""Dictionary with attribute access that raises an error for unknown keys."""
 
 from typing import Any
 
@@ -7,12 +7,11 @@ from agents.tools import attr_dict
 
 
 class AttrDict(attr_dict.AttrDict):
-  """Shared `AttrDict` with the strictness of PlaNet.
+  """Shared `AttrDict` that raises an error for missing keys.
 
-  A missing key is an AttributeError from `d.x` and `d['x']` that names the
-  nearest known one; that of PPO is None instead. Use `get` for keys that may
-  be missing. Items are locked as attributes are. Created without arguments, it
-  is unlocked.
+  `d.x` and `d['x']` raise an AttributeError that suggests the nearest key,
+  while the class of PPO returns None. Use `get` for optional keys. Locking
+  applies to items and attributes. An empty one is created unlocked.
   """
 
   def __init__(

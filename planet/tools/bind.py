@@ -1,17 +1,15 @@
-"""Functions with some of their arguments already given."""
+"""Bind arguments to functions."""
 
 import functools
 from typing import Any
 
 
 class bind(functools.partial):
-  """Picklable partial call with a name.
+  """Picklable `functools.partial` with a name.
 
-  Arguments given at the time of the call follow those given here; keyword
-  arguments given at the time of the call win. Binding a bound function again
-  adds to its arguments.
-
-  Pickles hold plain partial calls, which lose the name.
+  Calls append positional arguments and override keyword arguments, as does
+  binding a bound function again. Unpickling returns a plain `partial` without
+  the name.
 
   Args:
     fn: Function to call.
@@ -25,7 +23,7 @@ class bind(functools.partial):
     self.__name__ = name
 
   def __reduce__(self) -> str | tuple[Any, ...]:
-    # The other process may be one of an environment, which must not import
-    # TensorFlow, as this package does.
+    # Environment processes unpickle this, and must not import this package,
+    # which imports TensorFlow.
     plain = functools.partial(self.func, *self.args, **self.keywords)
     return plain.__reduce__()

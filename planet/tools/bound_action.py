@@ -8,8 +8,8 @@ def bound_action(action: tf.Tensor, strategy: str) -> tf.Tensor:
 
   Args:
     action: Float tensor.
-    strategy: `none` leaves actions alone, `clip` clips them and passes the
-      gradient straight through, `tanh` squashes them.
+    strategy: `none` keeps actions, `clip` clips them with a straight-through
+      gradient, `tanh` squashes them.
 
   Raises:
     NotImplementedError: For any other strategy.

@@ -18,17 +18,16 @@ def chunk_sequence(
     sequence: Dict of tensors [time, ...]. An entry `length` holds the number
       of steps to use; all by default.
     chunk_length: Steps per chunk.
-    randomize: Begin at a uniformly random step. Otherwise begin at the first
-      step and use as many chunks as fit.
-    num_chunks: Number of chunks. At random offsets the default is one less
-      than would fit, but at least one.
+    randomize: Whether to start at a uniformly random step instead of the first.
+    num_chunks: Number of chunks; by default as many as fit, or one less, but at
+      least one, with `randomize`.
 
   Returns:
     Dict of tensors [chunks, chunk_length, ...], and `length` int32 [chunks].
 
   Raises:
-    tf.errors.InvalidArgumentError: When executed on a sequence that is too
-      short, naming both lengths.
+    tf.errors.InvalidArgumentError: During execution, if a sequence is too
+      short.
   """
   with tf.device('/cpu:0'):
     sequence = dict(sequence)

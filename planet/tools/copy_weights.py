@@ -1,4 +1,4 @@
-"""Move variables towards others."""
+"""Copy variables, completely or in part."""
 
 import re
 
@@ -8,20 +8,19 @@ from agents.tools.tf1 import tf
 def soft_copy_weights(
   source_pattern: str, target_pattern: str, amount: float
 ) -> tf.Operation:
-  """Move variables towards others.
+  """Move variables towards the values of others.
 
   Args:
-    source_pattern: Regular expression of the variables to copy from.
-    target_pattern: Regular expression of the variables to change; as many,
-      in the same order of names.
+    source_pattern: Regular expression for names of variables to copy from.
+    target_pattern: Regular expression for names of variables to change. Sorted
+      by name, both sets must have the same shapes.
     amount: Fraction of the distance, in [0, 1].
 
   Returns:
     Operation.
 
   Raises:
-    ValueError: If the two sets of variables do not correspond, or one of
-      them is empty.
+    ValueError: If the shapes of both sets differ or a set is empty.
   """
   sources = _find(source_pattern)
   targets = _find(target_pattern)
@@ -29,7 +28,7 @@ def soft_copy_weights(
     x.shape.as_list() for x in targets
   ]:
     raise ValueError(
-      f'Variables {[x.name for x in sources]} do not correspond to '
+      f'Variables {[x.name for x in sources]} differ in number or shape from '
       f'{[x.name for x in targets]}.'
     )
   return tf.group(
@@ -45,7 +44,7 @@ def _find(pattern):
   names = sorted(x for x in variables if re.match(pattern, x))
   if not names:
     raise ValueError(
-      f'Pattern {pattern!r} matches none of {sorted(variables)}; it has to '
-      'match the name from its start.'
+      f'Pattern {pattern!r} matches none of {sorted(variables)}; it must '
+      'match from the start of a name.'
     )
   return [variables[name] for name in names]

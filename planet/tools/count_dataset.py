@@ -9,7 +9,7 @@ from planet.tools import loaders
 
 
 def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
-  """Count the episodes in a directory at the time of execution.
+  """Define an operation that counts the episodes in a folder.
 
   Args:
     directory: Folder of .npz files.
@@ -19,12 +19,12 @@ def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
     Int32 tensor.
 
   Raises:
-    ValueError: If the directory does not exist.
+    ValueError: If the folder does not exist.
   """
   del key
   directory = os.path.expanduser(directory)
   if not os.path.isdir(directory):
-    raise ValueError(f'Directory of episodes {directory!r} does not exist.')
+    raise ValueError(f'Episode folder {directory!r} does not exist.')
 
   def count():
     return np.int32(len(loaders.list_episodes(directory)))

@@ -1,4 +1,4 @@
-"""Optimiser with clipping, a schedule, a filter, and summaries."""
+"""Optimiser with clipping, schedule, variable filter and summaries."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,20 +7,20 @@ from planet.tools.filter_variables import filter_variables
 
 
 class CustomOptimizer:
-  """Minimise losses for some of the variables.
+  """Minimise losses with respect to selected variables.
 
   Args:
-    optimizer_cls: Takes the learning rate and a name; a v1 optimiser.
+    optimizer_cls: Constructor of a v1 optimiser from learning rate and name.
     step: Tensor for the schedule.
     log: Bool tensor, whether to compute summaries.
     learning_rate: Rate before the schedule.
-    include: Regular expression(s) of the variables to train.
-    exclude: Regular expression(s) of the variables to leave alone.
-    clipping: Largest global norm of the gradient, None for no limit.
+    include: Regular expression(s) for names of variables to train.
+    exclude: Regular expression(s) for names to exclude.
+    clipping: Maximum global norm of the gradient, None for no limit.
     schedule: Function from step to a factor of the learning rate.
-    debug: Check that loss and gradients make sense.
+    debug: Whether to check that loss and gradients are finite and not zero.
     average: Function from gradients to their means over all processes.
-    name: Name of the scope of the summaries, after `optimizer_`.
+    name: Summaries are in the scope `optimizer_<name>`.
   """
 
   def __init__(
@@ -62,8 +62,8 @@ class CustomOptimizer:
       loss: Scalar tensor.
 
     Returns:
-      Tuple of a summary string, empty if nothing was done or logged, and the
-      global norm of the gradient before clipping, 0 if nothing was done.
+      Tuple of a summary string, empty without update or log, and the global
+      norm of the gradient before clipping, 0 without update.
     """
     with tf.name_scope(f'cond_{self._name}'):
       return tf.cond(
@@ -86,7 +86,7 @@ class CustomOptimizer:
     pairs = self._optimizer.compute_gradients(loss, self._variables)
     gradients, variables = map(list, zip(*pairs))
     if self._average:
-      # All processes clip and apply the same.
+      # All processes clip and apply the same gradients.
       means = iter(self._average([x for x in gradients if x is not None]))
       gradients = [None if x is None else next(means) for x in gradients]
     norm = tf.global_norm(gradients)

@@ -10,7 +10,7 @@ def filter_variables(
   include: str | Sequence[str] | None = None,
   exclude: str | Sequence[str] | None = None,
 ) -> list[tf.Variable]:
-  """Select global variables whose names match, from their start.
+  """Select global variables by regular expressions that match from the start.
 
   Args:
     include: Regular expression or list of them; everything by default.
@@ -20,8 +20,8 @@ def filter_variables(
     List of variables in order of creation.
 
   Raises:
-    RuntimeError: If there are no variables, an expression to include matches
-      nothing, or nothing is left.
+    RuntimeError: If an expression in `include` matches no variable, or no
+      variable is left.
   """
   included = _as_patterns(['.*'] if include is None else include)
   excluded = _as_patterns([] if exclude is None else exclude)

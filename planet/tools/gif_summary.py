@@ -13,14 +13,14 @@ def gif_summary(
   collections: list[str] | None = None,
   family: str | None = None,
 ) -> tf.Tensor:
-  """Summarise videos as animations, encoded in this process.
+  """Summarise videos as animated GIFs.
 
   Args:
-    name: Name of the summary; `/gif` is added to its tag, and a number if
-      there are several outputs.
+    name: Name of the summary. Its tag ends with `/gif`, and a number if there
+      are several videos.
     tensor: Videos [batch, time, height, width, channels], uint8 or in [0, 1];
       see `show_channels`.
-    max_outputs: Number of videos to show.
+    max_outputs: Maximum number of videos.
     fps: Frames per second.
     collections: Collections to add the summary to.
     family: Prefix of the tag.

@@ -1,4 +1,4 @@
-"""Pictures of sequences for TensorBoard."""
+"""Image strips of sequences for TensorBoard."""
 
 from agents.tools.tf1 import tf
 from planet.tools.show_channels import show_channels
@@ -7,14 +7,14 @@ from planet.tools.show_channels import show_channels
 def image_strip_summary(
   name: str, images: tf.Tensor, max_length: int = 100, max_batch: int = 10
 ) -> tf.Tensor:
-  """Summarise sequences as an image: time to the right, batch downwards.
+  """Summarise image sequences as one image: time to the right, batch down.
 
   Args:
     name: Name of the summary.
     images: Tensor [batch, time, height, width, channels], uint8 or in [0, 1];
       see `show_channels`.
-    max_length: Number of steps to show.
-    max_batch: Number of sequences to show.
+    max_length: Maximum number of steps.
+    max_batch: Maximum number of sequences.
 
   Returns:
     Serialised summary.

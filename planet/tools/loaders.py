@@ -1,7 +1,7 @@
-"""Endless streams of recorded episodes.
+"""Loaders: endless streams of recorded episodes.
 
-Without a seed, loaders draw from the global generators of Python and NumPy,
-like the original; its recorded sequences depend on the order of the draws.
+Without a seed, loaders use the global random generators of Python and NumPy, in
+the same order as the original, whose recorded sequences depend on it.
 """
 
 import collections
@@ -24,7 +24,7 @@ from agents.tools import nested
 
 Episode = dict[str, np.ndarray]
 
-# What reading damaged bytes leads to; an OSError only if it blames the content.
+# Errors from reading damaged files; an OSError only if the content is invalid.
 _DAMAGE = (
   EOFError,
   KeyError,
@@ -46,25 +46,25 @@ def cache_loader(
   seed: int | None = None,
   max_bytes: int | None = None,
 ) -> Iterator[Episode]:
-  """Draw from all episodes, and look for new ones now and then.
+  """Sample from all episodes and scan for new ones regularly.
 
-  Yields episodes in fresh permutations of a random sample of all.
+  Draws a random sample after each scan and permutes it repeatedly.
 
   Args:
     reader: Function from filename to episode.
     directory: Folder of .npz files.
     batch_size: Unused.
     every: Number of episodes between two scans, and size of the sample.
-    seed: Seed of generators of its own.
-    max_bytes: Memory for episodes, by default a quarter of what the process
-      may use. Those that were drawn longest ago make room and are read again
-      when they are drawn, so the order stays the same.
+    seed: Seed of separate random generators.
+    max_bytes: Memory for episodes, by default a quarter of the memory available
+      to the process. The least recently used ones are dropped and read again
+      when needed; this does not affect the order.
 
   Yields:
     Episodes as returned by the reader.
 
   Raises:
-    RuntimeError: If no episode appears for half a minute.
+    RuntimeError: If no episode appears within 30 seconds.
   """
   del batch_size
   draws = _generators(seed)
@@ -87,26 +87,26 @@ def scan_loader(
   max_bytes: int | None = None,
   max_episodes: int | None = None,
 ) -> Iterator[Episode]:
-  """Draw half of the episodes from those that are new since the last scan.
+  """Sample half of the episodes from those found by the last scan.
 
-  Called `_read_episodes_scan` in the fork for driving, which read no new
-  episodes once it had as many as it wanted; here, older ones are forgotten.
+  Source: `_read_episodes_scan` of the driving fork, which stopped reading new
+  episodes at its limit; here, the oldest ones are dropped instead.
 
   Args:
     reader: Function from filename to episode.
-    directory: Folder of .npz files, whose names begin with their times.
+    directory: Folder of .npz files, whose names start with their times.
     batch_size: Unused.
-    every: Number of episodes between two scans. Half of it is the size of
-      the samples from new and from old episodes.
-    seed: Seed of generators of its own.
+    every: Number of episodes between two scans. The samples of new and of old
+      episodes have half this size each.
+    seed: Seed of separate random generators.
     max_bytes: Memory for episodes, see `cache_loader`.
-    max_episodes: Number of newest episodes to draw from, None for all.
+    max_episodes: Number of newest episodes to sample from, None for all.
 
   Yields:
     Episodes as returned by the reader.
 
   Raises:
-    RuntimeError: If no episode appears for half a minute.
+    RuntimeError: If no episode appears within 30 seconds.
   """
   del batch_size
   memory = _Memory(reader, directory, max_bytes)
@@ -127,7 +127,7 @@ def scan_loader(
       _wait(directory)
 
 
-# From all episodes, under the name of the original.
+# Without max_episodes, the loader of this name in the original.
 recent_loader = scan_loader
 
 
@@ -143,13 +143,13 @@ def reload_loader(
     reader: Function from filename to episode.
     directory: Folder of .npz files.
     batch_size: Unused.
-    seed: Seed of a generator of its own.
+    seed: Seed of a separate random generator.
 
   Yields:
     Episodes as returned by the reader.
 
   Raises:
-    RuntimeError: If no episode appears for half a minute.
+    RuntimeError: If no episode appears within 30 seconds.
   """
   del batch_size
   generator = random if seed is None else random.Random(seed)
@@ -177,11 +177,11 @@ def dummy_loader(
     seed: Seed of the data, 0 by default.
 
   Yields:
-    Dict of arrays, uniform between 0 and 255 for bytes and between 0 and 1
+    Dict of arrays, uniform between 0 and 255 for uint8 and between 0 and 1
     for floats.
 
   Raises:
-    RuntimeError: If no episode appears for half a minute.
+    RuntimeError: If no episode appears within 30 seconds.
   """
   del batch_size
   example = next(cache_loader(reader, directory, 1, 1))
@@ -203,13 +203,13 @@ def _generators(seed):
 
 
 def _sample(sequence, amount, generator=random):
-  """Draw elements without repetition, as many as there are at most."""
+  """Draw up to `amount` elements without replacement."""
   return generator.sample(sequence, min(amount, len(sequence)))
 
 
 def _permuted(sequence, amount, generator=np.random):
   """Cycle through fresh permutations until the amount is reached."""
-  # Like the original, draw once more after one that is used up.
+  # Like the original, draw one more permutation if the amount is met exactly.
   while sequence and amount >= 0:
     for index in generator.permutation(len(sequence))[:amount]:
       yield sequence[index]
@@ -217,7 +217,7 @@ def _permuted(sequence, amount, generator=np.random):
 
 
 def _wait(directory):
-  """Wait for the first episode, but not forever."""
+  """Wait for the first episode until the time-out."""
   deadline = time.time() + _TIMEOUT
   while not list_episodes(directory):
     if time.time() > deadline:
@@ -228,16 +228,16 @@ def _wait(directory):
 
 
 def list_episodes(directory: str) -> list[str]:
-  """List the paths of the episodes in a folder, sorted."""
+  """Return the sorted paths of the episodes in a folder."""
   pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
   return sorted(glob.glob(pattern))
 
 
 class Watch:
-  """Look out for episodes that appear in a folder.
+  """Find new episodes in a folder.
 
   Args:
-    directory: Folder of .npz files, which may be missing.
+    directory: Folder of .npz files; may be missing.
   """
 
   def __init__(self, directory: str) -> None:
@@ -245,20 +245,20 @@ class Watch:
     self._known: set[str] = set()
 
   def find_new(self) -> list[str]:
-    """Return the sorted paths of those that were not there before."""
+    """Return the sorted paths of episodes that appeared since the last call."""
     new = [x for x in list_episodes(self._directory) if x not in self._known]
     self._known.update(new)
     return new
 
 
 class _Memory:
-  """Episodes of a folder, of which those used last stay in memory.
+  """Episodes of a folder with a least-recently-used cache.
 
   Args:
     reader: Function from filename to episode.
     directory: Folder of .npz files.
-    max_bytes: Memory for episodes; None for a quarter of what the process may
-      use, as there are two loaders and much else.
+    max_bytes: Memory for episodes; None for a quarter of the memory available
+      to the process, which has two loaders.
   """
 
   def __init__(self, reader, directory, max_bytes):
@@ -271,11 +271,11 @@ class _Memory:
     self._kept = collections.OrderedDict()
 
   def scan(self):
-    """Return the names of files that are new and can be read."""
+    """Return the names of new readable files."""
     return [x for x in self._watch.find_new() if self._read(x) is not None]
 
   def read(self, filenames):
-    """Return an iterator over episodes, without those that are gone."""
+    """Return an iterator over episodes, skipping deleted files."""
     return (x for x in map(self._read, filenames) if x is not None)
 
   def _read(self, filename):
@@ -291,9 +291,8 @@ class _Memory:
       if not self._full:
         self._full = True
         logging.getLogger(__name__).warning(
-          'Episodes in %s take more than %.1f MiB. From now on, some are read '
-          'from disk again when they are drawn; raise loader_max_bytes to '
-          'keep more in memory.',
+          'Episodes in %s exceed %.1f MiB; some will be read from disk again. '
+          'Raise loader_max_bytes to keep more in memory.',
           self._directory,
           self._max_bytes / 2**20,
         )
@@ -305,13 +304,13 @@ def _count_bytes(episode):
 
 
 def read_episode(reader: Callable[[str], Any], filename: str) -> Any:
-  """Return what a reader makes of a file; None if it is gone or damaged.
+  """Apply a reader to a file; return None if it is missing or damaged.
 
-  A damaged file is set aside. Errors of the system, such as a disk that does
-  not answer, are raised: the file may be fine.
+  Renames damaged files. Raises errors of the operating system, such as a disk
+  time-out, because the file may be intact.
 
   Args:
-    reader: Function from the path to an episode, or to a part of it.
+    reader: Function from the path to an episode or a part of it.
     filename: Path of an .npz file.
   """
   try:
@@ -326,14 +325,14 @@ def read_episode(reader: Callable[[str], Any], filename: str) -> Any:
 
 
 def quarantine(filename: str, reason: object) -> None:
-  """Rename a file that cannot be used as an episode, and say so."""
+  """Rename an unusable episode file and log a warning."""
   aside = filename + '.damaged'
   logging.getLogger(__name__).warning(
-    'Episode %s cannot be used (%s); it is now named %s.',
+    'Cannot use episode %s (%s); renamed it to %s.',
     filename,
     ' '.join(str(reason).split()),
     os.path.basename(aside),
   )
-  # Another process that reads the same folder may have been faster.
+  # Another process may have renamed it already.
   with contextlib.suppress(FileNotFoundError):
     os.replace(filename, aside)

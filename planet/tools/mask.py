@@ -1,4 +1,4 @@
-"""Replace the padding of sequences."""
+"""Mask the padding of sequences."""
 
 from agents.tools.tf1 import tf
 
@@ -14,12 +14,11 @@ def mask(
 
   Args:
     tensor: Tensor [batch, time, ...].
-    mask: Bool tensor of some leading dimensions of the tensor, True for what
-      stays.
-    length: Integer tensor [batch] with the number of steps that stay, instead
-      of a mask.
-    value: What to write everywhere else.
-    debug: Check that the result is finite.
+    mask: Bool tensor with some leading dimensions of the tensor; True keeps an
+      entry.
+    length: Integer tensor [batch], number of steps to keep, instead of a mask.
+    value: Value of all other entries.
+    debug: Whether to check that the result is finite.
 
   Returns:
     Tensor like the input.
@@ -28,7 +27,7 @@ def mask(
     KeyError: Unless exactly one of `mask` and `length` is given.
   """
   if (mask is None) == (length is None):
-    raise KeyError('Specify either a mask or lengths, and not both.')
+    raise KeyError('Give either mask or length, not both.')
   with tf.name_scope('mask'):
     if mask is None:
       mask = tf.sequence_mask(length, tf.shape(tensor)[1])

@@ -1,4 +1,4 @@
-"""Recorded episodes as datasets of chunks for training."""
+"""Datasets of training chunks from recorded episodes."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ def numpy_episodes(
 ) -> AttrDict:
   """Read episodes from two folders as batches of chunks.
 
-  Episodes that are damaged or differ in keys, types or sizes from the first
-  one are set aside.
+  Renames episodes that are damaged or differ from the first one in keys, dtypes
+  or shapes.
 
   Args:
     train_dir: Folder of .npz episodes for training.
@@ -40,16 +40,16 @@ def numpy_episodes(
     loader: Function from reader, directory and batch size to a generator of
       episodes; by default `reload_loader`.
     num_chunks: Number of chunks per episode; see `chunk_sequence`.
-    preprocess_fn: Function applied to the images of a batch.
-    seed: Makes the order of the episodes reproducible. The two loaders run in
-      threads, so they cannot share a generator then.
+    preprocess_fn: Function applied to batches of images.
+    seed: Seed for the order of episodes. Each loader then uses its own random
+      generator, because both run in threads.
 
   Returns:
     AttrDict of the datasets `train` and `test`. Their elements are dicts of
     tensors [batch, chunk length, ...], and `length` int32 [batch].
 
   Raises:
-    ValueError: If the training folder holds no readable episode.
+    ValueError: If the training folder has no readable episode.
   """
   reader = reader or episode_reader
   loader = loader or loaders.reload_loader
@@ -68,14 +68,14 @@ def numpy_episodes(
     )
     dataset = dataset.batch(shape[0], drop_remainder=True)
     if preprocess_fn and 'image' in example:
-      # Parallel calls take turns with the random numbers, which would make runs
-      # with a seed differ.
+      # Parallel calls share random numbers in any order, so seeded runs would
+      # differ.
       parallel = 10 if tf.get_default_graph().seed is None else None
       dataset = dataset.map(
         lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
       )
-    # Nothing here is tuned, but the thread that would do so sleeps up to a
-    # minute, for which closing the session would wait.
+    # Nothing here needs autotuning, and closing the session would wait up to a
+    # minute for its thread.
     options = tf.data.Options()
     options.autotune.enabled = False
     return dataset.prefetch(10).with_options(options)
@@ -92,13 +92,13 @@ def episode_reader(
   max_length: int | None = None,
   action_noise: float | None = None,
 ) -> loaders.Episode:
-  """Read one episode and convert its numbers to 32 bits.
+  """Read one episode and convert 64-bit numbers to 32 bits.
 
   Args:
     filename: Path of an .npz file.
-    resize: Factor by which the images are made smaller or larger.
-    max_length: Number of steps to keep.
-    action_noise: Standard deviation of noise to add to the actions.
+    resize: Factor for the image size.
+    max_length: Maximum number of steps.
+    action_noise: Standard deviation of noise added to the actions.
 
   Returns:
     Dict of the recorded arrays [time, ...] and `return`, the cumulative sum
@@ -148,15 +148,15 @@ def _define_dataset(episodes, example):
 
 
 def _read_like(example, reader, filename):
-  """Read an episode that looks like an example.
+  """Read an episode and compare its arrays to an example.
 
   Raises:
-    ValueError: If it does not.
+    ValueError: If they differ in key, dtype or shape.
   """
   episode = reader(filename)
   expected, found = _describe(example), _describe(episode)
   if found != expected:
-    raise ValueError(f'it holds {found} instead of {expected}')
+    raise ValueError(f'it has {found} instead of {expected}')
   lengths = {key: len(value) for key, value in episode.items()}
   if len(set(lengths.values())) > 1:
     raise ValueError(f'its arrays differ in length: {lengths}')

@@ -1,4 +1,4 @@
-"""Predictions over all distances from all steps of a sequence."""
+"""Latent overshooting: predict several steps ahead from every step."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def overshooting(
 ) -> tuple[Any, Any, Any, tf.Tensor]:
   """Predict the next steps from every step of a sequence.
 
-  Entry (t, d) of the results concerns time t + d, predicted from the
-  posterior at t - 1 with the actions in between: d + 1 steps without
-  observations. Entries past the end of their sequence are zero.
+  Entry (t, d) of the results belongs to time t + d and is predicted from the
+  posterior at t - 1 in d + 1 steps without observations. Entries beyond the end
+  of their sequence are zero.
 
   Source: latent overshooting, Hafner et al. (2019), arXiv:1811.04551.
 
@@ -31,17 +31,17 @@ def overshooting(
     cell: Model, see `planet.models.Base`.
     target: Nested structure of tensors [batch, time, ...] to align.
     embedded: Encoded observations float32 [batch, time, embedding], or a
-      nested structure of such tensors that the model takes.
-    prev_action: Actions that led to them float32 [batch, time, actions], or a
       nested structure of such tensors.
+    prev_action: Actions before the observations, float32 [batch, time,
+      actions], or a nested structure of such tensors.
     length: Lengths of the sequences int32 [batch].
     amount: Largest distance.
     posterior: Filtered states [batch, time, ...]; computed if not given.
     ignore_input: Unused, as in the original.
 
   Returns:
-    Tuple of targets, priors, posteriors, and a bool mask of valid entries,
-    all of them [batch, time, amount + 1, ...].
+    Tuple of targets, priors, posteriors and a bool mask of valid entries, all
+    [batch, time, amount + 1, ...].
   """
   del ignore_input
   if posterior is None:
@@ -69,7 +69,7 @@ def overshooting(
 
 
 def _align(tensor, amount):
-  """Stack the sequence shifted left by 0 to `amount` steps, zeros behind."""
+  """Stack the sequence shifted left by 0 to `amount` steps, zero-padded."""
   padding = [[0, 0], [0, amount]] + [[0, 0]] * (tensor.shape.ndims - 2)
   padded = tf.pad(tensor, padding)
   size = tf.shape(tensor)
@@ -83,7 +83,7 @@ def _align(tensor, amount):
 
 
 def _shift_right(tensor):
-  """Move the sequence one step to the right, with zeros in front."""
+  """Shift the sequence one step to the right and prepend zeros."""
   padding = [[0, 0], [1, 0]] + [[0, 0]] * (tensor.shape.ndims - 2)
   shifted = tf.slice(
     tf.pad(tensor, padding), [0] * tensor.shape.ndims, tf.shape(tensor)

@@ -1,4 +1,4 @@
-"""Images as numbers for the networks, and back."""
+"""Convert images to network inputs and back."""
 
 from agents.tools.tf1 import tf
 
@@ -6,15 +6,15 @@ from agents.tools.tf1 import tf
 def preprocess(image: tf.Tensor, bits: int) -> tf.Tensor:
   """Quantise an image, scale it to [-0.5, 0.5), and add uniform noise.
 
-  The noise fills the width of one quantisation step, so that densities of
-  continuous distributions make sense (Theis et al., 2016).
+  The noise spans one quantisation step, so that continuous densities can model
+  the values (Theis et al., 2016).
 
   Args:
     image: Tensor of values from 0 to 255.
     bits: Number of bits to keep, at most eight.
 
   Returns:
-    Float32 tensor of the same shape, with fresh noise at every evaluation.
+    Float32 tensor of the same shape, with new noise at every execution.
   """
   bins = 2**bits
   image = tf.cast(image, tf.float32)
@@ -28,13 +28,13 @@ def preprocess(image: tf.Tensor, bits: int) -> tf.Tensor:
 def postprocess(
   image: tf.Tensor, bits: int, dtype: tf.DType = tf.float32
 ) -> tf.Tensor:
-  """Undo `preprocess`, up to the noise and the bits that were dropped.
+  """Invert `preprocess`, except for the noise and the dropped bits.
 
   Args:
     image: Float tensor, usually within [-0.5, 0.5].
     bits: Number of bits that `preprocess` kept.
-    dtype: Type of the result. Float32 gives values in [0, 1] that are not
-      clipped; uint8 gives values in [0, 255] that are.
+    dtype: Type of the result: float32 for values in [0, 1], not clipped, or
+      uint8 for values clipped to [0, 255].
 
   Returns:
     Tensor of the same shape.

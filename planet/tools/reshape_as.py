@@ -12,10 +12,10 @@ def reshape_as(tensor: Any, reference: tf.Tensor) -> Any:
 
   Args:
     tensor: Tensor or nested structure of tensors.
-    reference: Tensor whose shape is taken.
+    reference: Tensor of the wanted shape.
 
   Returns:
-    Like `tensor`, all of them shaped like the reference.
+    Structure like `tensor`.
   """
   return nested.map(lambda x: _reshape(x, reference), tensor)
 

@@ -6,14 +6,14 @@ from agents.tools.tf1 import tf
 def binary(
   step: tf.Tensor, batch_size: int, after: int, every: int, until: int = -1
 ) -> tf.Tensor:
-  """Return whether an event is due within the batch that begins at a step.
+  """Return whether an event is due within the batch that starts at a step.
 
   Args:
     step: Integer tensor.
-    batch_size: Steps made by one execution.
-    after: First step of the event.
+    batch_size: Steps per execution.
+    after: Step of the first event.
     every: Steps between two events.
-    until: Step from which there are no events; no limit if not positive.
+    until: Step after the last event; no limit if not positive.
 
   Returns:
     Bool tensor.
@@ -33,7 +33,7 @@ def linear(
 
   Args:
     step: Integer tensor.
-    ramp: Steps until the end is reached; 0 gives a constant 1.
+    ramp: Length in steps; 0 gives a constant 1.
     min: Lower limit of the result, at most `max`.
     max: Upper limit of the result.
 
@@ -61,23 +61,23 @@ def linear(
 def linear_reset(
   step: tf.Tensor, ramp: int, after: int, every: int
 ) -> tf.Tensor:
-  """Ramp from 0 to 1 that starts anew every so many steps.
+  """Ramp from 0 to 1 that restarts at regular intervals.
 
   Args:
     step: Integer tensor.
-    ramp: Steps until 1 is reached.
-    after: Step from which on the ramp starts anew.
-    every: Steps between two starts, more than `ramp`.
+    ramp: Length in steps.
+    after: Step of the first restart.
+    every: Steps between restarts, more than `ramp`.
 
   Returns:
     Float32 tensor.
 
   Raises:
-    ValueError: If the ramp does not end before the next one starts.
+    ValueError: If the ramp does not end before the next restart.
   """
   if every <= ramp:
     raise ValueError(
-      f'Ramp of {ramp} steps does not fit into {every} steps; use fewer.'
+      f'ramp is {ramp}, but every is {every}; use a shorter ramp.'
     )
   step = tf.cast(step, tf.int32)
   since = tf.where(

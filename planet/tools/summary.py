@@ -18,12 +18,12 @@ _MAX_BATCH = 10
 def timing_summaries(
   step: tf.Tensor, global_step: tf.Tensor
 ) -> list[tf.Tensor]:
-  """Summarise where the program is, and how fast since the last summary.
+  """Summarise the step and the speed since the last summary.
 
   Args:
-    step: Integer tensor that counts examples within the phase.
-    global_step: Integer tensor that counts examples over all phases, from
-      which the speed follows.
+    step: Integer tensor, number of examples within the phase.
+    global_step: Integer tensor, number of examples over all phases, used to
+      compute the speed.
 
   Returns:
     List of serialised summaries.
@@ -48,7 +48,7 @@ def timing_summaries(
 
 
 def dataset_summaries(episodes: tf.Tensor) -> list[tf.Tensor]:
-  """Summarise how many episodes there are for training."""
+  """Summarise the number of training episodes."""
   with tf.variable_scope('dataset'):
     return _scalars({'episodes': episodes})
 
@@ -60,7 +60,7 @@ def objective_summaries(objectives: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
 
 
 def data_summary(images: tf.Tensor) -> tf.Tensor:
-  """Show data [batch, time, height, width, channels] in [0, 1] as a strip."""
+  """Summarise images [batch, time, height, width, channels] as a strip."""
   with tf.variable_scope('data'):
     return image_strip_summary('image', images)
 
@@ -68,7 +68,7 @@ def data_summary(images: tf.Tensor) -> tf.Tensor:
 def state_summaries(
   cell: Any, prior: dict[str, tf.Tensor], posterior: dict[str, tf.Tensor]
 ) -> list[tf.Tensor]:
-  """Summarise entropy and spread of latent states, and their divergence.
+  """Summarise entropy, standard deviation and divergence of latent states.
 
   Args:
     cell: Model, see `planet.models.Base`.
@@ -90,7 +90,7 @@ def state_summaries(
 def prediction_summaries(
   dists: Mapping[str, Any], target: Mapping[str, tf.Tensor]
 ) -> list[tf.Tensor]:
-  """Summarise how good predictions are, with pictures of predicted images.
+  """Summarise the quality of predictions, with predicted images.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
@@ -128,7 +128,7 @@ def _scalars(values):
 def _image_summaries(dist, target):
   image = show_channels(dist.mode()[:_MAX_BATCH])
   target = show_channels(target[:_MAX_BATCH])
-  # Differences are shown around gray; nothing precedes the first frame.
+  # Zero difference is gray; the first frame has no predecessor.
   change = tf.concat([image[:, :1], image[:, :-1]], 1)
   change = (image - change + 1) / 2
   error = (image - target + 1) / 2
@@ -157,14 +157,14 @@ def _side_by_side(target, image):
 def trajectory_summaries(
   dists: Mapping[str, Any], target: Mapping[str, tf.Tensor], context: int
 ) -> list[tf.Tensor]:
-  """Plot predictions, truth and log-probabilities over time.
+  """Plot predictions, targets and log-probabilities over time.
 
-  All of them show the first sequence of the batch, and no images.
+  Plots the first sequence of the batch, without images.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
     target: Dict from name to data [batch, time, ...].
-    context: Number of steps that have seen the observation.
+    context: Number of steps with observations.
 
   Returns:
     List of serialised summaries.
@@ -206,7 +206,7 @@ def _plot_summary(name, lines, labels, context, titles):
 
 
 def _plot(tag, lines, labels, context, titles):
-  # Figures made without pyplot need no display and are freed at once.
+  # Without pyplot, figures need no display and are freed immediately.
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=(6, 3 * len(lines)), dpi=80)
@@ -214,7 +214,7 @@ def _plot(tag, lines, labels, context, titles):
   for index, (panel, values) in enumerate(zip(panels, lines)):
     for line, label in zip(values, labels or [None] * len(values)):
       panel.plot(line, label=label)
-    # Not in the original: from here on, predictions see no observations.
+    # Not in the original: mark where predictions no longer see observations.
     panel.axvline(context - 0.5, color='gray', linestyle=':')
     panel.set_xlabel('time step')
     panel.set_title(titles[index])

@@ -1,4 +1,4 @@
-"""Target networks: copies of variables that follow slowly."""
+"""Target networks: slowly updated copies of variables."""
 
 from typing import Any
 
@@ -15,16 +15,16 @@ def track_network(
   every: int,
   amount: float,
 ) -> tf.Operation:
-  """Keep one set of variables close to another one.
+  """Update a target network.
 
-  At global step 0 the copy is complete. Afterwards, every so many steps of
-  the training phase, the target moves by a fraction of the distance.
+  Copies the variables at global step 0. Afterwards, moves the target by a
+  fraction of the distance at regular intervals of the training phase.
 
   Args:
-    trainer: Trainer that tells step, global step and phase.
-    batch_size: Steps made by one execution.
-    source_pattern: Regular expression of the variables to follow.
-    target_pattern: Regular expression of the variables that follow.
+    trainer: Trainer with `step`, `global_step` and `phase`.
+    batch_size: Steps per execution.
+    source_pattern: Regular expression for names of source variables.
+    target_pattern: Regular expression for names of target variables.
     every: Training steps between two updates.
     amount: Fraction of the distance, in [0, 1].
 

@@ -1,7 +1,7 @@
-"""Run a latent model along a sequence.
+"""Unroll a latent model over a sequence.
 
 Observations and actions may be nested structures of tensors, if the model
-takes them.
+supports them.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from planet.tools.shape import shape
 def closed_loop(
   cell: Any, embedded: Any, prev_action: Any, debug: bool = False
 ) -> tuple[Any, Any]:
-  """Filter a sequence: at every step the model sees the observation.
+  """Filter a sequence with an observation at every step.
 
   Args:
     cell: Model, see `planet.models.Base`.
     embedded: Encoded observations float32 [batch, time, embedding].
-    prev_action: Actions that led to them float32 [batch, time, actions].
-    debug: Check that the results are finite.
+    prev_action: Preceding actions float32 [batch, time, actions].
+    debug: Whether to check that the results are finite.
 
   Returns:
     Tuple of prior and posterior, dicts of tensors [batch, time, ...].
@@ -41,15 +41,15 @@ def open_loop(
   context: int = 1,
   debug: bool = False,
 ) -> Any:
-  """Filter the beginning of a sequence, then predict the rest.
+  """Filter the first steps of a sequence, then predict the rest.
 
   Args:
     cell: Model, see `planet.models.Base`.
-    embedded: Encoded observations float32 [batch, time, embedding], of which
-      only the first `context` steps are used.
+    embedded: Encoded observations float32 [batch, time, embedding]; only the
+      first `context` steps are used.
     prev_action: Actions float32 [batch, time, actions].
-    context: Number of steps that see the observation, at least one.
-    debug: Check that the results are finite.
+    context: Number of steps with observations, at least one.
+    debug: Whether to check that the results are finite.
 
   Returns:
     Dict of tensors [batch, time, ...]: posteriors within the context, then
@@ -76,16 +76,16 @@ def predict(
   embedded: Any,
   length: tf.Tensor | None = None,
 ) -> Any:
-  """Predict along given actions without observations.
+  """Predict states for given actions, without observations.
 
   Args:
     cell: Model, see `planet.models.Base`.
     prev_state: State before the first action, dict of tensors [batch, ...].
     prev_action: Actions float32 [batch, time, actions], may be nested.
     embedded: Encoded observations [batch, time, embedding], may be nested;
-      only their sizes matter.
-    length: Integer tensor [batch] of the steps to predict; all by default.
-      Results past the end are zero.
+      only their shapes are used.
+    length: Integer tensor [batch], number of steps to predict; all by default.
+      Results beyond it are zero.
 
   Returns:
     Dict of tensors [batch, time, ...].
@@ -109,9 +109,9 @@ def planned(
   length: int = 20,
   debug: bool = False,
 ) -> tuple[Any, tf.Tensor]:
-  """Filter the beginning of a sequence, then follow a plan.
+  """Filter the first steps of a sequence, then follow a plan.
 
-  Kept from the original, where nothing uses it.
+  Part of the original, but unused there.
 
   Args:
     cell: Model, see `planet.models.Base`.
@@ -119,9 +119,9 @@ def planned(
     embedded: Encoded observations float32 [batch, time, embedding].
     prev_action: Actions float32 [batch, time, actions].
     planner: See `planet.control.planning`.
-    context: Number of steps that see the observation.
+    context: Number of steps with observations.
     length: Number of steps to plan and predict.
-    debug: Check that the results are finite.
+    debug: Whether to check that the results are finite.
 
   Returns:
     Tuple of the states [batch, context + length, ...] and the planned
@@ -146,10 +146,10 @@ def planned(
 
 
 class _Unrolled:
-  """Model as a cell for `dynamic_rnn` whose use of inputs is settled.
+  """Model as a cell for `dynamic_rnn`, either with or without observations.
 
-  Settling it while the graph is built avoids a condition at every step, and
-  sequences of zeros where there are no observations.
+  Choosing when the graph is built avoids a condition at every step, and zeros
+  in place of missing observations.
   """
 
   def __init__(self, cell, use_obs, embedded=None):
@@ -174,7 +174,7 @@ class _Unrolled:
 
 
 def _define_blank(embedded):
-  """Return a function from a batch size to encoded observations of zeros."""
+  """Return a function from a batch size to zeros like encoded observations."""
   sizes = shape(embedded)[2:]
 
   def blank(batch_size):

@@ -228,7 +228,7 @@ def test_bounded_memory(loader, tmp_path, caplog):
   assert not caplog.messages
   assert names(40, 4, max_bytes=3.5 * 2**20) == expected
   (message,) = caplog.messages
-  assert f'Episodes in {tmp_path} take more than 3.5 MiB' in message
+  assert f'Episodes in {tmp_path} exceed 3.5 MiB' in message
   assert 'loader_max_bytes' in message
 
 

@@ -80,7 +80,7 @@ def test_soft_copy():
     sess.run(soft_copy_weights('two/', 'one/', 0.25))
     assert [x.tolist() for x in sess.run(variables)] == [[2, 2], [8, 8]]
   tf.get_variable('one/y', (3,))
-  with pytest.raises(ValueError, match='do not correspond'):
+  with pytest.raises(ValueError, match='differ in number or shape'):
     soft_copy_weights('two/', 'one/', 0.25)
 
 
