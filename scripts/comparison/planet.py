@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import plot
 from scripts.comparison.cases import (
   Case,
   largest,
@@ -29,6 +30,8 @@ ORIGINAL = 'planet/training/define_model.py'
 _BATCH, _TIME, _STATE = 8, 20, 16
 # Updates of each model that ours repeats, and its free nats.
 _UPDATES = {'rssm': (0, 4, 39), 'ssm': (0, 11), 'drnn': (0, 11)}
+# Updates in a row of both, each code from its own weights after the first.
+_ROW = {'rssm': 50, 'ssm': 0, 'drnn': 0}
 _FREE_NATS = {'rssm': 0.5, 'ssm': 0.1, 'drnn': 0.1}
 _LOSSES = 'image', 'reward', 'divergence', 'grad_norm'
 # A divergence close to its free nats is a difference of large numbers.
@@ -77,11 +80,32 @@ def compare(out: str) -> Iterator[Case]:
     words = f'{model}: change of the weights by an update'
     yield Case(words, numbers * len(updates), changes, 1e-3)
   original, ours = (
+    np.load(_path(out, f'{side}-rssm-row'))['row']
+    for side in ('original', 'ours')
+  )
+  _draw_row(original, ours, os.path.join(out, 'losses.png'))
+  # The norm of the gradients follows no loss, and parts first.
+  difference = relative(original[:, :2], ours[:, :2])
+  words = f'rssm: image and reward loss of {len(ours)} updates in a row'
+  yield Case(words, original[:, :2].size, difference, 1e-3)
+  original, ours = (
     np.load(_path(out, f'{side}-plans'))['plans']
     for side in ('original', 'ours')
   )
   difference = float(np.abs(original - ours).max())
   yield Case('plans from the same noise', original.size, difference, 1e-3)
+
+
+def _draw_row(original, ours, path):
+  """Draw losses of updates in a row, of both codes [updates, losses]."""
+  figure, axes = plot.make_figure((9, 6), 2, 2)
+  for index, (name, place) in enumerate(zip(_LOSSES, axes.flat)):
+    place.plot(original[:, index], linewidth=4, alpha=0.4, label='original')
+    place.plot(ours[:, index], linewidth=1, label='ours')
+    place.set(title=name, xlabel='Update', yscale='symlog')
+    place.grid(alpha=0.3)
+  axes[0, 0].legend()
+  plot.save(figure, path)
 
 
 def _path(out, name):
@@ -320,28 +344,32 @@ def _make_feed(trainer, step):
 
 
 def _train(lib, side, model, out):
-  """Update a model; keep or restore what is around some of the updates."""
+  """Update a model in a row; keep or repeat some of the updates alone."""
   built = _define(lib, model, free_nats=_FREE_NATS[model])
   weights, state = _name_weights(lib.tf), _name_state(lib.tf)
-  kept = _UPDATES[model]
+  kept, row = _UPDATES[model], []
+  count = _ROW[model]
+  if side == 'original':
+    count = max(count, kept[-1] + 1)
+  alone = kept if side == 'ours' else ()
   with _session(lib) as sess:
-    for index in range(kept[-1] + 1):
-      if side == 'ours' and index not in kept:
-        continue
+    for number, index in enumerate((*range(count), *alone)):
       before = _path(out, f'before-{model}-{index}')
-      if side == 'ours':
+      if side == 'ours' and (number == 0 or number >= count):
         _restore(sess, state, np.load(before))
-      elif index in kept:
+      elif side == 'original' and index in kept:
         np.savez(before, **sess.run(state))
       batch = make_batch(index)
       feed = {built.fed[key]: value for key, value in batch.items()}
       feed.update(_make_feed(built.trainer, index * _BATCH))
       start = sess.run(weights)
       losses, _ = sess.run([built.losses, built.run], feed)
-      if index in kept:
+      losses = {key: losses[key] for key in _LOSSES}
+      row.append(list(losses.values()))
+      if index in kept and (side == 'original' or number >= count):
         changes = {k: x - start[k] for k, x in sess.run(weights).items()}
-        losses = {key: losses[key] for key in _LOSSES}
         np.savez(_path(out, f'{side}-{model}-{index}'), **losses, **changes)
+    np.savez(_path(out, f'{side}-{model}-row'), row=row[:count])
     if side == 'original' and model == 'rssm':
       np.savez(_path(out, 'trained'), **sess.run(weights))
 

@@ -4,10 +4,23 @@ The clone is not changed. What it needs and what has been removed since is
 replaced: `tf.contrib`, names of NumPy, positions of modules.
 """
 
+import argparse
+import contextlib
+import functools
+import glob
+import itertools
+import multiprocessing
+import operator
 import os
+import shutil
 import sys
 import types
 from typing import Any
+
+from agents.run import files
+
+# Environment steps of an episode, for every task.
+_EPISODE = 1000
 
 
 def prepare(clone: str) -> Any:
@@ -33,11 +46,92 @@ def prepare(clone: str) -> Any:
   tf.contrib = types.SimpleNamespace(rnn=rnn)
   sys.modules['tensorflow'] = tf
   sys.modules['scipy.ndimage.interpolation'] = scipy.ndimage
-  # Tasks name their simulators, but no environment is built here.
+  # OpenGL and TensorFlow do not go together in one process.
   sys.modules['dm_control'] = types.ModuleType('dm_control')
-  sys.modules['dm_control'].suite = None  # type: ignore[attr-defined]
+  suite = types.SimpleNamespace(load=None)
+  sys.modules['dm_control'].suite = suite  # type: ignore[attr-defined]
   sys.path.insert(0, clone)
   return tf
+
+
+def train(clone: str, flags: list[str], folder: str) -> None:
+  """Train by flags; writes a row per test to `progress.csv` in a folder."""
+  parser = argparse.ArgumentParser()
+  for name in ('config', 'params', 'seed'):
+    parser.add_argument(f'--{name}')
+  args = parser.parse_args(flags)
+  seed = int(args.seed)
+  tf = prepare(clone)
+  import numpy as np
+  from matplotlib.backends import backend_agg
+
+  from planet import tools
+  from planet.scripts import train
+  from planet.training import utility
+
+  count = itertools.count(1000 * seed)
+  load = lambda *names: _Suite(next(count), *names)
+  sys.modules['dm_control'].suite.load = load
+  # Names that have changed since; nobody reads this file.
+  dump = lambda config, file_, *args, **kwargs: file_.write('')
+  utility.yaml = types.SimpleNamespace(dump=dump, Dumper=None)
+  backend_agg.FigureCanvasAgg.tostring_rgb = lambda self: bytes(
+    np.asarray(self.buffer_rgba())[..., :3]
+  )
+  reset = tf.reset_default_graph
+  tf.reset_default_graph = lambda: (reset(), tf.set_random_seed(seed))
+  np.random.seed(seed)
+  args.params = tools.AttrDict(files.parse_yaml(args.params))
+  logdir = os.path.join(folder, 'run')
+  shutil.rmtree(logdir, ignore_errors=True)
+  for _ in train.process(logdir, args):
+    path = os.path.join(folder, 'progress.csv')
+    _write_returns(logdir, args.params.num_seed_episodes, path)
+
+
+def _write_returns(logdir, randoms, path):
+  """Write the returns of the tests after the random ones, from their files."""
+  import numpy as np
+
+  train, test = (
+    sorted(glob.glob(os.path.join(logdir, f'{x}_episodes', '*.npz')))
+    for x in ('train', 'test')
+  )
+  with open(path, 'w') as file_:
+    file_.write('global_step,phase,mean_score\n')
+    for name in test[randoms:]:
+      base = os.path.basename(name)
+      before = sum(os.path.basename(x) < base for x in train)
+      score = np.load(name)['reward'].sum()
+      file_.write(f'{_EPISODE * before},eval,{score:.6g}\n')
+
+
+class _Suite:
+  """Environment of dm_control, in a process that has no TensorFlow."""
+
+  def __init__(self, *args):
+    spawn = multiprocessing.get_context('spawn')
+    self._pipe, other = spawn.Pipe()
+    spawn.Process(target=_serve, args=(other, *args), daemon=True).start()
+    for name in ('step', 'reset', 'observation_spec', 'action_spec'):
+      setattr(self, name, functools.partial(self._call, name))
+    self.physics = types.SimpleNamespace(
+      render=functools.partial(self._call, 'physics.render')
+    )
+
+  def _call(self, name, *args, **kwargs):
+    self._pipe.send((name, args, kwargs))
+    return self._pipe.recv()
+
+
+def _serve(pipe, seed, domain, task):
+  from dm_control import suite
+
+  env = suite.load(domain, task, {'random': seed})
+  with contextlib.suppress(EOFError):
+    while True:
+      name, args, kwargs = pipe.recv()
+      pipe.send(operator.attrgetter(name)(env)(*args, **kwargs))
 
 
 def _define_gru(tf):

@@ -1,10 +1,11 @@
 """Curves of the original code, trained on the setting of a row."""
 
+import contextlib
 import os
 import subprocess
 import sys
 
-from agents.run import errors, log
+from agents.run import errors, log, stopping
 from scripts import machine
 from scripts.reproductions.entry import ROOT, Entry, fill
 
@@ -20,14 +21,15 @@ def train(
   What it has reached is added when it is interrupted, too; it begins anew then.
 
   Args:
-    entry: Row of PPO or HER.
-    path: Clone of openai/baselines, or the folder with `pybullet_envs`.
+    entry: Row with a file of references.
+    path: Clone of the original, or the folder with `pybullet_envs`.
     seed: Seed, by default the first one.
     out: Folder of all runs.
     results: Folder of all results.
 
   Raises:
-    UsageError: If the row has no curve of an original.
+    StopRequested: If the user asks to stop.
+    UsageError: If the row has no curve of an original, or that fails.
   """
   if not entry.reference.endswith('.csv'):
     raise errors.UsageError(f'{entry.name} has no curve of an original.')
@@ -39,15 +41,31 @@ def train(
   code = f'from {module} import train; train(*{given!r})'
   environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
   command = [sys.executable, '-W', 'ignore', '-c', code]
-  try:
-    subprocess.run(command, env=environ, cwd=folder, check=True)
-  finally:
-    _add(entry, str(seed), folder, results)
+  with stopping.handle_signals('Stopping the original.'):
+    # A group of its own: Ctrl-C reaches only this program.
+    process = subprocess.Popen(
+      command, env=environ, cwd=folder, start_new_session=True
+    )
+    while process.poll() is None:
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+      if stopping.requested():
+        process.terminate()
+  _add(entry, str(seed), folder, results)
+  stopping.check()
+  if process.returncode:
+    raise errors.UsageError(
+      f'The original ended with exit code {process.returncode}; its last words '
+      'are above.'
+    )
 
 
 def _add(entry, seed, folder, results):
   """Replace the rows of a seed in the file of references."""
-  rows = list(log.read_table(os.path.join(folder, 'progress.csv')))
+  progress = os.path.join(folder, 'progress.csv')
+  rows = list(log.read_table(progress)) if os.path.exists(progress) else []
+  if not rows:
+    return
   if entry.system == 'her':
     rows = [
       {
@@ -59,10 +77,10 @@ def _add(entry, seed, folder, results):
       for row in rows
     ]
   path = os.path.join(results, 'reference', entry.reference)
-  before = list(log.read_table(path))
+  before = list(log.read_table(path)) if os.path.exists(path) else []
   rows = [x for x in before if x['seed'] != seed] + [
     {'seed': seed, **x} for x in rows
   ]
   rows.sort(key=lambda x: int(x['seed'] or 0))
-  columns = list(before[0])
+  columns = list((before or rows)[0])
   log.write_table(path, columns, [[x.get(y) for y in columns] for x in rows])
