@@ -171,7 +171,7 @@ class RolloutWorker:
     successes: list[float] = []
     Qs: list[Any] = []
     now = dict(zip(check.GOAL_KEYS, (self.o, self.ag, self.g)))
-    self._check_observation(now, 'when it is reset')
+    self._check_observation(now, 'in reset')
     for step in range(1, self.T + 1):
       u, Q = self._act()
       Qs.append(Q)

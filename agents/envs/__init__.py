@@ -1,1 +1,1 @@
-"""Between simulators and graphs: adapters, processes, vectors."""
+"""Environments: adapters, wrappers, processes and batches."""

@@ -1,9 +1,9 @@
-"""The one border to environments from outside: gymnasium, gym, dm_control.
+"""Adapters for environments of gymnasium, gym and dm_control.
 
-Inside of the project an environment has `reset() -> observation`,
-`step(action) -> (observation, reward, done, info)`, `observation_space`,
-`action_space` (those of gymnasium), `render(mode)`, `seed` and `close`. A
-time limit of the library sets `info['truncated']`.
+All other code uses one interface: `reset() -> observation`, `step(action) ->
+(observation, reward, done, info)`, `observation_space` and `action_space` (of
+gymnasium), `render(mode)`, `seed` and `close`. When a time limit ends an
+episode, `info['truncated']` is set.
 """
 
 import contextlib
@@ -23,11 +23,11 @@ from agents.run import errors, references
 
 
 class GymnasiumEnv(Wrapper):
-  """Environment of gymnasium.
+  """Adapter for an environment of gymnasium.
 
   Args:
-    env: What `gymnasium.make` returns.
-    env_id: Id that was asked for, if another one had to be used.
+    env: Result of `gymnasium.make`.
+    env_id: Requested id, if it differs from that of the environment.
   """
 
   def __init__(self, env: Any, env_id: str | None = None):
@@ -59,12 +59,12 @@ class GymnasiumEnv(Wrapper):
     return observ, reward, terminated or truncated, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
-    """Return what the environment shows in the mode chosen by `make`."""
+    """Return an image in the mode chosen by `make`."""
     if mode != self._env.render_mode:
       raise errors.UsageError(
         f'Cannot render in mode {mode!r}: the environment '
         f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
-        'constructor must store the render_mode that it is given.'
+        'constructor must store the render_mode argument.'
       )
     # Libraries that draw are imported now, and complain about each other.
     with contextlib.nullcontext() if self._rendered else quiet.quietly():
@@ -73,10 +73,10 @@ class GymnasiumEnv(Wrapper):
 
 
 class GymEnv(Wrapper):
-  """Environment of gym 0.25 and older, such as those of PyBullet.
+  """Adapter for an environment of gym 0.25 or older, such as PyBullet's.
 
   Args:
-    env: What `gym.make` returns.
+    env: Result of `gym.make`.
   """
 
   def __init__(self, env: Any):
@@ -109,11 +109,11 @@ class GymEnv(Wrapper):
 
 
 class DeepMindWrapper(Wrapper):
-  """Environment of the control suite; observations are dictionaries.
+  """Adapter for a task of the control suite; observations are dictionaries.
 
   Args:
-    env: What `dm_control.suite.load` returns.
-    render_size: Height and width of rendered images.
+    env: Result of `dm_control.suite.load`.
+    render_size: Height and width of rendered images in pixels.
     camera_id: Number of the camera to render from.
   """
 
@@ -155,7 +155,7 @@ class DeepMindWrapper(Wrapper):
     return observ, reward, time_step.last(), {'discount': time_step.discount}
 
   def render(self, mode: str = 'rgb_array') -> Any:
-    """Return an image uint8 [height, width, 3].
+    """Return an image, uint8 [height, width, 3].
 
     Raises:
       ValueError: If the mode is not `rgb_array`.
@@ -169,11 +169,11 @@ class DeepMindWrapper(Wrapper):
 
 
 class AsGymnasium(gymnasium.Env):
-  """Environment of this project with the interface of gymnasium.
+  """Adapter from an environment of this project to gymnasium's interface.
 
   Args:
     env: Environment.
-    render_mode: Mode that it was made for, None for no images.
+    render_mode: Mode it was created for, None for no images.
   """
 
   def __init__(self, env: Any, render_mode: str | None = None):
@@ -206,22 +206,22 @@ class AsGymnasium(gymnasium.Env):
 def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
-  Ids of gymnasium come first, then those of gymnasium-robotics and PyBullet.
-  Ids whose simulator is gone resolve to the maintained version.
+  Looks up ids in gymnasium first, then in gymnasium-robotics and PyBullet. Ids
+  whose simulator no longer exists resolve to the maintained version.
 
   Args:
-    env_id: Such as `Pendulum-v1` or `HalfCheetahBulletEnv-v0`.
+    env_id: Id, such as `Pendulum-v1` or `HalfCheetahBulletEnv-v0`.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
-      MuJoCo needs OpenGL for them, see `agents.envs.opengl`.
+      MuJoCo needs OpenGL to render, see `agents.envs.opengl`.
     **kwargs: Passed on to the constructor of the environment.
 
   Returns:
     Environment with the interface of this module.
 
   Raises:
-    UsageError: If the id is unknown, what it needs is not installed, or it
+    UsageError: If the id is unknown, a package is missing, or the environment
       cannot render.
-    EnvError: If its module or constructor fails, with the traceback.
+    EnvError: If its module or constructor fails; includes the traceback.
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
@@ -250,7 +250,7 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     if render_mode and refused:
       raise errors.UsageError(
         f'The constructor of {env_id!r} takes no render_mode, so it cannot '
-        'render; add the argument, or do without images: omit videos and '
+        'render. Add that argument, or work without images: omit videos and '
         '--play, and train PlaNet with --params "{observations: vector}".'
       ) from None
     when = 'in its module or constructor'
@@ -259,13 +259,13 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
 
 
 def adapt(env: Any) -> Any:
-  """Give an environment of another library the interface of this module.
+  """Adapt an environment of another library to the interface of this module.
 
   Args:
-    env: Environment of gymnasium, gym, or of this project.
+    env: Environment of gymnasium, gym, or this project.
 
   Returns:
-    Environment; the same object if it needs no change.
+    Environment; the same object if it already has the interface.
   """
   if isinstance(env, gymnasium.Env):
     return GymnasiumEnv(env)
@@ -275,18 +275,18 @@ def adapt(env: Any) -> Any:
 
 
 def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
-  """Create an environment of whatever a user may give.
+  """Create an environment from an id, a function, or an environment.
 
   Args:
     env: Id, see `make`; function without arguments that returns an
       environment, or its name, `module:function`; or an environment, see
-      `adapt`, which only its owner closes.
-    render_mode: See `make`; ids only.
-    **kwargs: See `make`; ids only.
+      `adapt`, which only the caller closes.
+    render_mode: See `make`; only for ids.
+    **kwargs: See `make`; only for ids.
 
   Raises:
-    UsageError: See `make`; and if only the name of an object was stored.
-    EnvError: If the function fails, or returns something else.
+    UsageError: See `make`; also if a stored name does not identify an object.
+    EnvError: If the function fails or returns something else.
   """
   if isinstance(env, str):
     found = _find_function(env)
@@ -300,7 +300,7 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
     made = env()
   if not is_environment(made):
     raise errors.EnvError(
-      f'{name} returns {made!r}; it has to return an environment.'
+      f'{name} returns {made!r}; it must return an environment.'
     )
   return adapt(made)
 
@@ -313,12 +313,12 @@ class _Borrowed(Wrapper):
 
 
 def is_environment(value: Any) -> bool:
-  """Whether a value is an environment, not an id or what creates one."""
+  """Return whether a value is an environment, not an id or a constructor."""
   return hasattr(value, 'step') and not isinstance(value, type)
 
 
 def name_of(env: Any) -> str:
-  """Return the text to store for what `create` takes."""
+  """Return the name under which to store the `env` argument of `create`."""
   if isinstance(env, str):
     return env
   is_env = is_environment(env)
@@ -329,8 +329,8 @@ def _find_function(name):
   """Return the function of a name such as `module:function`, None for ids."""
   if name.startswith('<'):
     raise errors.UsageError(
-      f'The environment was an object, {name}, of which only the name is '
-      'stored; give the object again.'
+      f'The environment was the object {name}, which cannot be restored by '
+      'name; pass the object again.'
     )
   module, _, function = name.partition(':')
   if not function.isidentifier():
@@ -342,7 +342,7 @@ def _find_function(name):
 
 
 def to_gymnasium(env: Any) -> gymnasium.Env:
-  """Give an environment the interface of gymnasium.
+  """Create an environment with the interface of gymnasium.
 
   Args:
     env: See `create`.
@@ -378,7 +378,7 @@ class _OwnProcess(hosts.ExternalProcess):
 
 
 def renders_with_opengl(env_id: str) -> bool:
-  """Return whether MuJoCo draws an environment, through OpenGL."""
+  """Return whether an environment renders with MuJoCo and thus OpenGL."""
   try:
     library, resolved = resolve(env_id)
     spec = library == 'gymnasium' and gymnasium.spec(resolved)
@@ -391,7 +391,7 @@ def renders_with_opengl(env_id: str) -> bool:
 
 @functools.cache
 def resolve(env_id: str) -> tuple[str, str]:
-  """Return the library, `gymnasium` or `gym`, and the id to use today.
+  """Return the library, `gymnasium` or `gym`, and the current id.
 
   Raises:
     UsageError: If the id is unknown or its library is not installed.

@@ -1,4 +1,4 @@
-"""Environments that step together, in this process or in others."""
+"""Batches of environments, stepped in this process or in others."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +12,14 @@ from agents.envs import vector
 class VectorEnv(vector.Vector):
   """Environments in this thread, or spread over processes or threads.
 
-  Items are the environments; attributes that this class lacks are those of the
-  first one.
+  Indexing returns an environment; attributes that this class lacks are those
+  of the first environment.
 
   Args:
-    constructors: Functions that build the environments.
-    num_workers: Number of processes, 0 for this one, None for one per core;
-      never more than there are environments.
-    strategy: `process`, or `thread` for threads instead.
+    constructors: Functions that create the environments.
+    num_workers: Number of processes, at most one per environment; 0 for this
+      process, None for one per core.
+    strategy: `process` or `thread`.
 
   Raises:
     ValueError: If the spaces of the environments differ.
@@ -50,7 +50,7 @@ class VectorEnv(vector.Vector):
     """Step all environments.
 
     Args:
-      actions: Array of one action per environment, [N, ...], of the dtype of
+      actions: Array [N, ...] with one action per environment and the dtype of
         the action space.
 
     Returns:
@@ -81,9 +81,9 @@ class BatchEnv(VectorEnv):
 
   Args:
     envs: List of environments with equal spaces.
-    blocking: Call one environment after another. Otherwise their `step` and
-      `reset` take `blocking=False` and return promises; all are started
-      before the first result is collected.
+    blocking: Whether to step one environment after another. Otherwise `step`
+      and `reset` of the environments are called with `blocking=False` and
+      return promises; all start before the first result is collected.
   """
 
   def __init__(self, envs: Sequence[Any], blocking: bool):
@@ -96,10 +96,10 @@ def _same(env):
 
 
 def check_actions(space: Any, actions: np.ndarray) -> None:
-  """Make sure that each action of a batch lies in a space.
+  """Check that each action of a batch is in a space.
 
   Raises:
-    ValueError: Naming the index and the action that do not fit.
+    ValueError: Names the index and the action that is not.
   """
   if _all_in_box(space, actions):
     return

@@ -1,6 +1,6 @@
-"""What PlaNet, PPO and HER need of an environment.
+"""Check that PlaNet, PPO and HER can use an environment.
 
-Every training looks at the spaces and at one step; `check`, the program
+Every training checks the spaces and one step; `check`, used by the program
 `agents-check-env`, plays an episode.
 """
 
@@ -33,17 +33,17 @@ _RENDER_STEP = 3
 
 
 def check_spaces(env: Any, name: Any, system: str) -> None:
-  """Make sure that a system works with the spaces of an environment.
+  """Check that a system supports the spaces of an environment.
 
-  For HER, makes a step to compute rewards of goals.
+  For HER, also takes a step to check the rewards of goals.
 
   Args:
     env: Environment with the interface of `agents.envs.adapters`, unwrapped.
-    name: What the user calls it.
+    name: Name that the user gave.
     system: Key of `SYSTEMS`.
 
   Raises:
-    UsageError: Saying what the first problem is.
+    UsageError: Describes the first problem.
     EnvError: If the step fails.
   """
   if system == 'her':
@@ -72,24 +72,24 @@ def check_spaces(env: Any, name: Any, system: str) -> None:
 
 
 def find_time_limit(env: Any) -> int | None:
-  """Return the steps of an episode, by its id or a wrapper; None if unknown."""
+  """Return the time limit of an environment in steps, None if unknown."""
   spec = getattr(env, 'spec', None)
   limit = getattr(spec, 'max_episode_steps', None)
   return limit or getattr(env, '_max_episode_steps', None)
 
 
 def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
-  """Reset an environment, make a step with a random action, look at both.
+  """Reset an environment, take a random action, and check the results.
 
   Args:
     env: Environment with or without wrappers, not seeded.
-    name: What the user calls it; its id by default.
+    name: Name that the user gave; the environment's id by default.
 
   Returns:
-    Tuple of the observation of the reset and the info of the step.
+    Tuple of the initial observation and the info of the step.
 
   Raises:
-    EnvError: Naming the first problem.
+    EnvError: Describes the first problem.
   """
   name = guard.find_name(env) if name is None else name
   played = _play(env, name)
@@ -109,7 +109,7 @@ def _play(env, name):
     as a transition without reward, then of each step.
   """
   space = env.observation_space
-  with guard.explained(name, 'when it is reset'):
+  with guard.explained(name, 'in reset'):
     observation = env.reset()
   yield (observation, 0, False, {}), _find_problem(observation, space, 'reset')
   number, done = 0, False
@@ -124,13 +124,13 @@ def _play(env, name):
 
 @dataclasses.dataclass
 class Report:
-  """What `check` has found.
+  """Result of `check`.
 
   Attributes:
-    facts: Dict from a word to what is good to know.
-    problems: Dict from the names of systems to sentences that say why they
-      cannot use the environment, and what to do.
-    hints: Sentences about what works, but may not be meant.
+    facts: Dict from name to value of useful facts.
+    problems: Dict from system to sentences that say why it cannot use the
+      environment, and what to do.
+    hints: Sentences about what works but may be unintended.
   """
 
   facts: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -138,7 +138,7 @@ class Report:
   hints: list[str] = dataclasses.field(default_factory=list)
 
   def lines(self) -> list[str]:
-    """Return the report as text."""
+    """Return the lines of the report."""
     result = [f'{key}: {value}' for key, value in self.facts.items()]
     for system, found in self.problems.items():
       result.append(f'{SYSTEMS[system]}: {"fails" if found else "ok"}')
@@ -146,7 +146,7 @@ class Report:
     return result + [f'Hint: {x}' for x in self.hints]
 
   def add(self, system: str, problem: str) -> None:
-    """Note a problem of a system, if it is asked for."""
+    """Add a problem of a system, if that is being checked."""
     if system in self.problems:
       self.problems[system].append(problem)
 
@@ -156,12 +156,12 @@ def check(
 ) -> Report:
   """Play one episode with random actions.
 
-  Images may need OpenGL, so call this from a process without TensorFlow.
+  Rendering may need OpenGL, so call this from a process without TensorFlow.
 
   Args:
     env_id: Id of the environment.
-    systems: Which of `SYSTEMS` to check for.
-    seed: Seed of environment and actions.
+    systems: Keys of `SYSTEMS` to check for.
+    seed: Seed of the environment and the actions.
 
   Raises:
     UsageError: If the id is unknown.
@@ -179,8 +179,8 @@ def check(
     report.facts['actions'] = str(env.action_space)
     if not np.isfinite(getattr(env.action_space, 'low', 0)).all():
       report.hints.append(
-        'The action space has no finite bounds, so actions are not scaled, and '
-        'PlaNet plans within [-1, 1]; declare bounds in action_space.'
+        'The action space has no finite bounds: actions are not scaled, and '
+        'PlaNet plans within [-1, 1]. Declare bounds in action_space.'
       )
     if isinstance(env, adapters.GymnasiumEnv):
       report.hints += _ask_gymnasium(env)
@@ -198,7 +198,7 @@ def _make(env_id, report):
   except (errors.UsageError, errors.EnvError) as error:
     # Whatever else is wrong is raised once more.
     env = adapters.make(env_id)
-    message = f"Cannot be created with render_mode='rgb_array': {error}"
+    message = f"It cannot be created with render_mode='rgb_array': {error}"
     report.add('planet', message)
     return env, False
 
@@ -281,12 +281,12 @@ def _find_problem(observation, space, when, reward=0.0):
       array.dtype, part.dtype, 'same_kind'
     ):
       return (
-        f'{name} of {when} has shape {array.shape} and type {array.dtype}, but '
-        f'its space is {part}; make them equal.'
+        f'{name} in {when} has shape {array.shape} and dtype {array.dtype}, '
+        f'but its space is {part}; make them match.'
       )
     kind = array.dtype.kind in 'fc' and guard.not_finite(array)
     if kind:
-      return f'{name} of {when} is {kind}; return finite numbers.'
+      return f'{name} in {when} is {kind}; return finite numbers.'
   return None
 
 
@@ -333,7 +333,7 @@ def _find_goal_problem(env):
     found = f'fails with {error!r}'
   if found:
     return (
-      'compute_reward must return one reward per goal, shape (3,) for batches '
+      'compute_reward must return one reward per goal, shape (3,) for a batch '
       f'of three goals and a dict of arrays as info, but {found}.'
     )
   # Not each of the rows is right in all environments of gymnasium-robotics.

@@ -1,4 +1,4 @@
-"""Environments of PPO, and batches of them."""
+"""Environments for PPO, single and in batches."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -22,21 +22,21 @@ from agents.envs import (
 def make(
   env: Any, render_mode: str | None = None, seed: int | None = None
 ) -> Any:
-  """Create an environment as it comes.
+  """Create an environment without wrappers.
 
   Args:
-    env: Id of PyBullet, gymnasium or gymnasium-robotics, `minitaur` or
-      `duck_minitaur`; or anything else that `adapters.create` takes.
+    env: Id from PyBullet, gymnasium or gymnasium-robotics, `minitaur` or
+      `duck_minitaur`; or any other value that `adapters.create` accepts.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
-    seed: Seed of the environment, None for none.
+    seed: Seed of the environment, None to leave it unseeded.
 
   Returns:
-    Environment with the interface of `agents.envs.adapters`. Once it is
-    seeded, its episodes depend on nothing else in the process.
+    Environment with the interface of `agents.envs.adapters`. Once seeded, its
+    episodes do not depend on anything else in the process.
 
   Raises:
-    UsageError: If the environment is unknown, lacks what it needs, or does
-      not have a box of observations, and actions that are vectors or
+    UsageError: If the environment is unknown, a package is missing, or its
+      observations are not a box, or its actions are neither vectors nor
       discrete.
     EnvError: If its constructor fails.
   """
@@ -62,7 +62,8 @@ def batch(
   Args:
     config: AttrDict with `env` and `max_length`.
     num_agents: Number of environments.
-    seed: The environment of index i is seeded by this plus i, if given.
+    seed: Seed of the first environment; environment i gets this plus i. None
+      to leave them unseeded.
     num_workers: Number of processes; 0 for the current one, None for one per
       core.
   """
@@ -114,16 +115,16 @@ class _Rows(vector.Group):
 
 
 class ScaledVectorEnv(batch_env.VectorEnv):
-  """Environments with limited duration, normalised ranges and 32 bits.
+  """Batch of environments with time limit, normalized ranges and 32 bit data.
 
-  Gives the same numbers as a `BatchEnv` of environments that are wrapped in
-  `LimitDuration`, `RangeNormalize`, `ClipAction` and `ConvertTo32Bit`, with a
-  fraction of the work in Python.
+  Returns the same numbers as a `BatchEnv` of environments wrapped in
+  `LimitDuration`, `RangeNormalize`, `ClipAction` and `ConvertTo32Bit`, but does
+  much less work in Python.
 
   Args:
-    constructors: Functions that build the environments, with boxes of
-      observations, and of actions unless these are discrete.
-    duration: Number of steps of the longest episode; no limit if None.
+    constructors: Functions that create environments with box observations, and
+      box or discrete actions.
+    duration: Maximum number of steps per episode; None for no limit.
     num_workers: See `VectorEnv`.
 
   Raises:
@@ -153,16 +154,16 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     """Step all environments.
 
     Args:
-      actions: Float array [N, size] of any values; clipped to [-1, 1] if the
-        range of the environments is finite, and then mapped to it. Discrete
-        actions are integers [N], counted from zero.
+      actions: Float array [N, size]; clipped to [-1, 1] and mapped to the range
+        of the environments if that is finite. Discrete actions are integers
+        [N], counted from zero.
 
     Returns:
-      Tuple of observations [N, ...] of 32 bits, rewards float32 [N], done
-      flags bool [N], and a tuple of N empty dictionaries.
+      Tuple of 32 bit observations [N, ...], rewards float32 [N], done flags
+      bool [N], and a tuple of N empty dictionaries.
 
     Raises:
-      RuntimeError: If an episode is over and was not reset.
+      RuntimeError: If an episode has ended and was not reset.
       BadNumber: If an observation or reward is infinite or NaN.
     """
     if (self._steps >= self._duration).any():

@@ -1,4 +1,4 @@
-"""Returns and lengths of episodes in a file, as baselines writes them."""
+"""Log files of episode returns and lengths, in the format of baselines."""
 
 import json
 import os
@@ -10,17 +10,17 @@ from agents.run import errors, files, log
 
 
 class Monitor(Wrapper):
-  """Write a row of return, length and seconds per finished episode.
+  """Log the return, length and duration of every finished episode.
 
-  The row is also `info['episode']` of the last step, as a dict of `r`, `l` and
-  `t`. Episodes that are reset early leave no row. A file that exists is
-  continued: its seconds go on to count from the `t_start` of its header, which
-  is what readers of the format add to them.
+  The row is also `info['episode']` of the last step, a dict with `r`, `l` and
+  `t` in seconds. Episodes that are reset early leave no row. Appends to an
+  existing file: times continue from the `t_start` in its header, as readers of
+  the format expect.
 
   Args:
     env: Environment.
-    filename: Path without the ending `.monitor.csv`; None for no file.
-    name: Name of the environment in the file; by default its id.
+    filename: Path without the suffix `.monitor.csv`; None for no file.
+    name: Name of the environment in the file; its id by default.
 
   Attributes:
     episode_return: Sum of the rewards of the current episode.
@@ -28,7 +28,7 @@ class Monitor(Wrapper):
     episodes: Number of rows.
 
   Raises:
-    UsageError: If the file exists and has no header.
+    UsageError: If the file exists but has no header.
   """
 
   EXT = '.monitor.csv'
@@ -71,18 +71,18 @@ class Monitor(Wrapper):
     return obs, reward, done, info
 
   def truncate(self, episodes: int) -> None:
-    """Forget all rows after the first `episodes`, if there are more."""
+    """Remove all rows after the first `episodes`."""
     if episodes < self.episodes:
       self.episodes = episodes
       if self._path:
         self._write(self._read()[: 2 + episodes])
 
   def get_state(self) -> dict:
-    """Return the environment's state, and how many rows belong to it."""
+    """Return the state of the environment and the number of rows."""
     return {'env': self._env.get_state(), 'episodes': self.episodes}
 
   def set_state(self, state: dict) -> None:
-    """Undo `get_state`; rows of episodes since then are removed."""
+    """Restore the result of `get_state`; removes rows written since then."""
     self._env.set_state(state['env'])
     self.truncate(state['episodes'])
 
@@ -96,10 +96,10 @@ class Monitor(Wrapper):
 
 
 def begin_anew(folder: str, rank: int) -> None:
-  """Remove the files of a rank, for a training that begins anew.
+  """Remove the files of a rank before a training starts over.
 
-  Otherwise it would add to the episodes of one that ended before its first
-  checkpoint.
+  Otherwise it would append to the episodes of a training that ended before its
+  first checkpoint.
   """
   for name in os.listdir(folder):
     if name.startswith(f'{rank}.') and name.endswith(Monitor.EXT):

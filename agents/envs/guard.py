@@ -1,4 +1,4 @@
-"""Mistakes of environments as `EnvError`, in one sentence each."""
+"""Report mistakes of environments as `EnvError`, in one sentence each."""
 
 import contextlib
 import traceback
@@ -19,23 +19,23 @@ _EXPLAINED = (
 
 
 class BadNumber(errors.EnvError, ValueError):
-  """An environment returns NaN or infinite numbers."""
+  """An environment returned NaN or an infinite number."""
 
 
 def not_finite(value: Any) -> str:
-  """Return 'NaN' or 'infinite' if some numbers are; '' if all are finite."""
+  """Return 'NaN' or 'infinite' if any number is; '' if all are finite."""
   if np.isfinite(value).all():
     return ''
   return 'NaN' if np.isnan(value).any() else 'infinite'
 
 
 def check_finite(value: Any, what: str, env: Any) -> None:
-  """Raise `BadNumber` if some numbers are not.
+  """Raise `BadNumber` if a number is infinite or NaN.
 
   Args:
     value: Number or float array.
     what: What it is, `observation` or `reward`.
-    env: Environment that it comes from, or its name.
+    env: Environment that returned it, or its name.
   """
   kind = not_finite(value)
   if kind:
@@ -45,11 +45,11 @@ def check_finite(value: Any, what: str, env: Any) -> None:
 
 
 def check_image(image: Any, name: Any) -> None:
-  """Raise `EnvError` if what an environment renders is not an image.
+  """Raise `EnvError` if an environment does not render an image.
 
   Args:
-    image: What its `render` returns.
-    name: What the user calls the environment.
+    image: Result of its `render`.
+    name: Name that the user gave to the environment.
   """
   if np.ndim(image) != 3:
     what = image if image is None else f'shape {np.shape(image)}'
@@ -73,8 +73,8 @@ def explained(name: Any, when: str) -> Iterator[None]:
   """Turn errors of an environment into `EnvError`.
 
   Args:
-    name: What the user calls the environment.
-    when: Words such as `when it is reset`.
+    name: Name that the user gave to the environment.
+    when: Where it failed, such as `in reset`.
 
   Yields:
     Nothing.
@@ -86,12 +86,12 @@ def explained(name: Any, when: str) -> Iterator[None]:
 
 
 def translate(error: Exception, name: Any, when: str) -> Exception:
-  """Return the error to raise for one of an environment; see `explained`."""
+  """Return the error to raise for an environment's error; see `explained`."""
   if isinstance(error, _EXPLAINED):
     return error
   # gymnasium raises some errors a second time, from those of the environment.
   cause = error.__cause__ if isinstance(error, TypeError) else None
-  sentence = f'Environment {name} fails {when} with {error!r}.'
+  sentence = f'Environment {name} failed {when} with {error!r}.'
   return errors.EnvError(
     sentence, ''.join(traceback.format_exception(cause or error))
   )

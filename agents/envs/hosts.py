@@ -1,17 +1,17 @@
-"""Processes and threads that host environments, free of TensorFlow.
+"""Processes and threads that host environments, without TensorFlow.
 
-Software OpenGL and TensorFlow crash in one process, so environments that
-render live in processes started from scratch. Such a process holds one object,
-an environment or a group of them, serves requests over a pipe, and ends with
-its parent, however that ends.
+Software OpenGL and TensorFlow crash in the same process, so environments that
+render run in newly started processes. Such a process holds one object, an
+environment or a group of them, serves requests over a pipe, and ends when its
+parent ends, even if that is killed.
 
-A request is a tuple of index, name, args and kwargs. The index is that of one
-environment of a group, or None for the object itself; without args it asks for
-an attribute instead of a call. None ends the host. An answer is a pair of an
-error, None if there is none, and a value. Hosts end after an error, unless an
-attribute was missing.
+A request is a tuple of index, name, args and kwargs. The index selects an
+environment of a group, or is None for the object itself; without args the
+request reads an attribute instead of calling a method. None ends the host. An
+answer is a pair of an error, or None, and a value. Hosts end after an error,
+unless it is a missing attribute.
 
-Closing may take some seconds. An object that needs more has an attribute
+Closing may take a few seconds. An object that needs longer has an attribute
 `seconds_to_close`, the number of seconds to add.
 """
 
@@ -41,18 +41,18 @@ _PR_SET_PDEATHSIG = 1  # of Linux
 
 
 class WorkerError(Exception):
-  """An environment failed in its host; the text is its traceback."""
+  """An environment failed in its host; the message is its traceback."""
 
 
 class EnvHost:
-  """An environment, or a group of them, in a thread or process of its own.
+  """An environment, or a group of them, in its own thread or process.
 
-  Failures of the environments surface at the next promise that is collected.
-  After a failure the host is gone, and every use says so.
+  Failures of the environments are raised when the next promise is collected.
+  Afterwards the host is closed, and every use raises an error that says so.
 
   Args:
     constructor: Function without arguments that returns the object to host.
-      For processes it has to be picklable by cloudpickle.
+      For processes, cloudpickle must be able to pickle it.
     strategy: Either `thread` or `process`.
 
   Raises:
@@ -78,7 +78,7 @@ class EnvHost:
 
   @property
   def pid(self) -> int:
-    """Number of the process that the object lives in."""
+    """Id of the process that runs the object."""
     return os.getpid() if self._is_thread else self._worker.pid
 
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
@@ -161,12 +161,12 @@ class EnvHost:
 
 
 class RemoteEnv:
-  """One of the environments of a host, as if it were here.
+  """Local proxy for one of the environments of a host.
 
   Args:
-    host: The `EnvHost` that the environment lives in.
-    index: Number of the environment within the group in the host, or None if
-      it has a single environment.
+    host: `EnvHost` that runs the environment.
+    index: Index of the environment in the group of the host, or None if the
+      host has a single environment.
   """
 
   def __init__(self, host: EnvHost, index: int | None = None):
@@ -212,19 +212,19 @@ class RemoteEnv:
 
 
 class Async(RemoteEnv):
-  """Build an environment in a thread or process to step it from here.
+  """Create an environment in a thread or process and step it from here.
 
   Args:
     constructor: Function without arguments that returns the environment.
-    strategy: Either `thread` or `process`. The constructor has to be
-      picklable for processes, which neither import the main program again
-      nor contain TensorFlow.
+    strategy: Either `thread` or `process`. Processes need a constructor that
+      can be pickled; they neither import the main program again nor load
+      TensorFlow.
 
   Raises:
     NotImplementedError: For any other strategy.
-    WorkerError: From any use after the environment failed, with the
-      traceback; RuntimeError from the uses after that one, or if the process
-      has died.
+    WorkerError: On the first use after the environment failed; includes the
+      traceback. Later uses, and all uses after the process died, raise
+      RuntimeError.
   """
 
   def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
@@ -232,14 +232,14 @@ class Async(RemoteEnv):
 
 
 class ExternalProcess(Async):
-  """Build an environment in a process of its own; see `Async`."""
+  """Create an environment in a separate process; see `Async`."""
 
   def __init__(self, constructor: Callable[[], Any]):
     super().__init__(constructor, 'process')
 
 
 def close_hosts(hosts: Iterable[EnvHost]) -> None:
-  """End several hosts at once; those that are busy are given some seconds."""
+  """Close several hosts at once; gives busy ones a few seconds."""
   hosts = list(hosts)
   deadline = time.time() + _CLOSE_TIMEOUT
   for host in hosts:

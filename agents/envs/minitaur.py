@@ -1,4 +1,4 @@
-"""The minitaur of PyBullet, a quadruped that no id leads to."""
+"""The minitaur of PyBullet, a quadruped without a registered id."""
 
 import importlib
 from typing import Any
@@ -17,14 +17,13 @@ _DEFAULTS = {
 def minitaur(duck: bool = False, **changes: Any) -> adapters.GymEnv:
   """Create the quadruped of PyBullet.
 
-  Its motors are simulated, protected from too much torque, and take angles
-  that a controller follows; masses, friction and battery change in every
-  episode.
+  Simulates its motors, with torque protection, and an angle controller; masses,
+  friction and battery vary per episode.
 
   Args:
-    duck: Let it carry a duck.
-    **changes: Other arguments of the class of PyBullet, such as
-      `env_randomizer=None` for the same robot always.
+    duck: Whether it carries a duck.
+    **changes: Other arguments of PyBullet's class, such as
+      `env_randomizer=None` to always use the same robot.
 
   Returns:
     Environment with the interface of `agents.envs.adapters`.

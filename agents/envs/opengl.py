@@ -1,4 +1,4 @@
-"""Choose how MuJoCo renders, before it is imported."""
+"""Select how MuJoCo renders, before it is imported."""
 
 import os
 import subprocess
@@ -30,9 +30,9 @@ print(GL.glGetString(GL.GL_RENDERER).decode())
 
 
 def select_backend() -> str:
-  """Set MUJOCO_GL in this process and its children to something that works.
+  """Set MUJOCO_GL in this process and its children to a working backend.
 
-  A value that the user has set is kept, if it works.
+  Keeps a value that the user has set, if it works.
 
   Returns:
     Name of the OpenGL renderer.
@@ -53,31 +53,31 @@ def select_backend() -> str:
       return name
   if chosen:
     advice = (
-      f'with MUJOCO_GL={chosen}; unset the variable to use EGL or OSMesa, '
-      'whichever works.'
+      f'with MUJOCO_GL={chosen}; unset the variable to select EGL or OSMesa '
+      'automatically.'
     )
   else:
     advice = (
-      'here, neither through EGL nor through OSMesa. Install the drivers, on '
+      'here, neither through EGL nor through OSMesa. Install the drivers; on '
       f'Debian and Ubuntu: {_INSTALL_COMMAND}'
     )
   raise errors.UsageError(f'OpenGL cannot render {advice}')
 
 
 def selected_renderer() -> str | None:
-  """Return the name of the renderer, if this process asked for one."""
+  """Return the name of the renderer if this process selected one, else None."""
   return _selected
 
 
 def is_software(name: str) -> bool:
-  """Return whether a renderer is software, which crashes TensorFlow."""
+  """Return whether a renderer is software, which crashes with TensorFlow."""
   return any(word in name.lower() for word in _SOFTWARE)
 
 
 def renderer(backend: str) -> str | None:
-  """Return the OpenGL renderer behind a backend, None if it fails.
+  """Return the OpenGL renderer of a backend, None if it fails.
 
-  The attempt is made in a process of its own, as a failure may be a crash.
+  Tries it in a separate process, because a failure may be a crash.
   """
   environ = {**os.environ, 'MUJOCO_GL': backend, 'PYOPENGL_PLATFORM': backend}
   try:

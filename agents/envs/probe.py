@@ -1,4 +1,4 @@
-"""Build an environment once to learn what it looks like."""
+"""Create an environment once to find out its properties."""
 
 import contextlib
 import functools
@@ -18,16 +18,16 @@ _MESSAGES = 10**6
 
 
 def measure(env: Any) -> dict[str, tuple[int, ...]]:
-  """Make a step in an environment to learn its shapes, and that it works.
+  """Take a step in an environment to find its shapes and check that it works.
 
   Args:
-    env: Environment with dictionaries as observations.
+    env: Environment with dictionary observations.
 
   Returns:
     Dict from the names of observations, `action` and `reward` to shapes.
 
   Raises:
-    EnvError: If observation or reward are not what the spaces say.
+    EnvError: If an observation or reward does not match the spaces.
   """
   observ, _ = check.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
@@ -35,18 +35,18 @@ def measure(env: Any) -> dict[str, tuple[int, ...]]:
 
 
 def describe(env: Any) -> dict[str, Any]:
-  """Describe an environment in plain data.
+  """Describe an environment as plain data.
 
   Returns:
     Dict of `env_type`, `observation_space` (dict from path to description),
-    `action_space` (dict from name of agent to description, the only name being
-    `agent` unless the space is a dictionary) and `max_episode_steps` (None if
-    there is no limit). A description is a dict of `typ`, `Box` or `Discrete`;
-    `dim`, the shape or the number of choices; and `lim`, lists of lowest and
-    highest values, None if discrete.
+    `action_space` (dict from agent name to description; the only name is
+    `agent` unless the space is a dictionary) and `max_episode_steps` (None for
+    no limit). A description is a dict of `typ`, `Box` or `Discrete`; `dim`, the
+    shape or the number of choices; and `lim`, lists of lower and upper bounds,
+    None if discrete.
 
   Raises:
-    UsageError: If a space is of a kind that is not supported.
+    UsageError: If the kind of a space is not supported.
   """
   spec = getattr(env, 'spec', None)
   return {
@@ -82,21 +82,21 @@ def _describe(space, path=''):
 def inspect(
   constructor: Callable[[], Any], look: Callable[[Any], dict[str, Any]]
 ) -> dict[str, Any]:
-  """Build an environment in a process of its own, and look at it.
+  """Create an environment in a separate process and inspect it.
 
-  What was found out about OpenGL is kept for the processes to come.
+  Reuses the selected OpenGL backend in later processes.
 
   Args:
     constructor: Function without arguments that returns an environment.
     look: Function from the environment to a dictionary of plain data.
 
   Returns:
-    What `look` returns, with `renderer`, the name of the OpenGL renderer or
-    None, and `messages`, a list of lines for the user.
+    Result of `look`, with `renderer`, the name of the OpenGL renderer or None,
+    and `messages`, a list of lines for the user.
 
   Raises:
-    UsageError: If the environment misses something.
-    WorkerError: If it fails, with its traceback.
+    UsageError: If the environment needs something that is missing.
+    WorkerError: If it fails; includes the traceback.
   """
   host = hosts.EnvHost(functools.partial(_probe, constructor, look), 'process')
   try:

@@ -1,4 +1,4 @@
-"""Old and chatty libraries, without what they print."""
+"""Silence the output of old libraries."""
 
 import contextlib
 import ctypes
@@ -18,11 +18,11 @@ warnings.filterwarnings('ignore', message=r".*You are calling 'step\(\)' even")
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-  """Use old libraries without what they print and do to our modules.
+  """Silence old libraries and undo their changes to the module search path.
 
-  gym advertises its successor, PyBullet tells where it lies. PyBullet also
-  puts itself in front of the path of Python, where a package of it that is
-  called `agents`, too, would replace ours in new processes.
+  gym advertises its successor, and PyBullet prints its location. PyBullet also
+  puts itself first on Python's search path, where it has another package named
+  `agents` that would replace ours in new processes.
 
   Yields:
     Nothing.
@@ -46,7 +46,7 @@ def quietly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def hold_back(*streams: int) -> Iterator[None]:
-  """Hold back what libraries print past Python, unless they fail.
+  """Hold back output that libraries write to a stream, unless they fail.
 
   Args:
     *streams: 1 for standard output, 2 for standard error.

@@ -1,4 +1,4 @@
-"""Videos of environments while these are played."""
+"""Record videos of environments while they are played."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,13 +12,13 @@ _DEFAULT_FPS = 30
 
 
 class Recorder:
-  """Collect the frames of one video at a time, and write them.
+  """Collect the frames of one video at a time and write them.
 
   Args:
-    render: Function that returns an image uint8 [height, width, 3].
+    render: Function that returns an image, uint8 [height, width, 3].
     fps: Frames per second.
-    largest: Greatest height or width, whichever is smaller, of the frames;
-      larger images are reduced. None for no limit. Small images are enlarged.
+    largest: Maximum length of the shorter side of frames in pixels; larger
+      images are scaled down. None for no limit. Small images are scaled up.
   """
 
   def __init__(
@@ -39,20 +39,20 @@ class Recorder:
 
   @property
   def recording(self) -> bool:
-    """Whether a video has begun."""
+    """Whether a video is being recorded."""
     return self._path is not None
 
   def begin(self, path: str) -> None:
-    """Begin a video with a first frame; a current one is forgotten.
+    """Start a video with a first frame; discards an unfinished one.
 
     Args:
-      path: Name of the file; its ending decides the format.
+      path: File name; its extension selects the format.
     """
     self._path, self._frames = path, []
     self.add()
 
   def add(self) -> None:
-    """Add a frame, if there is a current video."""
+    """Add a frame, if a video is being recorded."""
     if not self.recording:
       return
     frame = np.asarray(self._render())
@@ -61,7 +61,7 @@ class Recorder:
     self._frames.append(frame.copy())
 
   def finish(self) -> str | None:
-    """Write the current video, if there is one; return its path."""
+    """Write the current video, if any, and return its path."""
     path, frames = self._path, self._frames
     self.cancel()
     if path:
@@ -69,21 +69,20 @@ class Recorder:
     return path
 
   def cancel(self) -> None:
-    """Forget the current video."""
+    """Discard the current video."""
     self._path, self._frames = None, []
 
 
 class RecordEpisodes(Wrapper):
-  """Write a video of each episode, or show it in a window, or both.
+  """Write a video of each episode, show it in a window, or both.
 
-  The last step of what is recorded has `info['episode']`, a dict of `video`,
-  the path, `return` and `length`. Nothing is left of episodes that are reset
-  early.
+  The last step of a recorded episode has `info['episode']`, a dict of `video`,
+  the path, `return` and `length`. Discards episodes that are reset early.
 
   Args:
-    env: Environment whose `render` gives images.
-    paths: Names of the files of the episodes, in folders that exist; later
-      episodes are not recorded.
+    env: Environment whose `render` returns images.
+    paths: File names of the episodes, in folders that exist; later episodes are
+      not recorded.
     title: Title of a window that shows all episodes, None for no window.
     largest: See `Recorder`.
   """
@@ -145,7 +144,7 @@ class RecordEpisodes(Wrapper):
 
 
 def find_fps(env: Any) -> float:
-  """Return the frames per second that an environment asks for."""
+  """Return the frame rate that an environment declares, in 1/s."""
   metadata = getattr(env, 'metadata', None) or {}
   fps = metadata.get('render_fps') or metadata.get('video.frames_per_second')
   return float(fps or _DEFAULT_FPS)

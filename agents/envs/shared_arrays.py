@@ -1,4 +1,4 @@
-"""Arrays for the data of a batch of environments, shared by processes."""
+"""Arrays that hold the data of a batch of environments in shared memory."""
 
 from collections.abc import Mapping
 from multiprocessing import shared_memory
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class Arrays:
-  """Arrays of zeros as attributes; other processes see the same memory.
+  """Arrays of zeros as attributes, in memory that other processes can share.
 
   Args:
     layout: Dict from name to shape and dtype.
     shared: Whether they can be sent to other processes.
-    name: Name of the shared memory that another process has created.
+    name: Name of shared memory that another process created.
   """
 
   def __init__(
@@ -44,7 +44,7 @@ class Arrays:
     return type(self), (self._layout, True, self._block.name)
 
   def close(self) -> None:
-    """Detach; whoever created shared arrays removes them, too."""
+    """Detach; the process that created shared arrays also removes them."""
     # The memory can be released once nothing points to it.
     for key in self._layout:
       delattr(self, key)

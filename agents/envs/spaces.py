@@ -1,4 +1,4 @@
-"""Observation and action spaces, all of them those of gymnasium."""
+"""Observation and action spaces, all of gymnasium's types."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,27 +14,27 @@ def box(low: Any, high: Any, dtype: Any = np.float32) -> gymnasium.spaces.Box:
 
 
 def discrete(count: int) -> gymnasium.spaces.Discrete:
-  """Return the space of the integers from zero to below a number."""
+  """Return the space of the integers from zero to `count` - 1."""
   return gymnasium.spaces.Discrete(int(count))
 
 
 def is_discrete(space: Any) -> bool:
-  """Return whether a space of gym or gymnasium is a choice of one integer."""
+  """Return whether a space of gym or gymnasium is `Discrete`."""
   return type(space).__name__ == 'Discrete'
 
 
 def first_action(space: Any) -> int | None:
-  """Return the smallest of discrete actions, None if they are not discrete."""
+  """Return the smallest discrete action, None if actions are not discrete."""
   return int(getattr(space, 'start', 0)) if is_discrete(space) else None
 
 
 def count_outputs(space: Any) -> int:
-  """Return the number of discrete actions, or of dimensions of an action."""
+  """Return the number of discrete actions, or the size of an action vector."""
   return int(space.n) if is_discrete(space) else space.shape[0]
 
 
 def to_plain(space: Any) -> dict[str, Any]:
-  """Return what `from_plain` reads, of a box or discrete space."""
+  """Convert a box or discrete space to plain data for `from_plain`."""
   if is_discrete(space):
     return {'n': int(space.n), 'start': first_action(space)}
   low, high = (
@@ -46,7 +46,7 @@ def to_plain(space: Any) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> Any:
-  """Undo `to_plain`."""
+  """Restore a space from the result of `to_plain`."""
   if 'n' in plain:
     return gymnasium.spaces.Discrete(**plain)
   shape, dtype = plain['shape'], plain['dtype']
@@ -57,22 +57,22 @@ def from_plain(plain: Mapping[str, Any]) -> Any:
 class Ranges:
   """Linear scaling between the ranges of an environment and [-1, 1].
 
-  Integers such as those of images become floats. Discrete actions are counted
-  from zero, and stay as they are otherwise.
+  Integers, such as those of images, become floats. Discrete actions are only
+  shifted to start at zero.
 
   Args:
     observation_space: Box of observations.
     action_space: Box of actions, or discrete space.
-    observ: True to scale observations, False to leave them alone. By default
-      they are scaled if their range is finite.
+    observ: Whether to scale observations; by default, if their range is
+      finite.
     action: The same for actions.
 
   Attributes:
     observation_space: Space of scaled observations.
-    action_space: Space of actions that are to be scaled.
+    action_space: Space of scaled actions.
 
   Raises:
-    ValueError: If a range is infinite and should be scaled.
+    ValueError: If a range to scale is infinite.
   """
 
   def __init__(
@@ -103,7 +103,7 @@ class Ranges:
     return 2 * (value - low) / (high - low) - 1
 
   def action(self, value: Any) -> Any:
-    """Return actions in the range of the environment."""
+    """Return actions scaled to the range of the environment."""
     if self._start:
       return value + self._start
     if not self._action:
@@ -112,7 +112,7 @@ class Ranges:
     return (value + 1) / 2 * (high - low) + low
 
   def clip(self, value: Any) -> Any:
-    """Return actions clipped to what `action` scales to the whole range."""
+    """Return actions clipped to the input range of `action`."""
     if self._start is not None:
       return value
     return np.clip(value, self.action_space.low, self.action_space.high)
@@ -138,15 +138,15 @@ def _unit_box(space):
 
 
 def dictionary(spaces: Mapping[str, Any]) -> gymnasium.spaces.Dict:
-  """Return a dict space whose parts may come from gym or gymnasium."""
+  """Return a dict space whose entries may come from gym or gymnasium."""
   return gymnasium.spaces.Dict({k: convert(v) for k, v in spaces.items()})
 
 
 def convert(space: Any) -> gymnasium.Space:
-  """Turn a space of the older gym into the same space of gymnasium.
+  """Convert a space of old gym to the same space of gymnasium.
 
   Raises:
-    NotImplementedError: If the kind of space is not known.
+    NotImplementedError: If the kind of space is not supported.
   """
   if isinstance(space, gymnasium.Space):
     return space

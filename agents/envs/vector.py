@@ -1,7 +1,7 @@
-"""N environments over H hosts: what is sent is split, what comes is joined.
+"""N environments on H hosts: requests are split, results are joined.
 
-There is one message per call and host, not per environment. Each host holds a
-group, an object that is built from the constructors of its environments and
+Each call sends one message per host, not per environment. Each host holds a
+group, an object that is created from the constructors of its environments and
 has methods for all of them.
 """
 
@@ -18,16 +18,16 @@ from agents.run import limits
 
 
 class Vector:
-  """Environments in groups, each in a host of its own or all of them here.
+  """Groups of environments, each in its own host or all in this thread.
 
   Args:
     group: Function from a list of constructors to a `Group`, picklable by
       cloudpickle.
-    constructors: Functions that build the environments, picklable by
+    constructors: Functions that create the environments, picklable by
       cloudpickle.
-    num_workers: Number of hosts, no more than there are environments; 0 for
-      none but this thread, None for one per core.
-    strategy: What hosts are, `process` or `thread`.
+    num_workers: Number of hosts, at most one per environment; 0 for this
+      thread, None for one per core.
+    strategy: Kind of host, `process` or `thread`.
   """
 
   def __init__(
@@ -64,7 +64,7 @@ class Vector:
     return host[row] if isinstance(host, Group) else hosts.RemoteEnv(host, row)
 
   def get(self, name: str) -> list[Any]:
-    """Return an attribute of each group; close all groups if that fails."""
+    """Return an attribute of each group; closes all groups if that fails."""
     try:
       promises = [host.access(None, name) for host in self._hosts]
       return [promise() for promise in promises]
@@ -75,13 +75,13 @@ class Vector:
   def send(
     self, name: str, *args: Any, **kwargs: Any
   ) -> Callable[[], list[Any]]:
-    """Call a method of all groups, which work at the same time.
+    """Call a method of all groups in parallel.
 
     Args:
       name: Name of the method.
       *args: Lists, arrays, or dictionaries of them, with an entry per
-        environment. Each group gets those of its own.
-      **kwargs: What all groups get alike.
+        environment. Each group receives the entries of its environments.
+      **kwargs: Passed to all groups unchanged.
 
     Returns:
       Function that waits for the list of results, one per group.
@@ -97,14 +97,14 @@ class Vector:
     return self.send(name, *args, **kwargs)()
 
   def reset(self, indices: Sequence[int] | np.ndarray | None = None) -> Any:
-    """Reset environments, by groups that have some of them.
+    """Reset environments.
 
     Args:
-      indices: Numbers of the environments; all by default.
+      indices: Indices of the environments; all by default.
 
     Returns:
       Joined observations in the order of the indices; None if the groups
-      return none.
+      return None.
     """
     indices = range(len(self)) if indices is None else indices
     order = np.argsort(indices, kind='stable')
@@ -119,7 +119,7 @@ class Vector:
     return None if parts[0] is None else take(join(parts), np.argsort(order))
 
   def each(self, name: str, *args: Any) -> list[Any]:
-    """Call a method of each environment and return what they return.
+    """Call a method of each environment and return the results.
 
     Args:
       name: Name of the method.
@@ -138,7 +138,7 @@ class Group:
   """Environments that share a host.
 
   Args:
-    constructors: Functions that build the environments.
+    constructors: Functions that create the environments.
 
   Attributes:
     envs: List of the environments.
@@ -158,16 +158,16 @@ class Group:
 
   @property
   def spaces(self) -> list[tuple[Any, Any]]:
-    """Observation and action space of each environment."""
+    """Return the observation and action space of each environment."""
     return [(x.observation_space, x.action_space) for x in self.envs]
 
   @property
   def seconds_to_close(self) -> float:
-    """Seconds that closing may take longer than usual."""
+    """Extra seconds that closing may take."""
     return sum(getattr(x, 'seconds_to_close', 0.0) for x in self.envs)
 
   def step(self, actions: Any) -> tuple:
-    """Step all environments; `actions` as for `take`, one for each."""
+    """Step all environments; `actions` has an entry for each, see `take`."""
     steps = [x.step(take(actions, row)) for row, x in enumerate(self.envs)]
     return stack_transitions(steps)
 
@@ -184,7 +184,7 @@ class Group:
     return [getattr(x, method)(*own) for x, *own in zip(self.envs, *args)]
 
   def close(self) -> None:
-    """Close the environments that can be closed."""
+    """Close all environments that have a `close` method."""
     for env in self.envs:
       with contextlib.suppress(Exception):
         getattr(env, 'close', lambda: None)()
@@ -209,8 +209,8 @@ def stack(
 
   Args:
     observations: List of arrays, or of dictionaries of arrays.
-    dtypes: Types of the parts of dictionaries to stack, None for those that
-      they have; by default all parts as they are.
+    dtypes: Dict from key to dtype, None to keep the dtype, of the entries to
+      stack; all entries unchanged by default.
 
   Returns:
     Array [environments, ...], or a dictionary of such arrays.
@@ -232,7 +232,7 @@ def stack_transitions(transitions: Sequence[tuple]) -> tuple:
 
 
 def join(parts: Sequence[Any]) -> Any:
-  """Join what groups return: arrays, dictionaries of them, lists or tuples."""
+  """Join results of groups: arrays, dictionaries of arrays, lists or tuples."""
   first = parts[0]
   if len(parts) == 1:
     return first
@@ -244,7 +244,7 @@ def join(parts: Sequence[Any]) -> Any:
 
 
 def join_transitions(parts: Sequence[tuple]) -> tuple:
-  """Join tuples, such as of observations, rewards, done flags and infos."""
+  """Join transitions: tuples of observations, rewards, done flags and infos."""
   if len(parts) == 1:
     return parts[0]
   return tuple(join(x) for x in zip(*parts))

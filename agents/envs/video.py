@@ -1,4 +1,4 @@
-"""Videos, animations and contact sheets, without a system ffmpeg."""
+"""Videos, animations and contact sheets, without an installed ffmpeg."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ _FONT_SIZES = (16, 14, 12, 10)
 
 
 def encode_gif(images: Any, fps: float) -> bytes:
-  """Encode frames as an endless GIF animation.
+  """Encode frames as a GIF animation that loops forever.
 
   Args:
     images: uint8 array [time, height, width, 1 or 3].
@@ -42,14 +42,14 @@ def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
   """Write frames to an .mp4 or .gif file, completely or not at all.
 
   Args:
-    filename: Path whose ending decides the format.
+    filename: Path; its extension selects the format.
     images: uint8 array [time, height, width, 3].
     fps: Frames per second.
-    scale: Integer factor by which pixels are enlarged.
+    scale: Integer factor by which to enlarge the frames.
 
   Raises:
-    UsageError: If the ending is another one, or .mp4 cannot be written
-      because the package imageio-ffmpeg is missing.
+    UsageError: If the extension is not supported, or .mp4 needs the package
+      imageio-ffmpeg, which is missing.
   """
   ending = check_ending(filename)
   images = np.asarray(images).repeat(scale, 1).repeat(scale, 2)
@@ -62,10 +62,10 @@ def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
 
 
 def check_ending(filename: str) -> str:
-  """Return the ending of a file's name, `.mp4` or `.gif`.
+  """Return the extension of a file name, `.mp4` or `.gif`.
 
   Raises:
-    UsageError: If it is another one.
+    UsageError: If it is neither.
   """
   ending = os.path.splitext(filename)[1].lower()
   if ending not in ('.gif', '.mp4'):
@@ -77,7 +77,7 @@ def check_ending(filename: str) -> str:
 
 
 def preferred_ending() -> str:
-  """Return `.mp4` if that can be written, else `.gif`."""
+  """Return `.mp4` if it is supported here, else `.gif`."""
   return '.mp4' if importlib.util.find_spec('imageio_ffmpeg') else '.gif'
 
 
@@ -88,18 +88,18 @@ def write_png(filename: str, image: np.ndarray) -> None:
 
 
 def channel_groups(count: int) -> list[slice]:
-  """Return which channels of an image make a picture each.
+  """Return the channels of an image that form each picture.
 
   Args:
-    count: Number of channels; three make one colour picture, six make two,
-      and numbers that three does not divide are all grey ones.
+    count: Number of channels. A multiple of three is split into color
+      pictures; otherwise each channel is a gray picture.
   """
   size = 3 if count % 3 == 0 else 1
   return [slice(first, first + size) for first in range(0, count, size)]
 
 
 def to_rgb(images: np.ndarray) -> np.ndarray:
-  """Show images of any channels in colour, several pictures side by side.
+  """Convert images with any channels to RGB, with their pictures side by side.
 
   Args:
     images: uint8 [..., height, width, channels]; see `channel_groups`.
@@ -117,14 +117,14 @@ def to_rgb(images: np.ndarray) -> np.ndarray:
 def resize(
   image: np.ndarray, smallest: int = SIZE, largest: int | None = SIZE
 ) -> np.ndarray:
-  """Scale an image so that its shorter side lies within limits.
+  """Scale an image so that its shorter side is within limits.
 
-  Small images are enlarged without blur, so that their pixels can be told.
+  Small images are enlarged without blur, so that their pixels stay visible.
 
   Args:
     image: uint8 array [height, width, 3].
-    smallest: Least length of the shorter side.
-    largest: Greatest length of the shorter side, None for no limit.
+    smallest: Minimum length of the shorter side.
+    largest: Maximum length of the shorter side, None for no limit.
 
   Returns:
     uint8 array [height, width, 3].
@@ -147,7 +147,7 @@ def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
 
   Args:
     image: uint8 array [height, width, 3].
-    text: Text; it gets smaller letters where it would be too wide.
+    text: Text; the font shrinks if it would be too wide.
     height: Height of the strip in pixels.
 
   Returns:
@@ -169,8 +169,8 @@ def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
 def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
   """Arrange evenly spaced frames of several videos, one video per row.
 
-  Frames keep their size, so that what is written on them can be read; there
-  are as many in a row as a screen shows.
+  Frames keep their size, so that text in them stays readable; a row has as many
+  as fit on a screen.
 
   Args:
     videos: List of uint8 arrays [time, height, width, 3] of one frame size.
@@ -193,7 +193,7 @@ def _write_mp4(filename, images, fps):
 
   if preferred_ending() != '.mp4':
     raise errors.UsageError(
-      'Writing .mp4 files needs the package imageio-ffmpeg: pip install '
+      'Writing .mp4 files needs the package imageio-ffmpeg. Run pip install '
       '"imageio[ffmpeg]", or choose a name that ends in .gif.'
     )
   # The encoder wants even sizes.

@@ -1,4 +1,4 @@
-"""A window that shows images while an environment is played."""
+"""Window that shows images while an environment is played."""
 
 import importlib.util
 import os
@@ -13,12 +13,12 @@ from agents.run import errors
 class Window:
   """Window for the frames of any environment.
 
-  As it shows images that were rendered off screen, it needs no OpenGL. When
-  the user closes it, frames are not shown any more.
+  It shows images that are rendered off screen, so it does not need OpenGL. Once
+  the user closes it, further frames are ignored.
 
   Args:
     title: Title of the window.
-    fps: Frames per second, which `show` waits for.
+    fps: Frames per second; `show` waits accordingly.
 
   Raises:
     UsageError: If the display cannot be used.
@@ -36,7 +36,7 @@ class Window:
       pygame.display.init()
     except pygame.error as error:
       raise errors.UsageError(
-        f'Cannot open a window: {error}. Point DISPLAY or WAYLAND_DISPLAY to '
+        f'Cannot open a window: {error}. Set DISPLAY or WAYLAND_DISPLAY to '
         'a running display, or unset both.'
       ) from None
     self._pygame = pygame
@@ -44,7 +44,7 @@ class Window:
     pygame.display.set_caption(title)
 
   def show(self, frame: np.ndarray) -> None:
-    """Show a frame, uint8 [height, width, 3], for its time."""
+    """Show a frame, uint8 [height, width, 3], for the duration of a frame."""
     display = self._pygame.display
     if not self._is_open:
       return
@@ -75,18 +75,18 @@ def has_display() -> bool:
 
 
 def check() -> None:
-  """Refuse early what needs a window.
+  """Check early that windows can be opened.
 
   Raises:
-    UsageError: If there is no display, or the package for it is missing.
+    UsageError: If there is no display, or pygame is missing.
   """
   if not has_display():
     raise errors.UsageError(
       'There is no display for a window: neither DISPLAY nor WAYLAND_DISPLAY '
-      'is set. Omit --render; the videos show the same.'
+      'is set. Omit --render; videos are still written.'
     )
   if not importlib.util.find_spec('pygame'):
     raise errors.UsageError(
-      "Windows need the package pygame: pip install 'pygame>=2.6'. Or omit "
-      '--render; the videos show the same.'
+      "Windows need the package pygame. Run pip install 'pygame>=2.6', or omit "
+      '--render; videos are still written.'
     )

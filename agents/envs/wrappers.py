@@ -1,9 +1,9 @@
 """Wrappers of environments.
 
-All of them take and offer `reset() -> observation` and `step(action) ->
-(observation, reward, done, info)`, and forward what they do not know to the
-environment below. Nothing here imports TensorFlow, because wrapped
-environments live in processes of their own.
+All of them accept and provide `reset() -> observation` and `step(action) ->
+(observation, reward, done, info)`, and forward other attributes to the wrapped
+environment. This module does not import TensorFlow, because wrapped
+environments run in separate processes.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from agents.run import errors, references
 
 
 class Wrapper:
-  """Forward everything to the environment below.
+  """Base class that forwards everything to the wrapped environment.
 
   Args:
     env: Environment with `reset`, `step`, and both spaces.
@@ -44,11 +44,11 @@ class Wrapper:
 
 
 class ActionRepeat(Wrapper):
-  """Repeat each action, add up the rewards, stop early at the end.
+  """Repeat each action, sum the rewards, and stop early at the episode end.
 
   Args:
     env: Environment to wrap.
-    amount: Number of steps with the same action, at least one.
+    amount: Number of steps per action, at least one.
   """
 
   def __init__(self, env: Any, amount: int):
@@ -70,7 +70,7 @@ class ActionRepeat(Wrapper):
 class NormalizeActions(Wrapper):
   """Map actions from [-1, 1] to the range of the environment.
 
-  Dimensions that lack a finite bound are passed through unchanged.
+  Dimensions without finite bounds are passed through unchanged.
   """
 
   def __init__(self, env: Any):
@@ -90,9 +90,9 @@ class NormalizeActions(Wrapper):
 
 
 class ClipAction(Wrapper):
-  """Accept any action and clip it to the space of the environment.
+  """Clip actions to the space of the environment.
 
-  Discrete actions stay as they are.
+  Discrete actions are not changed.
   """
 
   def __init__(self, env: Any):
@@ -108,7 +108,7 @@ class ClipAction(Wrapper):
 
 
 def unbounded(space: Any) -> Any:
-  """Return the space of actions that get clipped to one."""
+  """Return the space of actions that `ClipAction` accepts for a space."""
   if spaces.is_discrete(space):
     return space
   infinity = np.full(space.shape, np.inf, np.float32)
@@ -116,13 +116,13 @@ def unbounded(space: Any) -> Any:
 
 
 class OneHotAction(Wrapper):
-  """Choose among discrete actions by the largest number of a vector.
+  """Select a discrete action by the largest entry of a vector.
 
-  Agents of continuous actions can use such environments then; uniform random
-  vectors choose uniformly.
+  This lets agents with continuous actions use such environments; uniform random
+  vectors select actions uniformly.
 
   Args:
-    env: Environment with a discrete space of actions.
+    env: Environment with a discrete action space.
   """
 
   def __init__(self, env: Any):
@@ -136,13 +136,13 @@ class OneHotAction(Wrapper):
 
 
 class PadActions(Wrapper):
-  """Give environments of different action sizes one common action space.
+  """Give environments with different action sizes a common action space.
 
   Args:
     env: Environment to wrap.
     action_spaces: The one-dimensional action spaces of all environments. The
-      common space has the length of the longest one, the smallest lower and
-      the largest upper bound of each dimension.
+      common space has the length of the longest one, and the smallest lower
+      and largest upper bound of each dimension.
   """
 
   def __init__(self, env: Any, action_spaces: Sequence[Any]):
@@ -165,9 +165,9 @@ class PadActions(Wrapper):
 
 
 class AutoReset(Wrapper):
-  """Reset instead of stepping when the episode is over.
+  """Reset instead of stepping when the episode has ended.
 
-  Such a step returns the first observation, reward 0, and done False.
+  Such a step returns the initial observation, reward 0, and done False.
   """
 
   def __init__(self, env: Any):
@@ -186,9 +186,9 @@ class AutoReset(Wrapper):
 
 
 class RandomStart(Wrapper):
-  """Begin each episode with a random number of random actions.
+  """Start each episode with a random number of random actions.
 
-  The number comes from NumPy's global generator, as in the original.
+  Draws the number from NumPy's global generator, as in the original.
 
   Args:
     env: Environment to wrap.
@@ -242,10 +242,10 @@ class _Counted(Wrapper):
 
 
 class MaximumDuration(_Counted):
-  """End episodes after `duration` steps; they must be reset then.
+  """End episodes after `duration` steps; they must then be reset.
 
-  Only `reset` clears the counter, not an earlier end by the environment. The
-  step that reaches the limit says so in `info['truncated']`.
+  Only `reset` clears the counter; an earlier end by the environment does not.
+  The step that reaches the limit sets `info['truncated']`.
   """
 
   def step(self, action: Any) -> tuple:
@@ -261,9 +261,9 @@ LimitDuration = MaximumDuration
 
 
 class MinimumDuration(_Counted):
-  """Ignore the end of episodes of fewer than `duration` steps.
+  """Ignore the end of episodes with fewer than `duration` steps.
 
-  The environment is stepped on past its own end.
+  Keeps stepping the environment past its own end.
   """
 
   def step(self, action: Any) -> tuple:
@@ -303,7 +303,7 @@ class ObservationDict(_ChangeObservation):
 
 
 class ConcatObservation(_ChangeObservation):
-  """Concatenate some entries of a dictionary along the first dimension.
+  """Concatenate entries of a dictionary along the first dimension.
 
   Args:
     env: Environment to wrap.
@@ -334,7 +334,7 @@ class ConcatObservation(_ChangeObservation):
 
 
 class SelectObservations(_ChangeObservation):
-  """Keep some entries of a dictionary of observations.
+  """Keep some entries of dictionary observations.
 
   Args:
     env: Environment to wrap.
@@ -371,13 +371,13 @@ class ProcessObservation(_ChangeObservation):
 
 
 class FrameHistory(Wrapper):
-  """Augment the observation with past observations.
+  """Add past observations to the observation.
 
   Args:
     env: Environment to wrap.
-    past_indices: Ages of the frames to return, 0 for the current one.
-    flatten: Concatenate the frames along their first dimension instead of
-      stacking them along a new one.
+    past_indices: Ages of the frames to return in steps, 0 for the current one.
+    flatten: Whether to concatenate the frames along their first dimension
+      instead of stacking them along a new one.
 
   Raises:
     KeyError: If the current frame is not among the indices.
@@ -442,20 +442,21 @@ class FrameDelta(Wrapper):
 
 
 class PixelObservations(_ChangeObservation):
-  """Add the rendered image to a dictionary of observations.
+  """Add the rendered image to dictionary observations.
 
   Images of another size are resized bilinearly with anti-aliasing. Float
-  images become bytes times 255, truncated; bytes become floats over 255.
+  images are multiplied by 255 and truncated to bytes; bytes are divided by 255
+  to become floats.
 
   Args:
     env: Environment with a Dict space and `render('rgb_array')`.
-    size: Height and width of the image.
+    size: Height and width of the image in pixels.
     dtype: `np.uint8` for [0, 255] or `np.float32` for [0, 1].
-    key: Key of the image among the observations.
+    key: Key of the image in the observation.
     channels: Number of channels that the environment renders.
 
   Raises:
-    AssertionError: If the space is no Dict or has the key already.
+    AssertionError: If the space is not a Dict or already has the key.
     NotImplementedError: If the rendered dtype cannot be converted.
   """
 
@@ -487,11 +488,11 @@ class PixelObservations(_ChangeObservation):
 
 
 class ObservationToRender(_ChangeObservation):
-  """Take one observation away and return it from `render`.
+  """Remove an entry from the observation and return it from `render`.
 
   Args:
     env: Environment with a Dict space.
-    key: Key of the image among the observations.
+    key: Key of the image in the observation.
   """
 
   def __init__(self, env: Any, key: str = 'image'):
@@ -509,11 +510,11 @@ class ObservationToRender(_ChangeObservation):
 
 
 class OverwriteRender(Wrapper):
-  """Render by a function instead.
+  """Replace `render` with a function.
 
   Args:
     env: Environment to wrap; it is rendered once at construction.
-    render_fn: Takes the environment and the arguments of `render`.
+    render_fn: Function of the environment and the arguments of `render`.
   """
 
   def __init__(self, env: Any, render_fn: Callable[..., Any]):
@@ -551,17 +552,17 @@ def _convert(image, dtype):
 class RangeNormalize(_ChangeObservation):
   """Scale observations and actions linearly to [-1, 1], without clipping.
 
-  Integers such as those of images become floats. Discrete actions are counted
-  from zero, and stay as they are otherwise.
+  Integers, such as those of images, become floats. Discrete actions are only
+  shifted to start at zero.
 
   Args:
     env: Environment to wrap.
-    observ: True to normalise observations, False to leave them alone. By
-      default they are normalised if their range is finite.
+    observ: Whether to normalize observations; by default, if their range is
+      finite.
     action: The same for actions.
 
   Raises:
-    ValueError: If a range is infinite and should be normalised.
+    ValueError: If a range to normalize is infinite.
   """
 
   def __init__(
@@ -580,10 +581,10 @@ class RangeNormalize(_ChangeObservation):
 
 
 class ConvertTo32Bit(_ChangeObservation):
-  """Convert observations and rewards to 32 bits and refuse infinities.
+  """Convert observations and rewards to 32 bits; refuse infinity and NaN.
 
-  Observations become float32 or int32, other dtypes stay; rewards become
-  float32 arrays without dimensions.
+  Observations become float32 or int32, other dtypes are kept; rewards become
+  float32 scalars.
 
   Raises:
     BadNumber: If an observation or a reward is infinite or NaN.
@@ -604,13 +605,13 @@ class ConvertTo32Bit(_ChangeObservation):
 
 
 def to_32_bit(array: np.ndarray, copy: bool = False) -> np.ndarray:
-  """Return an array with 32 bits instead of 64; other dtypes stay."""
+  """Convert an array from 64 to 32 bits; other dtypes are kept."""
   dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
   return array.astype(dtype or array.dtype, copy=copy)
 
 
 class CacheSpaces(Wrapper):
-  """Read both spaces once and return the same objects from then on."""
+  """Read both spaces once and then always return the same objects."""
 
   def __init__(self, env: Any):
     super().__init__(env)
@@ -630,7 +631,7 @@ def with_own_randomness(env: Any) -> Any:
   """Return an environment that depends on nothing else once it is seeded.
 
   Args:
-    env: Environment as it comes, which is wrapped if it has to be.
+    env: Environment without wrappers; it is wrapped if necessary.
   """
   kind = type(getattr(env, 'unwrapped', env))
   if kind.__module__.startswith(_OWN_GENERATORS):
@@ -639,19 +640,19 @@ def with_own_randomness(env: Any) -> Any:
 
 
 class OwnRandomness(Wrapper):
-  """Give a seeded environment global generators of its own.
+  """Give a seeded environment its own global random number generators.
 
-  Some environments draw from `random` and `np.random`, whatever their seed
-  is, and so depend on everything else in the process. From `seed` on, these
-  generators are exchanged for the time of each call; until then nothing
-  changes. Not for several threads at once.
+  Some environments draw from `random` and `np.random` regardless of their seed,
+  so they depend on everything else in the process. After `seed`, the state of
+  these generators is swapped during each call; before that nothing changes. Do
+  not use it from several threads at once.
 
-  This costs some 20 microseconds per call, most of it for the state of
-  `random`. Exchanging the generator of NumPy, instead of its state, is cheap,
-  but drops the second of a pair of normal numbers that it may hold.
+  It costs about 20 microseconds per call, mostly for the state of `random`.
+  Swapping NumPy's generator instead of its state would be cheap, but would drop
+  the second of a pair of normal numbers that it may hold.
 
   Args:
-    env: Environment to wrap; it need not have a method `seed`.
+    env: Environment to wrap; it does not need a method `seed`.
   """
 
   def __init__(self, env: Any):
@@ -660,7 +661,7 @@ class OwnRandomness(Wrapper):
     self._numpy: Any = None
 
   def seed(self, seed: int) -> None:
-    """Seed the environment, if it can be seeded, and both generators."""
+    """Seed the environment, if it supports that, and both generators."""
     if hasattr(self._env, 'seed'):
       self._env.seed(seed)
     self._python = random.Random(seed).getstate()
@@ -676,7 +677,7 @@ class OwnRandomness(Wrapper):
 
   @contextlib.contextmanager
   def exchanged(self) -> Iterator[None]:
-    """Let the generators of this environment be those of the process."""
+    """Use the generators of this environment as those of the process."""
     if self._python is None:
       yield
       return
@@ -696,12 +697,12 @@ class OwnRandomness(Wrapper):
 class Guard(Wrapper):
   """Raise `EnvError` for mistakes of an environment.
 
-  These are errors that it raises, observations of another shape than that of
-  the space, if it is a box, and renderings that are no images.
+  Mistakes are exceptions, box observations whose shape differs from the space,
+  and rendered values that are not images.
 
   Args:
     env: Environment.
-    name: What the user calls it.
+    name: Name that the user gave.
   """
 
   def __init__(self, env: Any, name: Any):
@@ -712,9 +713,9 @@ class Guard(Wrapper):
 
   def reset(self, *args: Any, **kwargs: Any) -> Any:
     self._steps = 0
-    with guard.explained(self._name, 'when it is reset'):
+    with guard.explained(self._name, 'in reset'):
       observ = self._env.reset(*args, **kwargs)
-    self._check_shape(observ, 'when it is reset')
+    self._check_shape(observ, 'in reset')
     return observ
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
@@ -730,8 +731,8 @@ class Guard(Wrapper):
     return transition
 
   def render(self, mode: str = 'rgb_array') -> Any:
-    """Return what the environment shows, which has to be an image."""
-    with guard.explained(self._name, 'when it renders'):
+    """Return the rendered result, which must be an image."""
+    with guard.explained(self._name, 'in render'):
       image = self._env.render(mode)
     if mode == 'rgb_array':
       guard.check_image(image, self._name)
@@ -740,9 +741,9 @@ class Guard(Wrapper):
   def _check_shape(self, observ, when):
     if self._shape is not None and np.shape(observ) != self._shape:
       raise errors.EnvError(
-        f'Environment {self._name} returns an observation of shape '
+        f'Environment {self._name} returned an observation of shape '
         f'{np.shape(observ)} {when}, but its observation_space has shape '
-        f'{self._shape}; make them equal.'
+        f'{self._shape}; make them match.'
       )
 
 

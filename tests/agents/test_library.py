@@ -107,7 +107,7 @@ def test_own_parts(env, tmp_path):
     if env is make_env:
       assert agents.evaluate(agent, episodes=1).lengths == [20]
     else:
-      with pytest.raises(errors.UsageError, match='was an object'):
+      with pytest.raises(errors.UsageError, match='was the object'):
         agent.make_env()
 
 

@@ -217,10 +217,10 @@ def test_bad_input(capsys, tmp_path, args, message):
   'name, code, message',
   [
     ('Broken', 1, 'constructor with KeyError'),
-    ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
-    ('Faulty', 1, 'fails in step 5 with ZeroDivisionError'),
+    ('Growing', 1, 'returned an observation of shape (4,) in step 4'),
+    ('Faulty', 1, 'failed in step 5 with ZeroDivisionError'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
-    ('NaN', 1, 'is not usable: The observation of step 1 is NaN; return'),
+    ('NaN', 1, 'is not usable: The observation in step 1 is NaN; return'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):

@@ -68,7 +68,7 @@ def test_trusted_modules(tmp_path, monkeypatch, capsys):
   assert not os.path.exists(marker)
   trusting = [*flags, '--trust=some.other', '--trust=a,hostile']
   assert visualize_ppo.run(trusting) == 1
-  assert "fails in its constructor with ValueError('hostile')" in (
+  assert "failed in its constructor with ValueError('hostile')" in (
     capsys.readouterr().err
   )
   assert os.path.exists(marker)

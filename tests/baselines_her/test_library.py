@@ -104,7 +104,7 @@ def test_environments_of_whatever_kind(tmp_path):
     library.train(make_env(), tmp_path / 'x', 10, PARAMS, num_env=2)
   path = tmp_path / 'object' / 'params.json'
   assert json.loads(path.read_text())['env_name'] == '<Fine-v0>'
-  with pytest.raises(errors.UsageError, match='give the object again'):
+  with pytest.raises(errors.UsageError, match='pass the object again'):
     baselines_her.train(None, tmp_path / 'object', 10, trust=['tests'])
 
 

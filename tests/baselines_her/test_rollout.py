@@ -43,7 +43,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
   'name, T, message',
   [
     ('NaN', 5, 'NaN-v0 returns NaN as observation in step 2, in 10 episodes'),
-    ('NaNGoal', 5, 'NaN as desired_goal when it is reset'),
+    ('NaNGoal', 5, 'NaN as desired_goal in reset'),
     ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
     ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
     ('Growing', 5, r'observation of shape \(3,\), but its .*\(2,\)'),

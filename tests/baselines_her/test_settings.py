@@ -166,7 +166,7 @@ def test_refused_arguments_leave_no_folder(tmp_path, capsys):
   for words, code, message in (
     ([weights], 2, 'Cannot load variables'),
     (['--load_path=none'], 2, "Cannot load variables from 'none'"),
-    ([env], 1, 'of step 1 is NaN; return finite'),
+    ([env], 1, 'in step 1 is NaN; return finite'),
   ):
     path = f'--log_path={tmp_path}/new/run'
     args = ['--num_timesteps=100', '--hidden=4', *words]

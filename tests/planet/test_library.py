@@ -115,13 +115,13 @@ def test_environments_of_ones_own(tmp_path):
     assert record['test_return'] == 800
     steps[name] = record['environment_steps']
     with planet.load(record['logdir']) as agent:
-      with pytest.raises(errors.UsageError, match='give the object again'):
+      with pytest.raises(errors.UsageError, match='pass the object again'):
         agent.make_env()
       result = planet.evaluate(agent, Env(), episodes=1)
       assert result.returns == [800] and result.lengths == [4]
   assert steps == {'function': 800, 'instance': 800}
   assert env.closed == 0 and env.total > 1600
-  with pytest.raises(errors.UsageError, match='give the object again'):
+  with pytest.raises(errors.UsageError, match='pass the object again'):
     next(train(None, str(tmp_path / 'function'), max_steps=24))
 
 

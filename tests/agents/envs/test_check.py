@@ -20,11 +20,11 @@ def test_what_is_right():
 @pytest.mark.parametrize(
   'mistake, system, sentence',
   [
-    (dict(nan_at=4), 'ppo', 'observation of step 4 is NaN; return finite'),
-    (dict(nan_at=4), 'planet', 'observation of step 4 is NaN'),
+    (dict(nan_at=4), 'ppo', 'observation in step 4 is NaN; return finite'),
+    (dict(nan_at=4), 'planet', 'observation in step 4 is NaN'),
     (dict(shape_at=2), 'ppo', r'step 2 has shape \(4,\) .*its space is .*3'),
-    (dict(reward=float('inf')), 'ppo', 'reward of step 1 is infinite'),
-    (dict(reward=[1.0, 2.0]), 'ppo', r'reward of step 1 has shape \(2,\)'),
+    (dict(reward=float('inf')), 'ppo', 'reward in step 1 is infinite'),
+    (dict(reward=[1.0, 2.0]), 'ppo', r'reward in step 1 has shape \(2,\)'),
     (
       dict(image='none'),
       'planet',

@@ -29,7 +29,7 @@ def play(name):
       errors.EnvError,
       r'Growing-v0 .* of shape \(4,\) in step 4, but',
     ),
-    ('Faulty', errors.EnvError, 'fails in step 5 with ZeroDivisionError'),
+    ('Faulty', errors.EnvError, 'failed in step 5 with ZeroDivisionError'),
     ('NoImage', errors.EnvError, 'NoImage-v0 returns None; with'),
     ('Blind', errors.UsageError, 'takes no render_mode'),
     ('Brokn', errors.UsageError, 'Did you mean: `OddBroken`'),
@@ -55,7 +55,7 @@ def test_traceback_comes_once(workers):
   batch = batch_env.VectorEnv([lambda: make('Faulty')] * 2, workers)
   batch.reset()
   try:
-    with pytest.raises(errors.EnvError, match='fails in step 5') as caught:
+    with pytest.raises(errors.EnvError, match='failed in step 5') as caught:
       for _ in range(5):
         batch.step([batch.action_space.sample()] * 2)
   finally:

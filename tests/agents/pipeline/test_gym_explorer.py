@@ -199,7 +199,7 @@ def test_two_agents(session):
   'kwargs, message',
   [
     ({'nan_at': 2}, 'NaN observation agent .*CountEnv'),
-    ({'fail_at': 2}, r"CountEnv fails in step 2 with KeyError\('broken'\)"),
+    ({'fail_at': 2}, r"CountEnv failed in step 2 with KeyError\('broken'\)"),
   ],
 )
 def test_bad_environments(session, count, kwargs, message):

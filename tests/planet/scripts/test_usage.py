@@ -142,7 +142,7 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
     ('Broken', 1, 'constructor with KeyError'),
     ('NoImage', 1, 'returns None; with render_mode'),
     ('NaN', 1, 'NaN observation encountered in'),
-    ('Growing', 1, 'returns an observation of shape (4,) in step 4'),
+    ('Growing', 1, 'returned an observation of shape (4,) in step 4'),
     ('Blind', 2, 'takes no render_mode'),
     ('Brokn', 2, 'Did you mean: `OddBroken`'),
   ],
