@@ -1,4 +1,4 @@
-"""Batch PPO, and the toolbox that all systems of this project share."""
+"""Batch PPO, and the tools that all systems of this project share."""
 
 from agents import run
 from agents.tools import lazy

@@ -1,7 +1,7 @@
 """Configurations of training runs; each is a function that returns a dict.
 
-What a configuration names is a plain text, in `config.yaml` and on the command
-line: a name of this project, or `module:name` of something of the user's own.
+Configurations, in `config.yaml` and on the command line, refer to objects by
+plain text: a name of this project, or `module:name` for user code.
 """
 
 import functools
@@ -59,9 +59,9 @@ _KNOWN = {**_ALGORITHMS, **_NETWORKS, **_OPTIMIZERS}
 
 
 class Config(schema.Settings):
-  """Declaration of what `--params` may set.
+  """Declaration of the parameters that `--params` can set.
 
-  What has no default is left out of configurations that do not set it.
+  Parameters without a default are omitted unless a configuration sets them.
   """
 
   called: ClassVar[str] = 'Parameter {!r}'
@@ -76,7 +76,7 @@ class Config(schema.Settings):
   seed: Seed | None = _fixed(None, 'random seed')
   # Network.
   algorithm: schema.one_of(_ALGORITHMS) = _fixed(  # type: ignore[valid-type]
-    'PPOAlgorithm', 'what collects episodes and learns'
+    'PPOAlgorithm', 'algorithm that collects episodes and learns'
   )
   network: schema.one_of(_NETWORKS) = _fixed(  # type: ignore[valid-type]
     'feed_forward_gaussian', 'network of policy and value function'
@@ -155,7 +155,7 @@ def make(name: str | None) -> dict[str, Any]:
   """Return a configuration as plain data.
 
   Raises:
-    UsageError: If there is none of this name.
+    UsageError: If there is no configuration of this name.
   """
   if name not in CHOICES:
     given = f'Configuration {name!r} is unknown.' if name else 'Give --config.'
@@ -165,14 +165,14 @@ def make(name: str | None) -> dict[str, Any]:
 
 
 def find(value: Any) -> Any:
-  """Return what a name of this project stands for; other values as they are."""
+  """Return the object with a name of this project; other values unchanged."""
   if not isinstance(value, str) or value not in _KNOWN:
     return value
   return pkgutil.resolve_name(_KNOWN[value])
 
 
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
-  """Return what `from_plain` reads."""
+  """Convert a configuration to plain data for `from_plain`."""
   values = {
     k: _name_of(v) if callable(v) or adapters.is_environment(v) else v
     for k, v in config.items()
@@ -192,24 +192,25 @@ def from_plain(
   trust: references.Trust = references.NOTHING,
   run: str | None = None,
 ) -> dict[str, Any]:
-  """Check a stored configuration, and import what it names of the user's own.
+  """Check a stored configuration and import user code that it refers to.
 
   Args:
     stored: Content of a file.
-    trust: `agents.run.references.Trust` in what it may name.
-    run: Folder of the run, for errors.
+    trust: `agents.run.references.Trust` in names that it may contain.
+    run: Log directory of the run, for error messages.
 
   Raises:
-    UsageError: If it is of another version or program, or has wrong values.
-    NotTrusted: If it names anything else, which is not imported then.
+    UsageError: If it comes from another version or program, or has invalid
+      values.
+    NotTrusted: If it contains a name that is not trusted; nothing is imported.
   """
   if 'update_every' not in stored:
     raise errors.UsageError(
-      f'The run in {run} is not one of PPO; use the program that wrote it.'
+      f'The run in {run} is not a PPO run; use the program that wrote it.'
     )
   if stored.get('version') != VERSION:
     raise errors.UsageError(
-      f'The run in {run} was written by another version; use that one, or '
+      f'The run in {run} was written by another version; use that version, or '
       'start a new run.'
     )
   beside = {'version', 'logdir', 'spaces'}
@@ -221,16 +222,16 @@ def from_plain(
 def import_own(
   values: Mapping[str, Any], trust: references.Trust
 ) -> dict[str, Any]:
-  """Replace names of the user's own, `module:name`, by what they stand for.
+  """Replace names of user code, `module:name`, with the objects.
 
-  The module of an environment is imported when one is made.
+  The module of an environment is imported when an environment is created.
 
   Args:
     values: Configuration.
-    trust: `agents.run.references.Trust` in what it may name.
+    trust: `agents.run.references.Trust` in names that it may contain.
 
   Raises:
-    NotTrusted: If it names anything else, which is not imported then.
+    NotTrusted: If it contains a name that is not trusted; nothing is imported.
   """
   env = values.get('env')
   if not str(env).startswith('<'):
@@ -244,8 +245,8 @@ def import_own(
 
 
 def describe() -> list[str]:
-  """Return lines for `--help`: configurations, and what `--params` may set."""
-  lines = ['', 'configurations, and the defaults that they override:']
+  """Return lines for `--help`: configurations, and `--params` parameters."""
+  lines = ['', 'configurations, with the defaults that they override:']
   for name, values in CHOICES.items():
     shown = [
       f'{key} {x:g}' if isinstance(x, float) else f'{key} {x}'

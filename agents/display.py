@@ -1,4 +1,4 @@
-"""What users see of a PPO run: progress, scores, metrics on disk."""
+"""Output of a PPO run: progress, scores, and metrics on disk."""
 
 import math
 import os
@@ -16,14 +16,14 @@ _COLUMNS = (
 
 
 class Display(phases.Observer):
-  """Shows phases and scores, and keeps them in the folder of the run.
+  """Show phases and scores, and write them to the log directory.
 
   Writes `scores.csv`, a line per phase, and `metrics.jsonl`, a line per
   summary.
 
   Args:
-    config: Configuration with `logdir`; nothing is written without one.
-    first_step: Global step at which the run begins or continues.
+    config: Configuration with `logdir`; writes nothing if that is None.
+    first_step: Global step at which the run starts or continues.
     stream: Text stream for the progress, standard error by default.
     mirrors: See `agents.run.log.MetricsWriter`.
   """
@@ -119,7 +119,7 @@ class Display(phases.Observer):
       self._metrics.write(phase.name, step, global_step, scalars, global_step)
 
   def take_record(self) -> training.Record | None:
-    """Return what `agents.train` yields of an epoch, once when it is over."""
+    """Return the record of a finished epoch for `agents.train`, once."""
     if not self._is_due:
       return None
     counts = {'episodes': self._episodes, 'updates': self._updates}
@@ -141,13 +141,13 @@ class Display(phases.Observer):
 
 
 def describe_update(values: dict[str, float]) -> str:
-  """Return in one line what the original prints during an update.
+  """Return the values that the original prints during an update, in one line.
 
-  What it calls return, the mean of what the value function learns over all
-  steps, is none of an episode.
+  The 'return' of the original is the mean value target over all steps, not the
+  return of an episode.
 
   Args:
-    values: Dict from the last part of a tag to a number. What is missing is
+    values: Dict from the last part of a tag to a number. Missing values are
       left out.
   """
   parts = [

@@ -1,7 +1,7 @@
-"""Trained agents as objects that act anywhere, and their evaluation.
+"""Trained agents as objects that act in any environment, and their evaluation.
 
-Free of TensorFlow; `load` of `agents`, `planet` and `baselines_her` return
-agents of these methods.
+Does not import TensorFlow. `load` of `agents`, `planet` and `baselines_her`
+returns agents with these methods.
 """
 
 import abc
@@ -19,16 +19,16 @@ Agent = TypeVar('Agent', bound='TrainedAgent')
 
 
 class TrainedAgent(abc.ABC):
-  """Agent that acts, in one environment or in several.
+  """Agent that acts in one or more environments.
 
-  The methods are those that users of stable-baselines3 know. For single
-  observations, the agent remembers its state between two calls, as long as no
-  other one is given; begin each episode with `reset` or `episode_start`.
+  The methods match those of stable-baselines3. For single observations, the
+  agent remembers its state between calls, unless a state is given; start each
+  episode with `reset` or `episode_start`.
 
   Attributes:
-    observation_space: Space of gymnasium, as the training had it.
-    action_space: The same of actions.
-    logdir: Folder that it was loaded from.
+    observation_space: Observation space of the training, of gymnasium.
+    action_space: Action space of the training, of gymnasium.
+    logdir: Log directory that it was loaded from.
   """
 
   observation_space: gymnasium.Space
@@ -47,7 +47,7 @@ class TrainedAgent(abc.ABC):
     self.close()
 
   def reset(self) -> None:
-    """Begin an episode: forget what was seen before."""
+    """Start an episode: clear the remembered state."""
     self._state = None
 
   def predict(
@@ -60,18 +60,18 @@ class TrainedAgent(abc.ABC):
     """Choose an action, or one for each of several observations.
 
     Args:
-      observation: Observation as the environment of the training returns it,
-        an array or a dict of arrays; or a batch of them, [n, ...].
-      state: What the last call has returned. By default the beginning of an
-        episode, or for single observations what the agent remembers.
-      episode_start: Whether an episode begins, bool or bool [n]; its state is
-        not used then.
-      deterministic: Whether to leave out the noise of exploration.
+      observation: Observation in the format of the training environment, an
+        array or a dict of arrays; or a batch of them, [n, ...].
+      state: State returned by the last call. By default, the initial state, or
+        for single observations the remembered one.
+      episode_start: Whether an episode starts, bool or bool [n]; its state is
+        then ignored.
+      deterministic: Whether to omit exploration noise.
 
     Returns:
-      Tuple of the action float32 [size], in the range of the environment, or
-      an integer if actions are discrete, and the state, None if the agent
-      needs none; of a batch, arrays [n, ...] and a list of n states.
+      Tuple of the action, float32 [size] in the range of the environment, or an
+      integer if actions are discrete, and the state, None if the agent has
+      none; for a batch, arrays [n, ...] and a list of n states.
 
     Raises:
       ValueError: If the observation does not have the shape of the training.
@@ -95,11 +95,11 @@ class TrainedAgent(abc.ABC):
     return np.stack(actions), None if states[0] is None else list(states)
 
   def make_env(self, render_mode: str | None = None) -> gymnasium.Env:
-    """Create an environment of the training, see `evaluate`.
+    """Create an environment as in training, see `evaluate`.
 
     Args:
-      render_mode: `rgb_array` for images, None for none. Those that MuJoCo
-        draws by software need a process without TensorFlow.
+      render_mode: `rgb_array` for images, None for none. MuJoCo's software
+        rendering needs a process without TensorFlow.
     """
     return adapters.AsGymnasium(self._make_env(render_mode), render_mode)
 
@@ -113,7 +113,7 @@ class TrainedAgent(abc.ABC):
 
   @abc.abstractmethod
   def save(self, folder: str) -> None:
-    """Write what `load` needs, settings and weights, and nothing else.
+    """Write only what `load` needs, which is settings and weights.
 
     Args:
       folder: Folder, created if needed; it should be empty.
@@ -145,13 +145,13 @@ class TrainedAgent(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-  """Episodes of `evaluate`.
+  """Results of `evaluate`.
 
   Attributes:
     returns: Sum of rewards of each episode.
-    lengths: Number of decisions of each episode.
-    successes: Whether each episode ended in success, as far as the
-      environment says so in `info['is_success']`; empty otherwise.
+    lengths: Number of actions in each episode.
+    successes: Whether each episode ended in success, if the environment
+      reports `info['is_success']`; empty otherwise.
   """
 
   returns: list[float]
@@ -170,7 +170,7 @@ class Evaluation:
 
   @property
   def success_rate(self) -> float | None:
-    """Share of episodes that ended in success, None if unknown."""
+    """Fraction of successful episodes, None if unknown."""
     return float(np.mean(self.successes)) if self.successes else None
 
 
@@ -181,15 +181,15 @@ def evaluate(
   seed: int | None = None,
   deterministic: bool = True,
 ) -> Evaluation:
-  """Play episodes and count.
+  """Play episodes and collect their returns.
 
   Args:
-    policy: `TrainedAgent`, or anything with a `predict` like it.
-    env: Environment of gymnasium, or of gym or this project, or an id. What
-      `make_env` of the agent returns by default, which is closed afterwards.
+    policy: `TrainedAgent`, or any object with the same `predict`.
+    env: Environment of gymnasium, gym or this project, or an id. By default,
+      one from `make_env` of the agent, which is closed afterwards.
     episodes: Number of episodes.
     seed: Seed of the environment before the first episode.
-    deterministic: Whether to leave out the noise of exploration.
+    deterministic: Whether to omit exploration noise.
 
   Returns:
     `Evaluation`.
@@ -246,8 +246,8 @@ def check_shape(
       check_shape(value[key], part, key)
   elif np.shape(value) != space.shape:
     raise ValueError(
-      f'The {name} is shaped {np.shape(value)}, but those of the training are '
-      f'shaped {space.shape}.'
+      f'The {name} has shape {np.shape(value)}, but the agent was trained with '
+      f'shape {space.shape}.'
     )
 
 

@@ -1,4 +1,4 @@
-"""PPO as a library: a training to iterate over.
+"""PPO as a library: iterate over a training.
 
 Example:
 
@@ -34,31 +34,31 @@ def train(
   """Train, or continue a run with the same settings.
 
   Args:
-    env: Id of an environment, function without arguments that makes one, or an
-      environment, which is stepped in this process alone; by default that of
-      the configuration.
-    logdir: Folder of runs, or of a run to continue; None to keep nothing.
-    total_env_steps: Environment steps of training, evaluation not counted; by
-      default those of the configuration.
-    config: Name of a function of `agents.configs`.
-    params: Other values of the configuration. `network` may be a function.
+    env: Id of an environment, function without arguments that creates one, or
+      an environment, which is only stepped in this process; by default, that
+      of the configuration.
+    logdir: Folder of runs, or of a run to continue; None to write nothing.
+    total_env_steps: Environment steps of training, not counting evaluation; by
+      default, those of the configuration.
+    config: Name of a function in `agents.configs`.
+    params: Values that override the configuration. `network` may be a function.
     seed: Seed of all random numbers.
-    env_processes: Whether to step environments in processes of their own.
-    trust: `agents.run.references.Trust` in what a stored run may name.
+    env_processes: Whether to step environments in separate processes.
+    trust: `agents.run.references.Trust` in names that a stored run may contain.
     verbose: Whether to print what the program prints.
 
   Returns:
-    `Training`, an iterator of dicts, one per epoch, which is a training phase
-    and an evaluation: `logdir` of the run; `epoch` from 1; so far
-    `environment_steps` and `episodes` of training and `updates`, steps of the
-    optimizer; mean returns of the episodes of this epoch, `return` in training
-    and `test_return`; `loss/value` and `loss/policy` of the last update; and
-    `seconds` of this epoch.
+    `Training`, an iterator of dicts, one per epoch of a training phase and an
+    evaluation: `logdir` of the run; `epoch` from 1; total training
+    `environment_steps`, `episodes` and `updates` (optimizer steps) so far; mean
+    returns of the episodes of this epoch, `return` in training and
+    `test_return` in evaluation; `loss/value` and `loss/policy` of the last
+    update; and `seconds` of this epoch.
 
   Raises:
-    UsageError: If an argument is wrong; from the first iteration, if it does
-      not fit the stored run.
-    EnvError: If the environment makes a mistake.
+    UsageError: If an argument is not valid; raised by the first iteration if an
+      argument does not fit the stored run.
+    EnvError: If the environment breaks its interface or raises an error.
   """
   if isinstance(params, configs.Config):
     params = params.model_dump(exclude_unset=True)

@@ -1,4 +1,4 @@
-"""Policies and value functions."""
+"""Policy and value networks."""
 
 import collections
 import math
@@ -26,7 +26,7 @@ def feed_forward_gaussian(
   unused_length: tf.Tensor,
   state: tf.Tensor | None = None,
 ) -> NetworkOutput:
-  """Define independent networks for the policy and for the value.
+  """Define separate networks for the policy and the value.
 
   The policy is a normal distribution whose mean is squashed by tanh and whose
   standard deviations do not depend on the observation.
@@ -37,7 +37,7 @@ def feed_forward_gaussian(
     action_size: Number of dimensions of an action.
     observations: Float tensor [batch, time, ...].
     unused_length: Lengths of the sequences [batch].
-    state: Unused; returned as it is.
+    state: Unused; returned unchanged.
 
   Returns:
     `NetworkOutput` of the policy, its mean and logstd [batch, time, actions],
@@ -58,15 +58,15 @@ def feed_forward_categorical(
   unused_length: tf.Tensor,
   state: tf.Tensor | None = None,
 ) -> CategoricalOutput:
-  """Define independent networks for discrete actions and for the value.
+  """Define separate networks for discrete actions and for the value.
 
   Args:
     config: AttrDict with `policy_layers`, `value_layers` and
-      `init_mean_factor`, the scale of the first logits.
-    action_size: Number of actions to choose from.
+      `init_mean_factor`, the scale of the initial logits.
+    action_size: Number of discrete actions.
     observations: Float tensor [batch, time, ...].
     unused_length: Lengths of the sequences [batch].
-    state: Unused; returned as it is.
+    state: Unused; returned unchanged.
 
   Returns:
     `CategoricalOutput` of the policy, its logits [batch, time, actions], the
@@ -97,9 +97,9 @@ def recurrent_gaussian(
       and `init_logstd`.
     action_size: Number of dimensions of an action.
     observations: Float tensor [batch, time, ...].
-    length: Lengths of the sequences [batch], integers or floats. Past its end
-      a sequence gives outputs of zero to the layers behind, and the state
-      stays.
+    length: Lengths of the sequences [batch], integers or floats. Past the end
+      of a sequence, the recurrent layer outputs zeros and the state does not
+      change.
     state: State before the first step [batch, units]; zero if None.
 
   Returns:

@@ -25,7 +25,7 @@ _NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-  """Draw what the command line names."""
+  """Draw the curves that the command line selects."""
   args = parse_args(argv)
   runs = []
   for source in args.sources:
@@ -47,14 +47,14 @@ def load_runs(
   """Return the scores of one or many runs.
 
   Args:
-    path: CSV file, or folder with files called `scores.csv` somewhere below.
+    path: CSV file, or folder with `scores.csv` files at any depth.
     phase: Phase to select, also the name of the curves.
-    label: What the runs are; by default their configuration and environment,
+    label: Label of the runs; by default, their configuration and environment,
       or the name of the file.
-    divide: Number that steps are divided by.
+    divide: Number to divide steps by.
 
   Raises:
-    UsageError: If there is no such file or it holds no scores of the phase.
+    UsageError: If the file does not exist or has no scores of the phase.
   """
   folders = plot.find_runs([path], 'scores.csv')
   names = [os.path.join(x, 'scores.csv') for x in folders]

@@ -1,4 +1,4 @@
-"""Folders of PPO runs: which one to continue, and with what configuration."""
+"""Log directories of PPO runs: which to continue, with which configuration."""
 
 import contextlib
 import datetime
@@ -23,29 +23,29 @@ def claim(
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
 ) -> contextlib.AbstractContextManager[folder.Run]:
-  """Choose a run, lock it, and put its configuration together.
+  """Choose a run, lock it, and assemble its configuration.
 
-  A folder without a timestamp is searched for runs of this configuration: the
-  newest one is continued that has the same settings, is not finished, and that
-  no other process works on. What may change, `Config.fixed` tells. If all that
-  could be continued are finished, the newest of them is chosen. Without any
-  there is a new one. Nothing is left of a new one that is refused.
+  Without a timestamp, continues the newest run of this configuration in the
+  folder that has the same settings, is not finished, and is not in use.
+  `Config.fixed` tells which settings may change. If all such runs are finished,
+  chooses the newest of them. If there are none, creates a new run; it is
+  removed again if the command is refused.
 
   Args:
     name: Name of the configuration.
-    logdir: Folder of the runs, or of a run; None to keep nothing.
-    timestamp: Time that names the run; for a new run the current one.
+    logdir: Folder of the runs, or of a run; None to write nothing.
+    timestamp: Timestamp in the name of the run; the current time for new runs.
     overrides: Dict of values that the user has given.
-    trust: `agents.run.references.Trust` in what stored runs may name.
+    trust: `agents.run.references.Trust` in names that stored runs may contain.
 
   Returns:
-    Context of a `Run` with `config`, a locked AttrDict with the folder as
-    `logdir`; `reason`, a sentence that says which run this is and why; and
-    `changes`, a list of what the command changes, in words.
+    Context of a `Run` with `config`, a locked AttrDict with the log directory
+    as `logdir`; `reason`, a sentence that says which run this is and why; and
+    `changes`, a list of descriptions of what the command changes.
 
   Raises:
-    UsageError: If an argument is wrong, at once; from the context, if it does
-      not fit the stored run.
+    UsageError: If an argument is not valid; raised by the context if an
+      argument does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
   config, given = _combine(name, overrides)
@@ -82,7 +82,7 @@ def _claim(logdir, path, name, config, given, trust, pair):
 def prepare(
   name: str | None, overrides: dict[str, Any] | None = None
 ) -> AttrDict:
-  """Return the configuration of a run that keeps nothing, see `claim`."""
+  """Return the configuration of a run that writes nothing, see `claim`."""
   config, _ = _combine(name, overrides)
   return _complete(name, config, None)
 
@@ -93,25 +93,25 @@ def load(
   """Load the configuration of an existing run.
 
   Args:
-    logdir: Folder of the run, or one that holds a single run.
-    trust: `agents.run.references.Trust` in what the run may name.
+    logdir: Log directory of the run, or a folder that contains a single run.
+    trust: `agents.run.references.Trust` in names that the run may contain.
 
   Returns:
-    Tuple of the folder of the run and a locked AttrDict.
+    Tuple of the log directory of the run and a locked AttrDict.
 
   Raises:
-    UsageError: If there is no run, more than one, or it is damaged or not one
-      of PPO.
+    UsageError: If there is no run, more than one, or it is damaged or not a
+      PPO run.
   """
   run = folder.find_single(logdir)
   return run, utility.load_config(run, trust)
 
 
 def store(run: folder.Run) -> None:
-  """Write the configuration of a run that begins, or gets more steps.
+  """Write the configuration of a run that starts or gets more steps.
 
   Args:
-    run: What `claim` yields. Without a folder, nothing is written.
+    run: Value yielded by `claim`. Without a folder, nothing is written.
   """
   if not run.settings or run.step < total_steps(run.config):
     utility.save_config(run.config)
@@ -125,29 +125,29 @@ def total_steps(config: AttrDict) -> int:
 
 
 def training_steps(config: AttrDict, step: int) -> int:
-  """Return how many steps of training are behind at a global step."""
+  """Return the number of training steps up to a global step."""
   training, evaluation = _count_steps(config)
   epochs, rest = divmod(step, training + evaluation)
   return epochs * training + min(rest, training)
 
 
 def nothing_to_do(run: folder.Run) -> str | None:
-  """Return a sentence about a run that is finished, None for others."""
+  """Return a sentence if a run is finished, None otherwise."""
   if run.step < total_steps(run.config):
     return None
   return (
     f'Nothing to do: the run in {run.folder} is finished; raise '
-    'total_env_steps to train on.'
+    'total_env_steps to continue training.'
   )
 
 
 def add_budget(
   overrides: dict[str, Any], total_env_steps: float | None
 ) -> dict[str, Any]:
-  """Return overrides with a number of steps to train.
+  """Return the overrides with the number of steps to train.
 
   Raises:
-    UsageError: If it is no positive number, or there is a number already.
+    UsageError: If it is not positive, or the overrides already set it.
   """
   if total_env_steps is None:
     return overrides
@@ -173,7 +173,7 @@ def _combine(name, overrides):
     if given.get('num_agents', 1) != 1:
       raise errors.UsageError(
         f'num_agents is {given["num_agents"]}, but the environment is a single '
-        'one; give a function that makes environments.'
+        'object; pass a function that creates environments.'
       )
     config['num_agents'] = 1
   return config, {x: config[x] for x in given}
@@ -183,8 +183,8 @@ def _complete(name, config, path):
   """Return what a training gets."""
   if not config.get('env'):
     raise errors.UsageError(
-      f'Configuration {name} names no environment; give one with --env, such '
-      'as --env=Pendulum-v1.'
+      f'Configuration {name} names no environment; add --env, for example '
+      '--env=Pendulum-v1.'
     )
   return AttrDict({**config, 'logdir': path})
 

@@ -61,11 +61,11 @@ class Flags(schema.Settings):
   seed: schema.Seed | None = setting(None, 'Random seed.')
   total_env_steps: float | None = setting(
     None,
-    'Number of environment steps to train, those of all environments and '
-    'processes together, evaluation not. Overrides the configuration.',
+    'Number of environment steps to train, summed over all environments and '
+    'processes, without evaluation. Overrides the configuration.',
   )
   steps: float | None = setting(
-    None, 'The same under the name of the original.'
+    None, 'Same as --total_env_steps, under its original name.'
   )
   threads: Positive | None = setting(
     None, 'Number of threads for updates. By default, one per core.'
@@ -90,23 +90,23 @@ def train(
   """Train, and evaluate after each update.
 
   Args:
-    config: Configuration, see `agents.configs`; with `logdir` for the folder
-      of the run, or None to keep nothing.
-    env_processes: Whether to step environments in processes of their own.
-    comm: MPI communicator; several processes train together then.
+    config: Configuration, see `agents.configs`; with the log directory as
+      `logdir`, None to write nothing.
+    env_processes: Whether to step environments in separate processes.
+    comm: MPI communicator; several processes then train together.
     observers: Function that returns a list of `agents.tools.phases.Observer`,
       called once the graph is built.
-    threads: Number of threads that compute large operations; by default one
-      per core, which the processes of MPI share.
-    run: What `runs.claim` yields; its configuration is stored once the graph is
-      built.
+    threads: Number of threads for large operations; by default one per core,
+      shared by the processes of MPI.
+    run: Value yielded by `runs.claim`; its configuration is stored once the
+      graph is built.
 
   Yields:
     Mean scores of training and evaluation in turn.
 
   Raises:
     UsageError: If the environment cannot be used.
-    NotFinite: If weights or scores are not finite any more.
+    NotFinite: If weights or scores are infinite or NaN.
   """
   from agents.envs import adapters, continuous
   from agents.tools import in_graph_batch_env
@@ -147,11 +147,11 @@ def train(
 
 
 def main(_: Any) -> None:
-  """Train as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
+  """Train according to `tf.app.flags.FLAGS`; called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the flags; nothing on disk has
-      changed then.
+    UsageError: If a flag is not valid; nothing on disk has changed in this
+      case.
     StopRequested: If the user asks to stop.
   """
   FLAGS = flags.read(absl.flags.FLAGS, Flags)

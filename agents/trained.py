@@ -1,4 +1,4 @@
-"""A trained PPO agent, apart from training.
+"""A trained PPO agent, without its training.
 
 Example:
 
@@ -28,10 +28,10 @@ def load(
   """Load the agent of a run of `agents.train_ppo`.
 
   Args:
-    logdir: Folder of the run, or one that holds a single run.
-    checkpoint: Such as `model.ckpt-48000`, or `best` for the one with the
-      best return of an evaluation; the newest one by default.
-    trust: `agents.run.references.Trust` in what the run may name.
+    logdir: Log directory of the run, or a folder that contains a single run.
+    checkpoint: Name such as `model.ckpt-48000`, or `best` for the one with the
+      highest return in evaluation; the newest one by default.
+    trust: `agents.run.references.Trust` in names that the run may contain.
 
   Returns:
     `PPO`.
@@ -43,14 +43,14 @@ def load(
   path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
   if not path:
     raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written after phases, '
-      'at most one a minute, and at the end of the training.'
+      f'There is no checkpoint in {logdir} yet. One is written after a phase, '
+      'at most once a minute, and at the end of training.'
     )
   return PPO(config, path)
 
 
 class PPO(TrainedAgent):
-  """Trained agent of PPO; its state is that of a recurrent network.
+  """Trained PPO agent; its state is that of a recurrent network.
 
   Args:
     config: Configuration of the run.

@@ -1,7 +1,7 @@
-"""What PPO needs around its algorithm: graph, saver, variables, configuration.
+"""Helpers of PPO: graph, saver, variables and configuration.
 
-TensorFlow is loaded by the functions that need it, as arguments are checked
-before.
+Functions import TensorFlow only when they need it, after arguments have been
+checked.
 """
 
 import logging
@@ -32,7 +32,7 @@ def define_simulation_graph(
     batch_env: In-graph batch environment of N environments.
     algo_cls: Constructor of the algorithm, see `agents.ppo.PPOAlgorithm`, or
       its name.
-    config: AttrDict, passed on to it.
+    config: AttrDict, passed on to the algorithm.
     comm: MPI communicator, passed on to it if there are several processes.
 
   Returns:
@@ -74,11 +74,11 @@ def define_simulation_graph(
 def define_batch_env(
   constructor: Any, num_agents: int, env_processes: bool
 ) -> 'in_graph_batch_env.InGraphBatchEnv':
-  """Create environments that are part of the graph.
+  """Create environments as part of the graph.
 
   Args:
     constructor: Function without arguments that returns an environment with
-      observations and rewards of 32 bits, or a list of one per environment.
+      32 bit observations and rewards, or a list with one per environment.
     num_agents: Number of environments.
     env_processes: Whether to step them in processes, one per core.
 
@@ -102,8 +102,8 @@ def save_config(
 
   Args:
     config: AttrDict, see `agents.configs`.
-    logdir: Folder to create; taken from `config.logdir` by default. Nothing
-      is stored if there is none.
+    logdir: Folder to create; `config.logdir` by default. If that is None,
+      nothing is stored.
 
   Returns:
     The configuration with its logdir, locked.
@@ -113,7 +113,7 @@ def save_config(
   logger = logging.getLogger(__name__)
   logdir = logdir or config.get('logdir')
   if not logdir:
-    logger.info('Store no summaries and checkpoints, as there is no logdir.')
+    logger.info('Write no summaries and checkpoints; there is no logdir.')
     return config
   logger.info('Write summaries and checkpoints to %s.', logdir)
   with config.unlocked:
@@ -126,20 +126,20 @@ def save_config(
 def load_config(
   logdir: str, trust: references.Trust = references.NOTHING
 ) -> attr_dict.AttrDict:
-  """Read a configuration that `save_config` has stored.
+  """Read a configuration stored by `save_config`.
 
   Args:
-    logdir: Folder of the run.
-    trust: `agents.run.references.Trust` in what the file may name beside
-      the parts of this project that are made for it.
+    logdir: Log directory of the run.
+    trust: `agents.run.references.Trust` in names that the file may contain, in
+      addition to those this project allows.
 
   Returns:
-    Locked AttrDict with this folder as `logdir`, and with the user's own
-    functions imported again.
+    Locked AttrDict with this folder as `logdir`, and with user functions
+    imported.
 
   Raises:
-    UsageError: See `agents.configs.from_plain`; also if there is no file, or it
-      is damaged.
+    UsageError: See `agents.configs.from_plain`; also if the file is missing or
+      damaged.
   """
   from agents import configs
   from agents.run import folder
@@ -154,12 +154,12 @@ def define_saver(exclude: Iterable[str] | None = None, **kwargs: Any) -> Any:
   """Create a saver for the global variables of the default graph.
 
   Args:
-    exclude: List of regular expressions, matched from the start of the names
-      of variables to leave out.
+    exclude: List of regular expressions of variables to leave out, matched
+      from the start of their names.
     **kwargs: Passed on to `tf.train.Saver`.
 
   Returns:
-    Saver that keeps five checkpoints, and one for good every five hours.
+    Saver that keeps five checkpoints, and permanently one every five hours.
   """
   from agents.run import saver
 
@@ -174,14 +174,14 @@ def initialize_variables(
   checkpoint: str | None = None,
   resume: bool | None = None,
 ) -> None:
-  """Initialise all variables, then restore a checkpoint if there is one.
+  """Initialize all variables, then restore a checkpoint if there is one.
 
   Args:
     sess: Session of the graph.
-    saver: Saver that knows the variables to restore.
-    logdir: Folder to look for the newest checkpoint in, or None.
+    saver: Saver of the variables to restore.
+    logdir: Folder in which to find the newest checkpoint, or None.
     checkpoint: Name of the checkpoint to restore, relative to the logdir.
-    resume: True if a checkpoint has to exist, False if none may exist.
+    resume: True if a checkpoint must exist, False if none may exist.
 
   Raises:
     ValueError: If `resume` is True without a checkpoint to resume.

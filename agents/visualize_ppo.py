@@ -4,8 +4,8 @@ Example:
 
   ppo-visualize --logdir=~/logdir --outdir=~/videos
 
-Prints the return of each episode. Needs only the folder of the run, which may
-have been moved.
+Prints the return of each episode. Needs only the log directory of the run,
+which may have been moved.
 """
 
 import functools
@@ -45,10 +45,10 @@ class Flags(schema.Settings):
   """Declaration of the flags."""
 
   logdir: str | None = setting(
-    None, 'Folder of the run, or a folder that contains a single run.'
+    None, 'Log directory of the run, or a folder with a single run.'
   )
   outdir: str | None = setting(
-    None, 'Folder for the videos. By default, videos in the folder of the run.'
+    None, 'Folder for the videos. By default, videos in the log directory.'
   )
   checkpoint: str | None = setting(
     None,
@@ -84,25 +84,24 @@ def visualize(
   """Play episodes with the mean actions of a policy, and write videos.
 
   Args:
-    logdir: Folder of the run.
-    outdir: Folder for the videos and `episodes.jsonl`; `videos` in the folder
-      of the run by default.
-    num_agents: Number of environments that play at once.
+    logdir: Log directory of the run.
+    outdir: Folder for the videos and `episodes.jsonl`; `videos` in the log
+      directory by default.
+    num_agents: Number of environments to play at once.
     num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint, or `best`; the newest one by default.
-    env_processes: Whether to step environments in processes of their own.
-    trust: `agents.run.references.Trust` in what the run may name.
-    seed: For environments and actions; the first of several environments gets
-      this one, the second the next, and so on.
-    render: Whether to show the episodes in windows, too, at their own speed.
+    env_processes: Whether to step environments in separate processes.
+    trust: `agents.run.references.Trust` in names that the run may contain.
+    seed: Seed of the environments and actions; environment i uses this plus i.
+    render: Whether to also show the episodes in windows, in real time.
 
   Returns:
     List of dicts with `video` (a path), `return` and `length`, one per
     episode; fewer if the user asks to stop.
 
   Raises:
-    UsageError: If there is no run or no checkpoint, or nowhere to show or
-      write it.
+    UsageError: If there is no run or no checkpoint, or videos cannot be shown
+      or written.
   """
   if render:
     window.check()
@@ -111,7 +110,7 @@ def visualize(
     print(f'Playing {config.logdir} with {agent.checkpoint}.', flush=True)
     if adapters.renders_with_opengl(config.env) and not env_processes:
       raise errors.UsageError(
-        f'{config.env} renders with OpenGL, which crashes in the process of '
+        f'{config.env} renders with OpenGL, which crashes in a process with '
         'TensorFlow; omit --noenv_processes.'
       )
     outdir = os.path.expanduser(outdir or os.path.join(config.logdir, 'videos'))
@@ -163,16 +162,16 @@ def _play(agent, env):
 
 
 def main(_: Any) -> None:
-  """Play as `tf.app.flags.FLAGS` say; to be called by `tf.app.run`.
+  """Play according to `tf.app.flags.FLAGS`; called by `tf.app.run`.
 
   Raises:
-    UsageError: If something is wrong with the flags.
+    UsageError: If a flag is not valid.
     StopRequested: If the user asks to stop.
   """
   FLAGS = flags.read(absl.flags.FLAGS, Flags)
   if not FLAGS.logdir:
     raise errors.UsageError(
-      'You must specify a logdir: give --logdir with the folder of a run.'
+      'Flag --logdir is missing; give the log directory of a run.'
     )
   with stopping.handle_signals():
     FLAGS.trust = references.parse(FLAGS.trust)

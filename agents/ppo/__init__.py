@@ -1,4 +1,4 @@
-"""Proximal policy optimisation with an adaptive penalty."""
+"""Proximal policy optimization with an adaptive KL penalty."""
 
 from agents.tools import lazy
 

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation of a batch of agents, within the graph."""
+"""Proximal policy optimization of a batch of agents, within the graph."""
 
 import contextlib
 import functools
@@ -14,25 +14,25 @@ from agents.tools.tf1 import tf
 class PPOAlgorithm:
   """Collect episodes with the current policy, then improve it.
 
-  What acts, counts statistics and learns is a `Policy`; this adds what a
-  simulation within the graph needs: unfinished episodes of all environments,
-  and a memory of those that wait for the next update. Both keep observations
-  and rewards as they came.
+  `Policy` acts, keeps statistics and learns. This class adds what a simulation
+  within the graph needs: the unfinished episodes of all environments, and a
+  memory of the episodes for the next update. Both store unnormalized
+  observations and rewards.
 
   Source: see `agents.ppo.policy.Policy`.
 
   Args:
     batch_env: In-graph batch environment of N environments; only the shapes
       of its observations, actions and rewards are used, and the number of
-      actions if these are discrete.
+      actions if they are discrete.
     unused_step: Variable of the global step.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
     should_log: Bool tensor, whether to compute summaries.
     config: AttrDict, see `agents.configs`.
-    comm: MPI communicator. With several processes, each contributes as many
-      episodes to an update. Statistics and gradients are those of all of them
-      then; between two updates, each is on its own.
+    comm: MPI communicator. With several processes, each contributes the same
+      number of episodes to an update, and statistics and gradients are computed
+      over all of them. Between two updates, the processes do not communicate.
   """
 
   def __init__(
@@ -70,10 +70,10 @@ class PPOAlgorithm:
     self._define_temporary(template)
 
   def begin_episode(self, agent_indices: tf.Tensor) -> tf.Tensor:
-    """Forget the recurrent states and unfinished episodes of some agents.
+    """Clear the recurrent states and unfinished episodes of some agents.
 
     Args:
-      agent_indices: Agents that begin an episode, int32 [rows].
+      agent_indices: Agents that start an episode, int32 [rows].
 
     Returns:
       Empty summary.
@@ -90,15 +90,15 @@ class PPOAlgorithm:
   def perform(
     self, agent_indices: tf.Tensor, observ: tf.Tensor
   ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Choose actions: samples in training, means or likely ones otherwise.
+    """Choose actions: samples in training, means or modes otherwise.
 
     Args:
       agent_indices: Agents to act for, int32 [rows].
       observ: Their observations [rows, ...].
 
     Returns:
-      Tuple of actions, float32 [rows, size] or int32 [rows] as the
-      environment takes them, and a summary.
+      Tuple of actions, float32 [rows, size] or int32 [rows] depending on the
+      environment, and a summary.
     """
     with tf.name_scope('perform'):
       state = self._last_state
@@ -126,10 +126,10 @@ class PPOAlgorithm:
     unused_done: Any,
     unused_nextob: Any,
   ) -> tf.Tensor:
-    """Count statistics and store a transition, in training.
+    """Update the statistics and store a transition, in training only.
 
     Args:
-      agent_indices: Agents that have acted, int32 [rows].
+      agent_indices: Agents that acted, int32 [rows].
       observ: Observations they acted on [rows, ...].
       action: Actions, before the environment clips them, [rows, ...].
       reward: Rewards float32 [rows].
@@ -148,7 +148,7 @@ class PPOAlgorithm:
     """Store finished episodes; improve the policy when there are enough.
 
     Args:
-      agent_indices: Agents whose episode is over, int32 [rows].
+      agent_indices: Agents whose episode has ended, int32 [rows].
 
     Returns:
       Summary.
@@ -163,15 +163,15 @@ class PPOAlgorithm:
   def end_phase(self) -> tf.Tensor:
     """Wait until all processes have finished the phase; returns a summary.
 
-    Only needed with several processes: those that wait for others with a full
-    memory go on without an update.
+    Needed only with several processes: those with a full memory that wait for
+    others then continue without an update.
     """
     with tf.name_scope('end_phase'):
       with tf.control_dependencies([self._sync(together.END)]):
         return tf.constant('')
 
   def should_stop(self) -> bool:
-    """Whether to end, in all processes if one of them was asked to."""
+    """Return whether to stop: in all processes if one was asked to."""
     if self._comm is None or not stopping.requested():
       return stopping.requested()
     with contextlib.suppress(stopping.StopRequested):
@@ -179,7 +179,7 @@ class PPOAlgorithm:
     return True
 
   def begin_together(self) -> tf.Operation:
-    """Forget waiting episodes, which all processes have restored alike."""
+    """Clear waiting episodes, which all processes restored identically."""
     filters = [self._policy.observ_filter, self._policy.reward_filter]
     forget = [self._memory.clear(), self._memory_index.assign(0)]
     return tf.group(*forget, *[x.mark() for x in filters])

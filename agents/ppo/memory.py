@@ -1,4 +1,4 @@
-"""Episodes of various lengths in variables of the graph."""
+"""Episodes of different lengths in variables of the graph."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from agents.tools.tf1 import tf
 class EpisodeMemory:
   """Memory of a fixed number of episodes, one per row.
 
-  Every row has a length; what lies behind it is whatever was there before.
+  Every row has a length; values past it are undefined.
 
   Args:
     template: Tuple of tensors shaped like the elements of one transition.
     capacity: Number of episodes.
-    max_length: Number of steps of the longest episode.
+    max_length: Maximum number of steps per episode.
     scope: Scope of the variables.
   """
 
@@ -39,7 +39,7 @@ class EpisodeMemory:
       ]
 
   def length(self, rows: tf.Tensor | None = None) -> tf.Tensor:
-    """Return the lengths int32 [rows] of some episodes, all by default."""
+    """Return the lengths, int32 [rows], of some episodes, all by default."""
     return tf.gather(self._length, self._rows(rows))
 
   def append(
@@ -55,8 +55,8 @@ class EpisodeMemory:
       Operation.
 
     Raises:
-      tf.errors.InvalidArgumentError: If a row is beyond the capacity or its
-        episode has the largest length already.
+      tf.errors.InvalidArgumentError: If a row exceeds the capacity, or its
+        episode already has the maximum length.
     """
     rows = self._rows(rows)
     with tf.control_dependencies([self._check_rows(rows)]):
@@ -79,7 +79,7 @@ class EpisodeMemory:
     length: tf.Tensor,
     rows: tf.Tensor | None = None,
   ) -> tf.Operation:
-    """Overwrite whole episodes, padding included.
+    """Overwrite entire episodes, including their padding.
 
     Args:
       episodes: Tuple of tensors [rows, max_length, ...] like the template.
@@ -90,8 +90,8 @@ class EpisodeMemory:
       Operation.
 
     Raises:
-      tf.errors.InvalidArgumentError: If a row is beyond the capacity or a
-        length beyond the largest one.
+      tf.errors.InvalidArgumentError: If a row exceeds the capacity, or a length
+        exceeds the maximum.
     """
     rows = self._rows(rows)
     check = tf.assert_less_equal(
@@ -106,7 +106,7 @@ class EpisodeMemory:
       return tf.group(tf.scatter_update(self._length, rows, length))
 
   def data(self, rows: tf.Tensor | None = None) -> tuple[list, tf.Tensor]:
-    """Return whole episodes and their lengths.
+    """Return entire episodes and their lengths.
 
     Args:
       rows: Episodes to read, int32 [rows]; all by default.

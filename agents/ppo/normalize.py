@@ -1,4 +1,4 @@
-"""Running mean and deviation of a stream of values."""
+"""Streaming mean and standard deviation."""
 
 import collections
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ _Moments = collections.namedtuple('_Moments', 'count, mean, var_sum')
 
 
 class StreamingNormalize:
-  """Normalise values by all those seen so far, without decay.
+  """Normalize values by the statistics of all values so far, without decay.
 
   Args:
     template: Tensor shaped like one value.
-    center: Subtract the mean.
-    scale: Divide by the standard deviation.
-    clip: Largest magnitude of a normalised value, None for no limit.
+    center: Whether to subtract the mean.
+    scale: Whether to divide by the standard deviation.
+    clip: Maximum magnitude of a normalized value, None for no limit.
     name: Scope of the variables `count`, `mean` and `var_sum`.
   """
 
@@ -39,9 +39,9 @@ class StreamingNormalize:
     self._base: Any = None
 
   def transform(self, value: tf.Tensor) -> tf.Tensor:
-    """Normalise a value or a batch of them.
+    """Normalize a value or a batch of values.
 
-    Before the second value there is no deviation to divide by.
+    Does not divide by the standard deviation before the second value.
 
     Args:
       value: Float tensor [...] or [batch, ...].
@@ -64,16 +64,16 @@ class StreamingNormalize:
       return tf.check_numerics(value, 'value')
 
   def update(self, value: tf.Tensor) -> tf.Tensor:
-    """Count a value, or a batch of them.
+    """Add a value, or a batch of values, to the statistics.
 
-    Exact for batches; with n new values the deviation uses the old and the
+    Exact for batches; with n new values, the deviation uses the old and the
     new mean (Chan et al., 1979).
 
     Args:
       value: Float tensor [...] or [batch, ...].
 
     Returns:
-      Serialised summary of the mean of the input, `value`.
+      Serialized summary of the mean of the input, `value`.
     """
     with tf.name_scope(f'{self._name}/update'):
       value = tf.convert_to_tensor(value)
@@ -91,7 +91,7 @@ class StreamingNormalize:
         return tf.summary.scalar('value', tf.reduce_mean(value))
 
   def moments(self) -> tuple[_Moments, _Moments]:
-    """Return count, mean and sum of squares, float64: now, and as marked."""
+    """Return count, mean and sum of squares, float64: current and marked."""
     if self._base is None:
       shape = self._seen.mean.shape.as_list()
       self._base = _define_moments(f'{self._name}_temporary', shape)
@@ -101,7 +101,7 @@ class StreamingNormalize:
     return _Moments(*pair[0]), _Moments(*pair[1])
 
   def mark(self) -> tf.Operation:
-    """Remember the statistics of now as the beginning of a `merge`."""
+    """Store the current statistics as the starting point of a `merge`."""
     seen, _ = self.moments()
     return _assign(self._base, *seen)
 
@@ -112,12 +112,12 @@ class StreamingNormalize:
     )
 
   def reset(self) -> tf.Operation:
-    """Forget all values."""
+    """Clear the statistics."""
     with tf.name_scope(f'{self._name}/reset'):
       return tf.group(*[x.assign(tf.zeros_like(x)) for x in self._seen])
 
   def summary(self) -> tf.Tensor:
-    """Define a summary of `mean` and `stddev`, as far as they exist."""
+    """Define a summary of `mean` and `stddev`, if they exist."""
     with tf.name_scope(f'{self._name}/summary'):
       single = not self._seen.mean.shape.ndims
       summarize = tf.summary.scalar if single else tf.summary.histogram
@@ -143,10 +143,10 @@ class StreamingNormalize:
 
 
 def merge(filters: Sequence[StreamingNormalize], comm: Any) -> tf.Operation:
-  """Add up what several processes have counted, each from the same beginning.
+  """Combine the statistics of several processes with the same starting point.
 
-  All of them have to execute it, see `agents.run.mpi_ops`. The beginning is
-  what `mark` has remembered, or the last merge. Exact but for rounding (Chan et
+  All processes must execute it, see `agents.run.mpi_ops`. The starting point is
+  the state stored by `mark`, or the last merge. Exact up to rounding (Chan et
   al., 1979).
 
   Args:

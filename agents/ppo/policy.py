@@ -1,4 +1,4 @@
-"""What PPO learns, without the environments: act, remember, update."""
+"""The learning part of PPO, without environments: act, remember, update."""
 
 import collections
 import functools
@@ -18,41 +18,41 @@ Decision = collections.namedtuple('Decision', 'action, policy, state')
 
 @references.nameable
 class Policy:
-  """Network, statistics, penalty and optimiser of PPO.
+  """Network, statistics, penalty and optimizer of PPO.
 
   `PPOAlgorithm` uses it within the graph of a simulation, the pipeline from
-  outside. Whoever collects the episodes calls, in this order, `act` and then
-  `remember` for every step, and `update` when there are enough episodes.
+  outside. The code that collects episodes calls `act` and then `remember` for
+  every step, and `update` when there are enough episodes.
 
-  Observations and rewards are normalised by what was remembered so far.
-  Episodes are passed to `update` as they were recorded, and are normalised by
-  the statistics of that time.
+  Observations and rewards are normalized by the statistics of everything
+  remembered so far. Pass unnormalized episodes to `update`; it uses the
+  statistics at that time.
 
   Source: Schulman et al. (2017), arXiv:1707.06347, the variant with an
   adaptive penalty on the divergence from the old policy.
 
   Args:
     observ_shape: Shape of an observation.
-    action_size: Number of dimensions of an action, or of discrete actions.
+    action_size: Number of action dimensions, or of discrete actions.
     is_training: Bool tensor, whether to sample actions.
     config: AttrDict or dict, see `agents.configs`.
-    comm: MPI communicator. With several processes, gradients are those of all
-      of them together, and so are statistics after `merge`.
-    discrete: Whether to choose one of a number of actions. The feed-forward
-      network is the one that suits.
+    comm: MPI communicator. With several processes, gradients are computed over
+      all of them, and so are statistics after `merge`.
+    discrete: Whether actions are discrete, which requires the feed-forward
+      network.
 
   Raises:
-    UsageError: If the configuration is not complete, or the network does not
-      suit the actions.
+    UsageError: If the configuration is incomplete, or the network does not
+      support the actions.
 
   Attributes:
     config: The configuration as AttrDict.
     observ_filter: `StreamingNormalize` of observations.
     reward_filter: `StreamingNormalize` of rewards.
-    family: Class of the policy's distributions, made of the outputs of the
-      network that its `PARAMETERS` name.
+    family: Class of the policy's distributions; its `PARAMETERS` name the
+      outputs of the network that it is created from.
     state_size: Number of units of a recurrent network, None for others.
-    training_variables: Variables that only training reads.
+    training_variables: Variables used only in training.
   """
 
   def __init__(
@@ -68,7 +68,7 @@ class Policy:
     for key in ('network', 'optimizer', 'update_every', 'max_length'):
       if not config.get(key):
         raise errors.UsageError(
-          f'The configuration of PPO has no {key!r}; give it one of '
+          f'The configuration of PPO has no {key!r}; start from one in '
           'agents.configs.'
         )
     self._is_training = is_training
@@ -95,7 +95,7 @@ class Policy:
     if not set(self.family.PARAMETERS) <= set(output._fields):
       kind = 'discrete' if discrete else 'continuous'
       raise errors.UsageError(
-        f'The network {network.__name__} does not suit {kind} actions; omit '
+        f'The network {network.__name__} does not support {kind} actions; omit '
         'the parameter network, or choose another one.'
       )
     self.state_size = None
@@ -114,16 +114,16 @@ class Policy:
     return [self._penalty, *self._optimizer.variables()]
 
   def act(self, observ: tf.Tensor, state: tf.Tensor | None = None) -> Decision:
-    """Choose actions: samples in training, means or likely ones otherwise.
+    """Choose actions: samples in training, means or modes otherwise.
 
     Args:
       observ: Observations [rows, ...].
       state: State of a recurrent network [rows, units]; zero if None.
 
     Returns:
-      `Decision` of the actions float32 [rows, size], or int32 [rows] if they
-      are discrete, the distribution that they come from, and the next state,
-      None if the network has none.
+      `Decision` of the actions, float32 [rows, size] or int32 [rows] if
+      discrete, their distribution, and the next state, None if the network has
+      none.
     """
     with tf.name_scope('act'):
       observ = self.observ_filter.transform(observ)
@@ -139,14 +139,14 @@ class Policy:
       return Decision(action, policy, output.state)
 
   def remember(self, observ: tf.Tensor, reward: tf.Tensor) -> tf.Tensor:
-    """Count the statistics of a step.
+    """Update the statistics with a step.
 
     Args:
-      observ: Observations that were acted on [rows, ...].
+      observ: Observations that the actions were based on [rows, ...].
       reward: Rewards float32 [rows].
 
     Returns:
-      Serialised summary.
+      Serialized summary.
     """
     with tf.name_scope('remember'):
       return tf.summary.merge(
@@ -154,20 +154,20 @@ class Policy:
       )
 
   def merge(self) -> tf.Operation:
-    """Add to the statistics what the other processes have counted."""
+    """Combine the statistics with those of the other processes."""
     return normalize.merge([self.observ_filter, self.reward_filter], self._comm)
 
   def update(self, episodes: Sequence[tf.Tensor], length: tf.Tensor) -> Any:
-    """Improve network and penalty by some episodes.
+    """Improve the network on some episodes and adapt the penalty.
 
     Args:
       episodes: Observations [episodes, time, ...], actions, parameters of
-        their distributions [episodes, time, size] as `family` names them, and
-        rewards [episodes, time], as they were recorded.
+        their distributions [episodes, time, size] in the order of `family`, and
+        rewards [episodes, time], all unnormalized.
       length: Lengths of the episodes int32 [episodes].
 
     Returns:
-      Serialised summary.
+      Serialized summary.
     """
     observ, action, *parameters, reward = episodes
     with tf.device(self._device), tf.name_scope('training'):

@@ -1,4 +1,4 @@
-"""When processes that train together update, end a phase, or stop."""
+"""Synchronize updates, ends of phases and stops of processes."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ FULL, END, STOP = range(3)
 
 
 def sync(comm: Any, kind: int) -> bool:
-  """Wait until all processes have got to such a point.
+  """Wait until every process has reached such a point.
 
   If all have a full memory, they update. If some are at the end of the phase,
-  those with a full memory go on to it, and the others wait for them there. If
-  some were asked to stop, all do.
+  those with a full memory continue to it, and the others wait for them there.
+  If some were asked to stop, all stop.
 
   Args:
     comm: MPI communicator.
-    kind: What this process waits for.
+    kind: Event that this process waits for.
 
   Returns:
     Whether to update now.

@@ -1,7 +1,7 @@
-"""The update of PPO: advantage, losses, epochs, and the penalty.
+"""Update of PPO: advantage, losses, epochs and penalty.
 
-All means run over all steps of all episodes, padding included, as in the
-original; masks only zero what lies past the end.
+All means are taken over all steps of all episodes, including padding, as in
+the original; masks only zero the steps past the end.
 """
 
 import collections
@@ -31,25 +31,25 @@ def define_update(
   comm: Any = None,
   scope: str = f'{saver.OPTIMIZER}/',
 ) -> tf.Tensor:
-  """Improve policy and value by full-batch epochs, then adapt the penalty.
+  """Improve policy and value in full-batch epochs, then adapt the penalty.
 
   Source: Schulman et al. (2017), arXiv:1707.06347, section 4.
 
   Args:
-    episodes: `Episodes` with normalised observations [episodes, time, ...],
-      actions, the distributions that they come from, normalised rewards
-      [episodes, time], and lengths int32 [episodes].
+    episodes: `Episodes` with normalized observations [episodes, time, ...],
+      actions, their distributions, normalized rewards [episodes, time], and
+      lengths int32 [episodes].
     network: Template from observations and lengths to an output with the
       parameters of a distribution, see `agents.networks`.
-    optimizer: A v1 optimiser.
+    optimizer: A TensorFlow 1 optimizer.
     penalty: Variable of the weight of the divergence.
     config: AttrDict, see `agents.configs`.
-    comm: MPI communicator; sums run over the episodes of all processes then.
-    scope: Name scope of the variables of the optimiser, ending in a slash.
-      Checkpoints need names that do not depend on the place in the graph.
+    comm: MPI communicator; sums then cover the episodes of all processes.
+    scope: Name scope of the optimizer's variables, ending in a slash.
+      Checkpoints need names that do not depend on the position in the graph.
 
   Returns:
-    Serialised summary.
+    Serialized summary.
   """
   horizon = episodes.reward.shape.as_list()[1]
   count = float(config.update_every)
@@ -75,7 +75,7 @@ def define_update(
   advantage = tf.check_numerics(tf.stop_gradient(advantage), 'advantage')
 
   def update_step(index, summary, sums):
-    """Make a step of the optimiser for both losses at the current weights."""
+    """Take an optimizer step for both losses at the current weights."""
     output = network(batch.observ, batch.length)
     value_loss = 0.5 * batch.mask * (batch.return_ - output.value) ** 2
     terms = _policy_loss(batch, output, penalty, config)
@@ -129,11 +129,11 @@ def define_update(
 
 
 def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
-  """Return the factor of the penalty after an update.
+  """Return the factor by which to change the penalty after an update.
 
   Args:
     change: Mean divergence from the old policy, float scalar.
-    target: Divergence that updates should have.
+    target: Target divergence of an update.
 
   Returns:
     1.5 above 1.3 times the target, 1 / 1.5 below 0.7 times, otherwise 1.
@@ -291,7 +291,7 @@ def _check_moved(moved):
   """Refuse an update without effect, as the original does."""
   if not moved > 0:
     raise errors.EnvError(
-      'The update has not changed the policy, as there is nothing to learn '
-      'from: are all rewards and observations of the environment the same? '
-      'Otherwise learning_rate may be too small.'
+      'The update did not change the policy because there is nothing to learn '
+      'from: are all rewards and observations of the environment equal? '
+      'Otherwise, learning_rate may be too small.'
     )

@@ -14,7 +14,7 @@ from agents.tools.tf1 import tf
 def discounted_return(
   reward: tf.Tensor, length: tf.Tensor, discount: float
 ) -> tf.Tensor:
-  """Return the discounted sum of the rewards until the end of the episode.
+  """Return the discounted sum of rewards until the end of the episode.
 
     R_t = m_t r_t + discount R_{t+1}, R_T = 0
 
@@ -40,7 +40,7 @@ def fixed_step_return(
   discount: float,
   window: int,
 ) -> tf.Tensor:
-  """Return the discounted sum of some rewards, then the value.
+  """Return the discounted sum of `window` rewards plus the following value.
 
     G_t = m_t (sum_{k < window} discount^k r_{t+k}
                + discount^window V_{t+window})
@@ -74,11 +74,11 @@ def lambda_return(
   discount: float,
   lambda_: float,
 ) -> tf.Tensor:
-  """Return the exponential mean of returns over all numbers of steps.
+  """Return the exponentially weighted mean of n-step returns.
 
     G_t = m_t r_t + discount (1 - lambda) V_t + m_t discount lambda G_{t+1}
 
-  with G_T = 0. As in the original, V_t stands where one expects V_{t+1}.
+  with G_T = 0. As in the original, this uses V_t where V_{t+1} is expected.
 
   Args:
     reward: Float tensor [batch, time].
@@ -104,7 +104,7 @@ def lambda_advantage(
   discount: float,
   gae_lambda: float = 1.0,
 ) -> tf.Tensor:
-  """Estimate generalised advantages.
+  """Estimate advantages by generalized advantage estimation (GAE).
 
     d_t = r_t + discount V_{t+1} - V_t, V_T = 0
     A_t = m_t d_t + discount gae_lambda A_{t+1}
@@ -182,7 +182,7 @@ def assign_nested_vars(
 
 
 def available_gpus() -> list[str]:
-  """Return the names of the graphics processors that TensorFlow can use."""
+  """Return the names of the GPUs that TensorFlow can use."""
   count = len(tf.config.list_physical_devices('GPU'))
   return [f'/device:GPU:{index}' for index in range(count)]
 
@@ -197,11 +197,11 @@ def gradient_summaries(
   Args:
     grad_vars: List of (gradient, variable); gradients may be None.
     groups: Dict from the name of a group to a regular expression, matched
-      from the start of the names of variables; all variables by default.
+      from the start of variable names; all variables by default.
     scope: Prefix of the tags.
 
   Returns:
-    Serialised summary.
+    Serialized summary.
   """
   pairs = [(x.name, grad) for grad, x in grad_vars if grad is not None]
   return _histograms(pairs, groups, scope)
@@ -217,11 +217,11 @@ def variable_summaries(
   Args:
     vars_: List of variables.
     groups: Dict from the name of a group to a regular expression, matched
-      from the start of the names of variables; all variables by default.
+      from the start of variable names; all variables by default.
     scope: Prefix of the tags.
 
   Returns:
-    Serialised summary.
+    Serialized summary.
   """
   return _histograms([(x.name, x) for x in vars_], groups, scope)
 

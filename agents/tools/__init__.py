@@ -1,4 +1,4 @@
-"""Toolbox that PPO, PlaNet and HER share; names load when they are used."""
+"""Tools shared by PPO, PlaNet and HER; names are imported on first use."""
 
 from agents.tools import lazy
 

@@ -1,4 +1,4 @@
-"""Dictionary with attribute access that is locked against stray writes."""
+"""Dictionary with attribute access and a lock against accidental writes."""
 
 import contextlib
 import functools
@@ -13,10 +13,10 @@ from agents.run import files
 class AttrDict(dict):
   """Wrap a dictionary to access its keys as attributes.
 
-  Attributes can be set while the dictionary is unlocked: if it was created so,
-  or inside of `with obj.unlocked:`. Names that start with two underscores are
-  never keys. A missing attribute is None, and items can always be written, as
-  in the original of PPO; `planet.tools.AttrDict` is stricter.
+  Attributes can be set only while the dictionary is unlocked: if it was created
+  that way, or inside `with obj.unlocked:`. Names that start with two
+  underscores are never keys. Missing attributes are None, and items can always
+  be written, as in the original of PPO; `planet.tools.AttrDict` is stricter.
 
   Args:
     *args: Passed on to `dict`.
@@ -63,13 +63,13 @@ class AttrDict(dict):
     return self
 
   def copy(self, _unlocked: bool = False) -> 'AttrDict':
-    """Shallow copy of the same type, locked by default."""
+    """Return a shallow copy of the same type, locked by default."""
     return type(self)(dict(self), _unlocked=_unlocked)
 
   @property
   @contextlib.contextmanager
   def unlocked(self) -> Iterator[Any]:
-    """Context in which the dictionary can be written; locked afterwards."""
+    """Context in which the dictionary is unlocked; locked afterwards."""
     self.unlock()
     try:
       yield self
@@ -89,7 +89,7 @@ class AttrDict(dict):
         value._lock(unlocked)
 
   def summarize(self) -> str:
-    """One line per key, with short numbers and the names of functions."""
+    """Return one line per key, with short numbers and function names."""
     return '\n'.join(f'{key}: {_format(self.get(key))}' for key in self)
 
   def __repr__(self):
@@ -103,7 +103,7 @@ class AttrDict(dict):
 
   @classmethod
   def load(cls, filename: str) -> 'AttrDict':
-    """Read a .yaml file that `save` has written."""
+    """Read a .yaml file written by `save`."""
     assert os.path.splitext(filename)[1] in ('.yml', '.yaml'), filename
     return cls(files.read_yaml(filename))
 

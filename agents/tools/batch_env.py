@@ -1,3 +1,3 @@
-"""Batch of environments, under the name that the original gives it."""
+"""Batch of environments, under its name in the original."""
 
 from agents.envs.batch_env import BatchEnv as BatchEnv

@@ -1,4 +1,4 @@
-"""Distributions over a number of choices."""
+"""Categorical distributions."""
 
 from agents.tools.tf1 import tf
 
@@ -7,7 +7,7 @@ class Categorical:
   """Distribution over the indices of the last dimension.
 
   Args:
-    logits: Unnormalised logarithms of the probabilities, float [..., size].
+    logits: Unnormalized log probabilities, float [..., size].
   """
 
   PARAMETERS = ('logits',)
@@ -17,7 +17,7 @@ class Categorical:
 
   @property
   def parameters(self) -> tuple[tf.Tensor]:
-    """Tensors that make the same distribution, named by `PARAMETERS`."""
+    """Tensors that define the distribution, named by `PARAMETERS`."""
     return (self._logits,)
 
   def mode(self) -> tf.Tensor:
@@ -44,5 +44,5 @@ class Categorical:
     return tf.reduce_sum(tf.exp(logprob) * difference, -1)
 
   def describe(self) -> dict[str, tf.Tensor]:
-    """Return what is worth a histogram."""
+    """Return the tensors to show as histograms."""
     return {'probability': tf.nn.softmax(self._logits)}

@@ -11,13 +11,13 @@ def count_weights(
   exclude: str | None = None,
   graph: tf.Graph | None = None,
 ) -> int:
-  """Number of trainable scalars.
+  """Return the number of trainable scalars.
 
   Args:
-    scope: Name of a variable scope; its whole path has to be given.
-    exclude: Regular expression, matched from the start of the names of
-      variables to leave out.
-    graph: Graph to look at; the default graph if not given.
+    scope: Full path of a variable scope.
+    exclude: Regular expression of variables to leave out, matched from the
+      start of their names.
+    graph: Graph to count in; the default graph if not given.
   """
   graph = graph or tf.get_default_graph()
   variables = graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)

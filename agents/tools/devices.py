@@ -1,4 +1,4 @@
-"""Say what computes: the graphics card, or why there is none."""
+"""Report the device that computes, or why the GPU is not used."""
 
 import contextlib
 import ctypes
@@ -10,17 +10,17 @@ from agents.tools.tf1 import tf
 
 
 def describe(use_gpu: bool = True) -> str:
-  """Return one sentence on the device that a graph will run on.
+  """Return a sentence about the device that a graph will run on.
 
   Args:
-    use_gpu: Whether the program wants a graphics card.
+    use_gpu: Whether the program wants to use a GPU.
   """
   names = list_usable()
   if names and use_gpu:
     more = f', the first of {len(names)}' if len(names) > 1 else ''
     return f'Computing on the GPU {names[0]}{more}.'
   if names:
-    return f'Computing on the CPU, as use_gpu is False; there is {names[0]}.'
+    return f'Computing on the CPU because use_gpu is False; found {names[0]}.'
   present = list_present()
   if not present:
     return 'Computing on the CPU; there is no NVIDIA GPU.'
@@ -31,7 +31,7 @@ def describe(use_gpu: bool = True) -> str:
 
 
 def compute_capability() -> tuple[int, int] | None:
-  """Return what the GPU that a graph will run on can do, None without one."""
+  """Return the compute capability of the GPU in use, None without one."""
   for gpu in _find_usable():
     details = tf.config.experimental.get_device_details(gpu)
     return details.get('compute_capability', (0, 0))
@@ -39,13 +39,13 @@ def compute_capability() -> tuple[int, int] | None:
 
 
 def list_present() -> list[str]:
-  """Return the device files of the machine's NVIDIA GPUs, usable or not."""
+  """Return the device files of all NVIDIA GPUs, usable or not."""
   # The driver of Windows shows itself as /dev/dxg.
   return sorted(glob.glob('/dev/nvidia[0-9]*') + glob.glob('/dev/dxg'))
 
 
 def explain() -> str:
-  """Return the reason why TensorFlow cannot use a GPU that is present."""
+  """Return why TensorFlow cannot use an existing GPU."""
   hidden = os.environ.get('CUDA_VISIBLE_DEVICES')
   if hidden is not None and hidden.strip() in ('', '-1'):
     return f'CUDA_VISIBLE_DEVICES={hidden} hides it'
@@ -58,7 +58,7 @@ def explain() -> str:
   if code:
     return f'the NVIDIA driver does not start (cuInit returns {code})'
   return (
-    'TensorFlow does not find the libraries of CUDA; install them with '
+    'TensorFlow does not find the CUDA libraries; install them with '
     "pip install 'reference-agents[gpu]'"
   )
 

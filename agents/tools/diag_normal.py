@@ -8,7 +8,7 @@ from agents.tools.tf1 import tf
 def diag_normal_kl(
   mean0: tf.Tensor, logstd0: tf.Tensor, mean1: tf.Tensor, logstd1: tf.Tensor
 ) -> tf.Tensor:
-  """Kullback-Leibler divergence from one normal distribution to another.
+  """Return the KL divergence from one normal distribution to another.
 
     KL = 1/2 sum(exp(2 s0 - 2 s1) + (m1 - m0)^2 / exp(2 s1) + 2 s1 - 2 s0 - 1)
 
@@ -34,7 +34,7 @@ def diag_normal_kl(
 def diag_normal_logpdf(
   mean: tf.Tensor, logstd: tf.Tensor, loc: tf.Tensor
 ) -> tf.Tensor:
-  """Logarithm of the density at a point.
+  """Return the logarithm of the density at a point.
 
   Args:
     mean: Means, float [..., size].
@@ -50,13 +50,13 @@ def diag_normal_logpdf(
 
 
 def diag_normal_entropy(mean: tf.Tensor, logstd: tf.Tensor) -> tf.Tensor:
-  """Differential entropy over the last dimension.
+  """Return the differential entropy over the last dimension.
 
-  (The original sums the second dimension instead, which is time for batches
-  of sequences.)
+  (The original sums over the second dimension instead, which is time for
+  batches of sequences.)
 
   Args:
-    mean: Means, float [..., size]; only their size counts.
+    mean: Means, float [..., size]; only the size is used.
     logstd: Logarithms of the standard deviations.
 
   Returns:
@@ -82,7 +82,7 @@ class DiagNormal:
 
   @property
   def parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
-    """Tensors that make the same distribution, named by `PARAMETERS`."""
+    """Tensors that define the distribution, named by `PARAMETERS`."""
     return self._mean, self._logstd
 
   def mean(self) -> tf.Tensor:
@@ -108,5 +108,5 @@ class DiagNormal:
     return diag_normal_kl(*self.parameters, *other.parameters)
 
   def describe(self) -> dict[str, tf.Tensor]:
-    """Return what is worth a histogram."""
+    """Return the tensors to show as histograms."""
     return {'mean': self._mean, 'std': tf.exp(self._logstd)}

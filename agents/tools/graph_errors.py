@@ -1,4 +1,4 @@
-"""Python errors from inside of the graph, without TensorFlow around them."""
+"""Re-raise Python errors from inside the graph without TensorFlow's wrapper."""
 
 import contextlib
 import functools
@@ -31,7 +31,7 @@ def remember(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def unwrapped() -> Iterator[None]:
-  """Raise the remembered error instead of TensorFlow's report about it."""
+  """Raise the remembered error instead of TensorFlow's version of it."""
   from agents.tools.tf1 import tf
 
   try:

@@ -9,13 +9,13 @@ from agents.tools.tf1 import tf
 class InGraphBatchEnv:
   """Step a batch of environments from within the graph.
 
-  The last observation, action, reward and done flag of each environment are
-  kept in variables that are not trained, one row per environment.
+  Non-trainable variables hold the last observation, action, reward and done
+  flag of each environment, one row per environment.
 
   Args:
     batch_env: Batch environment with `step` and `reset(indices)`.
-    initial_done: Value of the done flags before the first reset. True makes
-      `simulate` reset all environments in its first step.
+    initial_done: Value of the done flags before the first reset. With True,
+      `simulate` resets all environments in its first step.
 
   Raises:
     NotImplementedError: If a space is neither a box nor discrete.
@@ -43,7 +43,7 @@ class InGraphBatchEnv:
     return self._batch_env[index]
 
   def simulate(self, action: tf.Tensor) -> tf.Operation:
-    """Step all environments and remember what came back.
+    """Step all environments and store the results.
 
     Args:
       action: Tensor with one action per environment, [N, ...].
@@ -71,7 +71,7 @@ class InGraphBatchEnv:
   step = simulate
 
   def reset(self, indices: tf.Tensor | None = None) -> tf.Tensor:
-    """Reset environments, zero their rewards and done flags.
+    """Reset environments and zero their rewards and done flags.
 
     Args:
       indices: Integer tensor of the environments to reset; all by default.
@@ -117,7 +117,7 @@ class InGraphBatchEnv:
 
   @property
   def done(self) -> tf.Tensor:
-    """Whether the current episodes are over, bool [N]."""
+    """Whether the current episodes have ended, bool [N]."""
     return tf.cast(self._done, tf.bool)
 
 

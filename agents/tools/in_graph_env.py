@@ -11,8 +11,8 @@ class InGraphEnv:
   """Step one environment from within the graph.
 
   Args:
-    env: Environment with `step`, `reset` and both spaces; its observations
-      and rewards have 32 bits.
+    env: Environment with `step`, `reset` and both spaces, and with 32 bit
+      observations and rewards.
 
   Raises:
     NotImplementedError: If a space is neither a box nor discrete.
@@ -30,7 +30,7 @@ class InGraphEnv:
     return getattr(self._env, name)
 
   def simulate(self, action: tf.Tensor) -> tf.Operation:
-    """Step the environment and remember what came back.
+    """Step the environment and store the results.
 
     Args:
       action: Tensor of one action.
@@ -69,7 +69,7 @@ class InGraphEnv:
 
   @property
   def done(self) -> tf.Tensor:
-    """Whether the episode is over, bool scalar."""
+    """Whether the episode has ended, bool scalar."""
     return self._batch.done[0]
 
   @property

@@ -1,9 +1,9 @@
 """Layers as functions on `tf.get_variable`, without Keras.
 
-Every call opens a scope of its own below the current one (`dense`,
-`dense_1`, ...), so that `tf.make_template` shares the weights between calls.
-Names and initialisers are those of the original `tf.layers`: kernels start
-Glorot uniform, biases at zero.
+Every call opens a new scope inside the current one (`dense`, `dense_1`, ...),
+so that `tf.make_template` shares the weights between calls. Names and
+initializers are those of the original `tf.layers`: Glorot uniform kernels and
+zero biases.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ def dense(
   """Fully connected layer over the last dimension.
 
   Args:
-    inputs: Float tensor [..., features]; the features have to be known.
+    inputs: Float tensor [..., features]; the last dimension must be known.
     units: Number of outputs.
     activation: Function of the result; linear by default.
     name: Default name of the scope.
     use_bias: Whether to add a bias.
-    kernel_initializer: Initialiser of the kernel [features, units].
+    kernel_initializer: Initializer of the kernel [features, units].
     trainable: Whether the variables are trainable.
     scope: Exact name of the scope, to share the weights of an earlier call
       where variables are reused; overrides `name`.
@@ -70,7 +70,7 @@ def conv2d(
     inputs: Float tensor [batch, height, width, channels].
     filters: Number of output channels.
     kernel_size: Height and width of the kernel.
-    strides: Step of the kernel in both directions.
+    strides: Stride of the kernel in both directions.
     activation: Function of the result; linear by default.
     name: Default name of the scope.
 
@@ -95,15 +95,15 @@ def conv2d_transpose(
 ) -> tf.Tensor:
   """Transposed convolution without padding, channels last.
 
-  Two cases are faster than the general kernel and give the same numbers but
-  for rounding: an input of one pixel is a matrix product, and few outputs are
-  those of a plain convolution, rearranged.
+  Two cases use faster kernels and give the same numbers up to rounding: inputs
+  of one pixel use a matrix product, and few output channels use a rearranged
+  plain convolution.
 
   Args:
     inputs: Float tensor [batch, height, width, channels].
     filters: Number of output channels.
     kernel_size: Height and width of the kernel.
-    strides: Step between the outputs of neighbouring inputs.
+    strides: Distance between the outputs of neighboring inputs.
     activation: Function of the result; linear by default.
     name: Default name of the scope.
 
@@ -135,9 +135,9 @@ def conv2d_transpose(
 def gru_cell(
   inputs: tf.Tensor, state: tf.Tensor, name: str = 'gru_cell'
 ) -> tf.Tensor:
-  """One step of a gated recurrent unit in the block layout.
+  """Compute one step of a gated recurrent unit (GRU) in the block layout.
 
-  With x the inputs and h the state, gates in the order reset, update:
+  With inputs x, state h, and gates in the order reset, update:
 
     [r, u] = sigmoid([x, h] w_ru + b_ru)
     c = tanh([x, r * h] w_c + b_c)
@@ -151,7 +151,7 @@ def gru_cell(
     name: Default name of the scope of `w_ru`, `b_ru`, `w_c` and `b_c`.
 
   Returns:
-    New state [batch, units], which is the output as well.
+    New state [batch, units], which is also the output.
   """
   features = inputs.shape.as_list()[-1]
   units = state.shape.as_list()[-1]

@@ -1,7 +1,7 @@
-"""Packages whose public names are imported when they are first used.
+"""Packages whose public names are imported on first use.
 
-Environment processes import parts of these packages and have to stay free of
-TensorFlow, so their `__init__` may not import a module that needs it.
+Environment processes import parts of these packages and must not load
+TensorFlow, so `__init__` must not import modules that need it.
 """
 
 import ast
@@ -14,11 +14,11 @@ from typing import Any
 def export(package: str) -> None:
   """Make names available from a package without importing them yet.
 
-  They are those that the `__init__.pyi` beside its `__init__` imports `as` they
-  are called, which type checkers read, too. The package gets a `__getattr__`
-  (PEP 562). A function that shares the name of its file has to be imported from
-  the package, as in `from agents.tools import simulate`: importing the file
-  itself binds the module to this name.
+  The names are those that the `__init__.pyi` of the package imports under their
+  own name with `as`; type checkers read the same file. Adds a `__getattr__`
+  (PEP 562) to the package. Import a function that shares the name of its file
+  from the package, as in `from agents.tools import simulate`; importing the
+  file binds the module to that name.
 
   Args:
     package: Name of the package, `__name__` of the calling `__init__`.

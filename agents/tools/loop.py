@@ -10,18 +10,18 @@ from agents.tools.tf1 import tf
 
 
 class Loop(phases.PhaseMachine):
-  """Alternate phases of training and evaluation, one operation each.
+  """Alternate phases of training and evaluation, with one operation each.
 
-  Every operation makes as many steps as there are environments in its batch.
-  Scores count when their episode is done; the mean over those since the last
-  report of the same phase is handed out.
+  Every operation takes one step in each environment of its batch. A score
+  counts when its episode is done; `run` yields the mean of all scores since the
+  last report of the same phase.
 
   Args:
-    logdir: Folder for summaries and checkpoints, or None for none.
+    logdir: Folder for summaries and checkpoints, None to write none.
     step: Variable of the global step; created if not given.
-    log: Bool placeholder, True when summaries should be computed.
-    report: Bool placeholder, True when the mean score is due.
-    reset: Bool placeholder, True at the beginning of a phase.
+    log: Bool placeholder, whether to compute summaries.
+    report: Bool placeholder, whether to compute the mean score.
+    reset: Bool placeholder, whether a phase starts.
     comm: MPI communicator of processes that run the same phases, each with
       its share of the batch.
     **more: See `PhaseMachine`.
@@ -65,17 +65,17 @@ class Loop(phases.PhaseMachine):
     """Add a phase to the end of an epoch.
 
     Args:
-      name: Name of the phase and of its folder below the logdir.
+      name: Name of the phase and of its subfolder in the log directory.
       done: Bool tensor, scalar or [batch], whether scores are final.
       score: Float tensor of the same shape with the scores so far.
-      summary: String tensor of a serialised summary, or bytes.
+      summary: String tensor of a serialized summary, or bytes.
       steps: Steps of the phase per epoch.
       report_every: Steps between two mean scores, None for never.
       log_every: Steps between two summaries, None for never.
       checkpoint_every: Steps between two checkpoints, None for never.
       feed: Extra values to feed in this phase.
-      repeat: Whether to go back to the beginning of the phase when asked to
-        stop within it, so that its score is that of all its episodes.
+      repeat: Whether a phase that is interrupted starts over when resumed, so
+        that its score covers all of its episodes.
 
     Raises:
       ValueError: If the rank of done or score is unknown.
@@ -109,15 +109,15 @@ class Loop(phases.PhaseMachine):
   def run(
     self, sess: tf.Session, saver: Any, max_step: int | None = None
   ) -> Iterator[float]:
-    """Run the phases; resumes where the global step says.
+    """Run the phases, starting at the global step.
 
     Args:
       sess: Session to execute the operations in.
-      saver: Saver of checkpoints, or None for none.
+      saver: Saver of checkpoints, None to write none.
       max_step: Global step to stop at, None for no limit.
 
     Yields:
-      Mean scores as floats, when they are due.
+      Mean scores as floats, whenever a report is due.
     """
     self._saver = saver
     yield from self._iterate(sess, int(sess.run(self._step)), max_step)
@@ -126,7 +126,7 @@ class Loop(phases.PhaseMachine):
       self._go_back(sess, step)
 
   def save(self, sess: tf.Session) -> None:
-    """Store a checkpoint of the current step, after `run`."""
+    """Save a checkpoint of the current step, after `run`."""
     self._checkpoint(sess, int(sess.run(self._step)))
 
   def _go_back(self, sess, step):

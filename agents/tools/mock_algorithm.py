@@ -1,4 +1,4 @@
-"""Algorithm that acts at random, for tests."""
+"""Algorithm with random actions, for tests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ class MockAlgorithm:
   """Draw uniform actions and learn nothing.
 
   Args:
-    envs: List of environments; the first one tells the action space.
+    envs: List of environments; the first one defines the action space.
   """
 
   def __init__(self, envs: Sequence[Any]):

@@ -1,4 +1,4 @@
-"""Random environment of known episode lengths, for tests."""
+"""Random environment with known episode lengths, for tests."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from agents.envs import spaces
 
 
 class MockEnvironment:
-  """Draw random observations and rewards; remember what happened.
+  """Draw random observations and rewards, and record what happened.
 
   Args:
     observ_shape: Shape of the observations, drawn from [0, 1].
     action_shape: Shape of the actions, within [0, 1].
-    min_duration: Steps of the shortest episode.
-    max_duration: Steps of the longest episode.
+    min_duration: Minimum number of steps per episode.
+    max_duration: Maximum number of steps per episode.
 
   Attributes:
-    steps: List of the steps made in each episode.
-    durations: List of the drawn lengths of each episode.
+    steps: List of the steps taken in each episode.
+    durations: List of the drawn length of each episode.
   """
 
   def __init__(

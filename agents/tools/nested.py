@@ -1,7 +1,7 @@
 """Functions over nested tuples, lists, dictionaries and named tuples.
 
-The container type of the first structure decides the type of the result. A
-dictionary is flattened in the order of its sorted keys.
+The first structure determines the container types of the result. Dictionaries
+are flattened in the order of their sorted keys.
 """
 
 import builtins
@@ -14,12 +14,12 @@ _EMPTY = object()
 def map_(
   function: Callable[..., Any], *structures: Any, flatten: bool = False
 ) -> Any:
-  """Apply a function to the leaves of one or several equal structures.
+  """Apply a function to the leaves of one or more equal structures.
 
   Args:
-    function: Takes as many arguments as there are structures.
+    function: Function with as many arguments as there are structures.
     *structures: Nested containers with the same layout.
-    flatten: Return a flat tuple of the results.
+    flatten: Whether to return a flat tuple of the results.
 
   Returns:
     Structure like the first one, or a tuple when flattened.
@@ -37,9 +37,9 @@ def zip_(*structures: Any, flatten: bool = False) -> Any:
   """Combine the leaves of equal structures into tuples.
 
   Args:
-    *structures: Nested containers with the same layout. A single one is
-      returned as it is.
-    flatten: Return a flat tuple of all leaves instead.
+    *structures: Nested containers with the same layout. A single structure is
+      returned unchanged.
+    flatten: Whether to return a flat tuple of all leaves instead.
 
   Raises:
     ValueError: If lengths or keys of the structures differ.
@@ -52,7 +52,7 @@ def zip_(*structures: Any, flatten: bool = False) -> Any:
 
 
 def flatten_(structure: Any) -> tuple[Any, ...]:
-  """Tuple of the leaves, depth first, dictionaries by sorted key."""
+  """Return the leaves as a tuple, depth first, dictionaries by sorted key."""
   if isinstance(structure, (tuple, list)):
     children = structure
   elif isinstance(structure, dict):
@@ -65,16 +65,16 @@ def flatten_(structure: Any) -> tuple[Any, ...]:
 def filter_(
   predicate: Callable[..., Any], *structures: Any, flatten: bool = False
 ) -> Any:
-  """Keep the leaves for which a predicate holds.
+  """Keep the leaves for which a predicate is true.
 
-  Containers that become empty are dropped, except for the outermost one.
-  Missing fields of named tuples become None.
+  Drops containers that become empty, except for the outermost one. Missing
+  fields of named tuples become None.
 
   Args:
-    predicate: Takes as many arguments as there are structures.
+    predicate: Function with as many arguments as there are structures.
     *structures: Nested containers with the same layout. Leaves of several
       structures are combined into tuples.
-    flatten: Return a flat tuple of the results.
+    flatten: Whether to return a flat tuple of the results.
 
   Raises:
     ValueError: If lengths or keys of the structures differ.

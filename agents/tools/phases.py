@@ -1,4 +1,4 @@
-"""The machine behind `Loop` and `Trainer`: phases, events, checkpoints."""
+"""Base of `Loop` and `Trainer`: phases, observers, checkpoints."""
 
 import dataclasses
 import logging
@@ -17,19 +17,19 @@ _logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass
 class Phase:
-  """One of the phases that alternate.
+  """One of the alternating phases.
 
   Attributes:
     name: Name, also of its folder of event files.
     steps: Steps of the phase per epoch.
-    batch_size: Steps made by one execution of the graph.
+    batch_size: Steps taken by one execution of the graph.
     op: Tensors to execute.
     writer: Writer of summaries, or None.
     report_every: Steps between two scores, None for never.
     log_every: Steps between two summaries, None for never.
     checkpoint_every: Steps between two checkpoints, None for never.
     feed: Extra values to feed.
-    episodes: Number of episodes behind the newest score, if that is known.
+    episodes: Number of episodes averaged in the newest score, if known.
   """
 
   name: str
@@ -45,53 +45,53 @@ class Phase:
 
 
 class Observer:
-  """What a phase machine tells others; every method may be overridden."""
+  """Receiver of phase machine events; override any of the methods."""
 
   def start_phase(
     self, phase: Phase, epoch: int, steps_in: int, global_step: int
   ) -> None:
-    """An execution of a phase begins, the first ever or of this epoch."""
+    """A phase starts, or continues after a restart."""
 
   def step(self, phase: Phase, amount: int, global_step: int) -> None:
-    """The graph has been executed; `global_step` counts it already."""
+    """The graph was executed; `global_step` includes this execution."""
 
   def score(
     self, phase: Phase, epoch: int, global_step: int, score: Any
   ) -> None:
-    """A score is due and about to be handed out."""
+    """A score is about to be yielded."""
 
   def summary(
     self, phase: Phase, step: int, global_step: int, summary: bytes
   ) -> None:
-    """There is a serialised summary, which has been written if possible."""
+    """A serialized summary was computed, and written if there is a logdir."""
 
   def checkpoint(self, path: str) -> None:
-    """A checkpoint has been written."""
+    """A checkpoint was written."""
 
   def close(self) -> None:
     """The machine has stopped."""
 
 
 class PhaseMachine:
-  """Alternate phases by a global step, so that resuming finds its place.
+  """Alternate phases by a global step, so that a run can be resumed.
 
   An epoch consists of all phases in the order in which they were added. All
-  steps are counted over examples: one execution of a phase advances the
-  global step by the batch size of the phase.
+  steps are counted over examples: one execution of a phase advances the global
+  step by the batch size of the phase.
 
-  Subclasses define `_execute`, and what is worth saving.
+  Subclasses define `_execute` and which results are saved.
 
   Args:
-    logdir: Folder for event files and checkpoints, or None for none.
-    best_phase: Name of the phase whose scores tell which checkpoint is the
-      best; None to keep none.
-    checkpoint_secs: Seconds after which a checkpoint is due, beside those of
-      the phases; None for never.
+    logdir: Folder for event files and checkpoints, None to write none.
+    best_phase: Name of the phase whose scores determine the best checkpoint;
+      None to keep none.
+    checkpoint_secs: Seconds after which a checkpoint is due, in addition to
+      those of the phases; None for never.
     observers: List of `Observer`.
-    should_stop: Function that tells whether to end before the next execution;
-      by default whether the user has asked for it.
-    saves_within: Whether checkpoints by the clock may be written within a
-      phase; if not, only at its beginning.
+    should_stop: Function that returns whether to end before the next
+      execution; by default, whether the user has asked to stop.
+    saves_within: Whether time-based checkpoints may be written within a phase;
+      otherwise only at its start.
   """
 
   def __init__(
@@ -117,7 +117,7 @@ class PhaseMachine:
     self._finite: list[Any] = []
 
   def add_observer(self, observer: Observer) -> None:
-    """Tell an `Observer` what happens from now on."""
+    """Notify an `Observer` of events from now on."""
     self._observers.append(observer)
 
   def _execute(self, sess, phase, phase_step, reset, log, report):

@@ -1,4 +1,4 @@
-"""Variables that are no weights, and scopes that read them afresh."""
+"""Non-trainable variables, and scopes that do not cache reads."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from agents.tools.tf1 import tf
 
 @contextlib.contextmanager
 def uncached_scope(name: Any, default_name: str | None = None) -> Iterator[Any]:
-  """Variable scope of resource variables that are not cached.
+  """Open a variable scope of resource variables without caching.
 
-  `tf.scan` and `tf.nn.dynamic_rnn` switch on caching for variables created
-  within them. Such a variable is read only once per execution, so what it is
-  assigned during the execution stays unseen, silently.
+  `tf.scan` and `tf.nn.dynamic_rnn` enable caching for variables created inside
+  them. Such a variable is read only once per execution, so assignments during
+  the execution are silently ignored.
 
   Args:
     name: Name of the scope, or None for a unique one.
@@ -34,7 +34,7 @@ def variable(
   initializer: Any = None,
   **more: Any,
 ) -> tf.Variable:
-  """Create a variable that is not trained, by default of zeros."""
+  """Create a non-trainable variable, zeros by default."""
   initializer = initializer or tf.zeros_initializer()
   return tf.get_variable(
     name, shape, dtype, initializer, trainable=False, **more

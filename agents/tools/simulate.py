@@ -1,4 +1,4 @@
-"""One step of a batch of environments together with an algorithm."""
+"""One step of a batch of environments and an algorithm."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ def simulate(
   reset: tf.Tensor | bool = False,
   collections: list[str] | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-  """Step environments and algorithm, resetting what has finished.
+  """Step the environments and the algorithm, and reset finished episodes.
 
-  Events happen in this order, each waiting for the one before: reset the
+  Runs these operations in order, each waiting for the previous one: reset the
   environments whose last episode is done (or all), `algo.begin_episode`,
-  copy the observations, `algo.perform`, step the environments, add up the
-  scores, `algo.experience`, and `algo.end_episode` for what is done now. The
-  reset happens at the beginning of the next step, so none is lost.
+  copy the observations, `algo.perform`, step the environments, add the rewards
+  to the scores, `algo.experience`, and `algo.end_episode` for episodes that are
+  now done. Resetting in the next step keeps the final observations available.
 
   Args:
     batch_env: In-graph batch environment of N environments.
-    algo: Object with the four methods above, returning summary tensors.
+    algo: Object with the four methods above, which return summary tensors.
     log: Bool tensor or value, whether to compute summaries.
     reset: Bool tensor or value, whether to reset all environments.
     collections: Collections of the variables for score and length of the

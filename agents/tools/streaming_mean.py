@@ -1,4 +1,4 @@
-"""Running mean inside of the graph."""
+"""Streaming mean inside the graph."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,10 @@ class StreamingMean:
   Args:
     shape: Shape of one value.
     dtype: Type of the values.
-    name: Scope of the two variables, `sum` and `count`. By default they get a
-      scope of their own.
+    name: Scope of the two variables, `sum` and `count`. By default, a new
+      scope.
     comm: MPI communicator; with several processes, `clear` returns the mean
-      over the values of all, and all have to call it.
+      over all of them, and all must call it.
   """
 
   def __init__(
@@ -62,11 +62,11 @@ class StreamingMean:
     )
 
   def clear(self) -> tf.Tensor:
-    """Return the mean and start anew."""
+    """Return the mean and start over."""
     return self.clear_counted()[0]
 
   def clear_counted(self) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the mean and the number of values, and start anew."""
+    """Return the mean and the number of values, and start over."""
     count = tf.cast(self._count, self._dtype)
     total, count = mpi_ops.allreduce_all([self._sum, count], self._comm)
     value = total / count
@@ -76,7 +76,7 @@ class StreamingMean:
       return tf.identity(value), tf.identity(count)
 
   def forget(self) -> tf.Operation:
-    """Start anew, in this process alone."""
+    """Start over, in this process only."""
     return tf.group(
       self._sum.assign(tf.zeros(self._shape, self._dtype)),
       self._count.assign(0),

@@ -1,8 +1,8 @@
-"""The one place that imports TensorFlow: graph mode, quiet, fast on CPUs.
+"""The only module that imports TensorFlow: graph mode, quiet, fast on CPUs.
 
-TensorFlow leaves its oneDNN kernels off on processors without AVX-512, where
-they are several times faster. The variable counts only before the import; a
-value that the user has set is respected.
+TensorFlow disables its oneDNN kernels on processors without AVX-512, where they
+are several times faster. The variable that enables them must be set before the
+import; a value that the user has set is kept.
 """
 
 import os

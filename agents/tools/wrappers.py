@@ -1,3 +1,3 @@
-"""Wrappers of environments, under the name that the original gives them."""
+"""Wrappers of environments, under their name in the original."""
 
 from agents.envs.wrappers import *  # noqa: F403

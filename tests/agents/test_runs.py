@@ -293,7 +293,7 @@ def test_runs_of_others_are_refused(tmp_path):
     files.write_yaml(filename, {**stored, **change})
     assert words in refuse(runs.load, run)
   files.write_yaml(filename, {'version': 1, 'tasks': []})
-  assert 'not one of PPO' in refuse(runs.load, run)
+  assert 'not a PPO run' in refuse(runs.load, run)
 
 
 @pytest.mark.parametrize('params, message', PARAMS)

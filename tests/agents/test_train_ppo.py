@@ -305,7 +305,7 @@ def test_nothing_to_learn_from():
   config = training_runs.config()
   with config.unlocked:
     config.env = Still
-  with pytest.raises(errors.EnvError, match='has not changed the policy'):
+  with pytest.raises(errors.EnvError, match='did not change the policy'):
     list(train_ppo.train(config, False))
 
 

@@ -61,7 +61,7 @@ def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
   def sentence(*args):
     return training_runs.fail(capsys, visualize_ppo, list(args))
 
-  assert 'must specify a logdir' in sentence()
+  assert '--logdir is missing' in sentence()
   assert 'There is no run' in sentence(f'--logdir={tmp_path}')
   assert 'num_episodes is 0' in sentence(
     f'--logdir={finished}', '--num_episodes=0'
@@ -78,4 +78,4 @@ def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
   (planet / 'config.yaml').write_text(
     'preprocess: {reference: planet.tools.preprocess:preprocess}'
   )
-  assert 'is not one of PPO' in sentence(f'--logdir={planet}')
+  assert 'is not a PPO run' in sentence(f'--logdir={planet}')

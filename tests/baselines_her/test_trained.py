@@ -72,7 +72,7 @@ def test_wrong_observation(logdir):
       'achieved_goal': np.zeros(3),
       'desired_goal': np.zeros(3),
     }
-    with pytest.raises(ValueError, match=r'observation is shaped \(3,\)'):
+    with pytest.raises(ValueError, match=r'observation has shape \(3,\)'):
       agent.predict(observation)
 
 

@@ -35,7 +35,7 @@ def put_driver(monkeypatch, library):
 def test_usable(gpus):
   gpus.append(types.SimpleNamespace(model='NVIDIA X', name='GPU:0'))
   assert devices.describe() == 'Computing on the GPU NVIDIA X.'
-  assert 'use_gpu is False; there is NVIDIA X' in devices.describe(False)
+  assert 'use_gpu is False; found NVIDIA X' in devices.describe(False)
   gpus.append(gpus[0])
   assert devices.describe() == 'Computing on the GPU NVIDIA X, the first of 2.'
 
