@@ -105,7 +105,11 @@ TABLE = [
   ('agents.pipeline.main', [HER, '--session-name=a/b'], 'session-name'),
   ('agents.pipeline.main', [HER, '--log-level=9'], 'log-level'),
   ('agents.pipeline.main', [HER, '--resume'], '--load-checkpoint'),
-  ('agents.pipeline.main', ['--load-checkpoint=x', '--resume'], 'no session'),
+  (
+    'agents.pipeline.main',
+    ['--load-checkpoint=x', '--resume'],
+    'not a session',
+  ),
   ('agents.pipeline.main', [HER, '--play', '--custom'], 'exclude'),
   ('agents.pipeline.plot', [], 'session'),
   ('agents.pipeline.plot', ['nobody'], 'nobody'),

@@ -1,1 +1,1 @@
-"""Sessions, runners, explorers, memories and agents: one run pipeline."""
+"""Pipeline of sessions, runners, explorers, memories and agents."""

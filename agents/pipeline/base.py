@@ -1,4 +1,4 @@
-"""What the parts of a run offer each other: agents, explorers, memories."""
+"""Interfaces of the parts of a run: agents, explorers, memories."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,26 +13,25 @@ Sampler = Callable[[Mapping[str, Any]], Any]
 class AgentBase:
   """Chooses actions and learns from memories.
 
-  It consists of a policy, which acts and learns, and of a sampler, which takes
-  from memories what the policy learns from. The tree of parameters names both;
-  the runner passes them as the arguments `policy`, a function that makes the
-  policy, and `sampler`.
+  It has a policy, which acts and learns, and a sampler, which draws training
+  data from memories. The parameter tree names both; the runner passes them as
+  the arguments `policy`, a function that creates the policy, and `sampler`.
 
   Random numbers come from NumPy's global generator, which the runner seeds
-  and keeps in checkpoints.
+  and saves in checkpoints.
 
   Args:
     session: Session that the agent runs in.
     memory: Dict from mode to memory, usually only `train`.
-    name: Name in the tree of parameters, the `<a>` of `/agents/<a>/actions`,
-      and the scope of the variables.
+    name: Name in the parameter tree, the `<a>` of `/agents/<a>/actions`, and
+      the scope of the variables.
     action_space: Plain description of the actions, see `describe` of
-      `agents.envs.probe`; needed by `random_action_generator`.
-    sampler: Function from the memories to a batch, or to None while there are
-      too few data; needed by `step`.
+      `agents.envs.probe`; required by `random_action_generator`.
+    sampler: Function from the memories to a batch, or to None if there is too
+      little data; required by `step`.
 
   Attributes:
-    hidden_size: Size of the state that is carried from step to step.
+    hidden_size: Size of the recurrent state.
   """
 
   hidden_size = 1
@@ -62,25 +61,25 @@ class AgentBase:
 
     Args:
       observations: Dict from path to array [workers, ...]; the only path is
-        `agent` where the observation space is not a dictionary.
+        `agent` unless observations are dictionaries.
       hidden_state: Float32 array [workers, hidden size].
-      masks: Float32 array [workers, 1], 0 where an episode begins.
-      deterministic: Act without exploration.
+      masks: Float32 array [workers, 1], 0 where an episode starts.
+      deterministic: Whether to act without exploration.
 
     Returns:
-      Dict of `actions` [workers, ...], the next `hidden_state` and
-      `artifacts`, a dict of further arrays [workers, ...] to remember.
+      Dict of `actions` [workers, ...], the next `hidden_state`, and
+      `artifacts`, a dict of further arrays [workers, ...] to store.
     """
     raise NotImplementedError
 
   def random_action_generator(self, num_workers: int) -> dict[str, Any]:
-    """Choose actions uniformly; the result is that of `action_generator`.
+    """Choose uniform random actions; returns the same as `action_generator`.
 
     Args:
       num_workers: Number of workers.
 
     Raises:
-      UsageError: If the action space is missing, or not bounded.
+      UsageError: If the action space is missing or not bounded.
     """
     space = self.action_space
     if not space:
@@ -98,27 +97,27 @@ class AgentBase:
     return {'actions': actions, 'hidden_state': hidden, 'artifacts': {}}
 
   def reset_hidden_state(self, num_workers: int) -> np.ndarray:
-    """Return the states of workers that begin, [workers, hidden size]."""
+    """Return the initial states of workers, [workers, hidden size]."""
     return np.zeros((num_workers, self.hidden_size), np.float32)
 
   def remember(
     self, observations: Mapping[str, np.ndarray], rewards: np.ndarray
   ) -> None:
-    """Count a step; explorers call it after each step of the training.
+    """Process a step; explorers call it after each training step.
 
     The agent learns from the memory; override this only for running statistics
     that the next action needs.
 
     Args:
-      observations: Dict from path to array [workers, ...] that was acted on.
+      observations: Dict from path to array [workers, ...] before the action.
       rewards: Float32 array [workers].
     """
 
   def step(self) -> dict[str, float]:
-    """Do one step of optimisation.
+    """Run one optimization step.
 
     Returns:
-      Dict from name to number, empty if there are too few data yet.
+      Dict from name to number, empty if there is too little data yet.
     """
     assert self.sampler, (self.name, 'has no sampler')
     with self.session.profiler('sample'):
@@ -129,36 +128,36 @@ class AgentBase:
       return self.learn(batch)
 
   def learn(self, batch: Any) -> dict[str, float]:
-    """Do one step of optimisation with what the sampler has returned."""
+    """Run one optimization step on a batch from the sampler."""
     raise NotImplementedError
 
   def update(self) -> None:
-    """Learn, once per cycle; feed the monitor and writer of the session."""
+    """Learn, once per cycle, and log to the session's monitor and writer."""
     raise NotImplementedError
 
   def epoch_done(self) -> None:
-    """End an epoch, after the test and before the checkpoint."""
+    """Finish an epoch, after the test and before the checkpoint."""
 
   def state_dict(self) -> dict[str, Any]:
-    """Return what no variable of TensorFlow holds: plain data, arrays."""
+    """Return the state outside of TensorFlow variables: plain data, arrays."""
     return {}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore what `state_dict` has returned."""
+    """Restore the result of `state_dict`."""
 
 
 class ExplorerBase:
-  """Lets agents act in environments and returns what happened.
+  """Lets agents act in environments and returns the collected data.
 
   Args:
     session: Session that the explorer runs in.
     agents: Dict from name to agent.
     mode: One of `train`, `test` and `eval`.
-    win_size: Number of episodes that the monitor combines into one line; -1
-      for all episodes of an epoch.
+    win_size: Number of episodes that the monitor averages per line; -1 for all
+      episodes of an epoch.
 
   Attributes:
-    timesteps: Number of frames, which are the steps of all workers.
+    timesteps: Number of frames, i.e. steps of all workers.
     n_episode: Number of finished episodes.
   """
 
@@ -177,34 +176,34 @@ class ExplorerBase:
     self.n_episode = 0
 
   def update(self) -> dict[str, np.ndarray]:
-    """Explore, and return what has happened.
+    """Explore and return the collected data.
 
     Returns:
       Flat dict from keys such as `/observations/agent`, `/masks`, `/rewards`
       and `/agents/<a>/actions` to arrays [workers, T + 1, ...]. The last
-      index is a half-step that only observes.
+      index is a half-step with observations only.
     """
     raise NotImplementedError
 
   def reset(self) -> None:
-    """Begin new episodes."""
+    """Start new episodes."""
 
   def close(self) -> None:
-    """End the environments."""
+    """Close the environments."""
 
   def export_normalizers(self) -> dict[str, Any]:
-    """Return statistics that let another explorer see what this one sees."""
+    """Return the normalization statistics for another explorer."""
     return {}
 
   def import_normalizers(self, state: Mapping[str, Any]) -> None:
-    """Take over what another explorer has exported."""
+    """Load the result of `export_normalizers` of another explorer."""
 
   def state_dict(self) -> dict[str, Any]:
     """Return a nested dict of plain data, bytes and arrays for a checkpoint."""
     return {'timesteps': self.timesteps, 'n_episode': self.n_episode}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore what `state_dict` has returned."""
+    """Restore the result of `state_dict`."""
     self.timesteps = int(state['timesteps'])
     self.n_episode = int(state['n_episode'])
     self._set_meta()
@@ -224,7 +223,7 @@ class ExplorerBase:
 
 
 class MemoryBase:
-  """Stores what explorers return.
+  """Stores the data that explorers return.
 
   Args:
     session: Session that the memory belongs to.
@@ -236,10 +235,10 @@ class MemoryBase:
     self.mode = mode
 
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:
-    """Append a chunk, which is a dict from key to array [workers, T + 1, ...].
+    """Append a chunk, a dict from key to array [workers, T + 1, ...].
 
     Raises:
-      UsageError: If its shapes do not fit what is stored.
+      UsageError: If its shapes do not match the stored data.
     """
     raise NotImplementedError
 
@@ -248,7 +247,7 @@ class MemoryBase:
     raise NotImplementedError
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Replace the contents by those that `state_dict` has returned.
+    """Replace the contents with the result of `state_dict`.
 
     Raises:
       UsageError: If they do not fit.
@@ -257,15 +256,15 @@ class MemoryBase:
 
 
 def check_processes(comm: Any, name: str, instead: str) -> None:
-  """Refuse several ranks of MPI, for agents that learn in one process.
+  """Refuse several MPI ranks for agents that learn in one process.
 
   Args:
     comm: MPI communicator.
     name: Name of the agent.
-    instead: What the user may do instead.
+    instead: What the user can do instead.
 
   Raises:
-    UsageError: If there are several.
+    UsageError: If there is more than one.
   """
   if comm.Get_size() > 1:
     raise errors.UsageError(
@@ -280,37 +279,37 @@ def find_shape(
   """Return the shape of a box of real numbers.
 
   Args:
-    space: Plain description, None if there is no such space.
-    what: Words for the space, for messages.
-    vector: Whether it has to have exactly one dimension.
+    space: Plain description, None if the space does not exist.
+    what: Description of the space for messages.
+    vector: Whether it must have exactly one dimension.
 
   Raises:
-    UsageError: If the space is something else.
+    UsageError: If the space has another type.
   """
   if space and space['typ'] == 'Box':
     if not vector or len(space['dim']) == 1:
       return list(space['dim'])
   raise errors.UsageError(
-    f'The {what} are {space}, but they have to be '
+    f'The {what} are {space}, but must be '
     f'{"vectors" if vector else "boxes"} of real numbers; choose an '
     'environment with continuous ones.'
   )
 
 
 def find_limits(space: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-  """Return the lowest and highest values of a box, float32.
+  """Return the lower and upper bounds of a box, float32.
 
   Args:
     space: Plain description of a box.
-    what: Words for the space, for messages.
+    what: Description of the space for messages.
 
   Raises:
-    UsageError: If a limit is not finite.
+    UsageError: If a bound is not finite.
   """
   low, high = (np.asarray(x, np.float32) for x in space['lim'])
   if not (np.isfinite(low).all() and np.isfinite(high).all()):
     raise errors.UsageError(
-      f'The {what} go from {low} to {high}, but need finite limits; choose '
-      'another environment, or set warm_start to 0 if only that needs them.'
+      f'The {what} range from {low} to {high}, but must have finite bounds. '
+      'Choose another environment, or set warm_start to 0 if only that fails.'
     )
   return low, high

@@ -1,8 +1,8 @@
 """Checkpoints of a session, the folders `checkpoints/checkpoint-<epoch>`.
 
-Beside what `agents.run.checkpoint.Checkpoints` writes, the variables and a tree
-of each rank, they have `runner.yaml`, the parameters, and if the runner decides
-so, `memory<rank>.json` and `.npz`, the contents of memories.
+In addition to the files of `agents.run.checkpoint.Checkpoints`, variables and a
+tree per rank, they contain `runner.yaml`, the parameters, and optionally
+`memory<rank>.json` and `.npz`, the contents of memories.
 """
 
 import json
@@ -18,22 +18,22 @@ _PREFIX = 'checkpoint-'
 
 
 def open_folder(session: str, comm: Any) -> checkpoint.Checkpoints:
-  """Return what reads and writes the checkpoints of a session."""
+  """Return an object that reads and writes the checkpoints of a session."""
   parent = os.path.join(session, 'checkpoints')
   return checkpoint.Checkpoints(parent, comm, _PREFIX)
 
 
 def list_checkpoints(session: str) -> dict[int, str]:
-  """Return paths of complete checkpoints by epoch, oldest first."""
+  """Return the paths of complete checkpoints by epoch, oldest first."""
   paths = _list(session)
   return {_epoch(x): x for x in paths if not checkpoint.find_damage(x)}
 
 
 def find_session(path: str) -> str:
-  """Return the folder of a session, or of the session of a checkpoint.
+  """Return the session folder of a path to a session or a checkpoint.
 
   Raises:
-    UsageError: If there is none.
+    UsageError: If the path is neither.
   """
   named = re.fullmatch(rf'{_PREFIX}\d+', os.path.basename(path))
   session = os.path.dirname(os.path.dirname(path)) if named else path
@@ -41,8 +41,8 @@ def find_session(path: str) -> str:
   missing = [x for x in parts if not os.path.exists(os.path.join(session, x))]
   if missing:
     raise errors.UsageError(
-      f'Folder {session} is no session: it has no {", ".join(missing)}. Give '
-      'a session or one of its checkpoints with --load-checkpoint.'
+      f'Folder {session} is not a session: {", ".join(missing)} is missing. '
+      'Give a session or one of its checkpoints with --load-checkpoint.'
     )
   return session
 
@@ -50,12 +50,13 @@ def find_session(path: str) -> str:
 def find_checkpoint(
   path: str, session: str, warn: Callable[[str], None] | None = None
 ) -> str:
-  """Return the folder of the checkpoint that the user means.
+  """Return the folder of the requested checkpoint.
 
   Args:
-    path: Checkpoint, or the session for its newest one.
+    path: Checkpoint, or session to select its newest one.
     session: Folder of the session.
-    warn: Function of a sentence about a damaged one that is passed over.
+    warn: Function called with a sentence about each damaged checkpoint that is
+      skipped.
 
   Raises:
     UsageError: If there is none.
@@ -64,7 +65,7 @@ def find_checkpoint(
     newest = checkpoint.choose_newest(_list(session), warn=warn)
     if newest is None:
       raise errors.UsageError(
-        f'Session {session} has no complete checkpoint; start a new one.'
+        f'Session {session} has no complete checkpoint; start a new session.'
       )
     return newest
   # A killed process may have left it under another name.
@@ -74,18 +75,18 @@ def find_checkpoint(
   if damage:
     whole = [f'{_PREFIX}{x}' for x in list_checkpoints(session)]
     raise errors.UsageError(
-      f'Checkpoint {path} is not complete: {damage}. Complete are: '
+      f'Checkpoint {path} is incomplete: {damage}. Complete checkpoints: '
       f'{", ".join(whole) or "none"}.'
     )
   return found
 
 
 def remove_memories(session: str, but: str) -> None:
-  """Remove the contents of memories, which are large, from checkpoints.
+  """Remove the contents of memories, which are large, from old checkpoints.
 
   Args:
     session: Folder of the session.
-    but: Checkpoint that keeps them.
+    but: Checkpoint that keeps its contents.
   """
   for path in list_checkpoints(session).values():
     names = [x for x in os.listdir(path) if x.startswith('memory')]
@@ -100,10 +101,10 @@ def remove_memories(session: str, but: str) -> None:
 
 
 def set_newer_aside(session: str, epoch: int) -> str | None:
-  """Make the checkpoint of an epoch the newest one; needs the lock.
+  """Make the checkpoint of an epoch the newest one; requires the lock.
 
   Returns:
-    Path of the folder where newer ones are now, None if there were none.
+    Folder that newer checkpoints were moved to, None if there were none.
   """
   newer = [x for x in _list(session) if _epoch(x) > epoch]
   if not newer:

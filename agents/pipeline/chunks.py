@@ -1,4 +1,4 @@
-"""Builds the chunks of explorers step by step."""
+"""Build the chunks of explorers step by step."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ _FIRST_CAPACITY = 65
 
 
 class Chunk:
-  """Arrays [workers, T + 1, ...] that are written in place.
+  """Arrays [workers, T + 1, ...] that are filled in place.
 
-  What is not written is NaN, or zero for types without NaN.
+  Entries that are not set are NaN, or zero for types without NaN.
 
   Args:
     workers: Number of workers.
-    steps: Number of steps if it is known; otherwise the arrays grow.
+    steps: Number of steps if known; otherwise the arrays grow.
   """
 
   def __init__(self, workers: int, steps: int | None = None) -> None:
@@ -32,7 +32,7 @@ class Chunk:
     self._find(time, key, value.shape, value.dtype)[worker, time] = value
 
   def finish(self, steps: int) -> dict[str, np.ndarray]:
-    """Return the arrays, after some steps and the half-step."""
+    """Return the arrays after some steps, including the half-step."""
     return {k: v[:, : steps + 1] for k, v in self._arrays.items()}
 
   def _find(self, time, key, shape, dtype):

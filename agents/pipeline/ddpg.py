@@ -13,25 +13,25 @@ from agents.tools.tf1 import tf
 
 @references.nameable
 class DDPGAgent(base.AgentBase):
-  """Explores with noise that is correlated in time, learns from a ring memory.
+  """Explores with time-correlated noise and learns from a ring memory.
 
   Args:
     *args: See `AgentBase`; the memory is usually a `RingMemory`.
-    observation_space: Plain description of what is observed, a box of one
-      dimension.
+    observation_space: Plain description of the observations, a one-dimensional
+      box.
     observation_key: Path of the observation.
-    n_update: Steps of optimisation per update.
+    n_update: Optimization steps per update.
     noise: Dict of the `mu`, `theta` and `sigma` of `Noise`, in units of half
-      the range of the actions.
-    policy: Function that makes a `DDPGPolicy`, or anything with its methods,
-      of the session of TensorFlow, the size of observations, and the lowest
-      and highest actions.
+      the action range.
+    policy: Function that creates a `DDPGPolicy`, or an object with its methods,
+      from the TensorFlow session, the size of observations, and the lower and
+      upper action bounds.
     **kwargs: See `AgentBase`; the action space is a bounded box, the sampler
       returns transitions, see `samplers.sample_replay`.
 
   Raises:
-    UsageError: If the spaces are not of the right kind, or there are several
-      ranks of MPI.
+    UsageError: If a space has the wrong type, or there are several MPI
+      ranks.
   """
 
   def __init__(
@@ -70,7 +70,7 @@ class DDPGAgent(base.AgentBase):
     return {'actions': actions, 'hidden_state': hidden_state, 'artifacts': {}}
 
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Improve the policy by transitions [batch, ...]."""
+    """Improve the policy on transitions [batch, ...]."""
     prefix = f'/observations/{self._key}'
     actor, critic = self.policy.update(
       batch[prefix],
@@ -94,12 +94,12 @@ class DDPGAgent(base.AgentBase):
 
 
 class Noise:
-  """Ornstein-Uhlenbeck noise that starts anew with each episode.
+  """Ornstein-Uhlenbeck noise that restarts with each episode.
 
   Args:
     size: Number of dimensions.
     mu: Mean.
-    theta: Part by which it returns to the mean in each step.
+    theta: Fraction by which it returns to the mean in each step.
     sigma: Standard deviation of its steps.
   """
 
@@ -110,7 +110,7 @@ class Noise:
     self.value: np.ndarray | None = None
 
   def step(self, masks: np.ndarray) -> np.ndarray:
-    """Return noise [workers, size]; rows with a mask of 0 begin at the mean."""
+    """Return noise [workers, size]; rows with mask 0 restart at the mean."""
     shape = (len(masks), self._size)
     before = np.full(shape, self._mu) if self.value is None else self.value
     value = np.where(masks > 0, before, self._mu)
@@ -127,12 +127,12 @@ def actor_network(
   high: np.ndarray,
   layers: Sequence = (256, 256, 256),
 ) -> tf.Tensor:
-  """Return actions [batch, size] within limits.
+  """Return actions [batch, size] within bounds.
 
   Args:
     observ: Observations [batch, size].
-    low: Lowest actions [size].
-    high: Highest actions [size].
+    low: Lower action bounds [size].
+    high: Upper action bounds [size].
     layers: Units of the hidden layers.
   """
   hidden = observ
@@ -162,15 +162,15 @@ class DDPGPolicy:
     critic: mean smooth L1 of Q(s, a) - y,  actor: -sum Q(s, pi(s))
 
   Args:
-    sess: Session of TensorFlow with the graph to build in.
-    observation_size: Number of dimensions of observations.
-    low: Lowest actions [size].
-    high: Highest actions [size].
+    sess: TensorFlow session whose graph to build in.
+    observation_size: Size of observation vectors.
+    low: Lower action bounds [size].
+    high: Upper action bounds [size].
     gamma: Discount factor.
     actor_rate: Learning rate of the actor.
     critic_rate: Learning rate of the critic.
-    polyak: Weight of the networks in the moving average of the targets.
-    actor: Function from observations and the limits to actions.
+    polyak: Weight of the current networks in the moving average of the targets.
+    actor: Function from observations and bounds to actions.
     critic: Function from observations and actions to values [batch, 1].
   """
 
@@ -229,7 +229,7 @@ class DDPGPolicy:
     terminal: np.ndarray,
     next_observ: np.ndarray,
   ) -> tuple[float, float]:
-    """Do a step of optimisation of critic, actor and targets.
+    """Run one optimization step of critic, actor and targets.
 
     Args:
       observ: Observations [batch, size].

@@ -1,6 +1,6 @@
-"""Environments of the pipeline from plain descriptions, and the other way.
+"""Create environments of the pipeline from plain data, and describe them.
 
-Free of TensorFlow, as environments are built in processes of their own.
+Does not import TensorFlow, because environments run in separate processes.
 """
 
 import functools
@@ -15,18 +15,18 @@ _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
 def make(tree: dict, render: bool = False) -> Any:
-  """Build an environment, whose episodes depend on its seed only.
+  """Create an environment whose episodes depend only on its seed.
 
   Args:
-    tree: Dict of `name`, an id of gymnasium or gym, or instead `constructor`,
-      the dotted name of a class or function. Optional are `kwargs` for it,
-      `from_module`, the name of a module that registers ids, and `wrappers`,
-      a list of dicts of `name` (dotted), `args` and `enabled`, the innermost
-      first. What `inspect` returns may be kept under `config`.
-    render: Whether images will be asked for.
+    tree: Dict of `name`, an id of gymnasium or gym, or `constructor`, the
+      dotted name of a class or function. Optional keys are `kwargs` for it,
+      `from_module`, the name of a module that registers ids, and `wrappers`, a
+      list of dicts of `name` (dotted), `args` and `enabled`, innermost first.
+      The result of `inspect` may be stored under `config`.
+    render: Whether images will be rendered.
 
   Raises:
-    UsageError: If the tree has unknown keys, or what it names does not exist.
+    UsageError: If the tree has unknown keys or names that do not exist.
   """
   _check_keys(tree, _KEYS, 'environment')
   kwargs = tree.get('kwargs', {})
@@ -40,7 +40,7 @@ def make(tree: dict, render: bool = False) -> Any:
   else:
     raise errors.UsageError(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
-      'give it the id of an environment as name.'
+      'set name to the id of an environment.'
     )
   env = wrappers.with_own_randomness(env)
   for wrapper in tree.get('wrappers', ()):
@@ -52,7 +52,7 @@ def make(tree: dict, render: bool = False) -> Any:
 
 
 def needs_process(tree: dict, render: bool) -> bool:
-  """Return whether an environment must not be in the process of TensorFlow."""
+  """Return whether an environment needs a process without TensorFlow."""
   # An id that a module registers is not known here.
   name, unknown = tree.get('name'), tree.get('from_module')
   opengl = unknown or (name and adapters.renders_with_opengl(name))
@@ -60,13 +60,13 @@ def needs_process(tree: dict, render: bool) -> bool:
 
 
 def inspect(tree: dict) -> dict:
-  """Describe an environment, which is built in a process of its own.
+  """Describe an environment, which is created in a separate process.
 
   Args:
     tree: See `make`.
 
   Returns:
-    What `probe.describe` returns.
+    Result of `probe.describe`.
 
   Raises:
     UsageError: See `make`.

@@ -1,4 +1,4 @@
-"""Memory for algorithms that learn from whole episodes."""
+"""Memory for algorithms that learn from entire episodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,21 +11,21 @@ from agents.run import errors, references
 
 @references.nameable
 class EpisodeMemory(base.MemoryBase):
-  """Cuts chunks into episodes, and stores them until they are taken.
+  """Splits chunks into episodes, and stores them until they are taken.
 
-  An episode ends where the mask of the next index is zero. What a worker has
-  begun is kept until the chunk in which it ends; if the worker is reset in
-  between, it is forgotten.
+  An episode ends where the mask of the next index is zero. An unfinished
+  episode is kept until the chunk in which it ends; if its worker is reset
+  before that, it is discarded.
 
-  Behind its end, an episode holds what its worker did earlier. This is how
-  `agents.ppo.memory` does it, and PPO takes means over padding, too: zeros
-  would give other numbers than `agents.train_ppo`.
+  As padding, an episode holds earlier steps of its worker. `agents.ppo.memory`
+  does the same, and PPO takes means over padding, too: zeros would give other
+  numbers than `agents.train_ppo`.
 
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
     keys: Keys of the chunks to keep.
-    max_length: Number of steps of the longest episode.
+    max_length: Maximum number of steps per episode.
   """
 
   def __init__(
@@ -42,7 +42,7 @@ class EpisodeMemory(base.MemoryBase):
     self.clear()
 
   def clear(self) -> None:
-    """Forget all episodes, finished or not."""
+    """Remove all episodes, finished or not."""
     self._rows: dict[str, np.ndarray] = {}
     self._lengths: Any = None
     self._finished: list[tuple[dict[str, np.ndarray], int]] = []
@@ -55,8 +55,7 @@ class EpisodeMemory(base.MemoryBase):
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     """Add the steps of a chunk to episodes.
 
-    Episodes are kept in the order in which they have ended, and of workers
-    where this is the same.
+    Orders episodes by the time at which they ended, and then by worker.
 
     Args:
       chunk: Dict from key to array [workers, T + 1, ...], with `/masks`
@@ -85,14 +84,14 @@ class EpisodeMemory(base.MemoryBase):
       self._append(chunk, worker, begin, steps)
 
   def take(self, count: int) -> dict[str, np.ndarray] | None:
-    """Remove all finished episodes, and return the oldest ones.
+    """Remove all finished episodes and return the oldest ones.
 
     Args:
       count: Number of episodes to return.
 
     Returns:
       Dict from key to array [count, max_length, ...], and `/lengths` [count];
-      None while there are too few, which are kept then.
+      None if there are too few, which are then kept.
     """
     if len(self._finished) < count:
       return None
@@ -136,7 +135,7 @@ class EpisodeMemory(base.MemoryBase):
     last = first + end - begin
     if last > self._max_length:
       raise errors.UsageError(
-        f'An episode of worker {worker} has {last} steps or more, but at most '
+        f'An episode of worker {worker} has at least {last} steps, but at most '
         f'{self._max_length} are allowed; raise max_length, or limit the '
         'environment to it.'
       )

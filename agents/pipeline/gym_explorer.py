@@ -1,4 +1,4 @@
-"""Explorer of environments of gymnasium and its relatives."""
+"""Explorer for environments of gymnasium and compatible ones."""
 
 import functools
 import os
@@ -17,10 +17,10 @@ from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 class ExplorerSettings(schema.Settings):
   """Arguments of a `GymExplorer`.
 
-  As counting the first episodes to finish prefers short ones, each worker has
-  its share of `n_episodes`, rounded up. Without `quota`, the update ends with
-  the step in which the last of that many episodes has ended, no matter whose;
-  the others go on in the next chunk.
+  With `quota`, each worker has an equal share of `n_episodes`, rounded up,
+  because counting the first episodes to finish favors short ones. Without it,
+  an update ends with the step in which the last of that many episodes has
+  ended, of any worker; other episodes continue in the next chunk.
 
   Attributes:
     env: See `env_config.make`.
@@ -28,20 +28,20 @@ class ExplorerSettings(schema.Settings):
     n_steps: Steps per update.
     n_episodes: Episodes per update.
     quota: Split `n_episodes` evenly over the workers.
-    final_action: Also act in the half-step.
+    final_action: Also choose an action in the half-step.
     warm_start: Frames with random actions.
-    deterministic: Act without exploration; by default outside training.
-    do_reset: Start new episodes with each update; by default outside training.
+    deterministic: Act without exploration; by default except in training.
+    do_reset: Start new episodes in each update; by default except in training.
     win_size: Episodes per logged value, -1 for one value per epoch; by default
       10 in training, otherwise all episodes of an update.
-    seed: Seed of the first environment; the others count up.
-    processes: Worker processes; by default one per core, or 0, which stands
-      for this one, for a single environment that does not render with OpenGL.
+    seed: Seed of the first environment; environment i uses this plus i.
+    processes: Worker processes; 0 to use this process. By default one per core,
+      but 0 for a single environment that does not render with OpenGL.
     record: Record each episode as a video; by default in `eval`.
     normalize_observations: See `normalizers`.
     normalize_rewards: See `normalizers`.
-    clip: Largest normalised magnitude.
-    gamma: Discount for normalising rewards.
+    clip: Maximum magnitude of normalized values.
+    gamma: Discount factor for normalizing rewards.
   """
 
   env: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class ExplorerSettings(schema.Settings):
     made = cls.read({**usual, **given}, called)
     if not (made.n_steps or made.n_episodes):
       raise errors.UsageError(
-        f'The {mode} explorer has neither n_steps nor n_episodes; give it the '
+        f'The {mode} explorer has neither n_steps nor n_episodes; set the '
         'number of steps or episodes per update.'
       )
     if made.win_size is None:
@@ -81,29 +81,29 @@ class ExplorerSettings(schema.Settings):
 
   @property
   def share(self) -> int:
-    """Episodes of each worker; 0 if it does not matter whose they are."""
+    """Episodes per worker; 0 if episodes of any worker count."""
     return -(-self.n_episodes // self.num_workers) if self.quota else 0
 
 
 @references.nameable
 class GymExplorer(base.ExplorerBase):
-  """Steps several environments together, which reset themselves.
+  """Steps several environments together and resets them automatically.
 
-  An update lasts until it has made `n_steps` steps and each worker has
+  An update runs until it has taken `n_steps` steps and each worker has
   finished its share of `n_episodes`. The chunk has these keys, with the
   leading dimensions [workers, T + 1]; index T is a half-step that observes:
 
     /observations/<path>        before acting; `agent` is the only path
                                 unless observations are dictionaries
-    /masks                      [1] 0 where an episode begins, else 1
+    /masks                      [1] 0 where an episode starts, else 1
     /rewards                    [1] of the action at the same index
-    /terminals, /truncations    [1] 1 where the environment, or a limit of
-                                time, has ended the episode after the action
-    /infos/<key>                what the step told, flat, numbers only
+    /terminals, /truncations    [1] 1 where the environment, or a time limit,
+                                ended the episode after the action
+    /infos/<key>                info of the step, flat, numbers only
     /final_observations/<path>  after a step that ended an episode; only if
                                 there was one
     /agents/<a>/actions
-    /agents/<a>/hidden_state    that the agent acted with
+    /agents/<a>/hidden_state    before the action
     /agents/<a>/artifacts/<k>
 
   Unknown values are NaN or, for types without NaN, zero; see `chunks.Chunk`.
@@ -112,12 +112,12 @@ class GymExplorer(base.ExplorerBase):
   Args:
     session: Session that the explorer runs in.
     agents: Dict from name to agent. Several agents need an environment with
-      a dictionary of actions, one for each name.
+      a dictionary of actions that has one entry per name.
     mode: One of `train`, `test` and `eval`.
     **settings: Values of `ExplorerSettings`.
 
   Raises:
-    UsageError: If the settings do not fit together or to the environment.
+    UsageError: If the settings are invalid or do not fit the environment.
   """
 
   def __init__(
@@ -197,7 +197,7 @@ class GymExplorer(base.ExplorerBase):
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore the state; episodes go on where environments can do that.
+    """Restore the state; episodes continue if the environments support it.
 
     Raises:
       UsageError: If the number of workers differs.
@@ -205,8 +205,8 @@ class GymExplorer(base.ExplorerBase):
     if len(state['envs']) != self._num_workers:
       raise errors.UsageError(
         f'The checkpoint has {len(state["envs"])} workers in mode '
-        f'{self.mode!r}, but {self._num_workers} are asked for; use the same '
-        'number.'
+        f'{self.mode!r}, not {self._num_workers}; set num_workers to the '
+        'same number.'
       )
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
@@ -224,7 +224,7 @@ class GymExplorer(base.ExplorerBase):
     if not (session.is_playing and first and window.has_display()):
       return False
     if not util.find_spec('pygame'):
-      session.logger.info('For a window: pip install pygame.')
+      session.logger.info('To show a window, run pip install pygame.')
       return False
     return True
 
@@ -259,8 +259,8 @@ class GymExplorer(base.ExplorerBase):
       self.close()
       raise errors.UsageError(
         f'The environment takes actions of {", ".join(sorted(spaces))}, but '
-        f'the agents are {", ".join(sorted(self.agents))}; name the agents '
-        'like the actions.'
+        f'the agents are {", ".join(sorted(self.agents))}; give the agents '
+        'the names of the actions.'
       )
 
   def _begin(self, observations):

@@ -1,4 +1,4 @@
-"""What a session has written, for those who evaluate it.
+"""Load the files of a session for evaluation.
 
 A session is a package: `from my_sessions.session_x import loader`.
 """
@@ -31,40 +31,40 @@ class Loader:
 
   @property
   def checkpoints(self) -> dict[int, str]:
-    """Dict from epoch to path of all complete checkpoints."""
+    """Dict from epoch to path of every complete checkpoint."""
     return checkpoints.list_checkpoints(self.path)
 
   def getVarlogLoader(self) -> dict[str, Any]:
-    """Return arrays of the Monitor by name; see `logs.read`."""
+    """Return the arrays of the Monitor by name; see `logs.read`."""
     return logs.read(os.path.join(self.path, 'varlog.json'))
 
   def getPrologLoader(self) -> dict[str, Any]:
-    """Return the same of the Profiler."""
+    """Return the arrays of the Profiler by name; see `logs.read`."""
     return logs.read(os.path.join(self.path, 'prolog.json'))
 
   def getMonlogLoader(self) -> dict[str, Any]:
-    """Return the same of CPU, memory and GPUs."""
+    """Return the logs of CPU, memory and GPUs by name; see `logs.read`."""
     return logs.read(os.path.join(self.path, 'monlog.json'))
 
   def activate_modules(self, *names: str) -> None:
-    """Import the session's copies of packages from now on.
+    """Use the session's copies of packages in all later imports.
 
-    What was imported from these packages before is forgotten. The code is that
-    of whoever wrote the session, so packages have to be named one by one.
+    Unloads modules that were already imported from these packages. The copies
+    contain code of the session's author, so packages must be named explicitly.
 
     Args:
-      *names: Packages of the folder `modules`, such as `agents`.
+      *names: Packages in the folder `modules`, such as `agents`.
 
     Raises:
-      UsageError: If none is named, or there is no copy of one.
+      UsageError: If no name is given, or there is no copy of a package.
     """
     folder = os.path.join(self.path, 'modules')
     known = [x.removesuffix('.py') for x in os.listdir(folder)]
     for name in names or [None]:
       if name not in known:
         raise errors.UsageError(
-          f'Modules of a session are imported by their names, not {name!r}; '
-          f'give those that you trust. {errors.suggest(str(name), known)}'
+          f'Name the modules of a session to import, not {name!r}, and only '
+          f'those that you trust. {errors.suggest(str(name), known)}'
         )
     for name in [x for x in sys.modules if x.partition('.')[0] in names]:
       del sys.modules[name]

@@ -1,4 +1,4 @@
-"""What a run reports: messages, statistics and times as JSON, scalars."""
+"""Logs of a run: messages, statistics and times as JSON, scalars."""
 
 import contextlib
 import dataclasses
@@ -17,12 +17,12 @@ _COLORS = ('\033[90m', '', '\033[33m', '\033[31m', '\033[1;31m')
 
 
 class Logger(logging.Logger):
-  """Lines with the time since the start, on the terminal and in a file.
+  """Prints lines with the time since the start, and writes them to a file.
 
   Args:
     path: File to append to, or None.
-    level: Number of the least important level that is written, of `LEVELS`;
-      5 and more write nothing.
+    level: Index in `LEVELS` of the least severe messages to write; 5 or more
+      for none.
   """
 
   warn = logging.Logger.warning
@@ -53,14 +53,13 @@ class _Formatter(logging.Formatter):
 
 
 class Monitor:
-  """Gather values under names and write their statistics now and then.
+  """Collect values by name and write their statistics periodically.
 
-  Statistics are `num`, `sum`, `min`, `max` and the standard deviation `std`
+  Statistics are `num`, `sum`, `min`, `max` and `std`, the standard deviation
   of the sample (divided by `num` - 1; 0 for a single value).
 
   Args:
-    path: File to append lines of JSON to, or None. A file that exists is
-      continued.
+    path: File of JSON lines, or None. An existing file is appended to.
 
   Attributes:
     last: Dict from name to its newest statistics.
@@ -82,9 +81,9 @@ class Monitor:
 
   @property
   def meta(self) -> dict[str, Any]:
-    """Where the run is; `clock` are seconds, those before resuming included.
+    """Position in the run; `clock` is in seconds and includes earlier parts.
 
-    Setting `clock` replaces the watch.
+    Setting `clock` replaces the stopwatch.
     """
     return {'clock': time.monotonic() - self._start, **self._meta}
 
@@ -103,32 +102,32 @@ class Monitor:
       self._write([name])
 
   def set_meta(self, key: str, value: Any) -> None:
-    """Note where the run is; keys are `epoch`, `frame`, `episode`, `clock`."""
+    """Set a position: `epoch`, `frame`, `episode` or `clock`."""
     self._meta[key] = references.to_plain(value)
 
   def discard_key(self, name: str) -> None:
-    """Forget the values of a name that are not packed yet, if there are any."""
+    """Discard the values of a name since the last `pack`, if any."""
     self._sums.pop(name, None)
 
   def pack(self) -> dict[str, dict]:
-    """Write all names without a window as one line and start them again.
+    """Write all names without a window as one line and clear them.
 
     Returns:
-      Dict from name to the newest statistics since the last call, those of
-      full windows included.
+      Dict from name to the newest statistics since the last call, including
+      those of full windows.
     """
     self._write([k for k, v in self._sums.items() if v.window < 0])
     packed, self._packed = self._packed, {}
     return packed
 
   def merge(self, states: Iterable[Mapping[str, Any]]) -> None:
-    """Gather the values of several monitors in this one.
+    """Combine the values of several monitors in this one.
 
-    Only names without a window are exchanged; the others are written when
-    each monitor has enough of them.
+    Includes only names without a window; each monitor writes the others when
+    their windows are full.
 
     Args:
-      states: Results of `state_dict` of all monitors, this one included.
+      states: Results of `state_dict` of all monitors, including this one.
     """
     merged: dict[str, _Sums] = {}
     for state in states:
@@ -138,7 +137,7 @@ class Monitor:
     self._sums.update(merged)
 
   def state_dict(self) -> dict[str, Any]:
-    """Return plain data from which another monitor goes on."""
+    """Return plain data to restore the monitor from."""
     return {
       'sums': {k: vars(v).copy() for k, v in self._sums.items()},
       'last': dict(self.last),
@@ -147,10 +146,10 @@ class Monitor:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Go on where another monitor was when its state was taken.
+    """Continue from the state of another monitor.
 
-    Lines that it wrote after that belong to work that is done again; a mark
-    in the file tells `read` to leave them out.
+    Lines that it wrote after that state will be repeated; a mark in the file
+    tells `read` to skip them.
     """
     self._sums = {name: _Sums(**x) for name, x in state['sums'].items()}
     self.last = dict(state['last'])
@@ -212,15 +211,15 @@ class _Sums:
 
 
 class Profiler:
-  """Count and time scopes, which form paths.
+  """Count and time nested scopes.
 
   `with profiler('train'), profiler('envstep'):` adds to `/train/envstep`. The
-  empty name stands for the root `/`, which surrounds all others. One scope
-  costs about a microsecond. For the main thread only.
+  empty name is the root `/`, which contains all others. A scope costs about a
+  microsecond. Use it only in the main thread.
 
   Args:
-    path: File to append lines of JSON to, or None.
-    level: How deep scopes are recorded: 0 for the root only, -1 for all.
+    path: File of JSON lines to append to, or None.
+    level: Maximum depth of scopes to record: 0 for the root only, -1 for all.
   """
 
   def __init__(self, path: str | None = None, level: int = -1) -> None:
@@ -253,14 +252,14 @@ class Profiler:
   def pack(
     self, meta: Mapping[str, Any] | None = None
   ) -> dict[str, dict[str, float]]:
-    """Write a line with all scopes that have ended, and start again.
+    """Write a line with all scopes that have ended, and start over.
 
     Args:
-      meta: Dict of where the run is, as `Monitor.meta`.
+      meta: Position in the run, see `Monitor.meta`.
 
     Returns:
-      Dict from path to dict of `occurs` and `seconds`. The root has `outside`
-      too, the seconds of scopes such as `/test` that it did not surround.
+      Dict from path to dict of `occurs` and `seconds`. The root also has
+      `outside`, the seconds of scopes such as `/test` that ran outside of it.
     """
     data = {
       path: {'occurs': occurs, 'seconds': seconds}
@@ -275,13 +274,14 @@ class Profiler:
 
 
 class Writer:
-  """Sends scalars to TensorBoard and to other outputs.
+  """Send scalars to TensorBoard and other outputs.
 
   Args:
-    *outputs: Objects with `write(step, scalars)`, of a dict from tag to number.
+    *outputs: Objects with `write(step, scalars)`, where `scalars` is a dict
+      from tag to number.
 
   Attributes:
-    outputs: List of them, which more can be added to.
+    outputs: List of outputs, which can be extended.
   """
 
   def __init__(self, *outputs: Any):
@@ -295,27 +295,27 @@ class Writer:
   def add_statistics(
     self, name: str, statistics: Mapping[str, Any], meta: Mapping[str, Any]
   ) -> None:
-    """Write the mean of what a monitor has gathered; one of its listeners."""
+    """Write the mean of a monitor's statistics; use it as its listener."""
     step = meta.get('frame', meta.get('epoch', 0))
     self.add_scalar(name.strip('/'), mean(statistics), step)
 
 
 def read(path: str) -> dict[str, dict[str, np.ndarray]]:
-  """Return the contents of a file of JSON lines of this package.
+  """Read a file of JSON lines written by this package.
 
-  Incomplete lines of killed processes are left out, and so is what was done
-  again after resuming.
+  Skips incomplete lines of killed processes, and lines that were repeated after
+  resuming.
 
   Args:
     path: File of a `Monitor`, a `Profiler` or a `ResourceThread`.
 
   Returns:
-    Dict from name to dict of arrays [packs], which are equally long: the keys
-    of the meta data and the statistics. Missing ones are NaN.
+    Dict from name to dict of arrays [packs] of equal length, one per key of
+    the meta data and statistics. Missing values are NaN.
 
   Raises:
     OSError: If the file cannot be read.
-    UsageError: If it contains something else.
+    UsageError: If it contains anything else.
   """
   table: dict[str, list[dict]] = {}
   for row in _read_rows(path):
@@ -331,7 +331,7 @@ def read(path: str) -> dict[str, dict[str, np.ndarray]]:
 
 
 def mean(statistics: Mapping[str, Any]) -> float:
-  """Return the mean of statistics of a `Monitor`."""
+  """Return the mean of a `Monitor`'s statistics."""
   return statistics['sum'] / statistics['num']
 
 

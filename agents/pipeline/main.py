@@ -8,13 +8,13 @@ from agents.run import entry
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-  """Run a session as the command line says.
+  """Run a session according to the command line.
 
   Args:
     argv: List of arguments; those of the process by default.
 
   Raises:
-    UsageError: If something is wrong with the arguments.
+    UsageError: If an argument is not valid.
     SessionFinished: If the training to resume is finished.
   """
   session = Session(argv)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def entrypoint(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code, 3 for finished sessions."""
+  """Run the program; return the exit code, 3 for a finished session."""
   return entry.run(lambda: main(argv))
 
 

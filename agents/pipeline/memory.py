@@ -1,4 +1,4 @@
-"""Memories that keep the chunks of explorers as plain arrays."""
+"""Memories that store the chunks of explorers as plain arrays."""
 
 import fnmatch
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ from agents.run import errors, references
 
 @references.nameable
 class RingMemory(base.MemoryBase):
-  """Replaces the oldest entries when it is full.
+  """Memory that overwrites its oldest entries when it is full.
 
-  Each chunk overwrites the overrun of the chunk before, as the half-step at
-  its end is the first step of the next one.
+  Each chunk overwrites the overrun of the previous chunk, because the half-step
+  at its end is the first step of the next one.
 
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
     chunk_sample_len: Number of steps per chunk.
     buffer_chunk_len: Number of chunks to keep.
-    overrun: Entries of a chunk beyond its steps.
+    overrun: Number of entries of a chunk after its steps.
     exclude_keys: Patterns of keys that are not stored.
 
   Attributes:
-    capacity: Largest number of entries per worker.
-    length: Number of entries per worker, the overrun included.
+    capacity: Maximum number of entries per worker.
+    length: Number of entries per worker, including the overrun.
     end: Index of the newest entry.
 
   Raises:
@@ -58,7 +58,7 @@ class RingMemory(base.MemoryBase):
     self.clear()
 
   def clear(self) -> None:
-    """Forget all entries."""
+    """Remove all entries."""
     self.length = 0
     self.end = self._overrun - 1
     self._arrays: dict[str, np.ndarray] = {}
@@ -79,11 +79,11 @@ class RingMemory(base.MemoryBase):
     return max(0, self.length - self._overrun)
 
   def get_index(self, order: Any) -> Any:
-    """Return indices of entries by their order, the oldest being 0."""
+    """Return the indices of entries by age rank, 0 for the oldest."""
     return (self.start + order) % self.capacity
 
   def get_index_move_n_steps(self, index: Any, n: int) -> np.ndarray:
-    """Return indices `n` steps later than others."""
+    """Return the indices `n` steps after others."""
     return (index + n) % self.capacity
 
   def get_buffer(self) -> dict[str, np.ndarray]:
@@ -94,7 +94,7 @@ class RingMemory(base.MemoryBase):
     return views
 
   def get_last_chunk(self) -> dict[str, np.ndarray]:
-    """Return arrays [workers, T + overrun, ...] by key, in order of time."""
+    """Return arrays [workers, T + overrun, ...] by key, in time order."""
     first = self.length - self._steps - self._overrun
     return self._read(first, self.length) if first >= 0 else {}
 
@@ -123,13 +123,13 @@ class RingMemory(base.MemoryBase):
     return self._read(0, self.length)
 
   def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-    """Replace the contents; the oldest entry gets the index 0."""
+    """Replace the contents; the oldest entry gets index 0."""
     self.clear()
     lengths = {np.shape(x)[1] for x in state.values()}
     length = max(lengths, default=0)
     if len(lengths) > 1 or length > self.capacity:
       raise errors.UsageError(
-        f'The stored memory has {length} entries, this one has room for '
+        f'The stored memory has {length} entries, but this one has room for '
         f'{self.capacity}; use the same size.'
       )
     for key, value in state.items():
@@ -162,8 +162,8 @@ class RingMemory(base.MemoryBase):
       expected = leading + (value if known is None else known).shape[2:]
       if value.shape != expected:
         raise errors.UsageError(
-          f'Key {key} of a chunk is shaped {value.shape}, but {expected} is '
-          'expected: workers, steps and overrun, shape of an entry.'
+          f'Key {key} of a chunk has shape {value.shape}, but must have '
+          f'{expected}: workers, steps plus overrun, shape of an entry.'
         )
 
   def _allocate(self, key, value):
@@ -185,15 +185,15 @@ class RingMemory(base.MemoryBase):
     sizes = {k: v.nbytes / 2**20 for k, v in self._arrays.items()}
     parts = ', '.join(f'{key}: {size:.1f} MB' for key, size in sizes.items())
     self.session.logger.info(
-      f'Memory {self.mode!r} will take {sum(sizes.values()):.1f} MB: {parts}'
+      f'Memory {self.mode!r} will use {sum(sizes.values()):.1f} MB: {parts}'
     )
 
 
 @references.nameable
 class RollMemory(RingMemory):
-  """Holds its entries in the order of time, the oldest at index 0.
+  """Memory that keeps its entries in time order, the oldest at index 0.
 
-  With a `buffer_chunk_len` of 1 it is the newest chunk. The arguments are
+  With a `buffer_chunk_len` of 1 it holds the newest chunk. The arguments are
   those of `RingMemory`. No parameters of this project use it.
   """
 
@@ -210,5 +210,5 @@ class RollMemory(RingMemory):
 
 
 def fill_value(dtype: np.dtype) -> np.ndarray:
-  """Return what stands for missing values: NaN, or zero for other types."""
+  """Return the value of missing entries: NaN, or zero for other types."""
   return np.array(np.nan if dtype.kind == 'f' else 0, dtype)

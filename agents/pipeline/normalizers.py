@@ -1,4 +1,4 @@
-"""Scales observations and rewards by what has been seen so far."""
+"""Normalize observations and rewards by running statistics."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _EPSILON = 1e-8  # Added to variances.
 class Moments:
   """Mean and variance of a stream of arrays.
 
-  Batches are combined by the parallel algorithm of Chan et al. (1979).
+  Combines batches with the parallel algorithm of Chan et al. (1979).
   """
 
   count: int = 0
@@ -22,7 +22,7 @@ class Moments:
 
   @property
   def scale(self) -> np.ndarray:
-    """Standard deviation, which is never zero."""
+    """Standard deviation, never zero."""
     return np.sqrt(self.variance + _EPSILON)
 
   def update(self, batch: np.ndarray) -> None:
@@ -40,10 +40,10 @@ class Moments:
 
 
 class ObservationNormalizer:
-  """Observations of mean zero and variance one, path by path.
+  """Normalize observations to mean zero and variance one, per path.
 
   Args:
-    clip: Largest magnitude of the result.
+    clip: Maximum magnitude of the result.
   """
 
   def __init__(self, clip: float = 10.0) -> None:
@@ -58,7 +58,7 @@ class ObservationNormalizer:
   def transform(
     self, observations: Mapping[str, np.ndarray]
   ) -> dict[str, np.ndarray]:
-    """Normalise a dict from path to array [..., shape of the path]."""
+    """Normalize a dict from path to array [..., shape of the path]."""
     result = {}
     for path, value in observations.items():
       if path in self._moments:
@@ -69,20 +69,20 @@ class ObservationNormalizer:
     return result
 
   def state_dict(self) -> dict[str, Any]:
-    """Return the moments, for a checkpoint."""
+    """Return the moments for a checkpoint."""
     return {path: dict(vars(x)) for path, x in self._moments.items()}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore what `state_dict` has returned."""
+    """Restore the result of `state_dict`."""
     self._moments = {path: Moments(**x) for path, x in state.items()}
 
 
 class RewardNormalizer:
-  """Rewards over the standard deviation of discounted returns.
+  """Divide rewards by the standard deviation of discounted returns.
 
   Args:
     gamma: Discount factor.
-    clip: Largest magnitude of the result.
+    clip: Maximum magnitude of the result.
   """
 
   def __init__(self, gamma: float = 0.99, clip: float = 10.0) -> None:
@@ -97,19 +97,19 @@ class RewardNormalizer:
     self._returns[np.asarray(dones, bool)] = 0
 
   def reset(self) -> None:
-    """Begin new episodes in all workers."""
+    """Start new episodes in all workers."""
     self._returns = 0.0
 
   def transform(self, rewards: np.ndarray) -> np.ndarray:
-    """Normalise an array of rewards."""
+    """Normalize an array of rewards."""
     rewards = rewards / self._moments.scale
     return np.clip(rewards, -self._clip, self._clip).astype(np.float32)
 
   def state_dict(self) -> dict[str, Any]:
-    """Return moments and unfinished returns, for a checkpoint."""
+    """Return moments and unfinished returns for a checkpoint."""
     return {'moments': dict(vars(self._moments)), 'returns': self._returns}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore what `state_dict` has returned."""
+    """Restore the result of `state_dict`."""
     self._moments = Moments(**state['moments'])
     self._returns = np.array(state['returns'])

@@ -1,4 +1,4 @@
-"""Plot sessions: curves, a profile, and the load of the machine.
+"""Plot sessions: curves, a profile, and the machine's load.
 
 Example:
 
@@ -28,10 +28,10 @@ _AXES = {
 }
 # Names of monlog.json, with titles and units.
 _RESOURCES = {
-  '/cpu/all/total': ('Processors [%]', 1),
+  '/cpu/all/total': ('CPU [%]', 1),
   '/cpu/memory/mem': ('Memory of the run [GB]', 1024),
-  '/gpu/load': ('Graphics cards [%]', 1),
-  '/gpu/memory/used': ('Memory of cards [GB]', 1024),
+  '/gpu/load': ('GPU [%]', 1),
+  '/gpu/memory/used': ('GPU memory [GB]', 1024),
 }
 _MOST_RUNS = 12
 
@@ -41,21 +41,21 @@ def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
 
   Args:
     session: Folder with `varlog.json`.
-    keyx: A key of the meta data of each line, such as `epoch`.
+    keyx: Key of the meta data in each line, such as `epoch`.
 
   Returns:
     Dict from name to points. Names without any value over `keyx` are left
     out.
 
   Raises:
-    UsageError: If the folder has no such file, or it is damaged.
+    UsageError: If the file is missing or damaged.
   """
   try:
     table = logs.read(os.path.join(session, 'varlog.json'))
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot read varlog.json of {session!r}: {error.strerror}. Give folders '
-      'of sessions.'
+      f'Cannot read varlog.json of {session!r}: {error.strerror}. Give '
+      'session folders.'
     ) from None
   curves = {}
   for name, columns in table.items():
@@ -66,7 +66,7 @@ def load_curves(session: str, keyx: str) -> dict[str, plot.Points]:
 
 
 def describe(session: str) -> str:
-  """Return algorithm and environment of a session, empty if unknown."""
+  """Return the algorithm and environment of a session, empty if unknown."""
   try:
     stored = loader.Loader(session)
     algorithms = [
@@ -80,11 +80,11 @@ def describe(session: str) -> str:
 
 
 def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
-  """Load sessions, which are told apart by their group if nothing else does.
+  """Load sessions, labeled by group if nothing else distinguishes them.
 
   Args:
     groups: List of lists of paths.
-    keyx: A key of the meta data of each line, such as `epoch`.
+    keyx: Key of the meta data in each line, such as `epoch`.
   """
   return [
     plot.Run(describe(x) or name, load_curves(x, keyx), {'sessions': name})
@@ -94,13 +94,13 @@ def load_runs(groups: Sequence[Sequence[str]], keyx: str) -> list[plot.Run]:
 
 
 def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
-  """Choose short names of groups of sessions.
+  """Choose short names for groups of sessions.
 
   Args:
     groups: List of lists of paths.
 
   Returns:
-    List of names: that of the session, or the common beginning of several.
+    List of names: that of the session, or the common prefix of several.
   """
   labels = []
   for group in groups:
@@ -113,11 +113,11 @@ def make_labels(groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
-  """Draw where the time went, a bar per scope.
+  """Draw how time was spent, a bar per scope.
 
   Args:
     label: Name of the experiment.
-    tables: List of what `logs.read` returns for `prolog.json`.
+    tables: List of results of `logs.read` for `prolog.json`.
 
   Returns:
     The figure.
@@ -136,22 +136,22 @@ def draw_profile(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
   axes.invert_yaxis()
   axes.set_xlim(0, 145)
   axes.set_xticks(range(0, 101, 20))
-  axes.set(title=label, xlabel='Percent; dark: not within a scope below')
+  axes.set(title=label, xlabel='Percent; dark: not in a scope below')
   axes.spines[['top', 'right']].set_visible(False)
   return figure
 
 
 def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-  """List the scopes, each behind the one that it is in.
+  """List the scopes, each after its parent.
 
   Args:
     tables: List of dicts from path to columns `occurs` and `seconds`; for the
-      root also `outside`, the seconds of scopes that it did not surround.
+      root also `outside`, the seconds of scopes outside of it.
 
   Returns:
-    List of dicts with `path`, `occurs`, `seconds`, and their parts `own` and
-    `inner`, which are spent in recorded scopes within it. The root contains
-    what was outside of it too.
+    List of dicts with `path`, `occurs`, `seconds`, and the parts of the time
+    spent in recorded child scopes, `inner`, and elsewhere, `own`. The root
+    includes the time outside of it.
   """
   rows: dict[str, dict[str, Any]] = {}
   for table in tables:
@@ -170,11 +170,11 @@ def list_scopes(tables: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def draw_resources(label: str, tables: Sequence[Mapping[str, Any]]) -> Any:
-  """Draw the load of the machine over time, a line per run.
+  """Draw the machine's load over time, a line per run.
 
   Args:
     label: Name of the experiment.
-    tables: List of what `logs.read` returns for `monlog.json`.
+    tables: List of results of `logs.read` for `monlog.json`.
 
   Returns:
     The figure.
@@ -203,7 +203,7 @@ def main(args: argparse.Namespace) -> None:
   """Write the figures and print their paths."""
   groups = [x for x in [args.sessions, *(args.group or [])] if x]
   if not groups:
-    raise errors.UsageError('No session was given; name at least one folder.')
+    raise errors.UsageError('No session given; name at least one folder.')
   groups = [[os.path.abspath(x) for x in group] for group in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
   xlabel, counts = _AXES[args.keyx], args.keyx != 'clock'
@@ -231,7 +231,7 @@ def main(args: argparse.Namespace) -> None:
           figure = draw(label, tables)
         except KeyError as error:
           raise errors.UsageError(
-            f'{source} of {label} is damaged: it has no {error}; move it away.'
+            f'{source} of {label} is damaged: {error} is missing; move it away.'
           ) from None
         paths.append(plot.save(figure, os.path.join(output, name + suffix)))
   for path in paths:

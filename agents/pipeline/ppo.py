@@ -1,4 +1,4 @@
-"""Proximal policy optimisation in the pipeline: a face of `agents.ppo`."""
+"""Proximal policy optimization in the pipeline, based on `agents.ppo`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from agents.tools.tf1 import tf
 
 @references.nameable
 class PPOAgent(base.AgentBase):
-  """Lets `agents.ppo.policy.Policy` act and learn outside of its graph.
+  """Uses `agents.ppo.policy.Policy` outside of its simulation graph.
 
-  It acts, remembers and learns in the same order as in `agents.train_ppo`;
-  explorer and memory replace the simulation and the memory in the graph. The
-  policy is improved when there are enough episodes; those that end in the
-  same step but do not fit are dropped, as in the original.
+  It acts, remembers and learns in the same order as `agents.train_ppo`; the
+  explorer and the memory replace the simulation and the memory in the graph.
+  The policy is updated when there are enough episodes; surplus episodes that
+  end in the same step are dropped, as in the original.
 
   Source: see `agents.ppo.policy.Policy`.
 
@@ -25,14 +25,14 @@ class PPOAgent(base.AgentBase):
     *args: See `AgentBase`; the memory is usually an
       `agents.pipeline.episodes.EpisodeMemory`.
     observation_space: Plain description of the observations, a box.
-    policy: Function that makes a `Policy`, or anything with its methods, of
-      the shape of observations, the size of actions, and a bool tensor for
-      training.
+    policy: Function that creates a `Policy`, or an object with its methods,
+      from the shape of observations, the size of actions, and a bool tensor
+      that is True in training.
     **kwargs: See `AgentBase`; the action space is a box, the sampler returns
-      whole episodes, or None if there are too few.
+      entire episodes, or None if there are too few.
 
   Raises:
-    UsageError: If the spaces or the number of processes do not suit.
+    UsageError: If a space or the number of processes is not supported.
   """
 
   def __init__(
@@ -53,7 +53,7 @@ class PPOAgent(base.AgentBase):
   def action_generator(
     self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
-    """Sample actions, or take their means; see `AgentBase`.
+    """Sample actions, or return their means; see `AgentBase`.
 
     The artifacts are `mean` and `logstd`, float32 [workers, size].
     """
@@ -72,7 +72,7 @@ class PPOAgent(base.AgentBase):
       self._remember(observations['agent'], rewards)
 
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Improve the policy by episodes [episodes, time, ...]."""
+    """Improve the policy on episodes [episodes, time, ...]."""
     prefix = f'/agents/{self.name}'
     summary = self._update(
       batch['/observations/agent'],

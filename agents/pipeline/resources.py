@@ -1,4 +1,4 @@
-"""What a run takes of the machine: processors, memory, graphics cards."""
+"""Resource usage of a run: CPU, memory and GPUs."""
 
 import functools
 import itertools
@@ -22,22 +22,22 @@ class ResourceThread(threading.Thread):
   """Sample resources in the background and write their statistics.
 
   Names are `/cpu/per/<core>` and `/cpu/all/total` (percent), `/cpu/memory/`
-  `total`, `used` and `mem` (megabytes; `mem` is this process with all that it
-  started), `/gpu/load` (percent, mean over cards), `/gpu/memory/` `total` and
-  `used` (megabytes of all cards).
+  `total`, `used` and `mem` (megabytes; `mem` is this process with all of its
+  children), `/gpu/load` (percent, mean over GPUs), `/gpu/memory/` `total` and
+  `used` (megabytes, sum over GPUs).
 
-  Processors need the package psutil; without it there is one warning. Cards
-  are asked through nvidia-smi, those of CUDA_VISIBLE_DEVICES only, and none if
+  CPU and memory need the package psutil; without it there is one warning. GPUs
+  are read from nvidia-smi, but only those in CUDA_VISIBLE_DEVICES, and none if
   that is not set.
 
   Args:
     path: File of JSON lines, readable with `logs.read`.
     logger: `Logger` for warnings.
-    cpu: Whether to sample processors and memory.
-    gpu: Whether to sample graphics cards.
-    period: Seconds between two samples.
-    window: Number of samples that make a line.
-    meta: Function that returns a dict of where the run is, such as
+    cpu: Whether to sample CPU and memory.
+    gpu: Whether to sample GPUs.
+    period: Seconds between samples.
+    window: Number of samples per line.
+    meta: Function that returns the position in the run, such as
       `lambda: monitor.meta`.
   """
 
@@ -63,12 +63,12 @@ class ResourceThread(threading.Thread):
       self._sources += [define_processors()] if cpu else []
     except ImportError:
       logger.warn(
-        'The use of processors and memory is not recorded: pip install '
-        'psutil, or pass --no-monitor-cpu.'
+        'CPU and memory usage is not recorded. Run pip install psutil, or add '
+        '--no-monitor-cpu.'
       )
 
   def stop(self) -> None:
-    """Write what was sampled so far and end the thread."""
+    """Write the statistics sampled so far and end the thread."""
     self._stopped.set()
     self.join()
 
@@ -103,19 +103,19 @@ class ResourceThread(threading.Thread):
 
 
 def visible_cards() -> list[str]:
-  """Return what CUDA_VISIBLE_DEVICES lists up to the first invalid one."""
+  """Return the GPUs in CUDA_VISIBLE_DEVICES up to the first invalid one."""
   names = re.split(r'\s*,\s*', os.environ.get('CUDA_VISIBLE_DEVICES', ''))
   return list(itertools.takewhile(re.compile(r'\d|GPU-|MIG-').match, names))
 
 
 def sample_cards(cards: Sequence[str]) -> dict[str, float]:
-  """Return load and memory of graphics cards, by nvidia-smi.
+  """Return load and memory of GPUs, from nvidia-smi.
 
   Args:
     cards: List of indices or names, as strings.
 
   Returns:
-    Dict from name to number, without what the driver does not know.
+    Dict from name to number, without values that the driver does not report.
 
   Raises:
     OSError: If nvidia-smi cannot be started.
@@ -138,7 +138,7 @@ def sample_cards(cards: Sequence[str]) -> dict[str, float]:
 
 
 def define_processors() -> Callable[[], dict[str, float]]:
-  """Return a function of the load since its last call, and of memory.
+  """Return a function that reports CPU load since its last call, and memory.
 
   Raises:
     ImportError: If psutil is not installed.

@@ -1,4 +1,4 @@
-"""The loop of a run: cycles of exploring, storing and learning; epochs."""
+"""Main loop of a run: cycles of exploring, storing and learning; epochs."""
 
 import math
 import os
@@ -25,10 +25,10 @@ _MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
 
 
 class RunnerSettings(schema.Settings):
-  """Settings in the node `runner` of the tree.
+  """Settings in the node `runner` of the parameter tree.
 
-  A runner of yours whose node has more settings derives a class from this
-  one, and names it as its attribute `declared`.
+  A custom runner with more settings derives a class from this one and sets it
+  as its attribute `declared`.
 
   Attributes:
     name: Class of the runner.
@@ -61,18 +61,18 @@ class RunnerSettings(schema.Settings):
 
 @references.nameable
 class Runner:
-  """Builds memories, agents and explorers from parameters, and runs them.
+  """Creates memories, agents and explorers from parameters, and runs them.
 
   Args:
-    params: Tree of parameters; see `agents.pipeline.params.ppo_pendulum`.
+    params: Parameter tree; see `agents.pipeline.params.ppo_pendulum`.
 
   Attributes:
     declared: Class of the settings in the node `runner`.
-    state: Dict of the counters `i_epoch`, `i_cycle` (of the epoch) and
-      `i_frame`, of the best score and its epoch, and of the seconds so far.
+    state: Dict of the counters `i_epoch`, `i_cycle` (within the epoch) and
+      `i_frame`, the best score and its epoch, and the elapsed seconds.
 
   Raises:
-    UsageError: If a setting is unknown or has a wrong value.
+    UsageError: If a setting is unknown or its value is not valid.
   """
 
   declared: type[RunnerSettings] = RunnerSettings
@@ -93,9 +93,9 @@ class Runner:
     self._progress: progress_lib.Progress | None = None
 
   def start(self, session: Any) -> None:
-    """Build everything and restore what there is to restore.
+    """Create all parts and restore a loaded checkpoint.
 
-    A fresh session gets checkpoint 0, with the initial weights.
+    A new session gets checkpoint 0, with the initial weights.
     """
     self.session = session
     seed = self._settings.randargs.get('seed')
@@ -123,9 +123,9 @@ class Runner:
       self.save(final=True)
 
   def train(self) -> None:
-    """Run until all epochs are done, or the user or a limit ends it.
+    """Run until all epochs are done, or the user or a limit stops the run.
 
-    Ends with a checkpoint and a report in any case but an error.
+    Finishes with a checkpoint and a report unless an error occurs.
     """
     self._began = time.time()
     settings, state = self._settings, self.state
@@ -161,7 +161,7 @@ class Runner:
     self.state['i_frame'] = self.explorer['train'].timesteps
 
   def test(self) -> None:
-    """Measure the agents with what the training explorer has normalised."""
+    """Evaluate the agents with the statistics of the training explorer."""
     with self.session.profiler('test'):
       explorer = self.explorer['test']
       explorer.import_normalizers(self.explorer['train'].export_normalizers())
@@ -169,7 +169,7 @@ class Runner:
       explorer.update()
 
   def enjoy(self) -> None:
-    """Show the agents, as many episodes as the user asked for."""
+    """Play as many episodes as the user asked for."""
     explorer, count = self.explorer['eval'], self.session.args.play_episodes
     try:
       with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
@@ -186,14 +186,14 @@ class Runner:
       self.session.logger.info(f'Videos are in {videos}.')
 
   def custom(self) -> None:
-    """Do what --custom is for; classes derived from this one may have it."""
+    """Run the action of --custom, which derived classes may define."""
     raise errors.UsageError(
       f'Runner {type(self).__name__} has no method custom; omit --custom or '
       'name a runner that has one.'
     )
 
   def log(self) -> None:
-    """Write the statistics of an epoch; note the best score."""
+    """Write the statistics of an epoch and update the best score."""
     statistics = self._pack().get(self._settings.score)
     if statistics:
       score, best = logs.mean(statistics), self.state['best_score']
@@ -206,8 +206,8 @@ class Runner:
     """Write a checkpoint.
 
     Args:
-      final: Whether this is the last one, which includes the memories unless
-        the settings say something else.
+      final: Whether this is the last one, which includes the memories by
+        default.
     """
     self._check_finite()
     when = self._settings.memory_save
@@ -225,7 +225,7 @@ class Runner:
     self.session.save_states(states, self.state['i_epoch'], memories)
 
   def load(self) -> None:
-    """Restore the checkpoint of the session.
+    """Restore the loaded checkpoint.
 
     Raises:
       UsageError: If it does not fit the parameters.
@@ -244,7 +244,7 @@ class Runner:
           memory.load_state_dict(memories[name])
         else:
           self.session.logger.warn(
-            f'The contents of memory {name} were not saved; it begins empty.'
+            f'The contents of memory {name} were not saved; it starts empty.'
           )
       self.session.monitor.load_state_dict(states['monitor'])
     random_state.set_random_state(states['random'])
@@ -257,7 +257,7 @@ class Runner:
     return {**self.state, 'seconds': seconds}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Undo `state_dict`."""
+    """Restore the result of `state_dict`."""
     self.state.update(state)
     self._began = time.time()
 

@@ -1,7 +1,7 @@
-"""Steps from memories to the data of an optimisation step.
+"""Convert stored steps to the data of an optimization step.
 
-A sampler is a function of data and a dict of facts, `info`. `Compose` makes
-one of several.
+A sampler is a function of data and a dict of options, `info`. `Compose` chains
+several samplers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,9 @@ class Compose:
   """Apply functions one after another.
 
   Args:
-    functions: Each takes what the one before has returned, and a dict of
-      facts that it may add to, and returns new data. None ends the chain.
-    info: Facts for the first function; copied for each call.
+    functions: Each takes the result of the previous one and a dict of options,
+      which it may extend, and returns new data. None ends the chain.
+    info: Options for the first function; copied for each call.
   """
 
   def __init__(
@@ -43,11 +43,11 @@ class Compose:
 
 @references.nameable
 def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
-  """Choose the memory `info['mode']`, that of training by default.
+  """Return the memory of the mode `info['mode']`, by default that of training.
 
   Args:
     memories: Dict from mode to memory.
-    info: Facts.
+    info: Options.
   """
   return memories[info.get('mode', 'train')]
 
@@ -64,15 +64,15 @@ def get_last_chunk(
 def take_episodes(
   memory: Any, info: dict[str, Any]
 ) -> dict[str, np.ndarray] | None:
-  """Take whole episodes out of a memory.
+  """Take entire episodes out of a memory.
 
   Args:
     memory: `agents.pipeline.episodes.EpisodeMemory`.
-    info: Facts; `count` is the number of episodes.
+    info: Options; `count` is the number of episodes.
 
   Returns:
     Dict from key to array [count, max_length, ...], and `/lengths` [count];
-    None while there are too few.
+    None if there are too few.
   """
   return memory.take(info['count'])
 
@@ -83,22 +83,22 @@ def sample_replay(
 ) -> dict[str, np.ndarray] | None:
   """Draw transitions uniformly, with replacement.
 
-  What follows a step that has ended an episode is its final observation, not
+  The successor of a step that ended an episode is its final observation, not
   the first one of the next episode. Transitions whose successor is unknown,
-  because the explorer was reset in between, are drawn again.
+  because the explorer was reset, are drawn again.
 
   Args:
     memory: Ring memory with chunks of `GymExplorer`.
-    info: Facts; `batch_size` is the number of transitions.
+    info: Options; `batch_size` is the number of transitions.
 
   Returns:
-    Dict of arrays [batch, ...] of all keys of the memory, and the successors
-    as `/observations/<path>_2`; None while no more transitions are stored
-    than asked for.
+    Dict of arrays [batch, ...] for all keys of the memory, and the successors
+    as `/observations/<path>_2`; None unless more than `batch_size` transitions
+    are stored.
 
   Raises:
-    UsageError: If the memory has dropped the final observation of an episode
-      that was cut short.
+    UsageError: If the memory does not store the final observation of a
+      truncated episode.
   """
   batch_size = info['batch_size']
   buffer = memory.get_buffer()
@@ -115,8 +115,8 @@ def sample_replay(
       successor[ended] = batch.pop(name)[ended]
     elif truncated.any():
       raise errors.UsageError(
-        f'The memory has no {name}, which is needed for episodes that are cut '
-        'short; take it out of exclude_keys.'
+        f'The memory does not store {name}, which truncated episodes need; '
+        'remove it from exclude_keys.'
       )
   return batch
 
@@ -125,24 +125,24 @@ def sample_replay(
 def compute_advantages(
   chunk: Mapping[str, np.ndarray], info: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-  """Add returns and normalised advantages to a chunk.
+  """Add returns and normalized advantages to a chunk.
 
-  With value V, reward r, discount gamma and m = 0 where an episode begins:
+  With value V, reward r, discount gamma and m = 0 where an episode starts:
 
     delta_t = r_t + gamma m_{t+1} V_{t+1} - V_t
     A_t = delta_t + gamma tau m_{t+1} A_{t+1},  return_t = A_t + V_t
 
   (Schulman et al., 2016), or with tau = None: R_T = V_T, return_t = r_t +
-  gamma m_{t+1} return_{t+1}. Advantages are returns minus values with the
-  mean and standard deviation of the chunk taken out.
+  gamma m_{t+1} return_{t+1}. Advantages are returns minus values, normalized to
+  mean zero and standard deviation one over the chunk.
 
   Args:
     chunk: Dict with `/rewards`, `/masks` and `/agents/<a>/artifacts/values`
       [workers, T + 1, 1].
-    info: Facts; `agent`, `gamma` and `tau`.
+    info: Options; `agent`, `gamma` and `tau`.
 
   Returns:
-    The chunk and `/agents/<a>/artifacts/returns` and `advantages`, NaN in the
+    The chunk with `/agents/<a>/artifacts/returns` and `advantages`, NaN in the
     half-step.
   """
   prefix = f'/agents/{info["agent"]}/artifacts'
@@ -181,6 +181,6 @@ def _draw(memory, buffer, count):
     if not lost.any():
       return rows, index, following
   raise errors.UsageError(
-    'Hardly any transition in the memory has a successor, as the explorer is '
-    'reset too often; set its do_reset to False, or raise n_steps.'
+    'Almost no transition in the memory has a successor, because the explorer '
+    'is reset too often; set its do_reset to False, or raise n_steps.'
   )

@@ -1,7 +1,7 @@
 """One run of the pipeline: flags, parameters, folder, outputs, in this order.
 
-Whatever can be wrong with the command line is reported before anything is
-written. Free of TensorFlow until the graph is needed.
+All errors in the command line are reported before anything is written. Imports
+TensorFlow only when the graph is needed.
 """
 
 import argparse
@@ -54,7 +54,7 @@ loader = Loader(os.path.dirname(os.path.abspath(__file__)))
 
 
 class SessionFinished(errors.UsageError):
-  """The training to resume has done all its epochs."""
+  """The training to resume has completed all of its epochs."""
 
   code = 3
 
@@ -120,20 +120,20 @@ _EXCLUSIVE = (
 
 
 class Session:
-  """What the parts of a run share.
+  """State shared by the parts of a run.
 
-  With several ranks of MPI, the first one owns the folder and the logs.
+  With several MPI ranks, the first one owns the folder and the logs.
 
   Args:
-    argv: List of arguments after the name of the program; those of the
-      process by default.
+    argv: List of arguments after the program name; those of the process by
+      default.
 
   Attributes:
     args: Namespace of all flags.
     path: Folder of the session, None in a dry run and on other ranks.
-    params: Tree of parameters, plain data.
-    cpanel: Control panel that the tree was made from.
-    runner: Runner that the tree names, to be started.
+    params: Parameter tree, plain data.
+    cpanel: Control panel from which the tree was generated.
+    runner: Runner that the tree names, not yet started.
     comm: Communicator of all ranks.
     logger: `Logger`.
     monitor: `Monitor`, whose means go to the writer.
@@ -141,7 +141,7 @@ class Session:
     writer: `Writer`, with `add_scalar`.
 
   Raises:
-    UsageError: If something is wrong with the arguments.
+    UsageError: If an argument is not valid.
     SessionFinished: If the training to resume is finished.
   """
 
@@ -202,8 +202,8 @@ class Session:
           folder.unmark(path, _DONE)
         if folder.has(path, _DONE):
           raise SessionFinished(
-            f'The training in {path} is finished. To train for longer, give '
-            'more epochs: --repeal \'{"runner.n_epochs": N}\'.'
+            f'The training in {path} is finished. To continue it, raise the '
+            'number of epochs: --repeal \'{"runner.n_epochs": N}\'.'
           )
         return path
       if self._loaded:
@@ -229,7 +229,7 @@ class Session:
     if existed and not killed:
       raise errors.UsageError(
         f'Session {path} exists; resume it with --load-checkpoint={path} '
-        '--resume, or give another --session-name.'
+        '--resume, or choose another --session-name.'
       )
     self._open.enter_context(folder.Run.open(path, _LOCK))
     self._created = None if existed else path
@@ -309,7 +309,7 @@ class Session:
     return path
 
   def tf_session(self) -> Any:
-    """Return the session of TensorFlow with its graph, one for the run."""
+    """Return the TensorFlow session and graph that the whole run shares."""
     if self._tf_session is None:
       from agents.tools.tf1 import tf
 
@@ -331,7 +331,7 @@ class Session:
     index: int,
     memories: Mapping[str, Any] | None = None,
   ) -> None:
-    """Write a checkpoint, unless this is a dry run; all ranks have to call it.
+    """Write a checkpoint unless this is a dry run; all ranks must call it.
 
     Args:
       states: Nested dict of plain data, bytes and arrays of this rank.
@@ -361,7 +361,7 @@ class Session:
       Tuple of the states and the contents of memories, None if not stored.
 
     Raises:
-      UsageError: If it is damaged, or of other parameters or numbers of ranks.
+      UsageError: If it is damaged, or has other parameters or ranks.
     """
     session, path = self._loaded
     stored = checkpoints.open_folder(session, self.comm)
@@ -378,12 +378,12 @@ class Session:
       ) from None
 
   def newest_checkpoint(self) -> str:
-    """Return words for the newest checkpoint."""
+    """Return a description of the newest checkpoint."""
     found = checkpoints.list_checkpoints(self.path) if self.path else {}
     return f'saved is epoch {max(found)}' if found else 'nothing is saved'
 
   def supersede(self, epoch: int) -> None:
-    """Move checkpoints after an epoch aside, when training resumes there."""
+    """Move later checkpoints aside when training resumes from an epoch."""
     moved = self.path and checkpoints.set_newer_aside(self.path, epoch)
     if moved:
       self.logger.warn(
@@ -391,12 +391,12 @@ class Session:
       )
 
   def mark_as_done(self) -> None:
-    """Remember that all epochs are done."""
+    """Record that all epochs are done."""
     if self.path:
       folder.mark(self.path, _DONE, time.strftime('%Y-%m-%d %H:%M:%S\n'))
 
   def discard(self) -> None:
-    """Close everything; remove the folder of a session that cannot start."""
+    """Close everything and remove the folder of a session that cannot start."""
     try:
       self._open.close()
     finally:
@@ -404,10 +404,10 @@ class Session:
         shutil.rmtree(self._created, ignore_errors=True)
 
   def finalize(self) -> None:
-    """Close everything, also if a part of it fails.
+    """Close everything, even if a part fails to close.
 
-    Checkpoints are not written. The failure is logged, and raised unless this
-    is called because of another one.
+    Does not write checkpoints. Logs a failure, and raises it unless this is
+    called because of another error.
     """
     failing = sys.exc_info()[0] is not None
     try:
@@ -422,17 +422,17 @@ class Session:
 
 
 def parse_args(argv: Sequence[str]) -> argparse.Namespace:
-  """Read the command line of a session.
+  """Parse the command line of a session.
 
   Args:
-    argv: List of arguments after the name of the program.
+    argv: List of arguments after the program name.
 
   Returns:
     Namespace with an attribute per flag.
 
   Raises:
-    UsageError: If flags are unknown, malformed, do not go together, or need
-      a package that is not installed.
+    UsageError: If flags are unknown, malformed or incompatible, or need a
+      package that is not installed.
     SystemExit: After `--help`, with code 0.
   """
   parser = entry.Parser(
@@ -458,13 +458,13 @@ def _check_combination(args):
     if len(given) > 1:
       both = ' and '.join(f'--{x.replace("_", "-")}' for x in given)
       raise errors.UsageError(
-        f'Flags {both} exclude each other; give one of them. Sessions keep '
-        'their parameters; change them with --repeal.'
+        f'Flags {both} exclude each other; use only one. Sessions keep their '
+        'parameters; change them with --repeal.'
       )
   if args.load_checkpoint and not (args.play or args.resume or args.custom):
     raise errors.UsageError(
-      'Flag --load-checkpoint does not say what for; add one of --resume, '
-      '--play and --custom.'
+      'Flag --load-checkpoint needs an action; add one of --resume, --play '
+      'and --custom.'
     )
   if (args.resume or args.custom) and not args.load_checkpoint:
     raise errors.UsageError(
@@ -472,7 +472,7 @@ def _check_combination(args):
     )
   if not (args.params or args.load_checkpoint):
     raise errors.UsageError(
-      'There is nothing to run; give --params with a module, such as '
+      'There is nothing to run; add --params with a module, for example '
       '--params agents.pipeline.params.ddpg_pendulum.'
     )
 
@@ -489,8 +489,8 @@ def _check_packages(args):
     visdom_mirror.check_installed()
   if args.tensorboard and util.find_spec('tensorboard') is None:
     raise errors.UsageError(
-      'Flag --tensorboard needs a package that is not installed: pip install '
-      "'reference-agents[viz]', or omit the flag."
+      'Flag --tensorboard needs a package that is not installed. Run pip '
+      "install 'reference-agents[viz]', or omit the flag."
     )
 
 
@@ -513,14 +513,14 @@ def _describe_cpanel(argv):
 def generate(
   name: str, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Return control panel and tree of a parameter module.
+  """Return the control panel and tree of a parameter module.
 
   Args:
     name: Dotted name of the module.
-    given: Values that replace those of its control panel.
+    given: Values that override those of its control panel.
 
   Raises:
-    UsageError: If it is no parameter module, or a value is wrong.
+    UsageError: If it is not a parameter module, or a value is not valid.
   """
   module = toolbox.get_module(name)
   for part in ('cpanel', 'gen_params'):
@@ -534,7 +534,7 @@ def generate(
 
 
 def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Return control panel and tree of a checkpoint.
+  """Return the control panel and tree of a checkpoint.
 
   Args:
     session: Folder of the session.
@@ -565,10 +565,10 @@ def update_cpanel(
 
   Args:
     cpanel: Dict from a parameter module.
-    given: Dict of replacements; a key with a plus sign in front is added.
+    given: Dict of replacements; prefix a key with a plus sign to add it.
 
   Raises:
-    UsageError: If a key is unknown, or its value is of another type, such as
+    UsageError: If a key is unknown, or its value has another type, such as
       null for a number.
   """
   result = dict(copy.deepcopy(cpanel))
@@ -591,14 +591,14 @@ def update_cpanel(
 
 
 def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
-  """Replace values within a tree of parameters.
+  """Replace values in a parameter tree.
 
   Args:
     params: Nested dict, changed in place.
     given: Dict from paths such as `runner.n_epochs` to values.
 
   Raises:
-    UsageError: If there is no such path.
+    UsageError: If a path does not exist.
   """
   for path, value in given.items():
     node: Any = params
@@ -618,7 +618,7 @@ def copy_modules(session: str, names: Iterable[str]) -> None:
 
   Args:
     session: Path of the session.
-    names: Dotted names of modules; their whole packages are copied.
+    names: Dotted names of modules; copies their entire packages.
 
   Raises:
     UsageError: If a module does not exist.
@@ -638,9 +638,9 @@ def copy_modules(session: str, names: Iterable[str]) -> None:
 
 
 def start_tensorboard(path: str) -> str:
-  """Start a server in a thread that ends with this process; return its address.
+  """Start TensorBoard in a thread of this process and return its address.
 
-  It takes the usual port, or one of the next if that is taken.
+  It uses the default port, or one of the next ones if that is taken.
   """
   from tensorboard import program
 

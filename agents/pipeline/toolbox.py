@@ -1,9 +1,9 @@
-"""Names of modules, classes and functions in trees of parameters.
+"""Names of modules, classes and functions in parameter trees.
 
-A tree comes from the user's own module, which may name anything, or from a
-stored session, which may name parts of this project that are
-`references.nameable`, and what `--trust` covers. `check_names` checks the tree
-of a session once, when it is loaded.
+A tree comes from the user's own module, which may contain any name, or from a
+stored session, which may contain `references.nameable` names of this project
+and names that `--trust` covers. `check_names` checks the tree of a session at
+load time.
 """
 
 import functools
@@ -23,8 +23,8 @@ def get_module(name: str) -> types.ModuleType:
   """Import a module by its dotted name.
 
   Raises:
-    UsageError: If there is no such module. Errors within it are raised as
-      they are.
+    UsageError: If the module does not exist. Errors raised inside it are passed
+      on.
   """
   try:
     return importlib.import_module(name)
@@ -42,7 +42,7 @@ def get_class(name: str) -> Any:
   """Return the class or function `package.module.Name` or `module:Name`.
 
   Raises:
-    UsageError: If there is no such module or name in it.
+    UsageError: If the module or the name in it does not exist.
   """
   module_name, attribute = _split(name)
   module = get_module(module_name)
@@ -56,7 +56,7 @@ def get_class(name: str) -> Any:
 
 
 def get_part(node: Mapping[str, Any]) -> Callable[..., Any]:
-  """Return the class or function of a node, with its arguments.
+  """Return the class or function of a node, with its arguments bound.
 
   Args:
     node: Dict of `name` and optional `args`, in which `{reference: name}`
@@ -71,10 +71,10 @@ def get_part(node: Mapping[str, Any]) -> Callable[..., Any]:
 
 
 def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
-  """Refuse a tree that names what its session may not name.
+  """Refuse a tree with names that its session may not use.
 
   Raises:
-    NotTrusted: For the first such name; it was not imported.
+    NotTrusted: For the first such name, which is not imported.
     UsageError: If a name does not exist.
   """
   for key, name in list_names(tree):
@@ -89,7 +89,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
 
 
 def list_foreign(tree: Mapping[str, Any]) -> list[str]:
-  """Return what a tree names that needs `--trust` once it is stored."""
+  """Return the names in a tree that need `--trust` when it is loaded."""
   found = {
     name if key in (*_PICKLES, 'from_module') else _split(name)[0]
     for key, name in list_names(tree)
@@ -99,7 +99,7 @@ def list_foreign(tree: Mapping[str, Any]) -> list[str]:
 
 
 def list_packages(tree: Mapping[str, Any]) -> list[str]:
-  """Return the packages of this project that a tree names parts of."""
+  """Return the packages of this project that a tree uses."""
   found = {name.partition('.')[0] for _, name in list_names(tree)}
   return sorted({'agents'} | found & set(references.PROJECT))
 
@@ -126,7 +126,7 @@ def _split(name):
   module, separator, attribute = name.rpartition(':' if ':' in name else '.')
   if not separator:
     raise errors.UsageError(
-      f'The class {name!r} has no module; name it like '
+      f'The class {name!r} has no module; write it like '
       'agents.pipeline.runner.Runner.'
     )
   return module, attribute

@@ -1,4 +1,4 @@
-"""Live curves in the browser, by visdom."""
+"""Live curves in the browser, drawn by visdom."""
 
 import logging
 import math
@@ -39,7 +39,7 @@ _SEND_SECONDS = 1.0
 
 
 def check_installed() -> str:
-  """Return the folder of the pages of visdom.
+  """Return the folder of visdom's web pages.
 
   Raises:
     UsageError: If visdom is not installed.
@@ -47,26 +47,26 @@ def check_installed() -> str:
   spec = util.find_spec('visdom')
   if spec is None or spec.origin is None:
     raise errors.UsageError(
-      "Package visdom is not installed: pip install 'setuptools>=70.1,<81' "
-      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4, or "
+      "Package visdom is not installed. Run pip install 'setuptools>=70.1,<81' "
+      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4; or "
       'omit --visdom.'
     )
   return os.path.join(os.path.dirname(spec.origin), 'static')
 
 
 class VisdomMirror:
-  """Draws scalars as they come, one window per tag.
+  """Draw scalars as they arrive, one window per tag.
 
-  A server that answers on the port is used. Otherwise one is started, and
-  ended by `close`. Points are sent from a thread, so that the training does
-  not wait for the server; after an error nothing more is sent.
+  Uses a server that answers on the port; otherwise starts one, which `close`
+  ends. Sends points from a thread, so that training does not wait for the
+  server; after an error, no more points are sent.
 
   Args:
     port: Port of the server.
-    session_name: Name of the environment on the page of visdom.
-    log_path: File for the output of a server that is started, or None. Beside
-      it, all that is drawn goes to a file that ends in `.replay`, which
-      `visdom.Visdom().replay_log` can draw again.
+    session_name: Name of the environment on visdom's page.
+    log_path: File for the output of a server started here, or None. Next to it,
+      a file with the suffix `.replay` records everything for
+      `visdom.Visdom().replay_log`.
     logger: `Logger` for the address and warnings.
 
   Raises:
@@ -105,21 +105,21 @@ class VisdomMirror:
     logger.info(f'Live curves at {self.address}/env/{session_name}.')
 
   def write(self, step: float, scalars: Mapping[str, float]) -> None:
-    """Draw points by their tags soon; what is not finite is left out."""
+    """Queue points to draw by their tags; skips infinity and NaN."""
     with self._lock:
       for tag, value in scalars.items():
         if math.isfinite(value):
           self._points.setdefault(tag, []).append((step, value))
 
   def flush(self) -> None:
-    """Send what was added so far."""
+    """Send the points queued so far."""
     with self._lock:
       points, self._points = self._points, {}
     for tag, pairs in points.items():
       self._send(tag, *np.array(pairs, float).T)
 
   def close(self) -> None:
-    """Send the rest, and end the server if it was started here."""
+    """Send the remaining points, and end a server that was started here."""
     self._closed.set()
     self._thread.join()
     self._end_server()
@@ -144,7 +144,7 @@ class VisdomMirror:
         raise ValueError(f'the server said {answer[:200]!r}')
     except (OSError, ValueError) as error:
       self._client = None
-      self._logger.warn(f'Visdom gets no more points: {error}')
+      self._logger.warn(f'No more points are sent to visdom: {error}')
 
   def _loop(self):
     while not self._closed.wait(_SEND_SECONDS):
@@ -164,15 +164,15 @@ class VisdomMirror:
     if b'<title>visdom</title>' in page:
       return True
     raise errors.UsageError(
-      f'Port {self._port} is taken by something that is not visdom; choose '
+      f'Port {self._port} is used by something other than visdom; choose '
       'another one with --visdom-port.'
     )
 
   def _start_server(self, log_path):
     if not os.path.exists(os.path.join(check_installed(), _PAGE)):
       raise errors.UsageError(
-        'The pages of visdom are not complete. Run the program visdom once, '
-        'which downloads what they need, or omit --visdom.'
+        "Visdom's web pages are incomplete. Run the program visdom once, which "
+        'downloads the missing files, or omit --visdom.'
       )
     self._folder = tempfile.TemporaryDirectory()
     options = ('-port', str(self._port), '-env_path', self._folder.name)

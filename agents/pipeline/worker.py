@@ -1,6 +1,6 @@
-"""One environment as explorers see it: flat, counted and recorded.
+"""One environment of an explorer: flattened, counted and recorded.
 
-Free of TensorFlow, as environments are built in processes of their own.
+Does not import TensorFlow, because environments run in separate processes.
 """
 
 import os
@@ -14,15 +14,15 @@ from agents.run import random_state
 
 
 class Worker:
-  """Environment that resets itself and tells about its episodes.
+  """Environment that resets automatically and reports its episodes.
 
   Args:
     env: Description, see `env_config.make`.
-    seed: Seed of the environment, None for none.
-    csv_path: File that gets a row per finished episode; continued if it
-      exists. None for no file.
+    seed: Seed of the environment, None to leave it unseeded.
+    csv_path: File that gets a row per finished episode; an existing file is
+      appended to. None for no file.
     video_folder: Folder for a video of each episode, None for no videos.
-    window: Whether to show what happens in a window.
+    window: Whether to show the episodes in a window.
   """
 
   def __init__(
@@ -54,21 +54,21 @@ class Worker:
     self._env = episode_log.Monitor(created, csv_path, name)
 
   def reset(self) -> dict[str, np.ndarray]:
-    """Begin an episode; return a dict from path to observation."""
+    """Start an episode; return a dict from path to observation."""
     return self._check(self._env.reset())
 
   def step(self, actions: dict[str, Any]) -> tuple:
-    """Step, and begin the next episode where one has ended.
+    """Take a step, and start the next episode if one has ended.
 
     Args:
       actions: Dict from name of agent to action.
 
     Returns:
-      Tuple of the observation to act on next, a dict from path to array; the
+      Tuple of the next observation to act on, a dict from path to array; the
       reward; whether the episode has ended; and a dict of infos, flat and
-      numeric. At an end these contain `episode/r`, `episode/l`, `episode/t`
-      (return, length, seconds since the start), and the dict has the extra
-      keys `truncated`, a bool, and `final`, the last observation.
+      numeric. When an episode ends, infos contain `episode/r`, `episode/l`,
+      `episode/t` (return, length, seconds since the start), and the extra keys
+      `truncated`, a bool, and `final`, the last observation.
     """
     action = actions if self._has_agents else next(iter(actions.values()))
     observation, reward, done, info = self._env.step(action)
@@ -81,7 +81,7 @@ class Worker:
     return self.reset(), float(reward), True, infos
 
   def state_dict(self) -> dict:
-    """Return the state of random numbers and, if offered, environment."""
+    """Return the random state and, if supported, that of the environment."""
     state: dict[str, Any] = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
@@ -98,13 +98,13 @@ class Worker:
     return state
 
   def load_state_dict(self, state: dict) -> dict[str, np.ndarray] | None:
-    """Restore what `state_dict` has returned.
+    """Restore the result of `state_dict`.
 
-    Rows of episodes since then are removed, as these are played once more.
+    Removes rows of later episodes, because these are played again.
 
     Returns:
-      None if the episode goes on; the first observation of a new one if the
-      state of the environment is not known.
+      None if the episode continues; the first observation of a new episode if
+      the state of the environment is unknown.
     """
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
@@ -162,6 +162,6 @@ def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
 
 
 def numbers(info: dict) -> dict[str, np.ndarray]:
-  """Return a flat dict of the numbers and arrays of an info, as floats."""
+  """Return a flat dict of the numbers and arrays in an info, as floats."""
   flat = flatten(info)
   return {k: v.astype(float) for k, v in flat.items() if v.dtype.kind in 'biuf'}

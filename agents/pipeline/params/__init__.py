@@ -1,1 +1,1 @@
-"""Parameter files: `cpanel` and `gen_params(cpanel)`."""
+"""Parameter modules: `cpanel` and `gen_params(cpanel)`."""

@@ -1,4 +1,4 @@
-"""What all modules of parameters have in common."""
+"""Common parts of all parameter modules."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ def define_runner(
   score: str = '/reward/test/episodic',
   memory_save: str = 'final',
 ) -> dict[str, Any]:
-  """Define the part `runner` of the tree of parameters.
+  """Define the node `runner` of the parameter tree.
 
   Args:
     cpanel: Dict with the keys that are read below.
-    score: Name that the report at the end tells about.
-    memory_save: When to keep the contents of memories.
+    score: Name of the score that the final report shows.
+    memory_save: Which checkpoints include the memories.
   """
   return {
     'name': 'agents.pipeline.runner.Runner',
@@ -35,7 +35,7 @@ def define_runner(
 
 
 def find_spaces(env: Mapping[str, Any], key: str = 'agent') -> dict[str, Any]:
-  """Return the spaces of the only agent as its arguments; None if unknown.
+  """Return the spaces of a single agent as its arguments; None if unknown.
 
   Args:
     env: Description of an environment, see `env_config.inspect`.
@@ -53,11 +53,11 @@ def define_explorers(
   shared: Mapping[str, Any],
   **modes: Mapping[str, Any],
 ) -> dict[str, Any]:
-  """Define the part `explorer` of the tree.
+  """Define the node `explorer` of the parameter tree.
 
   Args:
     seed: Seed of the run, None for none.
-    offsets: What to add to it in each mode.
+    offsets: Number to add to the seed in each mode.
     shared: Settings of all explorers, see `gym_explorer.ExplorerSettings`.
     **modes: Further settings of each mode.
   """
@@ -72,9 +72,9 @@ def define_sampler(*functions: str, **info: Any) -> dict[str, Any]:
   """Define the node `sampler` of an agent.
 
   Args:
-    *functions: Names of functions of `agents.pipeline.samplers`, which are
-      applied one after another.
-    **info: Facts for them.
+    *functions: Names of functions in `agents.pipeline.samplers`, applied one
+      after another.
+    **info: Options for them.
   """
   references = [{'reference': f'{_SAMPLERS}:{x}'} for x in functions]
   args = {'functions': references, **info}

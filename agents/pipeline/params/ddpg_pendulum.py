@@ -1,7 +1,7 @@
 """DDPG on the pendulum of gymnasium.
 
-The constants are those of the original, but for `number_epochs`, which was
-1000, and the number of test episodes and saves, which were every 10 epochs.
+The constants are those of the original, except for `number_epochs`, which was
+1000, and for tests and checkpoints, which were every 10 epochs.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ cpanel: dict[str, Any] = dict(
 
 
 def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
-  """Generate the tree of parameters.
+  """Generate the parameter tree.
 
   Args:
     cpanel: Dict with the keys of the one above.
@@ -59,14 +59,14 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     Nested dict of plain data.
 
   Raises:
-    UsageError: If a value is wrong, or the environment cannot be used.
+    UsageError: If a value is not valid, or the environment cannot be used.
   """
   from agents.pipeline import env_config
 
   for key in ('n_steps', 'batch_size'):
     if not cpanel[key] or cpanel[key] < 1:
       raise errors.UsageError(
-        f'Key {key!r} is {cpanel[key]}; it has to be 1 or more.'
+        f'Key {key!r} is {cpanel[key]}; it must be 1 or more.'
       )
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
   env['config'] = env_config.inspect(env)

@@ -1,4 +1,4 @@
-"""PPO on PyBullet's half cheetah, with the numbers of `agents.configs`."""
+"""PPO on PyBullet's half cheetah, with the settings of `agents.configs`."""
 
 from agents.pipeline.params import ppo_pendulum
 

@@ -1,8 +1,8 @@
-"""PPO on PyBullet's pendulum, with the numbers of `agents.configs`.
+"""PPO on PyBullet's pendulum, with the settings of `agents.configs`.
 
-An epoch of `agents.train_ppo` makes 30 agents times 200 steps for training
-and as many for evaluation; the mean number of updates in it depends on the
-lengths of the episodes. Here it is given.
+An epoch of `agents.train_ppo` takes 30 agents times 200 steps for training and
+the same for evaluation; its mean number of updates depends on the lengths of
+the episodes. Here that number is fixed.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ KEYS = [
 
 
 def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
-  """Generate the tree of parameters.
+  """Generate the parameter tree.
 
   Args:
     cpanel: Dict with the keys of the one above.
@@ -65,7 +65,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     Nested dict of plain data.
 
   Raises:
-    UsageError: If a value is wrong, or the environment cannot be used.
+    UsageError: If a value is not valid, or the environment cannot be used.
   """
   from agents import runs
   from agents.pipeline import env_config

@@ -207,7 +207,7 @@ def test_without_data_nothing_happens(session):
     ({'observation_space': None}, 'observations of agent'),
     (
       {'action_space': {'typ': 'Box', 'dim': [1], 'lim': [[0], [np.inf]]}},
-      'finite limits',
+      'finite bounds',
     ),
   ],
 )

@@ -87,7 +87,7 @@ def test_one_chunk_of_fixed_length(session):
   for number in range(3):
     roll.store(make_chunk(number))
     golden.assert_all_close(dict(roll.get_buffer()), make_chunk(number))
-  with pytest.raises(errors.UsageError, match='/x of a chunk is shaped'):
+  with pytest.raises(errors.UsageError, match='/x of a chunk has shape'):
     roll.store(make_chunk(0, steps=4))
 
 

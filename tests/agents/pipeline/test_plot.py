@@ -119,7 +119,7 @@ def test_bad_input(tmp_path, capsys):
   empty = str(tmp_path)
   open(os.path.join(empty, 'file'), 'w').close()
   for args, words in {
-    (): 'No session was given',
+    (): 'No session given',
     (empty,): 'Cannot read varlog.json',
     (session, '--group', empty): 'Cannot read varlog.json',
     (damaged,): 'varlog.json is damaged',

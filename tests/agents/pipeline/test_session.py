@@ -276,9 +276,9 @@ def test_wrong_checkpoints(tmp_path):
   path = tmp_path / 'all' / 'run'
   os.remove(path / 'checkpoints' / 'checkpoint-2' / 'COMPLETE')
   wrong = {
-    tmp_path / 'none': 'is no session: it has no checkpoints',
-    tmp_path / 'all': 'is no session: it has no checkpoints',
-    path / 'checkpoints' / 'checkpoint-2': 'is not complete',
+    tmp_path / 'none': 'is not a session: checkpoints',
+    tmp_path / 'all': 'is not a session: checkpoints',
+    path / 'checkpoints' / 'checkpoint-2': 'is incomplete',
   }
   for place, message in wrong.items():
     with pytest.raises(errors.UsageError, match=message):

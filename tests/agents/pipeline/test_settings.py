@@ -29,7 +29,7 @@ def test_what_goes_together(argv):
 @pytest.mark.parametrize(
   'argv, message',
   [
-    ([], 'give --params'),
+    ([], 'add --params'),
     (['--load-checkpoint', 'x'], 'add one of --resume'),
     (['--load-checkpoint', 'x', '--resume', '--play'], '--play and --resume'),
     ([*TOY, '--resume'], 'add --load-checkpoint'),

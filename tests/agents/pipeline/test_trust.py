@@ -105,7 +105,7 @@ def test_copies_of_modules(session):
   """Only those that are named are imported, however many there are."""
   (session / 'modules' / 'evil.py').write_text('')
   (session / 'modules' / 'agents' / 'copied.py').write_text('')
-  with pytest.raises(errors.UsageError, match='give those that you trust'):
+  with pytest.raises(errors.UsageError, match='those that you trust'):
     Loader(str(session)).activate_modules()
   with pytest.raises(errors.UsageError, match='agents'):
     Loader(str(session)).activate_modules('agent')

@@ -121,7 +121,7 @@ def test_server_dies(port, mirrors, capsys):
     mirror.write(step, {'x': 1})
     mirror.flush()
   mirror.close()
-  assert capsys.readouterr().out.count('no more points') == 1
+  assert capsys.readouterr().out.count('No more points') == 1
 
 
 def test_killed_training(port):
