@@ -1,7 +1,7 @@
 """A goal environment of your own, for HER: move a point to its goal.
 
   agents-check-env my_goal_env:MovePoint-v0 --for her
-  her-train --env=my_goal_env:MovePoint-v0 --num_timesteps=50000 \
+  her-train --env=my_goal_env:MovePoint-v0 --num_timesteps=10000 \
       --log_path=logs/point
   her-play logs/point
 """
