@@ -74,8 +74,9 @@ def train(clone: str, flags: list[str], folder: str) -> None:
   sys.modules['dm_control'].suite.load = load
   # Names that have changed since; nobody reads this file.
   dump = lambda config, file_, *args, **kwargs: file_.write('')
-  utility.yaml = types.SimpleNamespace(dump=dump, Dumper=None)
-  backend_agg.FigureCanvasAgg.tostring_rgb = lambda self: bytes(
+  vars(utility)['yaml'] = types.SimpleNamespace(dump=dump, Dumper=None)
+  canvas: Any = backend_agg.FigureCanvasAgg
+  canvas.tostring_rgb = lambda self: bytes(
     np.asarray(self.buffer_rgba())[..., :3]
   )
   reset = tf.reset_default_graph

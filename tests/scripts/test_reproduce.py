@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 
 from agents.run import checkpoint, errors, mpi
@@ -33,7 +34,7 @@ NAMES = """
   ppo_pendulum ppo_swingup ppo_doublependulum ppo_minitaur ppo_cheetah
   her_reach her_push her_pick her_slide her_pick_demos
   planet_cartpole_balance planet_cartpole_swingup planet_cheetah_run
-  planet_default planet_cheetah_vector carla_loop
+  planet_small planet_default planet_cheetah_vector carla_loop
   pipeline_her_reach pipeline_ppo_pendulum pipeline_ddpg_pendulum
   planet_cheetah_run_full
 """.split()
@@ -454,6 +455,26 @@ def test_original(tmp_path):
     '0,12000,eval,60.4167,',
     '1,9,eval,3,4',
   ]
+
+
+def test_an_original_ends_with_the_program(tmp_path):
+  """SIGTERM ends it; what it has reached so far is added."""
+  module = pytest.importorskip('pybullet_envs')
+  folder = os.path.dirname(os.path.dirname(module.__file__))
+  command = [sys.executable, '-m', 'scripts.reproduce', 'ppo_pendulum']
+  command += ['--original', folder, '--results', tmp_path, '--out', tmp_path]
+  (tmp_path / 'reference').mkdir()
+  process = subprocess.Popen(command, cwd=golden.ROOT)
+  progress = tmp_path / 'ppo_pendulum' / 'original0' / 'progress.csv'
+  while not progress.exists() or len(progress.read_text().split()) < 2:
+    assert process.poll() is None
+    time.sleep(0.1)
+  (child,) = psutil.Process(process.pid).children()
+  process.terminate()
+  assert process.wait(30) == 0
+  assert not child.is_running()
+  path = tmp_path / 'reference' / 'ppo_pendulum_curve.csv'
+  assert path.read_text().startswith('seed,global_step,phase,mean_score\n0,')
 
 
 def test_rows_without_an_original(tmp_path):
