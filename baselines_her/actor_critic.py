@@ -1,4 +1,4 @@
-"""Networks of the policy and of the action value."""
+"""Policy and value networks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,22 +13,22 @@ from baselines_her.normalizer import IdentityNormalizer, Normalizer
 
 @references.nameable
 class ActorCritic:
-  """Policy pi(o, g) and action value Q(o, g, u) on normalised inputs.
+  """Policy pi(o, g) and action value Q(o, g, u) on normalized inputs.
 
-  The value is computed twice with the same weights: of the given action, and
-  of the one that the policy would choose, through which its gradient flows.
+  Computes the value twice with the same weights: for the given action, and for
+  the action of the policy, through which the policy's gradient flows.
 
   Args:
     inputs_tf: Dict of float tensors `o`, `g` and `u` [batch, size].
     dimo: Size of observations.
     dimg: Size of goals.
     dimu: Size of actions.
-    max_u: Largest magnitude of actions.
+    max_u: Maximum magnitude of actions.
     o_stats: Normalizer of observations.
     g_stats: Normalizer of goals.
     hidden: Number of units of each hidden layer.
     layers: Number of hidden layers.
-    **kwargs: Ignored; other networks may want more.
+    **kwargs: Ignored; other networks may use more arguments.
 
   Attributes:
     pi_tf: Actions [batch, dimu].
@@ -67,14 +67,14 @@ class ActorCritic:
     self._scopes = f'{pi_scope.name}/', f'{Q_scope.name}/'
 
   def freeze(self, sess: tf.Session) -> Callable[..., list] | None:
-    """Copy the networks as they are now, to act in NumPy.
+    """Copy the current weights of the networks to act in NumPy.
 
-    For single observations, the graph takes longer to start than to compute.
+    For single observations, starting the graph takes longer than computing.
 
     Returns:
-      Function from rows of observations and goals, and whether values are
-      wanted, to a list of the actions and, if wanted, their values. None for
-      other networks, which derive from this class.
+      Function from rows of observations and goals, and whether to compute
+      values, to a list of the actions and, if requested, their values. None for
+      networks of derived classes.
     """
     if type(self) is not ActorCritic:
       return None

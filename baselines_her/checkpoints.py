@@ -1,7 +1,7 @@
-"""Checkpoints of whole trainings, to continue as if nothing had happened.
+"""Checkpoints of entire trainings, to continue them exactly.
 
-A checkpoint is a folder named after the number of updates done. It has the
-weights and, for each rank, replay, optimiser, random numbers, environments and
+A checkpoint is a folder named after the number of updates. It contains the
+weights and, for each rank, replay, optimizer, random state, environments and
 counters; see `agents.run.checkpoint`. The newest two are kept.
 """
 
@@ -20,16 +20,16 @@ _KEPT = 2
 
 
 class Checkpoints:
-  """Saves and restores a training; all ranks have to make the same calls.
+  """Saves and restores a training; all ranks must make the same calls.
 
   Args:
     folder: Folder of the checkpoints; None to do nothing.
-    policy: The `DDPG` agent.
+    policy: `DDPG` agent.
     rollout_worker: Worker that explores.
     evaluator: Worker that exploits.
 
   Attributes:
-    newest: Path of the newest whole checkpoint, None without one.
+    newest: Path of the newest complete checkpoint, None if there is none.
   """
 
   def __init__(
@@ -46,11 +46,11 @@ class Checkpoints:
     self._last_state: dict[str, Any] | None = None
 
   def save(self, state: Mapping[str, Any], forced: bool = False) -> None:
-    """Write a checkpoint, unless the last one was so recent that it costs.
+    """Write a checkpoint, unless the last one is too recent to be worth it.
 
     Args:
-      state: Dict of counters of the training, the same for all ranks.
-      forced: Whether to write in any case.
+      state: Dict of training counters, the same for all ranks.
+      forced: Whether to write it in any case.
     """
     if not self._store or state == self._last_state:
       return
@@ -76,7 +76,7 @@ class Checkpoints:
     """Continue from the newest checkpoint, if there is one.
 
     Returns:
-      Dict of counters as given to `save`; empty without a checkpoint.
+      Dict of counters as passed to `save`; empty if there is no checkpoint.
 
     Raises:
       UsageError: If the number of environments or ranks differs, or the
@@ -90,8 +90,8 @@ class Checkpoints:
     data, self.newest = self._store.load(path, policy.sess), path
     if data['num_envs'] != policy.rollout_batch_size:
       raise errors.UsageError(
-        f'The training has {data["num_envs"]} environments per rank, but there '
-        f'are {policy.rollout_batch_size} now; continue with '
+        f'The training has {data["num_envs"]} environments per rank, not '
+        f'{policy.rollout_batch_size}; continue with '
         f'--num_env={data["num_envs"]}, or choose another --log_path.'
       )
     for adam, slots in zip((policy.Q_adam, policy.pi_adam), data['adam']):

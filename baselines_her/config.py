@@ -1,4 +1,4 @@
-"""The task of a training; functions of the original's `config` module."""
+"""Task of a training; functions of the original's `config` module."""
 
 import functools
 import json
@@ -25,20 +25,20 @@ _LR = ('Q_lr', 'pi_lr')
 
 
 class Task:
-  """What an agent has to know of its environment.
+  """Properties of the environment that an agent needs.
 
   Args:
-    env: What `envs.make` takes.
+    env: Value that `envs.make` accepts.
 
   Attributes:
-    name: Its id or other name.
+    name: Id or other name of the environment.
     time_limit: Steps per episode.
-    dims: Dict of `find_dims`.
+    dims: Result of `find_dims`.
     reward_fun: Function of `ag_2`, `g` and `info` to rewards.
 
   Raises:
-    UsageError: If the environment does not exist or fit.
-    EnvError: If a step shows a mistake of the environment.
+    UsageError: If the environment does not exist or is not supported.
+    EnvError: If a step reveals a mistake of the environment.
   """
 
   def __init__(self, env: Any):
@@ -58,10 +58,10 @@ class Task:
 
 
 def find_dims(env: Any) -> dict[str, int]:
-  """Return sizes of observation `o`, action `u`, goal `g` and of `info_*`.
+  """Return the sizes of observation `o`, action `u`, goal `g` and `info_*`.
 
   Raises:
-    EnvError: If a step shows a mistake of the environment.
+    EnvError: If a step reveals a mistake of the environment.
   """
   observ, info = check.try_step(env)
   return {
@@ -73,7 +73,7 @@ def find_dims(env: Any) -> dict[str, int]:
 
 
 def find_reward(env: Any) -> Callable[..., np.ndarray]:
-  """Return the function of a task from `ag_2`, `g` and `info` to rewards."""
+  """Return the task's function from `ag_2`, `g` and `info` to rewards."""
   # Environments name these arguments as they like.
   return lambda ag_2, g, info: env.compute_reward(ag_2, g, info)
 
@@ -85,24 +85,24 @@ def settle(
   run: str | None = None,
   trust: references.Trust = references.NOTHING,
 ) -> tuple[dict[str, Any], settings.Settings, list[str]]:
-  """Decide about the settings of a training, new or continued.
+  """Determine the settings of a new or continued training.
 
-  What is given for a run that is continued takes effect if it may change;
-  what is not given stays as it was.
+  For a continued run, given settings take effect if they may change; all
+  others keep their values.
 
   Args:
     env_name: Name of the environment; that of the run by default.
-    seed: Seed, as well.
+    seed: Seed; that of the run by default.
     given: Settings by name.
-    run: Folder of the run that is continued, None for a new one.
-    trust: What the run may name that the user has not given.
+    run: Folder of the run to continue, None for a new one.
+    trust: Trust in names that the run may contain.
 
   Returns:
-    Tuple of all that the run keeps, as plain data, of the settings, and of
-    sentences about what changes.
+    Tuple of the data to store with the run, the settings, and sentences that
+    describe the changes.
 
   Raises:
-    UsageError: If something is wrong or does not fit the run.
+    UsageError: If a setting is not valid or does not fit the run.
   """
   old = {} if run is None else read_params(run)
   chosen = env_name or old.get('env_name') or settings.Flags.default('env')
@@ -127,7 +127,7 @@ def settle(
   kept = {k: v for k, v in stored.items() if k not in named and v != usual[k]}
   if kept:
     words = ', '.join(f'{name}: {value}' for name, value in kept.items())
-    lines.append(f'Not given now, kept as before: {words}.')
+    lines.append(f'Settings kept from the run: {words}.')
   if env_name is None:
     references.check_env_id(chosen, trust)
   if 'network_class' in kept:
@@ -140,7 +140,7 @@ def settle(
 
 
 def write_params(params: dict[str, Any], folder: str) -> None:
-  """Store the settings of a run in its `params.json`."""
+  """Write the settings of a run to its `params.json`."""
   with files.atomic_write(os.path.join(folder, _PARAMS_FILE)) as file_:
     json.dump(params, file_)
 
@@ -172,7 +172,7 @@ def read_params(folder: str) -> dict[str, Any]:
 
 @functools.cache
 def cached_make_env(make_env: Callable[[], Any]) -> Any:
-  """Make an environment once, to ask for sizes and rewards."""
+  """Create an environment once, to find its sizes and rewards."""
   return make_env()
 
 
@@ -181,11 +181,11 @@ def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
 
   Args:
     kwargs: Dict with all settings of `DEFAULT_PARAMS` and `env_name`; `lr`
-      stands for both learning rates. A `make_env` that is in it is kept.
+      sets both learning rates. An existing `make_env` is kept.
 
   Returns:
-    The same dict; settings of the agent are in `ddpg_params`, and under names
-    with underscore.
+    The same dict; settings of the agent are in `ddpg_params`, and also under
+    names with a leading underscore.
   """
   env_name = kwargs['env_name']
   make_env = kwargs.setdefault('make_env', lambda: envs.make(env_name))
@@ -205,7 +205,7 @@ def log_params(params: dict[str, Any]) -> None:
 
 
 def configure_dims(params: dict[str, Any]) -> dict[str, int]:
-  """Return `find_dims` of the environment that the settings make."""
+  """Return the `find_dims` of the environment in the settings."""
   return find_dims(cached_make_env(params['make_env']))
 
 
@@ -235,11 +235,11 @@ def configure_ddpg(
   """Create an agent from the sizes and the prepared settings.
 
   Args:
-    dims: Dict of `configure_dims`.
-    params: Dict of `prepare_params`.
-    reuse: Whether the variables exist already.
+    dims: Result of `configure_dims`.
+    params: Result of `prepare_params`.
+    reuse: Whether the variables already exist.
     use_mpi: Has no effect.
-    clip_return: Whether values are limited to what discounting allows.
+    clip_return: Whether to limit values to the range of discounted returns.
   """
   from baselines_her import ddpg
 

@@ -23,8 +23,8 @@ _OPEN, _CLOSE = 0.05, -0.005
 class Controller:
   """Proportional controller in four stages.
 
-  The gripper goes 3 cm above the object while it opens, then down to the
-  object while it closes, then to the goal, and stays there.
+  The gripper moves 3 cm above the object while opening, down to the object,
+  where it closes, then to the goal, and stays there.
   """
 
   def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Controller:
     self._last_error: np.ndarray | None = None
 
   def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the action [4] for a dict of observations of the environment."""
+    """Return the action [4] for a dict observation of the environment."""
     grip_to_object = obs['observation'][6:9]
     object_to_goal = obs['desired_goal'] - obs['observation'][3:6]
     above = grip_to_object + [0, 0, 0.03]
@@ -98,7 +98,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line.
 
   Raises:
-    UsageError: If a value is not allowed, or the file cannot be written.
+    UsageError: If a value is not allowed, or the file is not writable.
   """
   parser = entry.Parser(prog='her-record', description=__doc__)
   text = '.npz file to write (default %(default)s)'
@@ -112,7 +112,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   args = parser.parse_args(argv)
   if not args.out.endswith('.npz'):
     raise errors.UsageError(
-      f'Flag --out is {args.out!r}; give a name that ends in .npz.'
+      f'Flag --out is {args.out!r}; use a name that ends in .npz.'
     )
   files.check_creatable(os.path.dirname(os.path.abspath(args.out)))
   return args

@@ -1,4 +1,4 @@
-"""Deep deterministic policy gradients towards goals, Lillicrap et al. 2016."""
+"""Deep deterministic policy gradients with goals, Lillicrap et al. 2016."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,30 +23,30 @@ from baselines_her.util import Episode, clip
 class DDPG:
   """Agent with actor, critic, target networks, normalizers and replay.
 
-  The original's call is understood, too: all settings as keyword arguments,
-  the sizes as `input_dims`.
+  Also accepts the original's call: all settings as keyword arguments, and the
+  sizes as `input_dims`.
 
   Args:
     settings: Complete `Settings`, see `Settings.complete`.
     dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     sample_transitions: Function that samples from episodes; see
       `baselines_her.her_sampler`. None for agents that only act.
-    buffer: Replay to use instead of a new one, also its way to sample.
+    buffer: Replay to use instead of a new one, including its sampling function.
     subtract_goals: Function of two goals to their difference.
-    reuse: Whether the variables of the scope exist already.
-    info: Dict that is stored with a saved policy, such as `env_name`.
-    **kwargs: Settings, and further attributes as the original has them.
+    reuse: Whether the variables of the scope already exist.
+    info: Dict to store with a saved policy, such as `env_name`.
+    **kwargs: Settings, and further attributes of the original.
 
   Attributes:
-    settings: The `Settings`, which are attributes of the agent as well.
+    settings: The `Settings`, which are also attributes of the agent.
     sess: Session of the networks.
-    main, target: Networks that learn, and target networks.
+    main, target: Trained networks and target networks.
     o_stats, g_stats: Normalizers.
     buffer: Replay of this rank.
     demo_buffer: Replay of the demonstrations, None without `bc_loss`.
 
   Raises:
-    UsageError: If a setting has a value that is not allowed.
+    UsageError: If the value of a setting is not allowed.
   """
 
   T: int
@@ -109,16 +109,16 @@ class DDPG:
     use_target_net: bool = False,
     compute_Q: bool = False,
   ) -> Any:
-    """Choose actions, with the two kinds of exploration.
+    """Choose actions, with two kinds of exploration noise.
 
     Args:
       o: Observations [batch, dimo].
       ag: Achieved goals [batch, dimg].
       g: Goals [batch, dimg].
       noise_eps: Standard deviation of the noise in units of `max_u`.
-      random_eps: Probability that an action is replaced by a uniform one.
-      use_target_net: Whether the target network chooses.
-      compute_Q: Whether to return the values of the policy's actions, too.
+      random_eps: Probability of replacing an action with a uniform one.
+      use_target_net: Whether to use the target network.
+      compute_Q: Whether to also return the values of the policy's actions.
 
     Returns:
       Actions float32 [batch, dimu], or [dimu] for a batch of one; with
@@ -141,10 +141,10 @@ class DDPG:
 
   @contextlib.contextmanager
   def fixed_weights(self, use_target_net: bool = False) -> Iterator[None]:
-    """Act faster while no weight changes, such as during an episode.
+    """Act faster while no weights change, for example during an episode.
 
     Args:
-      use_target_net: Whether the target network will act.
+      use_target_net: Whether the target network acts.
     """
     net = self.target if use_target_net else self.main
     freeze = getattr(net, 'freeze', lambda sess: None)
@@ -164,7 +164,7 @@ class DDPG:
       obs: Dict of observations of goal environments.
 
     Returns:
-      Tuple of the actions and three times None.
+      Tuple of the actions and three None values.
     """
     actions = self.get_actions(
       obs['observation'], obs['achieved_goal'], obs['desired_goal']
@@ -176,7 +176,7 @@ class DDPG:
 
     Args:
       demo_file: Path; see `baselines_her.demonstrations`.
-      update_stats: Whether the normalizers learn from them.
+      update_stats: Whether to update the normalizers with them.
 
     Raises:
       UsageError: If the file is unreadable or has too few demonstrations.
@@ -198,14 +198,14 @@ class DDPG:
     Args:
       episode_batch: Dict of arrays [episodes, time, size], `o` and `ag` with
         one more time step than the others.
-      update_stats: Whether the normalizers learn from them.
+      update_stats: Whether to update the normalizers with them.
     """
     self.buffer.store_episode(episode_batch)
     if update_stats:
       self.update_stats(episode_batch)
 
   def update_stats(self, episode_batch: Mapping[str, np.ndarray]) -> None:
-    """Let the normalizers learn from hindsight transitions of episodes."""
+    """Update the normalizers with hindsight transitions of episodes."""
     count = util.transitions_in_episode_batch(episode_batch)
     transitions = self.buffer.draw(episode_batch, count)
     o, g = self._preprocess_og(*(transitions[key] for key in ('o', 'ag', 'g')))
@@ -215,7 +215,7 @@ class DDPG:
     self.g_stats.recompute_stats()
 
   def sample_batch(self) -> list[np.ndarray]:
-    """Return the arrays of a batch in the order of the staged keys."""
+    """Return the arrays of a batch in the order of the staging area."""
     size = self.settings.batch_size
     if self.demo_buffer is not None:
       demo_size = self.settings.demo_batch_size
@@ -230,7 +230,7 @@ class DDPG:
     return [batch[key] for key in self.stage_shapes]
 
   def stage_batch(self, batch: list[np.ndarray] | None = None) -> None:
-    """Hand a batch to the graph, which uses it in the next run."""
+    """Pass a batch to the graph, which uses it in the next run."""
     if batch is None:
       batch = self.sample_batch()
     self._graph.stage(*batch)
@@ -239,7 +239,7 @@ class DDPG:
     """Update critic and actor once.
 
     Args:
-      stage: Whether to sample a batch, or to use one that is staged.
+      stage: Whether to sample a batch; otherwise a staged one is used.
 
     Returns:
       Tuple of the loss of the critic and the values [batch, 1] of the
@@ -252,7 +252,7 @@ class DDPG:
     return loss, Q_pi
 
   def train_many(self, count: int) -> np.ndarray:
-    """Do the same as several calls of `train`, in one run of the graph.
+    """Run the equivalent of several `train` calls in one run of the graph.
 
     Args:
       count: Number of updates.
@@ -268,12 +268,12 @@ class DDPG:
     return [np.array(values, np.float32) for values in zip(*batches)]
 
   def train_on(self, batches: list[np.ndarray]) -> np.ndarray:
-    """Update once for each batch of `sample_batches`; return the losses."""
+    """Update once per batch of `sample_batches`; return the losses."""
     self._check_synced(len(batches[0]))
     return self._graph.train_many(batches)
 
   def update_target_net(self) -> None:
-    """Move the target networks a step towards the networks."""
+    """Move the target networks a step towards the trained networks."""
     self._graph.update_target()
 
   def check_synced(self) -> None:
@@ -282,10 +282,10 @@ class DDPG:
     self.pi_adam.check_synced()
 
   def check_finite(self, checkpoint: str | None = None) -> None:
-    """Make sure that weights and statistics are numbers, before they are saved.
+    """Check that weights and statistics are finite before saving them.
 
     Args:
-      checkpoint: Path of the last whole checkpoint, for the error.
+      checkpoint: Path of the last complete checkpoint, for the error.
 
     Raises:
       NotFinite: If they are not.
@@ -293,16 +293,16 @@ class DDPG:
     if not self._graph.is_finite()[0]:
       raise errors.NotFinite(
         f'The weights are not finite after {self.Q_adam.t} updates. Lower the '
-        'learning rates (--lr) or rewards, and begin anew. Last whole '
-        f'checkpoint: {checkpoint or "none"}.'
+        'learning rates (--lr) or the rewards, and start a new run. Last '
+        f'complete checkpoint: {checkpoint or "none"}.'
       )
 
   def clear_buffer(self) -> None:
-    """Forget all episodes."""
+    """Remove all episodes."""
     self.buffer.clear_buffer()
 
   def logs(self, prefix: str = '') -> list[tuple[str, Any]]:
-    """Return names and means over dimensions of the normalizers."""
+    """Return names and dimension means of the normalizers' statistics."""
     start = f'{prefix.rstrip("/")}/' if prefix else ''
     moments = self.sess.run(
       {

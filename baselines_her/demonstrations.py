@@ -1,10 +1,10 @@
-"""Files of demonstrations for the imitation loss.
+"""Demonstration files for the imitation loss.
 
-An .npz file holds `acs`, a float array [episodes, steps, action size], `obs`,
-an object array [episodes, steps + 1] of dicts with the keys of goal
+An .npz file contains `acs`, a float array [episodes, steps, action size],
+`obs`, an object array [episodes, steps + 1] of dicts with the keys of goal
 environments, and `info`, an object array [episodes, steps] of dicts. This is
 the original's format, in which the dicts are pickled: reading such a file can
-run any program, so it must be trusted.
+run arbitrary code, so use only files that you trust.
 """
 
 import os
@@ -21,13 +21,13 @@ from baselines_her.util import Episode
 def read(path: str) -> dict[str, np.ndarray]:
   """Return the arrays of a file.
 
-  The dictionaries need pickle, so only open files that you trust.
+  The dicts are pickled, so only open files that you trust.
 
   Returns:
     Dict of `acs`, `obs` and `info`.
 
   Raises:
-    UsageError: If there is no such file, or it holds something else.
+    UsageError: If the file does not exist or has other contents.
   """
   path = os.path.expanduser(path)
   try:
@@ -43,9 +43,9 @@ def read(path: str) -> dict[str, np.ndarray]:
       raise ValueError(f'obs has no {sorted(missing)}')
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
-      f'Cannot read demonstrations from {path!r}: {error}. Give an .npz file '
-      'with acs, obs and info, such as the one that python -m '
-      'baselines_her.data_generation writes.'
+      f'Cannot read demonstrations from {path!r}: {error}. Use an .npz file '
+      'with acs, obs and info, such as one written by python -m '
+      'baselines_her.data_generation.'
     ) from None
   return data
 
@@ -58,7 +58,7 @@ def load(
   Args:
     path: Path of the file.
     num_demo: Number of demonstrations to use.
-    T: Time limit of the task; longer demonstrations are cut.
+    T: Time limit of the task; longer demonstrations are truncated.
     input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
 
   Yields:
@@ -66,15 +66,15 @@ def load(
     others T - 1.
 
   Raises:
-    UsageError: If the file has too few or too short demonstrations, or those
-      of another task.
+    UsageError: If the demonstrations are too few, too short, or from another
+      task.
   """
   data = read(path)
   episodes, steps = data['acs'].shape[:2]
   if episodes < num_demo:
     raise errors.UsageError(
       f'File {path!r} has {episodes} demonstrations, but num_demo is '
-      f'{num_demo}; record more, or pass --num_demo={episodes}.'
+      f'{num_demo}; record more, or set --num_demo={episodes}.'
     )
   if steps < T - 1:
     raise errors.UsageError(

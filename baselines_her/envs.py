@@ -1,4 +1,4 @@
-"""Goal environments by their ids; free of TensorFlow.
+"""Goal environments by id; does not import TensorFlow.
 
 `make` is the only function that creates an environment by id.
 """
@@ -18,7 +18,7 @@ _REWARD_ROW_BY_ROW = ('HandManipulatePen',)
 
 
 class GoalEnv(Wrapper):
-  """Environment with goals, as an old four-tuple one.
+  """Goal environment with the old four-tuple interface.
 
   Args:
     env: Environment of `agents.envs.adapters`.
@@ -57,10 +57,10 @@ class GoalEnv(Wrapper):
     return np.array([compute(a, d, info) for a, d in rows])
 
   def get_state(self) -> dict:
-    """Return what decides about future episodes, to continue a run exactly.
+    """Return the state that determines future episodes, to continue exactly.
 
     Returns:
-      Dict of plain data: state of the generator and, for MuJoCo, the
+      Dict of plain data: random state and, for MuJoCo, the state of the
       simulator.
     """
     inner = self._env.unwrapped
@@ -75,7 +75,7 @@ class GoalEnv(Wrapper):
     return state
 
   def set_state(self, state: dict) -> None:
-    """Undo `get_state`, after the environment was reset."""
+    """Restore the result of `get_state`; reset the environment first."""
     inner = self._env.unwrapped
     inner.np_random.bit_generator.state = state['random']
     if 'simulator' in state:
@@ -87,7 +87,7 @@ class GoalEnv(Wrapper):
 
 
 def find_time_limit(env_id: str) -> int | None:
-  """Return the number of steps of an episode, None if it is not known."""
+  """Return the number of steps of an episode, None if it is unknown."""
   import gymnasium
 
   try:
@@ -103,16 +103,16 @@ def make(
 
   Args:
     env_id: Id of gymnasium; old ones resolve to the maintained version. Or
-      anything else that `adapters.create` takes, which has its own mode and
+      another value that `adapters.create` accepts, which has its own mode and
       time limit.
-    render_mode: Mode of `render`, or None for no images. Images of MuJoCo
-      need a process without TensorFlow.
+    render_mode: Mode of `render`, None for no images. MuJoCo's images need a
+      process without TensorFlow.
     time_limit: Number of steps of an episode; by default that of the id.
 
   Raises:
-    UsageError: If the id is unknown, something is not installed, or the
-      environment has no goals or cannot render.
-    EnvError: If its constructor fails, with its traceback.
+    UsageError: If the id is unknown, a package is missing, or the environment
+      has no goals or cannot render.
+    EnvError: If its constructor fails; includes the traceback.
   """
   limit = {'max_episode_steps': time_limit} if time_limit else {}
   env, name = (
@@ -124,7 +124,7 @@ def make(
 
 
 def resolve(env_id: str) -> str:
-  """Return the id that is used today for an id.
+  """Return the current id for an id.
 
   Raises:
     UsageError: If the id is unknown.
@@ -133,6 +133,6 @@ def resolve(env_id: str) -> str:
 
 
 def base_name(env_id: str) -> str:
-  """Return the id without version, by which settings are looked up."""
+  """Return the id without its version, under which settings are found."""
   name = env_id.strip('<>')
   return name.rpartition('-v')[0] or name

@@ -17,10 +17,10 @@ from baselines_her.rollout import RolloutWorker, make_worker
 _SINGLE_WORKER = (
   '',
   '*** Warning ***',
-  'You are running HER with a single MPI worker. The published results were '
-  'obtained with 19 workers (--num_cpu 19; arXiv 1802.09464, issue 314 of '
-  'openai/baselines), which makes a difference beyond speed: gradients and '
-  'statistics come from more episodes. Use mpirun -n N.',
+  'You are running HER with a single MPI worker. The published results used 19 '
+  'workers (--num_cpu 19; arXiv 1802.09464, issue 314 of openai/baselines), '
+  'which changes more than the speed: gradients and statistics are averaged '
+  'over more episodes. Use mpirun -n N.',
   '****************',
   '',
 )
@@ -41,22 +41,21 @@ def learn(
   """Train an agent and return it.
 
   Args:
-    network: Network of your own, see `settings.own_network`. Anything else that
-      baselines passes to all algorithms has no effect.
+    network: Custom network, see `settings.own_network`. Other values, which
+      baselines passes to all algorithms, have no effect.
     env: Vector of goal environments; see `baselines_her.vec_env`.
     total_timesteps: Number of steps in all environments of this rank.
-    seed: Seed of everything but the environments.
+    seed: Seed of everything except the environments.
     eval_env: Environments for evaluation; `env` by default.
     override_params: Settings by name, see `settings.Settings`.
     save_path: Folder for policies; see `PolicySaver`.
-    checkpoint_dir: Folder of checkpoints, to continue from if there is one.
+    checkpoint_dir: Folder of checkpoints; continues from one if it exists.
     **kwargs: Further settings, such as `replay_strategy` and `gamma`. As in the
       original, those of `settings.Agent` have no effect here.
 
   Raises:
-    UsageError: If a setting is not allowed, or a run that is continued had
-      other settings.
-    StopRequested: If the user asked to stop, after a checkpoint.
+    UsageError: If a setting is not allowed, or does not fit a run to continue.
+    StopRequested: If the user asked to stop, after writing a checkpoint.
   """
   for name in set(kwargs) & set(settings.Agent.names()):
     logger.warn(f'Setting {name} has no effect; put it in override_params.')
@@ -86,12 +85,12 @@ def prepare(
   seed: int | None = None,
   eval_env: Any = None,
 ) -> dict[str, Any]:
-  """Seed everything but the environments; create agent and workers.
+  """Seed everything except the environments; create the agent and workers.
 
   Args:
     values: Settings of the training.
-    task: The task of the environments.
-    env: See `learn`; also the other arguments.
+    task: Task of the environments.
+    env: See `learn`, also for the other arguments.
 
   Returns:
     Dict of arguments of `train`.
@@ -132,11 +131,11 @@ def train(*, policy: DDPG, **arguments: Any) -> DDPG:
   """Train an agent and return it.
 
   Args:
-    policy: The `DDPG` agent.
-    **arguments: Further ones of `train_epochs`.
+    policy: `DDPG` agent.
+    **arguments: Other arguments of `train_epochs`.
 
   Raises:
-    UsageError: See `train_epochs`, as for `StopRequested`.
+    UsageError: See `train_epochs`, also for `StopRequested`.
   """
   for record in train_epochs(policy=policy, **arguments):
     if isinstance(record, str):
@@ -162,32 +161,32 @@ def train_epochs(
 ) -> Generator[Record | str, None, None]:
   """Alternate between cycles of rollouts with updates, and evaluation.
 
-  All ranks have to call it with the same arguments.
+  All ranks must call it with the same arguments.
 
   Args:
-    policy: The `DDPG` agent.
+    policy: `DDPG` agent.
     rollout_worker: Worker that explores.
     evaluator: Worker that exploits.
-    n_epochs: Number of epochs in total.
-    n_test_rollouts: Number of rollouts of each evaluation.
+    n_epochs: Total number of epochs.
+    n_test_rollouts: Number of rollouts per evaluation.
     n_cycles: Number of cycles per epoch.
     n_batches: Number of updates per cycle.
-    policy_save_interval: See `PolicySaver`, as for `save_path`.
-    demo_file: Demonstrations, needed if the agent has `bc_loss`.
+    policy_save_interval: See `PolicySaver`, also for `save_path`.
+    demo_file: Demonstrations, required by an agent with `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
     mirrors: See `agents.run.log.MetricsWriter`.
     **kwargs: Ignored.
 
   Yields:
-    Dict of each epoch, numbers over all ranks: `logdir`, `epoch` from 1,
+    Dict per epoch, with numbers over all ranks: `logdir`, `epoch` from 1,
     `environment_steps` and `episodes` of exploration, `updates`, `return` and
-    `test_return`, means of the undiscounted returns of episodes,
-    `success_rate` and `test_success_rate`, `loss/critic`, and `seconds`. Or a
-    sentence for the user, if there is nothing to do.
+    `test_return`, mean undiscounted returns of episodes, `success_rate` and
+    `test_success_rate`, `loss/critic`, and `seconds`. Or a sentence for the
+    user if there is nothing to do.
 
   Raises:
     UsageError: If the demonstrations do not fit.
-    StopRequested: If the user asked to stop, after a checkpoint.
+    StopRequested: If the user asked to stop, after writing a checkpoint.
   """
   logger.info('Training...')
   if policy.demo_buffer is not None:

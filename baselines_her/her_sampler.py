@@ -1,4 +1,4 @@
-"""Hindsight experience replay: pretend that what was reached was the goal.
+"""Hindsight experience replay: treat achieved goals as the desired ones.
 
 Andrychowicz et al. 2017, arXiv:1707.01495, algorithm 1, strategy `future`.
 """
@@ -18,9 +18,9 @@ class Draws:
   """Random choices for a batch of transitions, each array [batch].
 
   Attributes:
-    episode: Number of the episode.
-    time: Time step t of the transition within its episode.
-    relabel: Whether the goal is replaced in hindsight, bool.
+    episode: Index of the episode.
+    time: Time step t of the transition in its episode.
+    relabel: Whether to replace the goal in hindsight, bool.
     future: Time step after t whose achieved goal may become the goal.
   """
 
@@ -31,10 +31,10 @@ class Draws:
 
 
 class HindsightSampler:
-  """Sample transitions from episodes, most of them with goals in hindsight.
+  """Sample transitions from episodes, most of them with hindsight goals.
 
   Args:
-    relabel_probability: Share of transitions that get a new goal.
+    relabel_probability: Fraction of transitions that get a new goal.
     reward_fun: Function of `ag_2`, `g` [batch, goal size] and `info`, a dict
       of arrays [batch, size], to rewards [batch].
   """
@@ -62,10 +62,10 @@ class HindsightSampler:
     return self.gather(episode_batch, self.draw(episodes, length, batch_size))
 
   def draw(self, episodes: int, length: int, batch_size: int) -> Draws:
-    """Take all random decisions, from the global generator of NumPy.
+    """Make all random choices, from NumPy's global generator.
 
-    The order of the four draws is that of the original, whose recorded
-    numbers depend on it.
+    The order of the four draws is that of the original; recorded numbers
+    depend on it.
     """
     episode = np.random.randint(0, episodes, batch_size)
     time = np.random.randint(length, size=batch_size)
@@ -74,7 +74,7 @@ class HindsightSampler:
     return Draws(episode, time, relabel, time + 1 + offset.astype(int))
 
   def gather(self, episode_batch: Episode, draws: Draws) -> Episode:
-    """Look the transitions up, replace goals, and compute the rewards."""
+    """Collect the transitions, replace goals, and compute the rewards."""
     transitions = {
       key: values[draws.episode, draws.time]
       for key, values in episode_batch.items()
@@ -99,13 +99,13 @@ class HindsightSampler:
 def make_sample_her_transitions(
   replay_strategy: str, replay_k: float, reward_fun: Callable[..., np.ndarray]
 ) -> HindsightSampler:
-  """Return a function that samples transitions for one strategy of replay.
+  """Return a function that samples transitions by a replay strategy.
 
   Args:
     replay_strategy: One of `STRATEGIES`: `future` for hindsight, `none` for
       plain replay.
-    replay_k: Number of transitions with a goal in hindsight for each one with
-      its own goal.
+    replay_k: Number of transitions with a hindsight goal per transition with
+      its original goal.
     reward_fun: See `HindsightSampler`.
   """
   probability = 1 - 1 / (1 + replay_k) if replay_strategy == 'future' else 0

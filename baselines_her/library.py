@@ -1,4 +1,4 @@
-"""HER as a library: a training to iterate over.
+"""HER as a library: iterate over a training.
 
 Example:
 
@@ -35,25 +35,25 @@ def train(
   Args:
     env: Goal environment: an id, a function without arguments that returns an
       environment, or one of gymnasium, which is stepped in this process. By
-      default that of the run, FetchReach-v1 for a new one.
+      default that of the run, or FetchReach-v1 for a new run.
     logdir: Folder of the run, `--log_path` of the program; by default a
       temporary one.
-    total_env_steps: Environment steps of training, of all ranks together, of
-      which whole epochs are done; by default a million per rank.
+    total_env_steps: Environment steps of training, summed over all ranks and
+      rounded down to whole epochs; by default a million per rank.
     params: Settings of the command line, such as `n_cycles` and `batch_size`.
       `network` is a class like `actor_critic.ActorCritic`, or its name as
-      `module:name`. A run that is continued keeps those that are not given.
+      `module:name`. A continued run keeps all settings that are not given.
     seed: Seed of all random numbers.
     num_env: Number of environments.
-    trust: Modules of your own that the run may name.
+    trust: Your modules that the run may import.
     verbose: Whether to print what the program prints.
 
   Returns:
-    `agents.run.training.Training`, an iterator over a dict for each epoch:
-    `logdir` of the run, and what `her.train_epochs` yields.
+    `agents.run.training.Training`, an iterator over a dict per epoch:
+    `logdir` of the run, and the values that `her.train_epochs` yields.
 
   Raises:
-    UsageError: If an argument is wrong or does not fit the stored run.
+    UsageError: If an argument is not valid or does not fit the stored run.
   """
   args = types.SimpleNamespace(**settings.Flags.defaults())
   args.log_path = None if logdir is None else os.fspath(logdir)

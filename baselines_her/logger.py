@@ -1,8 +1,8 @@
-"""Messages and tables, to the terminal and to files.
+"""Messages and tables, on the terminal and in files.
 
-The interface of Baselines to `logging` of the standard library and to the
-writers of `agents.run.log`. Every thread has one current logger. Values are
-gathered with `logkv` and written as one row by `dumpkvs`.
+Connects the interface of Baselines to `logging` of the standard library and to
+the writers of `agents.run.log`. Every thread has one current logger. `logkv`
+collects values and `dumpkvs` writes them as one row.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _WIDTH = 30
 
 
 class HumanOutput(messages.TextHandler):
-  """Messages and tables for people.
+  """Human-readable messages and tables.
 
   Args:
     path: File to append to; the terminal if None.
@@ -44,9 +44,9 @@ class HumanOutput(messages.TextHandler):
 
 
 class CSVOutput:
-  """Table with a column for every key that has appeared so far.
+  """Table with a column for every key seen so far.
 
-  A file that exists is continued.
+  Appends to an existing file.
 
   Args:
     path: File to write.
@@ -57,7 +57,7 @@ class CSVOutput:
 
 
 class JSONOutput:
-  """One object per line.
+  """One JSON object per line.
 
   Args:
     path: File to append to.
@@ -68,13 +68,13 @@ class JSONOutput:
     log_lib.append(path, '')
 
   def writekvs(self, values: Mapping[str, Any]) -> None:
-    """Append a line; scalars of arrays become floats."""
+    """Append a line; array scalars become floats."""
     row = {k: float(v) if hasattr(v, 'dtype') else v for k, v in values.items()}
     log_lib.append_json(self._path, row)
 
 
 class TensorBoardOutput:
-  """Event file with one scalar per key; steps count the rows.
+  """Event file with one scalar per key; the step is the number of the row.
 
   Args:
     folder: Folder of the file.
@@ -86,7 +86,7 @@ class TensorBoardOutput:
     self.close = self._events.close
 
   def writekvs(self, values: Mapping[str, Any]) -> None:
-    """Write the numbers among the values."""
+    """Write the values that are numbers."""
     self._step += 1
     numbers = {k: float(v) for k, v in values.items() if _is_number(v)}
     self._events.write(self._step, numbers)
@@ -109,10 +109,10 @@ def make_output_format(format: str, ev_dir: str, log_suffix: str = '') -> Any:
   Args:
     format: One of `stdout`, `log`, `csv`, `json` and `tensorboard`.
     ev_dir: Folder of the files.
-    log_suffix: Appended to the names of files.
+    log_suffix: Suffix of the file names.
 
   Raises:
-    UsageError: If the name is not known.
+    UsageError: If the name is unknown.
   """
   if format not in _FORMATS:
     raise errors.UsageError(
@@ -123,7 +123,7 @@ def make_output_format(format: str, ev_dir: str, log_suffix: str = '') -> Any:
 
 
 def read_csv(path: str) -> list[dict[str, float | str | None]]:
-  """Return rows, dicts from column to number, text, or None if empty."""
+  """Return the rows, dicts from column to number, text, or None if empty."""
   return [
     {key: _parse(value) for key, value in row.items()}
     for row in log_lib.read_table(path)
@@ -150,17 +150,17 @@ def _parse(text):
 
 
 class Logger:
-  """Where messages and tables go: to several outputs.
+  """Sends messages and tables to several outputs.
 
   Args:
     dir: Folder of the files, or None.
-    output_formats: List of the outputs of this module. Those that are handlers
-      of `logging` get the messages.
+    output_formats: List of outputs of this module. Those that are `logging`
+      handlers receive the messages.
 
   Attributes:
     values: Values of the next row.
-    counts: For each mean among them, how many numbers it is of.
-    level: Lowest level of the messages that are written.
+    counts: Dict from each averaged value to its number of samples.
+    level: Minimum level of messages.
   """
 
   def __init__(self, dir: str | None, output_formats: Sequence[Any]):
@@ -176,7 +176,7 @@ class Logger:
         self.messages.addHandler(output)
 
   def close(self) -> None:
-    """Close the outputs that keep a file open."""
+    """Close the outputs that have open files."""
     for output in self.output_formats:
       getattr(output, 'close', lambda: None)()
 
@@ -200,14 +200,14 @@ def configure(
   """Log to a folder from now on.
 
   Args:
-    dir: Folder; OPENAI_LOGDIR or a new one for temporary files by default.
-    format_strs: List of `stdout`, `log`, `csv`, `json` and `tensorboard`;
-      by default OPENAI_LOG_FORMAT of the first rank, OPENAI_LOG_FORMAT_MPI of
-      others, separated by commas.
-    log_suffix: Appended to the names of files.
+    dir: Folder; by default OPENAI_LOGDIR or a new temporary folder.
+    format_strs: List of `stdout`, `log`, `csv`, `json` and `tensorboard`; by
+      default the comma-separated OPENAI_LOG_FORMAT on the first rank, and
+      OPENAI_LOG_FORMAT_MPI on others.
+    log_suffix: Suffix of the file names.
 
   Raises:
-    UsageError: If a format is not known.
+    UsageError: If a format is unknown.
   """
   rank, dir = mpi.world().Get_rank(), _choose(dir)
   if rank > 0:
@@ -249,12 +249,12 @@ def scoped_configure(
 
 
 def logkv(key: str, value: Any) -> None:
-  """Note a value for the next row; a later one replaces it."""
+  """Set a value of the next row, replacing an earlier one."""
   get_current().values[key] = value
 
 
 def logkv_mean(key: str, value: float) -> None:
-  """Note a value whose mean until the next row is to be logged."""
+  """Add a sample to a value of the next row that is logged as a mean."""
   current = get_current()
   mean, count = current.values[key], current.counts[key]
   current.values[key] = mean * count / (count + 1) + value / (count + 1)
@@ -262,12 +262,12 @@ def logkv_mean(key: str, value: float) -> None:
 
 
 def logkvs(values: Mapping[str, Any]) -> None:
-  """Note a dict of values."""
+  """Set values of the next row from a dict."""
   get_current().values.update(values)
 
 
 def dumpkvs() -> dict[str, Any] | None:
-  """Write the row of all values noted; returns it as a dict."""
+  """Write the row of all values and return it as a dict."""
   current = get_current()
   if current.level == DISABLED:
     return None
@@ -280,14 +280,14 @@ def dumpkvs() -> dict[str, Any] | None:
 
 
 def getkvs() -> dict[str, Any]:
-  """Return the values noted since the last row."""
+  """Return the values set since the last row."""
   return get_current().values
 
 
 def log(*args: Any, level: int = INFO) -> None:
-  """Write words, joined by spaces, unless the level is below the logger's.
+  """Log words, joined by spaces, unless the level is below the logger's.
 
-  `debug`, `info`, `warn` and `error` do so with their levels.
+  `debug`, `info`, `warn` and `error` use their own levels.
   """
   current = get_current()
   if current.level <= level:
@@ -305,7 +305,7 @@ read_tb = log_lib.read_events
 
 
 def set_level(level: int) -> None:
-  """Leave out messages below a level."""
+  """Set the minimum level of messages."""
   get_current().level = level
 
 
@@ -316,7 +316,7 @@ def get_dir() -> str | None:
 
 @contextlib.contextmanager
 def profile_kv(name: str) -> Iterator[None]:
-  """Add the seconds that a block takes to `wait_<name>`."""
+  """Add the seconds that a block takes to the value `wait_<name>`."""
   began = time.time()
   try:
     yield

@@ -1,4 +1,4 @@
-"""What critic and actor minimise, as functions of networks and a batch.
+"""Losses of critic and actor as functions of networks and a batch.
 
 Deep deterministic policy gradients, Lillicrap et al. 2016, arXiv:1509.02971,
 and imitation after Nair et al. 2018, arXiv:1709.10089.
@@ -20,8 +20,8 @@ class Losses:
 
   Attributes:
     critic: Loss of the action value.
-    actor: Loss of the policy, imitation included.
-    cloning: Imitation alone; None without it.
+    actor: Loss of the policy, including imitation.
+    cloning: Imitation loss alone; None without imitation.
   """
 
   critic: tf.Tensor
@@ -35,8 +35,8 @@ def define_losses(
   """Define all losses of a batch.
 
   Args:
-    batch: Dict of `u` and `r`; the states are in the networks already.
-    main: Networks that learn, on the states of the batch.
+    batch: Dict of `u` and `r`; the networks already contain the states.
+    main: Trained networks, on the states of the batch.
     target: Target networks, on the next states.
     settings: Settings of the agent.
   """
@@ -51,10 +51,10 @@ def define_losses(
 def target_values(
   batch: Batch, target: ActorCritic, settings: Settings
 ) -> tf.Tensor:
-  """Define what the critic should say, y = r + gamma Q'(s', pi'(s')).
+  """Define the target of the critic, y = r + gamma Q'(s', pi'(s')).
 
-  Every transition bootstraps, as episodes end by time only. Values are cut to
-  what returns can be: none is above zero where rewards are not.
+  Every transition bootstraps, because only time limits end episodes. Values are
+  clipped to the range of possible returns, at most zero if rewards are.
 
   Returns:
     Float tensor [batch, 1].
@@ -78,8 +78,8 @@ def actor_loss(
   """Define the mean of -Q(s, pi(s)) with a penalty on large actions.
 
   Args:
-    main: Networks that learn.
-    cloning: Loss of the imitation, if any.
+    main: Trained networks.
+    cloning: Imitation loss, or None.
     settings: Settings of the agent.
   """
   penalty = tf.reduce_mean(tf.square(main.pi_tf / settings.action_limit))
@@ -95,8 +95,8 @@ def cloning_loss(
   """Define the sum of (pi(s) - a)^2 over the demonstrated transitions.
 
   These are the last ones of the batch. As in the original, the sum is not
-  divided by their number. The filter leaves out those that the critic
-  deems worse than what the policy would do.
+  divided by their number. The filter drops those whose value is below that of
+  the policy's action.
   """
   count = settings.demo_batch_size
   first = settings.batch_size - count

@@ -1,4 +1,4 @@
-"""Returns and lengths of episodes in a file, under the name of baselines."""
+"""Log files of returns and lengths of episodes, under baselines' name."""
 
 from agents.envs.episode_log import Monitor, begin_anew
 

@@ -1,4 +1,4 @@
-"""Averages and Adam over all ranks; of one process where there is no MPI."""
+"""Averages and Adam over all ranks, or in a single process without MPI."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ SLOTS = 'baselines_her_adam'
 def mpi_mean(
   x: Any, axis: int = 0, comm: Any = None, keepdims: bool = False
 ) -> tuple[np.ndarray, int]:
-  """Return the mean over one axis and all ranks; all elements count the same.
+  """Return the mean over one axis and all ranks, weighting elements equally.
 
   Args:
     x: Array; ranks may differ in the length of the axis.
@@ -46,7 +46,7 @@ def mpi_moments(
 ) -> tuple[np.ndarray, np.ndarray, int]:
   """Return mean, population standard deviation and count over all ranks.
 
-  Two passes, so that large means lose no digits. Arguments as `mpi_mean`.
+  Uses two passes, so that large means lose no precision. See `mpi_mean`.
   """
   x = np.asarray(x)
   mean, count = mpi_mean(x, axis, comm, keepdims=True)
@@ -58,17 +58,17 @@ def mpi_moments(
 
 
 def mpi_average(value: Any) -> np.ndarray:
-  """Return the mean of a number, or of all entries of a list, over all ranks.
+  """Return the mean of a number, or of a list's elements, over all ranks.
 
-  Ranks may have lists of different lengths, also empty ones, which count as
-  one entry of zero, as do lists of zeros.
+  Ranks may have lists of different lengths. An empty list, like a list of
+  zeros, counts as a single zero.
   """
   values = np.ravel(value)
   return np.asarray(mpi_moments(values if values.any() else np.zeros(1))[0])
 
 
 def check_seeds(comm: Any) -> None:
-  """Make sure that ranks explore differently, by one draw of each."""
+  """Check that ranks explore differently, by one random draw on each."""
   local = np.random.uniform(size=(1,))
   root = local.copy()
   comm.Bcast(root, root=0)
@@ -79,17 +79,17 @@ def check_seeds(comm: Any) -> None:
 class MpiAdam:
   """Adam in the graph, with gradients from all ranks.
 
-  The formula is that of Kingma and Ba, arXiv:1412.6980, section 2, with the
-  corrections of both moments in the step size. Its slots are variables of
-  the collection `SLOTS`.
+  The formula is that of Kingma and Ba, arXiv:1412.6980, section 2, with both
+  bias corrections in the step size. Its slots are variables in the collection
+  `SLOTS`.
 
   Args:
-    var_list: Variables to update, of the default graph.
+    var_list: Variables of the default graph to update.
     beta1: Decay of the first moment.
     beta2: Decay of the second moment.
     epsilon: Added to the root of the second moment.
-    scale_grad_by_procs: Whether gradients are averaged over ranks instead of
-      summed.
+    scale_grad_by_procs: Whether to average gradients over ranks instead of
+      summing them.
     comm: Communicator; the world by default.
     sess: Session; the default one if not given.
   """
@@ -147,7 +147,7 @@ class MpiAdam:
   ) -> tf.Operation:
     """Define an operation that sums gradients over ranks and applies them.
 
-    All ranks have to execute it, in the same order as other communication.
+    All ranks must execute it, in the same order as other communication.
 
     Args:
       gradients: Tensors in the shapes of the variables.
@@ -190,13 +190,13 @@ class MpiAdam:
     self._host_update(localg, stepsize)
 
   def sync(self) -> None:
-    """Give all ranks the variables of the first one."""
+    """Copy the variables of the first rank to all ranks."""
     theta = self._get['theta']()
     self.comm.Bcast(theta, root=0)
     self._set(theta)
 
   def check_synced(self) -> None:
-    """Assert that all ranks have the variables of the first one."""
+    """Assert that all ranks have the same variables as the first one."""
     if self.comm.Get_size() == 1:
       return
     theta = self._get['theta']()
@@ -208,11 +208,11 @@ class MpiAdam:
     )
 
   def get_slots(self) -> list[np.ndarray]:
-    """Return moments and number of updates, for checkpoints."""
+    """Return moments and number of updates for checkpoints."""
     return self._sess.run(self._slots)
 
   def set_slots(self, values: Sequence[np.ndarray]) -> None:
-    """Undo `get_slots`."""
+    """Restore the result of `get_slots`."""
     for slot, value in zip(self._slots, values):
       slot.load(value, self._sess)
 

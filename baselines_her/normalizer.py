@@ -1,4 +1,4 @@
-"""Observations and goals on a common scale, from statistics of all ranks."""
+"""Normalize observations and goals by statistics over all ranks."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from baselines_her import tf_util, util
 
 
 class Normalizer:
-  """Subtract the mean and divide by the standard deviation of all so far.
+  """Subtract the mean and divide by the standard deviation of all data so far.
 
-  Values are gathered with `update` and take effect at `recompute_stats`. The
-  variables `sum`, `sumsq`, `count`, `mean` and `std` live in the current
-  scope. The count starts at one, which stays as an observation of zero.
+  `update` collects values, which take effect in `recompute_stats`. The
+  variables `sum`, `sumsq`, `count`, `mean` and `std` are created in the current
+  scope. The count starts at one, equivalent to an observation of zero.
 
   Args:
     size: Number of dimensions.
-    eps: Smallest standard deviation.
-    default_clip_range: Largest magnitude of normalised values.
+    eps: Minimum standard deviation.
+    default_clip_range: Maximum magnitude of normalized values.
     sess: Session; the default one if not given.
   """
 
@@ -42,7 +42,7 @@ class Normalizer:
     self._forget()
 
   def update(self, v: np.ndarray) -> None:
-    """Gather values [..., size]."""
+    """Collect values [..., size]."""
     v = np.asarray(v).reshape(-1, self.size)
     sums, squares, count = self._local
     sums += v.sum(axis=0)
@@ -50,7 +50,7 @@ class Normalizer:
     count += len(v)
 
   def recompute_stats(self) -> None:
-    """Add what all ranks have gathered, averaged over them."""
+    """Add the values collected by all ranks, averaged over ranks."""
     means = [np.empty_like(x) for x in self._local]
     for local, mean in zip(self._local, means):
       self.comm.Allreduce(local, mean)
@@ -63,14 +63,14 @@ class Normalizer:
   def normalize(
     self, v: tf.Tensor, clip_range: float | None = None
   ) -> tf.Tensor:
-    """Normalise and clip a tensor of any shape [..., size]."""
+    """Normalize and clip a tensor of any shape [..., size]."""
     if clip_range is None:
       clip_range = self.default_clip_range
     mean, std = self._moments(v)
     return tf.clip_by_value((v - mean) / std, -clip_range, clip_range)
 
   def denormalize(self, v: tf.Tensor) -> tf.Tensor:
-    """Undo `normalize`, up to clipping."""
+    """Invert `normalize`, up to clipping."""
     mean, std = self._moments(v)
     return mean + v * std
 
@@ -99,7 +99,7 @@ class Normalizer:
 
 
 class IdentityNormalizer:
-  """Stands in for a `Normalizer`; only scales. Unused by the product.
+  """Replacement for `Normalizer` that only scales. Not used by this project.
 
   Args:
     size: Number of dimensions.
@@ -117,7 +117,7 @@ class IdentityNormalizer:
     """Ignore values."""
 
   def recompute_stats(self) -> None:
-    """Leave everything as it is."""
+    """Do nothing."""
 
   def normalize(
     self, v: tf.Tensor, clip_range: float | None = None
@@ -126,5 +126,5 @@ class IdentityNormalizer:
     return v / self.std
 
   def denormalize(self, v: tf.Tensor) -> tf.Tensor:
-    """Undo `normalize`."""
+    """Invert `normalize`."""
     return v * self.std

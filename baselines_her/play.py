@@ -38,21 +38,21 @@ def show(
   filename: str = 'play.mp4',
   render: bool = True,
 ) -> rollout.RolloutWorker:
-  """Play with a policy in a window or, without display, to a video.
+  """Play a policy in a window or, without a display, record a video.
 
-  Prints the return of each episode as the original does, `episode_rew=`, and
-  ends early when the user asks to stop.
+  Prints the return of each episode like the original, `episode_rew=`, and ends
+  early if the user asks to stop.
 
   Args:
     policy: `DDPG` agent.
-    episodes: Number of episodes; 0 for no end; by default no end in a window
-      and a few in a video.
+    episodes: Number of episodes, 0 for no limit; by default no limit in a
+      window and a few in a video.
     seed: Seed of the environment.
     filename: Path of the video.
     render: Whether to show anything.
 
   Returns:
-    The worker, which has the statistics.
+    Worker with the statistics.
   """
   env_id, limit = policy.info['env_name'], policy.T
   window = render and window_lib.has_display()
@@ -85,15 +85,15 @@ def make_viewed_env(
   filename: str,
   **options: Any,
 ) -> Any:
-  """Make an environment in a process of its own, shown or recorded.
+  """Create an environment in a separate process, shown or recorded.
 
   Args:
     env_id: Id of the environment.
     seed: Seed of the environment, or None.
     window: Whether to open a window instead of recording a video.
-    filename: Path of the video; one that ends with a slash is the folder of
-      several videos.
-    **options: Further ones of `vec_env.make_vec_env`.
+    filename: Path of the video; with a slash at the end, a folder for several
+      videos.
+    **options: Other arguments of `vec_env.make_vec_env`.
   """
   mode = 'human' if window else 'rgb_array'
   env = vec_env.make_vec_env(
@@ -137,7 +137,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('policy_file', help='folder of a run, or file of a policy')
   add('--seed', type='seed', default=0, help='random seed')
   add('--n_test_rollouts', type='positive', default=10, help='episodes to play')
-  text = '0 evaluates without window or video'
+  text = '0 evaluates without a window or video'
   add('--render', type=int, default=1, help=text)
   text = 'file of the video (default play.mp4 in the folder of the run)'
   add('--video', default=None, help=text)
@@ -146,7 +146,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   if not os.path.exists(os.path.expanduser(args.policy_file)):
     raise errors.UsageError(
       f'There is no policy {args.policy_file}; give the folder of a run, or a '
-      'file of a policy that training has written.'
+      'policy file written by a training.'
     )
   if args.video:
     video.check_ending(args.video)

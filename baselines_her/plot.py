@@ -34,15 +34,15 @@ def load_runs(folders: Sequence[str], axis: str = 'epoch') -> list[plot.Run]:
     List of runs with one curve each, whose name is the environment.
 
   Raises:
-    UsageError: If there are none.
+    UsageError: If there are no results.
   """
   places = plot.find_runs(folders, 'progress.csv', 'params.json')
   found = [_load_run(place, axis) for place in places]
   runs = [run for run in found if run]
   if not runs:
     raise errors.UsageError(
-      f'There are no results in {", ".join(folders)}; give folders of '
-      '--log_path with at least one epoch.'
+      f'There are no results in {", ".join(folders)}; give --log_path folders '
+      'with at least one epoch.'
     )
   return runs
 
@@ -53,7 +53,7 @@ def smooth(curve: np.ndarray) -> np.ndarray:
 
 
 def main(args: argparse.Namespace) -> None:
-  """Write a figure per environment and print the paths."""
+  """Write a figure per environment and print its path."""
   runs = load_runs(args.folders, args.axis)
   envs = sorted({env for run in runs for env in run.curves})
   if args.reference:
@@ -65,7 +65,7 @@ def main(args: argparse.Namespace) -> None:
   if args.smooth:
     for run in runs:
       run.curves = {k: (x, smooth(y)) for k, (x, y) in run.curves.items()}
-  ylabel = 'Success rate of the evaluation'
+  ylabel = 'Success rate in evaluation'
   style = plot.Style(_AXES[args.axis], ylabel, (-0.02, 1.04), quartiles=True)
   groups = dict(sorted(plot.group(runs).items()))
   for path in plot.draw_all(groups, envs, args.out, style, prefix='fig_'):

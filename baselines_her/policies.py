@@ -1,7 +1,7 @@
-"""Files of policies: pickles as the original's, and plain data beside them.
+"""Policy files: pickles like the original's, and plain data next to them.
 
-A pickle can run any program when it is opened, so only one that the user has
-named is. `<name>.json` and `<name>.npz` hold the same policy as data.
+Opening a pickle can run arbitrary code, so only one named by the user is
+opened. `<name>.json` and `<name>.npz` contain the same policy as plain data.
 """
 
 import os
@@ -17,13 +17,13 @@ _VERSION = 1
 
 
 class PolicySaver:
-  """Writes policies of a training, from the first rank only.
+  """Writes the policies of a training, on the first rank only.
 
   Args:
-    policy: The `DDPG` agent.
+    policy: `DDPG` agent.
     folder: Folder, created if needed; None to write nothing.
-    interval: Epochs between two policies that are kept; 0 for none.
-    log: Function of a line for the user.
+    interval: Epochs between permanent policies; 0 for none.
+    log: Function that prints a line for the user.
   """
 
   def __init__(
@@ -37,7 +37,7 @@ class PolicySaver:
     self._folder = folder if mpi.world().Get_rank() == 0 else None
 
   def save(self, epoch: int, success_rate: float, best: float) -> float:
-    """Write what is due after an epoch; return the best success rate."""
+    """Write the policies due after an epoch; return the best success rate."""
     # Ties count as better, since the later policy has learned more.
     better = success_rate >= best
     if better:
@@ -56,7 +56,7 @@ class PolicySaver:
 
 
 def save(policy: Any, path: str) -> None:
-  """Pickle a policy, and write it as plain data beside."""
+  """Pickle a policy, and write it as plain data next to the pickle."""
   with files.atomic_write(path, 'wb') as file_:
     pickle.dump(policy, file_)
   save_plain(policy, os.path.splitext(path)[0])
@@ -78,17 +78,17 @@ def save_plain(policy: Any, prefix: str) -> None:
 def load(
   path: str | os.PathLike[str], trust: references.Trust = references.NOTHING
 ) -> Any:
-  """Load a policy, with a graph and a session of its own.
+  """Load a policy into its own graph and session.
 
   Args:
-    path: Folder of a run for its best policy, or what `save` of a trained
-      agent has written; or a file, also a pickle, which can run any program.
-    trust: What plain data may name, beside parts of this project: the class of
-      the networks, the module of the environment.
+    path: Folder of a run, for its best policy, or folder written by `save` of a
+      trained agent; or a file. A pickle can run arbitrary code.
+    trust: Trust in names that plain data may contain, in addition to those of
+      this project: the network class, the environment's module.
 
   Raises:
-    UsageError: If there is none, or it cannot be read.
-    NotTrusted: If it names something that is not trusted.
+    UsageError: If there is no policy or it cannot be read.
+    NotTrusted: If it contains a name that is not trusted.
   """
   from baselines_her import tf_util
 
@@ -108,12 +108,12 @@ def load(
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '
-      'run, or a file of a policy that training has written.'
+      'run, or a policy file written by a training.'
     ) from None
 
 
 def find_run(path: str | os.PathLike[str]) -> str:
-  """Return the folder of the run that a policy, by its path, belongs to."""
+  """Return the folder of the run that a policy path belongs to."""
   run = os.path.abspath(os.path.expanduser(path))
   if not os.path.isdir(run):
     run = os.path.dirname(run)
@@ -128,8 +128,8 @@ def _find(folder: str) -> str:
       return f'{prefix}.json'
   if os.path.exists(f'{best}.pkl'):
     raise errors.UsageError(
-      f'There is only a pickle in {folder}, which can run any program; if you '
-      f'trust it, give its name, {best}.pkl.'
+      f'There is only a pickle in {folder}, which can run arbitrary code; if '
+      f'you trust it, name the file itself: {best}.pkl.'
     )
   return f'{best}.json'
 

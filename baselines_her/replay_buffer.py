@@ -1,4 +1,4 @@
-"""Memory of whole episodes, from which transitions are sampled."""
+"""Replay of entire episodes, from which transitions are sampled."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,8 +24,8 @@ def create(
   """Create a buffer for the episodes of an agent.
 
   Args:
-    settings: Complete settings. The capacity is cut to a multiple of the
-      number of environments.
+    settings: Complete settings. The capacity is rounded down to a multiple of
+      the number of environments.
     input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     sample_transitions: See `ReplayBuffer`.
   """
@@ -39,21 +39,21 @@ def create(
 
 
 class ReplayBuffer:
-  """Episodes of equal length; once full, random ones are overwritten.
+  """Stores episodes of equal length; when full, overwrites random ones.
 
   Args:
     buffer_shapes: Dict from key to the shape of one episode, [time, size].
-    size_in_transitions: Capacity in steps of T.
+    size_in_transitions: Capacity in steps, T per episode.
     T: Time limit of the episodes. As in the original, sizes count T steps per
-      episode while only T - 1 transitions of each are stored.
+      episode, but only T - 1 transitions of each are stored.
     sample_transitions: Function of a dict of episodes and a batch size to a
       dict of transitions; see `baselines_her.her_sampler`.
 
   Attributes:
     buffers: Dict from key to float64 array [capacity, time, size].
     size: Capacity in episodes.
-    current_size: Number of episodes held.
-    n_transitions_stored: Number of steps ever stored, T per episode.
+    current_size: Number of stored episodes.
+    n_transitions_stored: Total number of steps stored so far, T per episode.
   """
 
   def __init__(
@@ -74,11 +74,11 @@ class ReplayBuffer:
 
   @property
   def full(self) -> bool:
-    """Whether further episodes replace old ones."""
+    """Whether new episodes replace old ones."""
     return self.current_size == self.size
 
   def sample(self, batch_size: int) -> Episode:
-    """Draw transitions from the episodes held.
+    """Draw transitions from the stored episodes.
 
     Args:
       batch_size: Number of transitions.
@@ -92,7 +92,7 @@ class ReplayBuffer:
     return self.draw(held, batch_size)
 
   def draw(self, episodes: Mapping[str, np.ndarray], count: int) -> Episode:
-    """Draw transitions as `sample` does, but from other episodes."""
+    """Draw transitions from other episodes, like `sample`."""
     assert self.sample_transitions, 'the buffer has no way to sample'
     after = {'o_2': episodes['o'][:, 1:], 'ag_2': episodes['ag'][:, 1:]}
     return self.sample_transitions({**episodes, **after}, count)
@@ -113,28 +113,28 @@ class ReplayBuffer:
     self.n_transitions_stored += count * self.T
 
   def get_current_episode_size(self) -> int:
-    """Return the number of episodes held."""
+    """Return the number of stored episodes."""
     return self.current_size
 
   def get_current_size(self) -> int:
-    """Return the number of episodes held times the time limit."""
+    """Return the number of stored episodes times the time limit."""
     return self.current_size * self.T
 
   def get_transitions_stored(self) -> int:
-    """Return the number of steps ever stored, T per episode."""
+    """Return the total number of steps stored so far, T per episode."""
     return self.n_transitions_stored
 
   def clear_buffer(self) -> None:
-    """Forget all episodes."""
+    """Remove all episodes."""
     self.current_size = 0
 
   def state_dict(self) -> dict[str, Any]:
-    """Return the filled part and the counters, for checkpoints."""
+    """Return the filled part and the counters for checkpoints."""
     held = {k: v[: self.current_size] for k, v in self.buffers.items()}
     return {**held, 'n_transitions_stored': self.n_transitions_stored}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Undo `state_dict` for a buffer of the same shapes."""
+    """Restore the result of `state_dict` of a buffer with the same shapes."""
     self.current_size = len(state['u'])
     for key, values in self.buffers.items():
       values[: self.current_size] = state[key]

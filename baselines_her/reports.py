@@ -1,4 +1,4 @@
-"""What users see of a training: progress, tables, metrics."""
+"""Output of a training: progress, tables and metrics."""
 
 import contextlib
 import os
@@ -12,14 +12,14 @@ from baselines_her.rollout import RolloutWorker
 
 
 class Report(contextlib.ExitStack):
-  """Tell the first rank's user where the training is.
+  """Show the progress of the training to the user of the first rank.
 
   Args:
     rollout_worker: Worker that explores.
     n_epochs: Number of epochs.
     n_cycles: Number of cycles per epoch.
     n_batches: Number of updates per cycle.
-    state: Dict with the current `epoch` and `cycle`, kept by the caller.
+    state: Dict with the current `epoch` and `cycle`, updated by the caller.
     mirrors: See `agents.run.log.MetricsWriter`.
   """
 
@@ -55,7 +55,7 @@ class Report(contextlib.ExitStack):
 
   @property
   def env_steps(self) -> int:
-    """Return the steps of exploration of all ranks together."""
+    """Return the number of exploration steps over all ranks."""
     return self._worker.n_episodes * self._worker.T * self._size
 
   @property
@@ -65,7 +65,7 @@ class Report(contextlib.ExitStack):
     return cycles * self._n_batches
 
   def begin_epoch(self) -> None:
-    """Show that an epoch begins or is continued."""
+    """Show that an epoch starts or continues."""
     self._began, self._first = time.time(), self.updates
     progress.set_activity('')
     if self._is_root:
@@ -82,13 +82,13 @@ class Report(contextlib.ExitStack):
       self._progress.update(self._n_batches, self.updates)
 
   def begin_evaluation(self) -> None:
-    """Show that the updates of the epoch are done and evaluation begins."""
+    """Show that evaluation starts after the updates of the epoch."""
     seconds = max(1e-9, time.time() - self._began)
     self._rate = (self.updates - self._first) / seconds
     progress.set_activity('evaluating')
 
   def end_epoch(self, means: Mapping[str, float]) -> None:
-    """Write the row of an epoch, means over all ranks."""
+    """Write the row of an epoch, with means over all ranks."""
     if not self._is_root:
       return
     epoch = self._state['epoch']
@@ -104,7 +104,7 @@ class Report(contextlib.ExitStack):
       self._metrics.write('epoch', epoch, self.updates, row, self.env_steps)
 
   def totals(self) -> dict[str, float]:
-    """Return the numbers of steps, episodes and updates, and the seconds."""
+    """Return the numbers of steps, episodes and updates, and the time in s."""
     return {
       'environment_steps': self.env_steps,
       'episodes': self._worker.n_episodes * self._size,
@@ -113,24 +113,24 @@ class Report(contextlib.ExitStack):
     }
 
   def explain_end(self) -> str:
-    """Return a sentence that says that nothing is left, and how to go on."""
+    """Return a sentence that says that nothing is left, and how to continue."""
     worker = self._worker
     epoch = self._n_cycles * worker.T * worker.rollout_batch_size * self._size
     return (
       f'Nothing to do: the run in {logger.get_dir()} has {self.env_steps} '
       f'environment steps, and an epoch has {epoch}. Raise total_env_steps to '
-      f'{self.env_steps + epoch} or more to train on.'
+      f'{self.env_steps + epoch} or more to continue training.'
     )
 
 
 def forget_epochs(folder: str, first: int) -> None:
-  """Remove the rows of epochs that a training which goes on will repeat.
+  """Remove the rows of epochs that a continued training will repeat.
 
   It was killed after its last checkpoint. Only the first rank has rows.
 
   Args:
     folder: Folder of the logger.
-    first: Number of the first epoch to remove.
+    first: First epoch to remove.
   """
 
   def keep(row: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Episodes of several environments with one policy."""
+"""Episodes of several environments with a single policy."""
 
 from collections import defaultdict, deque
 from collections.abc import Collection
@@ -22,12 +22,12 @@ class RolloutWorker:
     venv: Vector of environments; see `baselines_her.vec_env`. It is reset.
     policy: Agent with `get_actions` and `fixed_weights`.
     dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
-    logger: Has `warn`.
+    logger: Object with a method `warn`.
     T: Time limit of the environments.
     rollout_batch_size: Number of environments.
     exploit: Whether to act without exploration.
-    use_target_net: Whether the target network acts.
-    compute_Q: Whether to keep the values of its actions.
+    use_target_net: Whether to act with the target network.
+    compute_Q: Whether to record the values of the actions.
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.
     history_len: Number of rollouts in the statistics.
@@ -74,7 +74,7 @@ class RolloutWorker:
     self.reset_all_rollouts()
 
   def reset_all_rollouts(self) -> None:
-    """Begin new episodes in all environments."""
+    """Start new episodes in all environments."""
     obs = self.venv.reset()
     self.o = np.array(obs['observation'], np.float32)
     self.ag = np.array(obs['achieved_goal'], np.float32)
@@ -84,17 +84,16 @@ class RolloutWorker:
   def generate_rollouts(self) -> util.Episode:
     """Play one episode in each environment.
 
-    As in the original, the last of the T steps is taken but not stored, as
-    the environments are reset within it, and success is that of the step
-    before.
+    As in the original, the last of the T steps is taken but not stored, because
+    it resets the environments, and success is that of the step before.
 
     Returns:
-      Dict of arrays [environments, time, size]: `o` and `ag` of T time steps,
-      `u`, `g` and `info_*` of T - 1.
+      Dict of arrays [environments, time, size]: `o` and `ag` with T time steps,
+      `u`, `g` and `info_*` with T - 1.
 
     Raises:
-      EnvError: If the environments return NaN again and again, or not what
-        they did before, or their episodes have other lengths.
+      EnvError: If the environments return NaN repeatedly, change their
+        interface, or end episodes at other lengths.
     """
     for _ in range(_MOST_REPETITIONS):
       self.reset_all_rollouts()
@@ -109,8 +108,8 @@ class RolloutWorker:
         )
     else:
       raise errors.EnvError(
-        f'Environment {self._name} returns NaN as {problem}, in '
-        f'{_MOST_REPETITIONS} episodes in a row; mend it.'
+        f'Environment {self._name} returned NaN as {problem}, in '
+        f'{_MOST_REPETITIONS} episodes in a row; fix the environment.'
       )
     self.success_history.append(np.mean(successes))
     self.return_history.append(np.mean(self.returns))
@@ -120,12 +119,12 @@ class RolloutWorker:
     return util.convert_episode_to_batch_major(episode)
 
   def clear_history(self) -> None:
-    """Begin new statistics."""
+    """Clear the statistics."""
     for history in self._histories.values():
       history.clear()
 
   def current_success_rate(self) -> float:
-    """Return the mean success of the last rollouts."""
+    """Return the mean success rate of the last rollouts."""
     return _mean(self.success_history)
 
   def current_mean_Q(self) -> float:
@@ -146,12 +145,12 @@ class RolloutWorker:
     return [(start + key, value) for key, value in values]
 
   def state_dict(self) -> dict[str, Any]:
-    """Return counters and statistics, for checkpoints."""
+    """Return counters and statistics for checkpoints."""
     histories = {name: list(x) for name, x in self._histories.items()}
     return {'n_episodes': self.n_episodes, **histories}
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
-    """Undo `state_dict`."""
+    """Restore the result of `state_dict`."""
     self.n_episodes = state['n_episodes']
     self.clear_history()
     for name, history in self._histories.items():
@@ -215,8 +214,8 @@ class RolloutWorker:
     what = 'ends' if dones.any() else 'does not end'
     raise errors.EnvError(
       f'Environment {self._name} {what} an episode in step {step}, but HER '
-      f'needs episodes of T = {self.T} steps; let it end by its time limit '
-      'only (max_episode_steps), and set --T if the limit is another one.'
+      f'needs episodes of T = {self.T} steps; end them only by a time limit '
+      '(max_episode_steps), and set --T if that is another number.'
     )
 
   def _check_observation(self, obs: dict[str, np.ndarray], when: str) -> None:
@@ -236,7 +235,7 @@ class RolloutWorker:
 def make_worker(
   policy: Any, venv: Any, logger: Any, exploit: bool = False
 ) -> RolloutWorker:
-  """Create the worker of a `DDPG` agent; one that exploits evaluates it."""
+  """Create the worker of a `DDPG` agent, for exploration or evaluation."""
   own = policy.settings
   sizes = policy.input_dims, logger, policy.T, venv.num_envs
   how = exploit, exploit and own.test_with_polyak, exploit

@@ -48,18 +48,18 @@ parse_cmdline_kwargs = settings.parse_cmdline_kwargs
 
 
 class Plan:
-  """A training that can begin: everything is checked, nothing is written.
+  """A training that is ready to start: all checked, nothing written yet.
 
   Args:
     args: Flags of `parse_args`; the environment may also be an object that
-      `envs.make` takes, or None for that of the run.
+      `envs.make` accepts, or None for that of the run.
     given: Settings by name.
 
   Attributes:
     folder: Folder of the run, the same for all ranks.
 
   Raises:
-    UsageError: If something is wrong.
+    UsageError: If an argument is not valid.
   """
 
   def __init__(self, args: types.SimpleNamespace, given: dict[str, Any]):
@@ -74,13 +74,13 @@ class Plan:
 
   @contextlib.contextmanager
   def start(self) -> Iterator[dict[str, Any]]:
-    """Lock the folder, log to it, and build environments and agent.
+    """Lock the folder, log to it, and create the environments and the agent.
 
     Yields:
-      Dict of arguments of `her.train`, in whose graph and session this is.
+      Dict of arguments of `her.train`, inside their graph and session.
 
     Raises:
-      UsageError: If another process works on the run.
+      UsageError: If another process is using the run.
     """
     args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
     with contextlib.ExitStack() as stack:
@@ -107,7 +107,7 @@ class Plan:
       env = build_env(own, self._settings.T)
       if args.save_video_interval:
         interval, videos = args.save_video_interval, f'{folder}/videos'
-        logger.info(f'Videos go to {videos}.')
+        logger.info(f'Writing videos to {videos}.')
         env = video_recorder.VecVideoRecorder(
           env, videos, lambda x: x % interval == 0, args.save_video_length
         )
@@ -132,7 +132,7 @@ class Plan:
 
   @property
   def notes(self) -> list[str]:
-    """Sentences for the user about settings and environment."""
+    """Sentences for the user about the settings and the environment."""
     if 'info_is_success' in self._task.dims:
       return self._changes
     return [*self._changes, "info has no 'is_success'; success rates are 0."]
@@ -145,7 +145,7 @@ class Plan:
       found = 'a run' if self._continues else 'no run to continue'
       raise errors.UsageError(
         f'There is {found} in {self.folder}; choose another --log_path, or '
-        'give neither --resume nor --noresume.'
+        'omit --resume and --noresume.'
       )
     self._params, self._settings, self._changes = config.settle(
       None if args.env is None else adapters.name_of(args.env),
@@ -166,13 +166,13 @@ class Plan:
     args, values = self.args, self._settings
     if adapters.is_environment(self._env) and (args.num_env or 1) > 1:
       raise errors.UsageError(
-        f'One environment cannot be stepped {args.num_env} times at once; '
-        'give a function that creates environments, or num_env=1.'
+        f'A single environment object cannot serve as {args.num_env} '
+        'environments; pass a function that creates them, or num_env=1.'
       )
     usual = settings.Flags.default('num_timesteps')
     if args.total_env_steps and args.num_timesteps != usual:
       raise errors.UsageError(
-        'Flags --total_env_steps and --num_timesteps say the same; give one.'
+        'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
     if values.demo_file:
       # Reads all of them, and compares the first.
@@ -181,7 +181,7 @@ class Plan:
       next(demonstrations.load(*demos), None)
     if args.save_video_interval and video.preferred_ending() != '.mp4':
       raise errors.UsageError(
-        'Videos need the extra viz: pip install "reference-agents[viz]".'
+        'Videos need an extra: pip install "reference-agents[viz]".'
       )
     folders = [self.folder, self._policies]
     if args.save_path:
@@ -200,21 +200,21 @@ class Plan:
       if value is not None and not settings.own_network(value):
         logger.warn(f'Flag --{flag} has no effect.')
     if isinstance(self._env, str) and (used := envs.resolve(name)) != name:
-      logger.warn(f'{name} is not runnable any more, using {used}.')
+      logger.warn(f'{name} is no longer supported; using {used}.')
 
 
 def main(argv: list[str]) -> Any:
-  """Train, save and play as the command line says.
+  """Train, save and play according to the command line.
 
   Args:
-    argv: List that begins with the name of the program.
+    argv: List of arguments, starting with the program name.
 
   Returns:
     The trained agent.
 
   Raises:
-    UsageError: If something is wrong with the arguments; nothing on disk has
-      changed then.
+    UsageError: If an argument is not valid; nothing on disk has changed in
+      this case.
     StopRequested: If the user asks to stop.
   """
   args, unknown = parse_args(argv)
@@ -224,13 +224,13 @@ def main(argv: list[str]) -> Any:
 def build_env(
   args: types.SimpleNamespace, time_limit: int | None = None
 ) -> vec_env.VecEnv:
-  """Build the environments of the flags of `parse_args`.
+  """Create the environments for the flags of `parse_args`.
 
-  As in the original, a default session of one thread is created before, if
-  there is none.
+  As in the original, first creates a default session with one thread if there
+  is none.
 
   Args:
-    args: What `parse_args` returns.
+    args: Result of `parse_args`.
     time_limit: Number of steps of an episode; by default that of the id.
   """
   from agents.tools.tf1 import tf

@@ -1,7 +1,7 @@
-"""All flags and settings of HER; free of TensorFlow.
+"""All flags and settings of HER; does not import TensorFlow.
 
-A setting is declared here, validated by `Settings.make`, and read as an
-attribute from then on.
+Settings are declared here, validated by `Settings.make`, and then read as
+attributes.
 """
 
 import argparse
@@ -75,10 +75,10 @@ class Flags(schema.Settings):
     1e6, 'environment steps of each rank: total_env_steps / ranks'
   )
   total_env_steps: Steps | None = setting(
-    None, 'environment steps of training, all ranks together, in whole epochs'
+    None, 'environment steps of training over all ranks, in whole epochs'
   )
   network: str | None = setting(
-    None, 'network of your own, module:name; other values have no effect'
+    None, 'custom network, module:name; other values have no effect'
   )
   gamestate: str | None = setting(None, _IGNORED_MEANING)
   num_env: Positive | None = setting(None, 'environments per rank (default 1)')
@@ -109,7 +109,7 @@ class Flags(schema.Settings):
 
 
 class Agent(schema.Settings):
-  """Settings that `learn` takes within `override_params` only."""
+  """Settings that `learn` accepts only in `override_params`."""
 
   called: ClassVar[str] = 'Setting --{}'
 
@@ -133,7 +133,7 @@ class Agent(schema.Settings):
 
 
 class Params(Agent):
-  """Settings in `DEFAULT_PARAMS`, as the original has them."""
+  """Settings of the original's `DEFAULT_PARAMS`."""
 
   bc_loss: Switch = _fixed(0, '1 imitates demonstrations')
   q_filter: Switch = setting(0, '1 imitates only what the critic prefers')
@@ -159,7 +159,7 @@ class Params(Agent):
 class Settings(Params):
   """All settings of a training.
 
-  `make` validates them; `complete` adds what the environment decides.
+  `make` validates them; `complete` adds those that depend on the environment.
   """
 
   policy_save_interval: Whole = setting(5, 'epochs between saved policies')
@@ -179,7 +179,7 @@ class Settings(Params):
 
   @classmethod
   def usual(cls, env_name: str) -> dict[str, Any]:
-    """Return the values for an environment where none are given."""
+    """Return the default values for an environment."""
     own = DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {})
     return {**cls.defaults(), **DEFAULT_PARAMS, **own}
 
@@ -189,10 +189,10 @@ class Settings(Params):
 
     Args:
       env_name: Id of the environment as the user gave it.
-      given: Values by name, which replace the defaults.
+      given: Values by name that replace the defaults.
 
     Raises:
-      UsageError: If a name is unknown, or a value not allowed.
+      UsageError: If a name is unknown or a value is not allowed.
     """
     values = {**cls.usual(env_name), **given}
     result = cls.read(values, more=Flags.names())
@@ -203,13 +203,13 @@ class Settings(Params):
       # The original divides by zero. Only the user can decide not to clip.
       raise errors.UsageError(
         'With --gamma=1 there is no limit to clip returns at; add '
-        '--clip_return=0 or give less than 1.'
+        '--clip_return=0 or use a smaller value.'
       )
     if result.bc_loss and not result.demo_file:
       raise errors.UsageError('Setting --bc_loss needs --demo_file.')
     if result.demo_file and result.demo_batch_size >= result.batch_size:
       raise errors.UsageError(
-        f'Setting --demo_batch_size is {result.demo_batch_size}; it has to be '
+        f'Setting --demo_batch_size is {result.demo_batch_size}; it must be '
         f'smaller than batch_size, {result.batch_size}.'
       )
     return result
@@ -218,8 +218,8 @@ class Settings(Params):
     """Return the settings of an agent for an environment.
 
     Args:
-      time_limit: Steps per episode of the environment. The discount factor
-        follows from it even if `T` is another one.
+      time_limit: Steps per episode of the environment. It determines the
+        discount factor even if `T` differs.
       num_envs: Number of environments of this rank.
     """
     return self.model_copy(
@@ -232,18 +232,18 @@ class Settings(Params):
     )
 
   def to_plain(self) -> dict[str, Any]:
-    """Return all values as files keep them, of objects their names."""
+    """Return all values as plain data, with the names of objects."""
     values = dict(self).items()
     return {k: references.name_of(v) if callable(v) else v for k, v in values}
 
   @property
   def action_limit(self) -> float | np.ndarray:
-    """Largest magnitude of actions, a number or [size]."""
+    """Maximum magnitude of actions, a number or [size]."""
     return np.array(self.max_u) if isinstance(self.max_u, list) else self.max_u
 
   @property
   def return_limit(self) -> float:
-    """Largest magnitude of values; rewards are from -1 to 0."""
+    """Maximum magnitude of values; rewards are between -1 and 0."""
     if isinstance(self.clip_return, bool):
       assert self.gamma is not None, 'incomplete settings'
       return 1.0 / (1.0 - self.gamma) if self.clip_return else np.inf
@@ -259,17 +259,17 @@ DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {'FetchReach': {'n_cycles': 10}}
 def parse_args(argv: Sequence[str]) -> tuple[types.SimpleNamespace, list[str]]:
   """Split the command line into known flags and the rest.
 
-  `--logdir`, as the other systems have it, is the same as `--log_path`.
+  `--logdir`, used by the other systems, is the same as `--log_path`.
 
   Args:
-    argv: List that begins with the name of the program.
+    argv: List of arguments, starting with the program name.
 
   Returns:
-    Tuple of an object with an attribute per flag, and the list of arguments
-    that are not among the flags, in order.
+    Tuple of an object with an attribute per flag, and the remaining arguments
+    in order.
 
   Raises:
-    UsageError: If a flag has a value that is not allowed.
+    UsageError: If the value of a flag is not allowed.
   """
   words = [re.sub(r'^--logdir(?=$|=)', '--log_path', x) for x in argv[1:]]
   return flags.parse_known('her-train', Flags, words)
@@ -278,8 +278,8 @@ def parse_args(argv: Sequence[str]) -> tuple[types.SimpleNamespace, list[str]]:
 def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
   """Parse further settings of the form `--name=value` or `--name value`.
 
-  Values are Python literals or YAML where they can be read as such. Names
-  without value and words without name are dropped, as in the original.
+  Parses values as Python literals or YAML if possible. As in the original,
+  names without a value and words without a name are dropped.
   """
   result = {}
   name = None
@@ -296,14 +296,14 @@ def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
 
 
 def merge(given: Mapping[str, Any]) -> dict[str, Any]:
-  """Return one mapping of the settings of a command line.
+  """Merge the settings of a command line into one mapping.
 
   Args:
-    given: Dict of `parse_cmdline_kwargs`. What has a flag of its own wins over
-      the mappings `params` and `override_params`.
+    given: Result of `parse_cmdline_kwargs`. Individual settings override those
+      in the mappings `params` and `override_params`.
 
   Raises:
-    UsageError: If one of these is no mapping, or the number of environments
+    UsageError: If one of these is not a mapping, or the number of environments
       is given as a setting.
   """
   result = dict(given)
@@ -316,7 +316,7 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
       )
     result = {**values, **result}
   if 'rollout_batch_size' in result:
-    raise errors.UsageError('For rollout_batch_size, give --num_env.')
+    raise errors.UsageError('Use --num_env instead of rollout_batch_size.')
   if own := own_network(result.get('network')):
     del result['network']
     result.update(own)
@@ -324,7 +324,7 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_network(network: Any) -> dict[str, Any]:
-  """Return a network of the user's own as a setting, nothing for others."""
+  """Return a custom network as a setting; an empty dict for other values."""
   is_own = callable(network) or ':' in str(network)
   return {'network_class': network} if is_own else {}
 
@@ -332,10 +332,10 @@ def own_network(network: Any) -> dict[str, Any]:
 def from_words(
   args: types.SimpleNamespace, unknown: Sequence[str]
 ) -> dict[str, Any]:
-  """Return the settings that a command line gives, see `parse_args`.
+  """Return the settings in a command line, see `parse_args`.
 
   Raises:
-    UsageError: If one is unknown or has a value that is not allowed.
+    UsageError: If a setting is unknown or its value is not allowed.
   """
   own = own_network(args.network)
   given = merge({**parse_cmdline_kwargs(unknown), **own})
@@ -347,7 +347,7 @@ def describe(argv: Sequence[str] = ()) -> str:
   """Return the text of `--help`: all flags, settings and their values.
 
   Args:
-    argv: What else is on the command line, which values depend on.
+    argv: Rest of the command line, on which default values depend.
   """
   env, values = Flags.default('env'), None
   # Help does not depend on whether the rest is right.

@@ -1,4 +1,4 @@
-"""Sessions, functions of the graph, and variables: flat, and in files."""
+"""Sessions, graph functions, flat vectors of variables, and their files."""
 
 import contextlib
 import functools
@@ -29,11 +29,11 @@ def make_session(
   """Create a session with a number of threads.
 
   Args:
-    config: Configuration to use instead of the one made here.
+    config: Configuration to use instead of the default one.
     num_cpu: Number of threads; RCALL_NUM_CPU or the number of cores by
       default.
-    make_default: Whether to make it the default session from now on.
-    graph: Graph of the session, the default one if not given.
+    make_default: Whether to make it the default session permanently.
+    graph: Graph of the session; the default one if not given.
   """
   threads = num_cpu or int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
   config = config or tf.ConfigProto(
@@ -47,12 +47,12 @@ def make_session(
 
 
 def single_threaded_session() -> tf.Session:
-  """Create a session of one thread: the same numbers every time."""
+  """Create a session with one thread, for reproducible numbers."""
   return make_session(num_cpu=1)
 
 
 def in_session(function: Callable) -> Callable:
-  """Open a default session for each call; unused by the product."""
+  """Open a default session for each call; not used by this project."""
 
   @functools.wraps(function)
   def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -63,7 +63,7 @@ def in_session(function: Callable) -> Callable:
 
 
 def initialize() -> None:
-  """Initialize the variables without a value; unused by the product."""
+  """Initialize variables without a value; not used by this project."""
   sess = get_session()
   variables = _global_variables(sess)
   known = sess.run([tf.is_variable_initialized(x) for x in variables])
@@ -72,7 +72,7 @@ def initialize() -> None:
 
 @contextlib.contextmanager
 def own_graph() -> Iterator[None]:
-  """Build in a new graph, with the default one's seed, and a new session.
+  """Use a new graph, with the default graph's seed, and a new session.
 
   The session has one thread and stays open.
   """
@@ -89,20 +89,19 @@ def function(
   updates: Sequence[tf.Operation] = (),
   givens: dict[tf.Tensor, Any] | None = None,
 ) -> Callable[..., Any]:
-  """Define a function of placeholders, to be called in a default session.
+  """Define a function of placeholders that runs in the default session.
 
-  The product has `make_function` instead.
+  This project uses `make_function` instead.
 
   Args:
     inputs: List of placeholders.
     outputs: Tensor, or list or dict of tensors.
     updates: Operations to run in each call.
-    givens: Dict from placeholder to the value that it has where the caller
-      passes none.
+    givens: Dict from placeholder to its default value.
 
   Returns:
-    Function of one value per placeholder, by place or by the last part of its
-    name, to arrays in the form of `outputs`.
+    Function of one value per placeholder, by position or by the last part of
+    its name, to arrays with the structure of `outputs`.
   """
   names = {x.op.name.rpartition('/')[2]: x for x in inputs}
   update = tf.group(*updates)
@@ -124,18 +123,18 @@ def make_function(
   *,
   small: bool = False,
 ) -> Callable[..., Any]:
-  """Do the same as `function`, with a fraction of its overhead in each call.
+  """Define a function like `function`, with much less overhead per call.
 
   Args:
     fetches: List of tensors, or one operation.
     feeds: List of tensors.
     sess: Session to run in.
-    small: Whether to run in the thread of the caller, as handing a small graph
-      over to TensorFlow's takes longer than to run it. That thread computes
-      with subnormal numbers, many times slower, where TensorFlow's take zero.
+    small: Whether to run in the calling thread, because passing a small graph
+      to TensorFlow's threads takes longer than running it. Subnormal numbers
+      make the calling thread many times slower; TensorFlow's flush them to 0.
 
   Returns:
-    Function from one array per feed, of the right type, to a list of arrays.
+    Function from one array of the right dtype per feed to a list of arrays.
   """
   options = CallableOptions()
   options.feed.extend(x.name for x in feeds)
@@ -160,7 +159,7 @@ def numel(tensor: tf.Tensor) -> int:
 
 
 def flatgrad(loss: tf.Tensor, var_list: Sequence[tf.Variable]) -> tf.Tensor:
-  """Return gradients of a loss as one vector; unused by the product."""
+  """Return the gradients of a loss as one vector; not used by this project."""
   gradients = tf.gradients(loss, var_list, unconnected_gradients='zero')
   return util.flatten_grads(var_list, gradients)
 
@@ -168,7 +167,7 @@ def flatgrad(loss: tf.Tensor, var_list: Sequence[tf.Variable]) -> tf.Tensor:
 def split_flat(
   vector: tf.Tensor, var_list: Sequence[tf.Variable]
 ) -> list[tf.Tensor]:
-  """Return parts of a vector, in the shapes of the variables."""
+  """Split a vector into parts with the shapes of the variables."""
   parts = tf.split(vector, [numel(x) for x in var_list])
   return [tf.reshape(part, x.shape) for part, x in zip(parts, var_list)]
 
@@ -228,9 +227,10 @@ def load_variables(
   variables: Sequence[tf.Variable] | None = None,
   sess: tf.Session | None = None,
 ) -> None:
-  """Assign variables from a file of `save_variables`.
+  """Assign variables from a file written by `save_variables`.
 
-  It is a pickle, which can run any program, so only open files that you trust.
+  The file is a pickle, which can run arbitrary code; only open files that you
+  trust.
 
   Args:
     path: File to read, a dict from name to array or a list of arrays.
@@ -238,7 +238,7 @@ def load_variables(
     sess: Session to assign in.
 
   Raises:
-    UsageError: If the file cannot be read or holds other variables.
+    UsageError: If the file cannot be read or has other variables.
   """
   import joblib
 
@@ -251,14 +251,14 @@ def load_variables(
     shapes = {name: np.shape(value) for name, value in values.items()}
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
-      f'Cannot load variables from {path!r}: {error!r}. Give a file that was '
-      'written by --save_path.'
+      f'Cannot load variables from {path!r}: {error!r}. Use a file written by '
+      '--save_path.'
     ) from None
   for variable in variables:
     if shapes.get(variable.name) != tuple(variable.shape):
       raise errors.UsageError(
         f'File {path} has no variable {variable.name} of shape '
-        f'{tuple(variable.shape)}; give one of the same environment and '
+        f'{tuple(variable.shape)}; use one from the same environment and '
         'settings.'
       )
   for variable in variables:

@@ -1,4 +1,4 @@
-"""A trained HER agent, apart from training.
+"""A trained HER agent, without its training.
 
 Example:
 
@@ -20,20 +20,20 @@ from baselines_her import envs, policies
 
 
 class HER(TrainedAgent):
-  """Trained agent of HER that training has saved; it needs no state.
+  """Trained HER agent, loaded from a saved policy; it has no state.
 
-  Unpickling can run any program, so only name files `.pkl` that you trust.
+  Unpickling can run arbitrary code; only name `.pkl` files that you trust.
 
   Args:
-    path: Folder of a run for its best policy, or a file such as
+    path: Folder of a run, for its best policy, or a file such as
       `policies/policy_best.pkl`.
-    noise_eps: Standard deviation of the noise of exploration, as a share of
-      the largest action; only for `predict` with `deterministic=False`.
+    noise_eps: Standard deviation of the exploration noise, as a fraction of the
+      maximum action; only for `predict` with `deterministic=False`.
     random_eps: Probability of a random action, likewise.
-    trust: Modules of your own that the policy may name.
+    trust: Your modules that the policy may import.
 
   Attributes:
-    policy: The `DDPG` agent.
+    policy: `DDPG` agent.
 
   Raises:
     UsageError: If there is no policy or it cannot be read.

@@ -14,11 +14,11 @@ from baselines_her.settings import Settings
 
 
 class TrainingGraph:
-  """Everything of a `DDPG` agent that is computed in the graph.
+  """All parts of a `DDPG` agent that are computed in the graph.
 
-  A batch reaches the graph through a staging area, or many batches do as one
-  array each, which a loop in the graph works off. Variables are created in
-  the current scope, which has to be that of the settings.
+  A single batch enters the graph through a staging area; many batches enter as
+  one array per key, over which the graph loops. Variables are created in the
+  current scope, which must be that of the settings.
 
   Args:
     settings: Settings of the agent.
@@ -28,15 +28,15 @@ class TrainingGraph:
   Attributes:
     stage_shapes: Dict of the shapes of the arrays of a batch, in order.
     o_stats, g_stats: Normalizers.
-    main, target: Networks that learn and target networks, on the staged batch.
+    main, target: Trained networks and target networks, on the staged batch.
     losses: `Losses` of the staged batch.
     Q_grad, pi_grad: Gradients of critic and actor, one vector each.
-    Q_adam, pi_adam: Optimisers.
-    variables: All variables but the slots of the optimisers.
-    stage: Function that hands over the arrays of a batch, in their order.
-    train: Function that updates both networks with the staged batch; returns
-      the loss of the critic and the values [batch, 1] of the policy's actions.
-    is_finite: Function that returns a list of whether all variables are.
+    Q_adam, pi_adam: Optimizers.
+    variables: All variables except the slots of the optimizers.
+    stage: Function that stages the arrays of a batch, in order.
+    train: Function that updates both networks on the staged batch; returns the
+      loss of the critic and the values [batch, 1] of the policy's actions.
+    is_finite: Function that returns a list of whether each variable is finite.
     init_target: Function that copies the networks to the target networks.
     update_target: Function that moves these a step towards the networks.
   """
@@ -78,11 +78,11 @@ class TrainingGraph:
     self.init_target()
 
   def define_acting(self, net: ActorCritic) -> Callable[..., list]:
-    """Return a function that acts by one of the networks.
+    """Return a function that acts with one of the networks.
 
-    Its arguments are observations and goals [batch, size], and whether values
-    are wanted. It returns a list of the actions and, if wanted, their values
-    [batch, 1].
+    Its arguments are observations and goals [batch, size], and whether to
+    compute values. It returns a list of the actions and, if requested, their
+    values [batch, 1].
     """
     # Feeding what the stage returns leaves the stage alone.
     feeds = [net.o_tf, net.g_tf]
@@ -93,7 +93,7 @@ class TrainingGraph:
     return lambda o, g, compute_Q: (with_values if compute_Q else alone)(o, g)
 
   def train_many(self, batches: Sequence[np.ndarray]) -> np.ndarray:
-    """Update several times in one run of the graph.
+    """Run several updates in one run of the graph.
 
     Args:
       batches: List of float32 arrays [updates, batch, ...] in the order of

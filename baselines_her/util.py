@@ -1,4 +1,4 @@
-"""Small helpers of networks, episodes and processes."""
+"""Helpers for networks, episodes and processes."""
 
 import functools
 import importlib
@@ -24,9 +24,9 @@ install_mpi_excepthook = mpi.abort_on_errors
 
 
 def store_args(method: Callable[..., None]) -> Callable[..., None]:
-  """Store all arguments of a constructor as attributes, defaults included.
+  """Store all arguments of a constructor as attributes, including defaults.
 
-  Those in its **kwargs are stored, too. The product does without it.
+  Includes those in **kwargs. Not used by this project.
   """
   spec = inspect.getfullargspec(method)
   names, kwdefaults = spec.args[1:], spec.kwonlydefaults or {}
@@ -41,7 +41,7 @@ def store_args(method: Callable[..., None]) -> Callable[..., None]:
 
 
 def import_function(spec: str) -> Any:
-  """Return what a name such as `module:name` stands for."""
+  """Return the object with a name such as `module:name`."""
   module, name = spec.split(':')
   return getattr(importlib.import_module(module), name)
 
@@ -63,13 +63,13 @@ def nn(
   flatten: bool = False,
   name: str = '',
 ) -> 'tf.Tensor':
-  """Define a fully connected network with rectifiers between the layers.
+  """Define a fully connected network with ReLU between the layers.
 
   Args:
     input: Float tensor [batch, features].
     layers_sizes: Number of units of each layer; the last one is linear.
     reuse: Whether to share the weights of an earlier call.
-    flatten: Whether to drop the last dimension, of size one.
+    flatten: Whether to remove the last dimension, of size one.
     name: Prefix of the scopes, which are `<name>_0`, `<name>_1`, ...
 
   Returns:
@@ -90,14 +90,14 @@ def nn(
 
 
 def clip(values: np.ndarray, limit: float | np.ndarray) -> np.ndarray:
-  """Do what `np.clip` does, in less time for small arrays."""
+  """Equivalent of `np.clip` that is faster for small arrays."""
   return np.minimum(np.maximum(values, -limit), limit)
 
 
 def convert_episode_to_batch_major(
   episode: dict[str, list[np.ndarray]],
 ) -> Episode:
-  """Turn lists over time of arrays [batch, size] into [batch, time, size]."""
+  """Convert lists over time of arrays [batch, size] to [batch, time, size]."""
   return {k: np.array(x).copy().swapaxes(0, 1) for k, x in episode.items()}
 
 
@@ -109,7 +109,7 @@ def transitions_in_episode_batch(episode_batch: Mapping[str, Any]) -> int:
 def reshape_for_broadcasting(
   source: 'tf.Tensor', target: 'tf.Tensor'
 ) -> 'tf.Tensor':
-  """Return a vector as [1, ..., 1, size] in the rank and type of a target."""
+  """Reshape a vector to [1, ..., 1, size], with the target's rank and dtype."""
   from agents.tools.tf1 import tf
 
   shape = [1] * (len(target.shape) - 1) + [-1]
@@ -124,11 +124,11 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
     extra_mpi_args: Further arguments of mpirun.
 
   Returns:
-    `child` where the work is to be done, `parent` in the process that has
-    started the others and waited for their end.
+    `child` in the processes that do the work, `parent` in the process that
+    started them and waited for them to end.
 
   Raises:
-    UsageError: If there is no mpirun.
+    UsageError: If mpirun is missing.
     subprocess.CalledProcessError: If one of the processes fails.
   """
   if n <= 1 or os.environ.get('IN_MPI') or mpi.world().Get_size() > 1:
@@ -148,7 +148,7 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
     )
   except FileNotFoundError:
     raise errors.UsageError(
-      f'Flag --num_cpu={n} needs mpirun, which is not installed: pip install '
-      "'reference-agents[mpi]', or omit the flag."
+      f'Flag --num_cpu={n} needs mpirun, which is not installed. Run pip '
+      "install 'reference-agents[mpi]', or omit the flag."
     ) from None
   return 'parent'

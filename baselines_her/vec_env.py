@@ -1,7 +1,7 @@
 """Several environments as one, in this process or in others.
 
-Free of TensorFlow. Environments that end are reset within the same step, and
-the observation returned is the first one of the next episode.
+Does not import TensorFlow. Environments that end an episode are reset in the
+same step, which returns the first observation of the next episode.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
 
 class VecEnv(vector.Vector):
-  """Environments as one, in this process or spread over others.
+  """Several environments as one, in this process or spread over others.
 
   Args:
-    env_fns: List of functions that return an environment, picklable by
-      cloudpickle for other processes.
+    env_fns: List of functions that return an environment; for other processes,
+      cloudpickle must be able to pickle them.
     num_workers: Number of processes; 0 for this one, None for one per core.
-    native: Whether observations keep the type that the environments return
-      instead of the one that their spaces declare.
+    native: Whether observations keep the dtype that the environments return
+      instead of that of their spaces.
 
   Attributes:
     num_envs: Number of environments.
@@ -52,13 +52,13 @@ class VecEnv(vector.Vector):
     self._promise: Any = None
 
   def step_async(self, actions: Any) -> None:
-    """Begin a step of all environments, see `step`."""
+    """Start a step of all environments, see `step`."""
     # A single environment takes a plain action, too.
     shape = self.num_envs, *self.action_space.shape
     self._promise = self.send('step', np.asarray(actions).reshape(shape))
 
   def step_wait(self) -> tuple:
-    """Return what the step has led to, see `step`."""
+    """Wait for a step and return its result, see `step`."""
     return vector.join_transitions(self._promise())
 
   def step(self, actions: Any) -> tuple:
@@ -87,23 +87,23 @@ class VecEnv(vector.Vector):
     return image if mode == 'rgb_array' else None
 
   def get_states(self) -> list:
-    """Return what decides about future episodes, for checkpoints."""
+    """Return the states that determine future episodes, for checkpoints."""
     return self.each('get_state')
 
   def set_states(self, states: list) -> None:
-    """Undo `get_states`, after the environments were reset."""
+    """Restore the result of `get_states`; reset the environments first."""
     self.each('set_state', states)
 
 
 class DummyVecEnv(VecEnv):
-  """Environments one after the other in this process."""
+  """Environments that step one after the other in this process."""
 
 
 class SubprocVecEnv(VecEnv):
   """Environments in other processes, at most one process per core.
 
-  Observations keep the type that the environments return, unlike those of
-  `DummyVecEnv`; the original does so, too.
+  As in the original, observations keep the dtype that the environments return,
+  unlike those of `DummyVecEnv`.
   """
 
   def __init__(
@@ -139,9 +139,9 @@ class _Group(vector.Group):
       for observation in observations:
         if np.shape(observation[key]) != part.shape:
           raise errors.EnvError(
-            f'Environment {self.specs[0].id} returns {key} of shape '
+            f'Environment {self.specs[0].id} returned {key} of shape '
             f'{np.shape(observation[key])}, but its observation_space has '
-            f'shape {part.shape}; make them equal.'
+            f'shape {part.shape}; make them match.'
           )
     return vector.stack(observations, self._dtypes)
 
@@ -157,20 +157,20 @@ def make_vec_env(
   folder: str | None = None,
   time_limit: int | None = None,
 ) -> VecEnv:
-  """Vector of monitored environments, in processes if there are several.
+  """Create a vector of monitored environments, in processes if several.
 
   Args:
     env_id: Id of the environment.
     env_type: Ignored; there is only `robotics`.
     num_env: Number of environments.
-    seed: Environment i of rank r is seeded `seed + 10000 r + i`; None for
+    seed: Seed; environment i of rank r uses `seed + 10000 r + i`. None for
       random seeds.
     reward_scale: Factor of the rewards.
-    flatten_dict_observations: Has to be false, as goals need dictionaries.
+    flatten_dict_observations: Must be False, because goals need dictionaries.
     render: Mode of `render`, `rgb_array` for images or `human` for windows,
-      which needs a process even for one environment.
-    folder: Folder of the returns of episodes; by default that of the logger.
-      Without one they are not written.
+      which need a process even for one environment.
+    folder: Folder for the returns of episodes; that of the logger by default.
+      Without a folder, they are not written.
     time_limit: Number of steps of an episode; by default that of the id.
   """
   assert not flatten_dict_observations, 'goals need dictionaries'
@@ -196,7 +196,7 @@ def make_env(
   render_mode: str | None,
   time_limit: int | None = None,
 ) -> 'ClipAndScale':
-  """One environment of `make_vec_env`."""
+  """Create one environment of `make_vec_env`."""
   env = envs.make(env_id, render_mode, time_limit)
   if seed is not None:
     env.seed(seed)

@@ -1,4 +1,4 @@
-"""Videos of what happens in a vector of environments."""
+"""Record videos of a vector of environments."""
 
 import os
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from agents.envs.wrappers import Wrapper
 
 
 class VecVideoRecorder(Wrapper):
-  """Writes an .mp4 file each time that a trigger asks for one.
+  """Writes an .mp4 file whenever a trigger asks for one.
 
-  The environments have to live in processes without TensorFlow, made with
+  The environments must run in processes without TensorFlow, created with
   `render=True`.
 
   Args:
     venv: Vector of environments.
     directory: Folder of the videos.
     record_video_trigger: Function from the number of steps so far to whether
-      a video begins.
+      to start a video.
     video_length: Number of steps per video.
-    filename: Name of the file instead of one with process and step.
+    filename: Name of the file; by default composed of process and step.
     fps: Frames per second.
   """
 
@@ -61,7 +61,7 @@ class VecVideoRecorder(Wrapper):
     return result
 
   def finish(self) -> str | None:
-    """Write the current video, if there is one; return its path."""
+    """Write the current video, if any, and return its path."""
     return self._recorder.finish()
 
   def close(self) -> None:

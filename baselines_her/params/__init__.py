@@ -1,1 +1,1 @@
-"""Parameters of trainings with HER in the pipeline; see `common`."""
+"""Parameters of HER trainings in the pipeline; see `common`."""

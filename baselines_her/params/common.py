@@ -1,4 +1,4 @@
-"""What the parameters of all trainings with HER have in common."""
+"""Common parameters of all HER trainings."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ _RENAMED = {'n_cycles': 'epoch_size', 'rollout_batch_size': 'num_workers'}
 
 
 def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
-  """Make a control panel with the default settings for an environment.
+  """Create a control panel with the default settings for an environment.
 
   Args:
     env_name: Id of the environment.
     number_epochs: Number of epochs.
 
   Returns:
-    Dict of plain data. `epoch_size` are cycles per epoch, `num_workers`
-    environments per rank; for the others see `Settings`.
+    Dict of plain data. `epoch_size` is the number of cycles per epoch,
+    `num_workers` that of environments per rank; for the rest see `Settings`.
   """
   panel = {
     'model_name': env_name,
@@ -39,16 +39,16 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
 
 
 def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
-  """Make a tree of parameters.
+  """Generate a parameter tree.
 
   Args:
-    cpanel: Dict of `make_cpanel`.
+    cpanel: Result of `make_cpanel`.
 
   Returns:
     Nested dict of plain data.
 
   Raises:
-    UsageError: If a value makes no sense.
+    UsageError: If a value is not valid.
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}

@@ -1,4 +1,4 @@
-"""Push a box to a place; start it with several ranks, as published runs."""
+"""Push a box to a goal; the published runs used several ranks."""
 
 from baselines_her.params import common
 

@@ -1,4 +1,4 @@
-"""Move the hand of a robot to a place, which is learned within minutes."""
+"""Move a robot's hand to a goal, which takes minutes to learn."""
 
 from baselines_her.params import common
 

@@ -1,1 +1,1 @@
-"""HER in the pipeline of `agents.pipeline`: adapters without mathematics."""
+"""HER in the pipeline of `agents.pipeline`: adapters without algorithms."""

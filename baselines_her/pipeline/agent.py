@@ -1,4 +1,4 @@
-"""DDPG with hindsight as an agent of the pipeline."""
+"""DDPG with HER as an agent of the pipeline."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,21 +14,21 @@ from baselines_her.pipeline.memory import HERMemory
 
 @references.nameable
 class HERAgent(AgentBase):
-  """Owns a `DDPG` agent, which learns as `baselines_her.her.train` does.
+  """Owns a `DDPG` agent, which learns like `baselines_her.her.train`.
 
   Args:
     session: Session that the agent runs in.
     memory: Dict with a `HERMemory` as `train`, which has the settings.
-    name: Name in the tree of parameters.
+    name: Name in the parameter tree.
 
   Attributes:
-    policy: The `DDPG` agent.
-    venv: Vector of environments that the explorers of training and tests share,
+    policy: `DDPG` agent.
+    venv: Vector of environments that the explorers of training and test share,
       as in the stand-alone training, whose numbers depend on it.
-    success_rate: Result of the test of this epoch, NaN without one.
+    success_rate: Success rate in this epoch's test, NaN without one.
 
   Raises:
-    UsageError: If the demonstrations are unreadable, or another agent has the
+    UsageError: If the demonstrations are unreadable, or another agent uses the
       same scope.
   """
 
@@ -56,7 +56,7 @@ class HERAgent(AgentBase):
     )
     if self.policy.sess is not session.tf_session():
       raise errors.UsageError(
-        f'The scope {settings.scope!r} is used by another agent, so that '
+        f'The scope {settings.scope!r} is used by another agent, so '
         f'{name!r} would not be saved; set another scope.'
       )
     self._saver = policies.PolicySaver(
@@ -71,7 +71,7 @@ class HERAgent(AgentBase):
       tf_util.load_variables(settings.load_path, sess=self.policy.sess)
 
   def update(self) -> None:
-    """Learn from the episodes stored last, then from all of them."""
+    """Train on the newest episodes first, then on all of them."""
     profiler, policy = self.session.profiler, self.policy
     with profiler('graph'):
       policy.update_stats(self.memory['train'].last_episodes)
@@ -86,9 +86,9 @@ class HERAgent(AgentBase):
       self.session.monitor('/update/loss_critic', loss)
 
   def epoch_done(self) -> None:
-    """Keep the policy if it is good, and compare the ranks.
+    """Save the policy if it is the best or due, and compare the ranks.
 
-    Success counts for the best policy only in epochs with a test.
+    Only epochs with a test can update the best policy.
     """
     for name, value in self.policy.logs():
       self.session.monitor(f'/{name}', value)

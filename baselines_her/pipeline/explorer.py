@@ -1,4 +1,4 @@
-"""Rollouts of whole episodes as an explorer of the pipeline."""
+"""Rollouts of entire episodes as an explorer of the pipeline."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,17 +19,17 @@ _EVAL_SEED = 101
 class HERExplorer(ExplorerBase):
   """Owns a `RolloutWorker`.
 
-  The explorer that plays (`eval`) opens a window or writes one video per
+  The explorer for playing (`eval`) opens a window or writes one video per
   episode.
 
   Args:
     session: Session that the explorer runs in.
-    agents: Dict from name to the only agent, a `HERAgent`.
+    agents: Dict with a single agent, a `HERAgent`, by name.
     mode: One of `train`, `test` and `eval`.
 
   Attributes:
     worker: The `RolloutWorker`.
-    venv: Its vector of environments.
+    venv: Vector of environments of the worker.
   """
 
   def __init__(
@@ -53,8 +53,8 @@ class HERExplorer(ExplorerBase):
 
     Returns:
       Episodes of the last rollout, one per environment; see
-      `RolloutWorker.generate_rollouts`. There are no rewards, as those of
-      hindsight are computed when transitions are sampled.
+      `RolloutWorker.generate_rollouts`. There are no rewards, because they are
+      computed when transitions are sampled.
     """
     worker, monitor = self.worker, self.session.monitor
     for _ in range(self._n_rollouts):
@@ -72,7 +72,7 @@ class HERExplorer(ExplorerBase):
     return episode
 
   def reset(self) -> None:
-    """Begin new statistics; every rollout begins new episodes anyway."""
+    """Clear the statistics; every rollout starts new episodes anyway."""
     self.worker.clear_history()
 
   def close(self) -> None:
@@ -98,7 +98,7 @@ class HERExplorer(ExplorerBase):
       return agent.venv
     if envs.resolve(name) != name:
       session.logger.warn(
-        f'{name} is not runnable any more, using {envs.resolve(name)}.'
+        f'{name} is no longer supported; using {envs.resolve(name)}.'
       )
     folder, limit = session.folder('monitor'), settings.T
     if self.mode == 'eval':

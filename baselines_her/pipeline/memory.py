@@ -1,4 +1,4 @@
-"""Replay of whole episodes as a memory of the pipeline."""
+"""Replay of entire episodes as a memory of the pipeline."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,24 +14,23 @@ from baselines_her.settings import Settings
 
 @references.nameable
 class HERMemory(MemoryBase):
-  """Keeps episodes, not steps, in a `ReplayBuffer`; knows the task.
+  """Stores episodes, not steps, in a `ReplayBuffer`; holds the task.
 
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
     env: Dict of the `name` and the `seed` of the environment.
     settings: Values of `Settings` by name.
-    sampler: Function from the function of rewards to one that samples
-      transitions, see `baselines_her.her_sampler`; by default as the settings
-      say.
+    sampler: Function from the reward function to a function that samples
+      transitions, see `baselines_her.her_sampler`; by default according to the
+      settings.
 
   Attributes:
-    env: As given.
-    settings: Complete `Settings` of the task, for agent and explorers, too.
+    env: The given dict.
+    settings: Complete `Settings` of the task, also for agent and explorers.
     task: `config.Task`.
     buffer: The `ReplayBuffer`.
-    last_episodes: Episodes that were stored last, arrays [episodes, time,
-      size].
+    last_episodes: Newest stored episodes, arrays [episodes, time, size].
 
   Raises:
     UsageError: If a setting is unknown, or the environment does not fit.
@@ -68,7 +67,7 @@ class HERMemory(MemoryBase):
 
   @property
   def length(self) -> int:
-    """Number of episodes stored."""
+    """Number of stored episodes."""
     return self.buffer.current_size
 
   def state_dict(self) -> dict[str, Any]:
@@ -78,6 +77,6 @@ class HERMemory(MemoryBase):
     if len(state['u']) > self.buffer.size:
       raise errors.UsageError(
         f'The stored memory has {len(state["u"])} episodes, but this one has '
-        f'room for {self.buffer.size}; give it the buffer_size that it had.'
+        f'room for {self.buffer.size}; use the original buffer_size.'
       )
     self.buffer.load_state_dict(state)

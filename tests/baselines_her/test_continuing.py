@@ -112,7 +112,7 @@ def test_what_may_change(tmp_path):
     f'--policy_dir={tmp_path}/elsewhere',
   )
   assert sorted(plan.notes) == [
-    'Not given now, kept as before: gamma: 0.9.',
+    'Settings kept from the run: gamma: 0.9.',
     'Q_lr: 0.1 -> 0.2',
     'batch_size: 256 -> 64',
     'pi_lr: 0.1 -> 0.2',
@@ -121,7 +121,7 @@ def test_what_may_change(tmp_path):
 
 
 def test_one_budget(tmp_path):
-  with pytest.raises(errors.UsageError, match='say the same; give one'):
+  with pytest.raises(errors.UsageError, match='exclude each other'):
     prepare(tmp_path, '--total_env_steps=100', '--num_timesteps=50')
 
 

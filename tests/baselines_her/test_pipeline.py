@@ -330,7 +330,7 @@ def test_infinite_weights_are_not_saved(tmp_path):
     ({'epoch_size': -1}, 'n_cycles is -1'),
     ({'replay_strategy': 'past'}, 'replay_strategy'),
     ({'random_eps': 2.0}, 'random_eps'),
-    ({'demo_file': '/none.npz'}, 'has to be smaller'),
+    ({'demo_file': '/none.npz'}, 'must be smaller'),
   ],
 )
 def test_bad_values(panel, message):

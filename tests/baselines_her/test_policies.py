@@ -59,7 +59,7 @@ def test_pickles_are_opened_only_by_their_names(logdir, tmp_path, capsys):
   path = tmp_path / 'policies' / 'policy_best.pkl'
   path.write_bytes(f"cposix\nsystem\n(S'touch {marker}'\ntR.".encode())
   assert play.run([str(tmp_path), '--render=0']) == 2
-  assert f'give its name, {path}' in capsys.readouterr().err
+  assert f'name the file itself: {path}' in capsys.readouterr().err
   for name in ('policy_best.json', 'policy_best.npz'):
     source = os.path.join(logdir, 'policies', name)
     (tmp_path / 'policies' / name).write_bytes(open(source, 'rb').read())

@@ -197,7 +197,7 @@ def test_policy_and_videos(tmp_path):
     DISPLAY='',
     WAYLAND_DISPLAY='',
   )
-  assert 'FetchReach-v1 is not runnable any more, using FetchReach-v4' in output
+  assert 'FetchReach-v1 is no longer supported; using FetchReach-v4' in output
   assert 'Running trained model' in output and 'episode_rew=' in output
   assert f'Wrote {tmp_path}/play.mp4' in output
   videos = os.listdir(tmp_path / 'videos')

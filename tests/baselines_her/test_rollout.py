@@ -42,7 +42,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
 @pytest.mark.parametrize(
   'name, T, message',
   [
-    ('NaN', 5, 'NaN-v0 returns NaN as observation in step 2, in 10 episodes'),
+    ('NaN', 5, 'NaN-v0 returned NaN as observation in step 2, in 10 episodes'),
     ('NaNGoal', 5, 'NaN as desired_goal in reset'),
     ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
     ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
@@ -119,7 +119,7 @@ def test_other_video_formats(capsys):
 @pytest.mark.parametrize(
   'name, message',
   [
-    ('NaN', 'returns NaN as observation in step 2'),
+    ('NaN', 'returned NaN as observation in step 2'),
     ('Broken', 'constructor with KeyError'),
   ],
 )
