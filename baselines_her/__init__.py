@@ -6,8 +6,8 @@ try:
   from agents.tools import lazy
 except ImportError as error:
   raise ImportError(
-    'The module `agents` is not that of reference-agents. Another folder or '
-    'package of this name (openai-agents, batch-ppo) hides it; start from '
+    'The module `agents` does not belong to reference-agents. A folder or '
+    'package of the same name (openai-agents, batch-ppo) hides it; start from '
     'another folder or use a separate virtual environment.'
   ) from error
 

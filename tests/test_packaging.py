@@ -133,7 +133,7 @@ def test_foreign_agents_package(tmp_path):
       capture_output=True,
       text=True,
     )
-    assert 'is not that of reference-agents' in result.stderr
+    assert 'does not belong to reference-agents' in result.stderr
 
 
 def test_results_stay_out_of_the_source_distribution(dists):
