@@ -114,11 +114,7 @@ def make_output_format(format: str, ev_dir: str, log_suffix: str = '') -> Any:
   Raises:
     UsageError: If the name is unknown.
   """
-  if format not in _FORMATS:
-    raise errors.UsageError(
-      f'Log format {format!r} is unknown. {errors.suggest(format, _FORMATS)}'
-    )
-  name, make = _FORMATS[format]
+  name, make = errors.find('Log format', format, _FORMATS)
   return make(os.path.join(ev_dir, name.replace('%s', log_suffix)))
 
 

@@ -45,9 +45,4 @@ def load(
   restored = restore(logdir, checkpoint, params, seed, trust)
   names = {x.task.name: key for key, x in restored[1].test_collects.items()}
   task = task or next(iter(names))
-  if task not in names:
-    raise errors.UsageError(
-      f'The run was not trained on task {task!r}. '
-      f'{errors.suggest(task, list(names))}'
-    )
-  return playing.PlaNet(*restored, names[task])
+  return playing.PlaNet(*restored, errors.find('Task of the run', task, names))

@@ -59,6 +59,22 @@ TABLE = [
   ('planet.scripts.train', ['--logdir=x', '--params={free_nats:3}'], 'colon'),
   ('planet.scripts.train', ['--logdir=x', '--params={tasks: [x]}'], "'x'"),
   ('planet.scripts.train', ['--logdir=x', '--params={batch_shape: [5]}'], '5'),
+  ('planet.scripts.train', ['--logdir=x', '--params={network: x}'], 'conv_ha'),
+  (
+    'planet.scripts.train',
+    ['--logdir=x', '--params={collect_objective: x}'],
+    'give one of reward',
+  ),
+  (
+    'planet.scripts.train',
+    ['--logdir=x', '--params={gradient_heads: [x]}'],
+    'x',
+  ),
+  (
+    'planet.scripts.train',
+    ['--logdir=x', '--params={train_collects: [{evry: 5}]}'],
+    'mean every',
+  ),
   ('planet.scripts.evaluate', ['--logdir=nobody'], 'nobody'),
   ('planet.scripts.evaluate', ['--logdir=x', '--episodes=0'], '--episodes'),
   ('planet.scripts.evaluate', ['--logdir=x', '--params={plan: 1}'], 'planner'),

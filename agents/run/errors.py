@@ -2,9 +2,11 @@
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 _MOST_LISTED = 20
+_Value = TypeVar('_Value')
 
 
 class UsageError(ValueError):
@@ -63,6 +65,17 @@ def how_to_install(extra: str) -> str:
   if sys.version_info < missing.get(extra, (4,)):
     return command
   return f'{command}; docs/install.md lists what it does not include'
+
+
+def find(kind: str, name: str, known: Mapping[str, _Value]) -> _Value:
+  """Return what has a name.
+
+  Raises:
+    UsageError: If nothing has it: `kind` is what users call such names.
+  """
+  if name not in known:
+    raise UsageError(f'{kind} {name!r} is unknown. {suggest(name, known)}')
+  return known[name]
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

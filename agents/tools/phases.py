@@ -172,6 +172,9 @@ class PhaseMachine:
             phase.checkpoint_every,
           )
         ]
+        # A part of a phase is reported, too, when the steps are done.
+        rest = (max_step or math.inf) - global_step
+        report = report or bool(phase.report_every and rest <= phase.batch_size)
         before = global_step
         try:
           summary, score, global_step = self._execute(

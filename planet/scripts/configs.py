@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.envs import adapters
-from agents.run import errors, references, schema
-from agents.run.schema import Amount, Fraction, Name, Positive, Whole, setting
+from agents.run import errors, references
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
@@ -38,26 +37,6 @@ ACTIVATIONS = {
   'softplus': tf.nn.softplus,
   'none': tf.identity,
 }
-
-
-class Collect(schema.Settings):
-  """Schema of the entries of `train_collects` and `test_collects`.
-
-  Entries without a default here take it from the parameters.
-  """
-
-  name: Name = setting('main')
-  batch_size: Positive = setting(None)
-  after: Whole = setting(None)
-  every: Positive = setting(None)
-  until: Whole = setting(-1)
-  horizon: Positive = setting(None)
-  objective: Name = setting(None)
-  action_noise: Amount = setting(None)
-  action_noise_ramp: Whole = setting(None)
-  action_noise_min: Fraction = setting(None)
-  prefix: Name = setting(None)
-  save_episode_dir: Name = setting(None)
 
 
 def _define_preset(
@@ -163,7 +142,7 @@ def _add_model(config, params, own):
       **layers,
     )
   for name in config.gradient_heads:
-    _find('Entry of gradient_heads', name, config.heads)
+    errors.find('Entry of gradient_heads', name, config.heads)
   cells = {'rssm': models.RSSM, 'ssm': models.SSM, 'drnn': models.DRNN}
   sizes = [params.model_size] * (1 if params.model == 'ssm' else 2)
   options = {}
@@ -187,23 +166,13 @@ def _add_model(config, params, own):
 def _find_network(params):
   size = params.image_size
   name = params.network or ('conv_ha' if size == 64 else f'conv_{size}')
-  known = {x: y for x, y in vars(networks).items() if hasattr(y, 'image_size')}
-  network = _find('Network', name, known)
+  network = getattr(networks, name)
   if network.image_size != size:
     raise errors.UsageError(
       f'Network {name} needs images of {network.image_size} pixels, but '
       f'image_size is {size}; change image_size or omit network.'
     )
   return network
-
-
-def _find(kind, name, known):
-  """Return the object that a parameter names."""
-  if name not in known:
-    raise errors.UsageError(
-      f'{kind} {name!r} is unknown. {errors.suggest(name, known)}'
-    )
-  return known[name]
 
 
 def _add_losses(config, params):
@@ -267,11 +236,10 @@ def _add_episodes(config, params, logdir, own):
 
 def _define_collect(overrides, params, phase, folder):
   """Return an entry of collections, completed with the defaults."""
-  given = Collect.check(overrides, f'Entry {{!r}} of {phase}_collects')
   training = phase == 'train'
   at_once = params.collect_batch if training else 1
   # A larger batch does not mean more episodes per example.
-  share = 1 if 'batch_size' in given else at_once
+  share = 1 if 'batch_size' in overrides else at_once
   values = dict(
     batch_size=at_once,
     after=params.collect_every,
@@ -284,7 +252,7 @@ def _define_collect(overrides, params, phase, folder):
     prefix=phase,
     save_episode_dir=folder,
   )
-  return Collect.model_construct(**{**values, **given})
+  return parameters.Collect.model_construct(**{**values, **overrides})
 
 
 def _define_simulation(task, item, params, own):
@@ -300,7 +268,7 @@ def _define_simulation(task, item, params, own):
   known = dict(inspect.getmembers(objectives, inspect.isfunction))
   if 'collect_objective' in own:
     known[params.collect_objective] = own['collect_objective']
-  objective = _find('Objective', item.objective, known)
+  objective = errors.find('Objective', item.objective, known)
   ramp = dict(ramp=item.action_noise_ramp, min=item.action_noise_min)
   exploration = AttrDict(
     scale=item.action_noise, schedule=bind(schedule.linear, **ramp)

@@ -42,6 +42,38 @@ Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
 Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
 
 
+# Everything that a model can predict.
+_HEADS = (
+  'image vector reward state position velocity touch height orientations '
+  'to_target'
+).split()
+_NETWORKS = (
+  'conv_ha conv_small conv_32 conv_32_small conv_96 conv_128 conv_128_deep'
+).split()
+_Objective = schema.one_of(['reward'])
+Heads = Annotated[list[Literal[tuple(_HEADS)]], MinLen(1)]  # type: ignore
+
+
+class Collect(schema.Settings):
+  """Schema of the entries of `train_collects` and `test_collects`.
+
+  Entries without a default here take it from the parameters.
+  """
+
+  name: Name = _free('main')
+  batch_size: Positive = _free(None)
+  after: Whole = _free(None)
+  every: Positive = _free(None)
+  until: Whole = _free(-1)
+  horizon: Positive = _free(None)
+  objective: _Objective = _free(None)  # type: ignore[valid-type]
+  action_noise: Amount = _free(None)
+  action_noise_ramp: Whole = _free(None)
+  action_noise_min: Fraction = _free(None)
+  prefix: Name = _free(None)
+  save_episode_dir: Name = _free(None)
+
+
 class _Own(schema.Settings):
   """Parameters of PlaNet itself."""
 
@@ -82,13 +114,13 @@ class _Own(schema.Settings):
   drnn_action_to_decoder: Flag = _variables(False, 'drnn connection')
   mean_only: Flag = _free(False, 'use means of latent states, not samples')
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
-  network: Name | None = _variables(
+  network: schema.one_of(_NETWORKS) | None = _variables(  # type: ignore
     None, 'encoder and decoder; default: depends on image_size'
   )
   activation: Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
   num_units: Positive = _variables(300, 'units per layer of these heads')
-  gradient_heads: Names | None = _variables(
+  gradient_heads: Heads | None = _variables(  # type: ignore[valid-type]
     None, 'heads whose loss trains the model; default: observation and reward'
   )
   bound_action: Literal['none', 'clip', 'tanh'] = _free(
@@ -153,7 +185,9 @@ class _Own(schema.Settings):
     0, 'examples over which the noise ramps up; negative: down'
   )
   action_noise_min: Fraction = _free(0.0, 'minimum of the noise schedule')
-  collect_objective: Name = _free('reward', 'objective of the planner')
+  collect_objective: _Objective = _free(  # type: ignore[valid-type]
+    'reward', 'objective of the planner'
+  )
   # Planner.
   planner: schema.one_of(['cem']) = _free(  # type: ignore[valid-type]
     'cem', 'planning algorithm'
@@ -203,11 +237,6 @@ _SHORTER = {
 DRIVING = {
   key: _SHORTER.get(key, f'carla_{key}') for key in _DRIVING + _DRIVING_FIXED
 }
-# Everything that a model can predict.
-_HEADS = """
-  image vector reward state position velocity touch height orientations
-  to_target
-""".split()
 
 _more: dict[str, Any] = {'carla_expert': EnvConfig.borrow('expert')}
 for _key, _name in DRIVING.items():
@@ -275,6 +304,9 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
       'Parameters max_steps and total_env_steps both limit the training; give '
       'one of them.'
     )
+  for key in {'train_collects', 'test_collects'} & set(given):
+    called = f'Entry {{!r}} of {key}'
+    given[key] = [Collect.check(x, called) for x in given[key]]
   if 'carla_scenario' in given:
     # A run keeps its scenarios even if the file changes.
     given['carla_scenario'] = scenarios.load(given['carla_scenario'])
@@ -291,12 +323,8 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
   Raises:
     UsageError: If the preset is unknown or two image sizes are given.
   """
-  if preset not in presets.PRESETS:
-    raise errors.UsageError(
-      f'Configuration {preset!r} is unknown. '
-      f'{errors.suggest(preset, presets.PRESETS)}'
-    )
-  values = {**Parameters.defaults(), **presets.PRESETS[preset]}
+  own = errors.find('Configuration', preset, presets.PRESETS)
+  values = {**Parameters.defaults(), **own}
   driving = 'carla' in given.get('tasks', values['tasks'])
   names = ['image_size', 'carla_size'] if driving else ['image_size']
   sizes = {given[x] for x in names if x in given} or {values[names[-1]]}

@@ -124,12 +124,7 @@ def load() -> dict[str, Entry]:
 
 def find(name: str) -> Entry:
   """Return the entry of a name; raises UsageError if there is none."""
-  entries = load()
-  if name not in entries:
-    raise errors.UsageError(
-      f'Result {name!r} is unknown. {errors.suggest(name, entries)}'
-    )
-  return entries[name]
+  return errors.find('Result', name, load())
 
 
 def fill(command: str, seed: int, run: str) -> list[str]:

@@ -82,8 +82,10 @@ def test_changed_settings(tmp_path, capsys):
 
 def test_budget_within_a_phase():
   """All steps, rounded up to one of all environments."""
-  records = list(train(None, 0, steps=61))
-  assert [x['environment_steps'] for x in records] == [40]
+  records = list(train(None, 0, steps=141, update_every=4))
+  assert [x['environment_steps'] for x in records] == [80, 142]
+  assert [x['episodes'] for x in records] == [4, 6]
+  assert np.isfinite(records[1]['return']) and 'test_return' not in records[1]
 
 
 def make_env():
