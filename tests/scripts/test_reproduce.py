@@ -33,6 +33,7 @@ from tests import golden
 NAMES = """
   ppo_pendulum ppo_swingup ppo_doublependulum ppo_minitaur ppo_cheetah
   her_reach her_push her_pick her_slide her_pick_demos
+  planet_balance_hour planet_swingup_hour
   planet_cartpole_balance planet_cartpole_swingup planet_cheetah_run
   planet_small planet_default planet_cheetah_vector carla_loop
   pipeline_her_reach pipeline_ppo_pendulum pipeline_ddpg_pendulum

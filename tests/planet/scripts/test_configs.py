@@ -268,6 +268,13 @@ def test_network_of_small_machines(params, network):
   assert config.train_steps == 3 * 1280
 
 
+def test_two_episodes_at_once_on_two_cores():
+  """As often as the parameters say, each with a planner of its own."""
+  main, second = build('cpu', collect_every=70).train_collects.values()
+  assert main.num_agents == second.num_agents == 1
+  assert main.steps_every == second.steps_every == 70
+
+
 @pytest.mark.parametrize(
   'params, network, size',
   [
