@@ -102,7 +102,7 @@ def _draw_row(original, ours, path):
   for index, (name, place) in enumerate(zip(_LOSSES, axes.flat)):
     place.plot(original[:, index], linewidth=4, alpha=0.4, label='original')
     place.plot(ours[:, index], linewidth=1, label='ours')
-    place.set(title=name, xlabel='Update', yscale='symlog')
+    place.set(title=name, xlabel='Update')
     place.grid(alpha=0.3)
   axes[0, 0].legend()
   plot.save(figure, path)

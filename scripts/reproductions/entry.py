@@ -38,11 +38,13 @@ class Check:
     episodes: Number of episodes.
     tolerance: Least distance from the shipped mean that is still fine; three
       standard errors of the difference count where they are more.
+    reason: Why that seed, in a clause, where it is not the first.
   """
 
   seed: int
   episodes: int
   tolerance: float
+  reason: str = ''
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Runs as JSON, and the tables that show them."""
 
+import functools
+import glob
 import json
 import math
 import os
@@ -17,6 +19,10 @@ from scripts.reproductions.entry import Entry, find, load
 RUNS = 'runs.json'
 # What lies between these in README.md and results/README.md is generated.
 MARKERS = '<!-- results -->', '<!-- /results -->'
+# So is a number in a sentence: that of a row, or the mean of its seeds' latest
+# evaluations at a step.
+_NUMBER = re.compile(r'(<!-- (\w+)(?: at (\d+))? -->).*?(?=<!-- / -->)', re.S)
+_LATEST = 3
 _HIGHLIGHTS = (
   'her_reach her_push her_pick ppo_pendulum ppo_swingup '
   'planet_cartpole_balance planet_cartpole_swingup carla_loop'
@@ -51,17 +57,38 @@ def make_list() -> str:
 
 
 def write(results: str) -> None:
-  """Write the tables of `results/README.md` and of the README.md above it."""
+  """Write the tables and the numbers of all pages."""
   full = [make_row(x, results) for x in load().values()]
   short = [make_short_row(find(x), results) for x in _HIGHLIGHTS.split()]
   above = os.path.dirname(os.path.abspath(results))
-  for folder, rows in (results, full), (above, short):
-    path = os.path.join(folder, 'README.md')
-    if os.path.exists(path):
-      with open(path) as file_:
-        text = insert(file_.read(), rows)
+  for path in list_pages(results):
+    with open(path) as file_:
+      text = file_.read()
+    new = insert(text, short if os.path.dirname(path) == above else full)
+    new = _NUMBER.sub(functools.partial(_show_number, results), new)
+    if new != text:
       with files.atomic_write(path) as file_:
-        file_.write(text)
+        file_.write(new)
+
+
+def list_pages(results: str) -> list[str]:
+  """Return the paths of all pages that may tell of results."""
+  above = os.path.dirname(os.path.abspath(results))
+  places = f'{above}/README.md', f'{above}/docs/**/*.md', f'{results}/**/*.md'
+  return [x for y in places for x in sorted(glob.glob(y, recursive=True))]
+
+
+def _show_number(results, match):
+  """Return a marker and its number, for a sentence."""
+  entry, step = find(match[2]), match[3]
+  folder = os.path.join(results, entry.name)
+  if not step:
+    return match[1] + show(entry, _outcomes(read_runs(folder)))
+  means = [
+    values[steps <= int(step)][-_LATEST:].mean()
+    for steps, values in curves.read(os.path.join(folder, curves.FILE)).values()
+  ]
+  return f'{match[1]}{statistics.mean(means):.0f}'
 
 
 def insert(text: str, rows: list[dict[str, str]]) -> str:
@@ -141,6 +168,9 @@ def describe(entry: Entry, runs: Runs) -> str:
     value = '' if entry.bar.kind == 'played' else f' {mean:.4g}'
     text += f'; trained agent{value} in {played[0]["episodes"]} episodes'
     text += ' per seed' * (len(played) > 1)
+  if entry.check and entry.check.reason:
+    text += f'; that of seed {entry.check.seed} is shipped, as '
+    text += entry.check.reason
   return text
 
 
@@ -229,11 +259,11 @@ def _judge_bar(entry, runs):
     skipped = missing and not entry.bar.in_steps
     return 'not measured' if skipped else 'no threshold'
   word = 'reproduced' if entry.reproduces else 'own threshold met'
-  if all(verdicts):
-    return word + f' ({entry.reason})' * bool(entry.reason)
-  if any(verdicts):
-    return f'{word} by {sum(verdicts)} of {len(verdicts)} seeds'
-  return 'not reproduced' if entry.reproduces else 'own threshold missed'
+  if not any(verdicts):
+    word = 'not reproduced' if entry.reproduces else 'own threshold missed'
+  elif not all(verdicts):
+    word += f' by {sum(verdicts)} of {len(verdicts)} seeds'
+  return word + f' ({entry.reason})' * bool(entry.reason)
 
 
 def _compare(entry, results):

@@ -1,6 +1,7 @@
 """Results that are made again: training, table, figures, shipped agents."""
 
 import dataclasses
+import json
 import math
 import os
 import re
@@ -324,14 +325,14 @@ def test_stop_and_continue(toy, tmp_path):
 
 
 def test_tables_are_the_shipped_ones(tmp_path):
-  """Pages and README belong to the lines beside the results."""
-  shipped = [os.path.join(x, 'README.md') for x in (golden.ROOT, RESULTS)]
-  before = [open(x).read() for x in shipped]
-  shutil.copytree(RESULTS, tmp_path / 'results')
-  shutil.copy(shipped[0], tmp_path)
+  """All pages belong to the lines beside the results."""
+  for name in ('results', 'docs'):
+    shutil.copytree(os.path.join(golden.ROOT, name), tmp_path / name)
+  shutil.copy(os.path.join(golden.ROOT, 'README.md'), tmp_path)
   tables.write(str(tmp_path / 'results'))
-  for text, folder in zip(before, (tmp_path, tmp_path / 'results')):
-    assert (folder / 'README.md').read_text() == text
+  for path in tables.list_pages(RESULTS):
+    written = tmp_path / os.path.relpath(path, golden.ROOT)
+    assert written.read_text() == open(path).read(), path
   rows = {
     x.name: tables.make_row(x, RESULTS) for x in entry_lib.load().values()
   }
@@ -344,6 +345,49 @@ def test_tables_are_the_shipped_ones(tmp_path):
   # Compared with a row of ours.
   row = rows['her_pick_demos']
   assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
+
+
+def test_numbers_of_results_are_generated():
+  """README and docs state returns and scores between markers only."""
+  stated = r'(returns?|scores?|success rates?) (of|is|are|to|after) (about )?-?'
+  limit = 'return of 500 is the highest possible'
+  for path in tables.list_pages(RESULTS):
+    if path.startswith(RESULTS):
+      continue
+    text = ' '.join(open(path).read().split()).replace(limit, '')
+    text = re.sub('<!-- [^/].*?<!-- /.*?-->', '', text)
+    assert not re.search(stated + r'\d', text, re.IGNORECASE), path
+
+
+def test_numbers_in_sentences(toy, tmp_path):
+  """Of a row, and of its seeds' last evaluations at a step."""
+  folder = tmp_path / 'results' / 'toy'
+  run = {'measured': None, 'steps': 500, 'cpu_hours': 1, 'complete': True}
+  folder.mkdir(parents=True)
+  runs = {i: {**run, 'measured': 100 * i, 'reached': None} for i in (1, 2)}
+  (folder / tables.RUNS).write_text(json.dumps(runs))
+  found = {1: points(9, 2, 4, 6, 0), 2: points(0, 8, 8, 8)}
+  curves.write(str(folder / curves.FILE), {'eval': found})
+  page = tmp_path / 'README.md'
+  text = '{}<!-- toy at 400 -->{}<!-- / -->, <!-- toy -->{}<!-- / -->'
+  page.write_text(text.format('', '', 'old\n'))
+  tables.write(str(tmp_path / 'results'))
+  assert page.read_text() == text.format('', 6, '100 (2 of 2 seeds)')
+
+
+def test_every_shipped_agent_has_a_reason():
+  """It is that of the first seed, or the table says why not."""
+  for entry in entry_lib.load().values():
+    if entry.check and entry.check.seed != entry.seeds[0]:
+      words = f'seed {entry.check.seed} is shipped, as {entry.check.reason}'
+      assert entry.check.reason
+      assert words in tables.make_row(entry, RESULTS)['ours']
+
+
+def test_every_threshold_has_a_reason():
+  for entry in entry_lib.load().values():
+    own = 'own threshold' in tables.make_row(entry, RESULTS)['state']
+    assert entry.reason or not own, entry.name
 
 
 def test_table_between_markers():
