@@ -1,1 +1,1 @@
-"""What processes of environments need; free of TensorFlow."""
+"""Environments and their constructors; does not import TensorFlow."""

@@ -1,4 +1,4 @@
-"""Record episodes to disk while they are played."""
+"""Record episodes to disk."""
 
 import datetime
 import os
@@ -10,29 +10,28 @@ import numpy as np
 from agents.envs.wrappers import Wrapper
 from agents.run import files
 
-# Entry of a file that is no sequence: simulator steps per action.
+# Scalar entry of episode files: simulator steps per action.
 ACTION_REPEAT = 'action_repeat'
 
 
 class CollectGymDataset(Wrapper):
   """Collect transitions and write each finished episode to an .npz file.
 
-  An episode of N steps has arrays of length N + 1. Index t holds the action
-  that led to observation t and the reward received with it; the first action
-  and reward are zero. Without a folder, the info of the last step holds it.
+  An episode of N steps has arrays of length N + 1. Index t holds observation t
+  with the action and the reward that led to it; the first action and reward are
+  zero. Without a folder, the info of the last step contains the `episode`.
 
-  An info with an `applied_action` tells that another action was taken than the
-  given one, which is recorded instead.
+  Records `applied_action` from the info, if present, instead of the given
+  action.
 
-  Files appear under their names only when they are complete. Episodes whose
-  last step says `step_error` in its info are not written.
+  Writes files atomically. Skips episodes whose last step has `step_error` in
+  its info.
 
   Args:
-    env: Environment. Observations that are not dictionaries are recorded
-      under the key `observ`. Its `step` and `reset` may take
-      `blocking=False`.
-    outdir: Folder to write to, created if needed; None to hand out episodes.
-    action_repeat: Simulator steps per action, to be written as well.
+    env: Environment. Observations that are not dicts are recorded as `observ`.
+      `step` and `reset` may support `blocking=False`.
+    outdir: Folder to write to, created if needed, or None.
+    action_repeat: Simulator steps per action, stored with the episode.
 
   Raises:
     RuntimeError: At the end of an episode with values that are not numbers.
@@ -65,7 +64,7 @@ class CollectGymDataset(Wrapper):
       if not self._outdir:
         info = dict(info, episode=episode)
       elif info.get('step_error'):
-        print('Dropped an episode, because a step of it failed.')
+        print('Discarded an episode because one of its steps failed.')
       else:
         write_episode(episode, self._outdir, self._action_repeat)
     return observ, reward, done, info
@@ -73,7 +72,7 @@ class CollectGymDataset(Wrapper):
   def _process_reset(self, observ):
     space = self._env.action_space
     self._episode = []
-    # This float makes all rewards of the episode float64, as in the original.
+    # A float makes all rewards of the episode float64, as in the original.
     self._record(observ, np.zeros(space.shape, space.dtype), 0.0)
     return observ
 
@@ -85,7 +84,7 @@ class CollectGymDataset(Wrapper):
 def write_episode(
   episode: dict[str, Any], outdir: str, action_repeat: int | None = None
 ) -> str:
-  """Write an episode to a new file of a folder.
+  """Write an episode to a new file in a folder.
 
   Args:
     episode: Dict of arrays [time, ...].
@@ -111,7 +110,7 @@ def _stack(transitions):
   for key, sequence in episode.items():
     if sequence.dtype == object:
       raise RuntimeError(
-        f'Entry {key!r} of the episode holds values that are not numbers: '
-        f'{sequence.flat[0]!r}.'
+        f'Entry {key!r} of the episode has values that are not numbers, such '
+        f'as {sequence.flat[0]!r}.'
       )
   return episode

@@ -1,4 +1,4 @@
-"""Wrapped environments, built within their own process."""
+"""Tasks, and constructors that wrap their environments."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ class Task(NamedTuple):
   """Environment to train in.
 
   Attributes:
-    name: Name in summaries and of collections.
+    name: Name in summaries and collections.
     env_ctor: Function without arguments that returns the environment.
-    max_length: Number of actions of the longest episode.
-    state_components: Names of what a model can predict besides images.
+    max_length: Maximum number of actions per episode.
+    state_components: Names of prediction targets in addition to images.
     action_repeat: Simulator steps per action.
-    is_driving: Whether it is driving, of which there may be several towns.
+    is_driving: Whether this is a `carla` task.
   """
 
   name: str
@@ -33,12 +33,12 @@ def recording_env(
   keys: Sequence[str],
   action_repeat: int,
 ) -> Any:
-  """Create an environment that records its episodes, for the encoder.
+  """Create an environment that records episodes and joins observations.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
     outdir: Folder for the episodes, or None to record none.
-    keys: Observations to concatenate.
+    keys: Observations to concatenate for the encoder.
     action_repeat: Simulator steps per action.
   """
   env = env_ctor()
@@ -55,7 +55,7 @@ def unified_env(
   Args:
     env_ctor: Function that returns an environment.
     action_spaces: Action spaces of all tasks.
-    **kwargs: Arguments of that function.
+    **kwargs: Arguments of `env_ctor`.
   """
   env = wrappers.SelectObservations(env_ctor(**kwargs), ['image'])
   return wrappers.PadActions(env, action_spaces)

@@ -1,4 +1,4 @@
-"""Environment of random images, to try the program without a simulator."""
+"""Environment with random images, for tests without a simulator."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from agents.envs import spaces, wrappers
 
 
 class DummyEnv:
-  """Random images and rewards, whatever the actions are.
+  """Environment with random images and rewards that ignores actions.
 
-  Observations are `{'image': uint8 [64, 64, 3]}`. (Those of the original are
-  floats in [0, 1], which its own preprocessing does not expect.)
+  Observations are `{'image': uint8 [64, 64, 3]}`. (The original returns floats
+  in [0, 1], which do not suit its own preprocessing.)
 
   Args:
     length: Number of steps per episode.
@@ -62,7 +62,7 @@ def make(
 
   Args:
     action_repeat: Number of steps with the same action.
-    max_length: Number of decisions per episode.
+    max_length: Number of actions per episode.
     image_size: Height and width of the images.
   """
   env: Any = DummyEnv(size=(image_size, image_size))

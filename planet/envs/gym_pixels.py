@@ -1,4 +1,4 @@
-"""Environments of gymnasium and PyBullet, seen by a camera."""
+"""Environments of gymnasium and PyBullet with image observations."""
 
 from typing import Any
 
@@ -16,34 +16,33 @@ def make(
   observation_is_image: bool = False,
   pixels: bool = True,
 ) -> Any:
-  """Create an environment of gymnasium or PyBullet.
+  """Create a gymnasium or PyBullet environment.
 
   Args:
-    env: What `adapters.create` takes, such as an id.
+    env: Argument of `adapters.create`, such as an id.
     action_repeat: Number of steps with the same action.
-    max_length: Number of decisions of the longest episode.
-    min_length: Number of decisions of the shortest episode, so that it is
-      long enough for training.
+    max_length: Maximum number of actions per episode.
+    min_length: Minimum number of actions per episode, as training requires.
     image_size: Height and width of the images.
-    observation_is_image: Whether the observation is the image. Otherwise the
-      environment is rendered.
+    observation_is_image: Whether the observation is the image; otherwise,
+      render the environment.
     pixels: Whether to add images to the observations.
 
   Returns:
-    Environment with dictionaries as observations: `image` uint8, and `state`
-    float32 unless the observation is the image.
+    Environment with dict observations: `image` uint8, and `state` float32
+    unless the observation is the image.
 
   Raises:
-    UsageError: If the id is unknown, lacks what it needs, has actions that
-      are neither vectors nor discrete, or observations that are not a box.
-    EnvError: If its constructor fails.
+    UsageError: If the id is unknown, a dependency is missing, actions are
+      neither vectors nor discrete, or observations are not a box.
+    EnvError: If the constructor fails.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
   name = adapters.name_of(env)
   env = wrappers.Guard(adapters.create(env, render_mode), name)
   check.check_spaces(env, name, 'planet')
   if spaces.is_discrete(env.action_space):
-    # What the author of PlaNet advises: take the largest planned number.
+    # As the author of PlaNet advises: choose the largest planned value.
     env = wrappers.OneHotAction(env)
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)

@@ -1,4 +1,4 @@
-"""Environments whose random numbers are known."""
+"""Seeds of environments."""
 
 import zlib
 from collections.abc import Callable
@@ -6,14 +6,11 @@ from typing import Any
 
 
 def seeded_constructor(env_ctor: Callable, seed: int | None) -> Any:
-  """Build an environment and seed it, its actions included.
+  """Create an environment and seed it and its action space.
 
   Args:
     env_ctor: Function without arguments that returns an environment.
-    seed: Integer, None to leave the environment as it is.
-
-  Returns:
-    The environment.
+    seed: Integer, or None to skip seeding.
   """
   env = env_ctor()
   if seed is not None:
@@ -24,11 +21,11 @@ def seeded_constructor(env_ctor: Callable, seed: int | None) -> Any:
 
 
 def derive_seed(seed: int | None, *names: object) -> int | None:
-  """Derive a different seed for each purpose, None without a seed.
+  """Derive a separate seed for each purpose; None if `seed` is None.
 
   Args:
     seed: Integer or None.
-    *names: Numbers or text that tell the purposes apart.
+    *names: Numbers or strings that identify the purpose.
   """
   if seed is None:
     return None

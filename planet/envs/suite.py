@@ -1,4 +1,4 @@
-"""Environments of the DeepMind Control Suite, seen by a camera."""
+"""Environments of the DeepMind Control Suite with image observations."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ def make(
     domain: Name of the domain.
     task: Name of the task.
     action_repeat: Number of steps with the same action.
-    max_length: Number of decisions per episode.
+    max_length: Number of actions per episode.
     image_size: Height and width of the images.
-    camera_id: Number of the camera.
+    camera_id: Index of the camera.
     pixels: Whether to add images to the observations.
 
   Returns:
-    Environment with dictionaries as observations: `image` uint8 and the
-    float32 arrays of the suite.
+    Environment with dict observations: `image` uint8 and the float32 arrays of
+    the suite.
 
   Raises:
     UsageError: If dm_control is not installed or OpenGL cannot render.
@@ -54,19 +54,18 @@ def _load(domain, task):
     from dm_control import suite
   except ImportError as error:
     raise errors.UsageError(
-      'Tasks of the control suite need dm_control, which cannot be '
-      f'imported ({error}): {errors.how_to_install("dmc")}.'
+      'Control suite tasks need dm_control, which cannot be imported '
+      f'({error}): {errors.how_to_install("dmc")}.'
     ) from None
   return suite.load(domain, task)
 
 
 def _fit_framebuffer(physics, size):
-  """Draw to a buffer as large as the images, not the 640 x 480 of MuJoCo.
+  """Render to a buffer of the image size instead of MuJoCo's 640 x 480.
 
-  The pictures are the same; clearing and resolving the rest of the buffer
-  takes 5 to 10 % of the time of a frame in software. Of the rest, the map of
-  shadows takes about two thirds and multisampling a fifth, but both are in
-  the picture.
+  Images stay the same. With software rendering, this saves 5 to 10 % of the
+  time per frame. The rest is mostly spent on shadows and multisampling, which
+  affect the images.
   """
   settings = physics.model.vis.global_
   settings.offheight, settings.offwidth = size

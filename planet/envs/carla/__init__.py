@@ -1,1 +1,1 @@
-"""Driving in CARLA, with a server and without one."""
+"""Driving in CARLA, with or without a server."""

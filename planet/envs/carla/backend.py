@@ -1,4 +1,4 @@
-"""Interface of a world, be it simulated here or by a server."""
+"""Interface of driving worlds, simulated offline or by a server."""
 
 import dataclasses
 import functools
@@ -12,11 +12,11 @@ from planet.envs.carla import places
 
 
 class BackendError(errors.EnvError):
-  """The world failed in the middle of an episode, such as a lost server."""
+  """The world failed during an episode; for example, a server was lost."""
 
 
 class Control(NamedTuple):
-  """What the driver does.
+  """Controls of the driver.
 
   Attributes:
     throttle: Pedal from 0 to 1.
@@ -30,14 +30,14 @@ class Control(NamedTuple):
 
 
 class Episode(NamedTuple):
-  """What the world is asked for when an episode begins.
+  """Request for a new episode.
 
   Attributes:
     start: Preferred pose of the ego vehicle.
     weather: Index into `scenarios.WEATHERS`.
-    num_vehicles: Wanted number of other vehicles.
-    num_pedestrians: Wanted number of pedestrians.
-    seed: Of everything that is random in the episode.
+    num_vehicles: Requested number of other vehicles.
+    num_pedestrians: Requested number of pedestrians.
+    seed: Seed of the episode.
   """
 
   start: places.Pose
@@ -52,8 +52,8 @@ class Collision(NamedTuple):
 
   Attributes:
     kind: `vehicle`, `walker` or `other`.
-    impulse: N s.
-    obstacle: Number of what it touches.
+    impulse: Magnitude in N s.
+    obstacle: Id of the obstacle.
   """
 
   kind: str
@@ -69,10 +69,10 @@ class Frame:
     number: Number of the tick.
     image: uint8 [height, width, channels], see `sensors.SENSORS`; or None.
     location: x, y and z of the ego vehicle in metres.
-    yaw: Its heading in degrees, positive to the right.
+    yaw: Heading of the ego vehicle in degrees, positive to the right.
     velocity: Metres per second, x, y and z.
-    collisions: Those of this tick, see `measure.Damage`.
-    control: What was applied.
+    collisions: Collisions during this tick, see `measure.Damage`.
+    control: Applied control.
   """
 
   number: int
@@ -85,12 +85,12 @@ class Frame:
 
 
 class Backend(Protocol):
-  """World with one ego vehicle that moves when it is told to.
+  """World with one ego vehicle that advances one step per tick.
 
   Attributes:
     name: `server` or `offline`.
-    map: `carla.Map`, once open.
-    seconds_to_close: Time that `close` may take, beyond a few seconds.
+    map: `carla.Map`, after `open`.
+    seconds_to_close: Additional time that `close` may take.
   """
 
   name: str | None = None
@@ -101,34 +101,34 @@ class Backend(Protocol):
     """Load the world.
 
     Args:
-      config: Dict as of `env_config.complete`.
+      config: Complete settings, see `env_config.complete`.
 
     Raises:
-      UsageError: If the world cannot be had; says what to do.
+      UsageError: If the world is not available.
     """
 
   def spawn_points(self) -> list[places.Pose]:
-    """Return poses on lanes where an episode may begin."""
+    """Return poses on lanes where an episode may start."""
 
   def reset(self, episode: Episode) -> Frame:
-    """Begin an episode; return its first frame.
+    """Start an episode and return its first frame.
 
     Raises:
       BackendError: If the world fails.
     """
 
   def tick(self, control: Control) -> Frame:
-    """Apply a control and move time on by one step; return the frame then.
+    """Apply a control, advance by one step and return the frame.
 
     Raises:
       BackendError: If the world fails.
     """
 
   def others(self) -> list[places.Point]:
-    """Return the places of the other vehicles."""
+    """Return the positions of the other vehicles."""
 
   def close(self) -> None:
-    """Leave nothing behind; safe to call twice."""
+    """Release all resources; safe to call twice."""
     return
 
   @functools.cached_property

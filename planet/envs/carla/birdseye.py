@@ -1,4 +1,4 @@
-"""Roads from above, small, with marks on them."""
+"""Bird's-eye maps of roads, with markers."""
 
 import copy
 
@@ -12,11 +12,11 @@ _ROAD, _GROUND = (118, 118, 124), (48, 66, 44)
 
 
 class Map:
-  """Picture of all lanes.
+  """Image of all lanes.
 
   Args:
     lanes: `Lanes` of the map.
-    size: Largest extent of the picture in pixels.
+    size: Larger side of the image in pixels.
   """
 
   def __init__(self, lanes: lanes_lib.Lanes, size: int = 256):
@@ -31,23 +31,23 @@ class Map:
 
   @property
   def image(self) -> np.ndarray:
-    """Picture as uint8 [height, width, 3]."""
+    """Image as uint8 [height, width, 3]."""
     return np.array(self._picture)
 
   def copy(self) -> 'Map':
-    """Return a map with the same marks."""
+    """Return a copy with the same markers."""
     result = copy.copy(self)
     result._picture = self._picture.copy()
     return result
 
   def dot(self, x: float, y: float, colour: Colour, radius: int = 2) -> None:
-    """Mark a place, given in metres, with a square."""
+    """Mark a position, given in metres, with a square."""
     ((column, row),) = self._locate(np.array([[x, y]]))
     box = column - radius, row - radius, column + radius, row + radius
     ImageDraw.Draw(self._picture).rectangle(box, colour)
 
   def path(self, points: np.ndarray, colour: Colour, width: int = 3) -> None:
-    """Mark the way through places, metres [places, 2]."""
+    """Draw a line through positions in metres, float [positions, 2]."""
     line = self._locate(points)
     ImageDraw.Draw(self._picture).line(line, colour, width, joint='curve')
 

@@ -1,4 +1,4 @@
-"""Driving environment: episodes, measurements and rewards over a backend."""
+"""Driving environment: episodes, measurements and rewards."""
 
 import functools
 import logging
@@ -33,37 +33,37 @@ _STATE = """
 
 
 class CarlaEnv:
-  """Drive a car; see docs/carla.md for rewards and terminations.
+  """Driving environment; see docs/carla.md for rewards and terminations.
 
-  Observations are dicts of `state`, float32 [5]: forward speed in m/s, turn
-  in degrees per step, shares of the car off the road and on wrong lanes, and
+  Observations are dicts with `state`, float32 [5]: forward speed in m/s, turn
+  in degrees per step, fractions of the car off the road and on wrong lanes, and
   whether it collided. `render` returns the camera image. Actions are float32
-  [2] in [-1, 1]: throttle, or brake if negative; and steering, positive to
-  the right. After wanting to end, an episode may be continued.
+  [2] in [-1, 1]: throttle, or brake if negative; and steering, positive to the
+  right. An episode may continue after `done`.
 
-  A step in which the world fails returns the last image, reward zero, done,
-  and `info['step_error']`, as do all further steps of the episode.
+  If the world fails, this and all further steps of the episode return the last
+  image, reward zero, done, and `info['step_error']`.
 
   Args:
-    config: Dict of some of the keys of `env_config.ENV_CONFIG`.
-    backend: `Backend`, by default made and opened by configuration.
+    config: Dict with any keys of `env_config.ENV_CONFIG`.
+    backend: `Backend` that is not open; by default, created from the settings.
 
   Attributes:
     backend: World.
-    surroundings: What is where on the map.
+    surroundings: Positions relative to the map.
     dt: Seconds per step.
     image_channels: Number of channels that `render` returns.
-    seconds_to_close: Time that `close` may take, beyond a few seconds.
+    seconds_to_close: Additional time that `close` may take.
 
-  From the first reset on:
+  After the first reset:
     frame: Last frame of the world.
-    location: Place of the vehicle.
-    measurements: Those of the last step, a dict of plain values.
+    location: Location of the vehicle.
+    measurements: Measurements of the last step, a dict of plain values.
     damage: Collisions of the episode.
-    route: Way to the goal that rewards need, or None.
+    route: Route to the goal if the reward needs one, otherwise None.
 
   Raises:
-    UsageError: If the configuration is wrong or the world cannot be had.
+    UsageError: If the settings are wrong or the world is not available.
   """
 
   def __init__(
@@ -109,7 +109,7 @@ class CarlaEnv:
 
   @property
   def birdseye(self) -> np.ndarray:
-    """Map from above with goal, way, traffic and vehicle; uint8 image."""
+    """Bird's-eye map with goal, route, traffic and vehicle; uint8 image."""
     view = self._roads_above.copy()
     if self._goal:
       place = self._trips.locate(self.location)
@@ -121,23 +121,23 @@ class CarlaEnv:
     return view.image
 
   def seed(self, seed: int | None) -> None:
-    """Start all random choices anew; None is different each time."""
+    """Seed all random choices; None for a random seed."""
     self._random = np.random.default_rng(seed)
 
   def reset(self) -> dict[str, np.ndarray]:
-    """Begin an episode.
+    """Start an episode.
 
     Returns:
       Observation.
 
     Raises:
-      UsageError: If the last five episodes all failed, or the backend cannot
-        be had any more.
+      UsageError: If the last five episodes failed, or the backend is no longer
+        available.
     """
     if self._failures >= _FAILED_EPISODES:
       raise errors.UsageError(
-        f'{self._failures} episodes in a row have failed; the CARLA server '
-        'does not work.'
+        f'{self._failures} episodes in a row have failed; check the CARLA '
+        'server and its log.'
       )
     if not self._failed:
       self._failures = 0
@@ -179,8 +179,8 @@ class CarlaEnv:
     """Apply an action for one tick.
 
     Returns:
-      Tuple of observation, reward, whether the episode should end, and a dict
-      of measurements.
+      Tuple of observation, reward, whether the episode should end, and dict of
+      measurements.
     """
     if self._failed:
       return self._observe(), 0.0, True, {'step_error': True}
@@ -215,23 +215,23 @@ class CarlaEnv:
     return self.frame.image
 
   def close(self) -> None:
-    """Give the world back, and complete what is logged."""
+    """Close the world and finish the log."""
     self.backend.close()
     self._log.finish()
 
   def _renew_goal(self, frame):
-    """Drive on to another goal, if episodes do not end at goals."""
+    """Choose another goal, if episodes do not end at goals."""
     if self._config['termination'] != 'rllib':
       place = self._trips.locate(frame.location)
       route = planner.draw_goal(self.backend.lanes, place, None, self._random)
       self.route = self._goal = route or self.route
-      # The next reward compares with the distance to the new goal.
+      # The next reward depends on the change of the distance to the new goal.
       new = self._measure(frame, self.measurements)
       for name in ('distance_to_goal', 'distance_to_goal_euclidean'):
         self.measurements[name] = new[name]
 
   def _measure(self, frame, last):
-    """Measurements of a frame, for a step without an action."""
+    """Return measurements of a frame, without action and reward."""
     scenario = self._scenario
     return {
       **self.surroundings.measure(frame, last, self.damage, self.route),
@@ -262,7 +262,7 @@ class CarlaEnv:
     return float(self._reward(terms))
 
   def _keep(self, frame, now):
-    """Make a frame and its measurements the last ones, and log them."""
+    """Store and log a frame and its measurements."""
     self.frame, self.location = frame, frame.location
     self.measurements = now
     self._log.add_measurements(now)

@@ -1,4 +1,4 @@
-"""Settings of the environment: names, defaults and checks."""
+"""Settings of the driving environment: names, defaults and checks."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -31,14 +31,14 @@ _Address = Annotated[
 
 
 class EnvConfig(schema.Settings):
-  """Declaration of the settings; PlaNet has parameters for some of them."""
+  """Settings of `CarlaEnv`; many are parameters of PlaNet, too."""
 
   called: ClassVar[str] = 'Setting {!r} of the carla environment'
 
   # World.
   backend: Literal['offline', 'server'] = setting('offline')
   host: Name = setting('127.0.0.1', 'host of the CARLA server')
-  # A server uses the two ports after its own, too.
+  # A server also uses the next two ports.
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
     2000, 'port of the server; first port to try when starting one'
   )
@@ -50,28 +50,28 @@ class EnvConfig(schema.Settings):
   )
   timeout: Seconds = setting(10.0, 'timeout of server calls in seconds')
   start_timeout: Seconds = setting(120.0, 'seconds for a server to start')
-  image_timeout: Seconds = setting(2.0, 'seconds for an image; first: tenfold')
+  image_timeout: Seconds = setting(2.0, 'seconds for an image; first: 10 times')
   map_timeout: Seconds = setting(60.0, 'timeout for loading a map in seconds')
-  # Together they are as long as a server may need to start again.
+  # Together at least as long as a server needs to restart.
   retries: Positive = setting(30, 'attempts to start an episode')
   retry_pause: Amount = setting(2.0, 'seconds between attempts')
   server_flags: list[Name] = setting([], 'flags of the server program')
   adapter: Count | None = setting(None, 'GPU index of the server')
   server_log: Path | None = setting(None, 'folder for the output of servers')
-  quality: Literal['Epic', 'Low'] = setting('Epic', 'quality of the rendering')
+  quality: Literal['Epic', 'Low'] = setting('Epic', 'rendering quality')
   ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'blueprint of the car')
-  server_map: Name | None = setting(None, 'town; default: by scenario')
-  load_map: Flag = setting(True, 'let the server load another town')
-  map: Path | None = setting(None, 'offline map; default: by scenario')
+  server_map: Name | None = setting(None, 'town; default: from the scenario')
+  load_map: Flag = setting(True, 'load the town if the server has another')
+  map: Path | None = setting(None, 'offline map; default: from the scenario')
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
     0.1, 'simulated seconds per step'
   )
   seed: Count | None = setting(None, 'environment seed; default: --seed')
-  # Episodes; None leaves the choice to the scenario.
+  # Episodes; with None, the scenario decides.
   scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
-  vehicles: Count | None = setting(None, 'vehicles; default: by scenario')
-  pedestrians: Count | None = setting(None, 'default: by scenario')
-  weather: scenarios_lib.Weather | None = setting(None, 'default: by scenario')
+  vehicles: Count | None = setting(None, 'default: from the scenario')
+  pedestrians: Count | None = setting(None, 'default: from the scenario')
+  weather: scenarios_lib.Weather | None = setting(None, 'default: scenario')
   enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
   reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
     'custom3', 'reward function'
@@ -91,19 +91,19 @@ class EnvConfig(schema.Settings):
     120.0, 'horizontal field of view in degrees'
   )
   camera: tuple[Number, Number, Number] = setting(
-    (2.0, 0.0, 1.4), 'camera position: metres ahead, to the right, and up'
+    (2.0, 0.0, 1.4), 'camera position: metres forward, right and up'
   )
   offline_direct_render: Flag = setting(True, 'offline: do not resize images')
-  state: Literal['full', 'zero'] = setting('full', 'full, or zero (the fork)')
+  state: Literal['full', 'zero'] = setting('full', 'full; zero as in the fork')
   use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
     'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
   )
   stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = setting(
     0.5, 'distance of the stereo cameras in metres'
   )
-  # Reports, in $CARLA_OUT or ~/carla_out if there is no folder.
+  # Logs; without a folder, in $CARLA_OUT or ~/carla_out.
   log_images: Flag = setting(False, 'write every image to a file')
-  convert_images_to_video: Flag = setting(False, 'write a video instead')
+  convert_images_to_video: Flag = setting(False, 'write a video per episode')
   log_measurements: Flag = setting(False, 'write measurements as JSON lines')
   log_folder: Path | None = setting(None, 'default: LOGDIR/carla_log')
 
@@ -112,24 +112,24 @@ ENV_CONFIG = EnvConfig.defaults()
 
 
 def complete(given: Mapping[str, Any]) -> dict[str, Any]:
-  """Fill in defaults and check what was given.
+  """Check settings and fill in defaults.
 
   Args:
-    given: Dict of some of the keys of `ENV_CONFIG`.
+    given: Dict with any keys of `ENV_CONFIG`.
 
   Returns:
-    Dict of all keys.
+    Dict with all keys.
 
   Raises:
-    UsageError: If a key is unknown, or a value is not allowed.
+    UsageError: If a key is unknown or a value is not allowed.
   """
   config = {**EnvConfig.defaults(), **EnvConfig.check(given)}
   for width in ('x', 'y'):
     small, large = config[f'{width}_res'], config[f'render_{width}_res']
     if small > large:
       raise errors.UsageError(
-        f'Images of {small} pixels cannot be made of {large} rendered ones; '
-        f'give {width}_res from 8 to render_{width}_res.'
+        f'Setting {width}_res is {small}, but render_{width}_res is only '
+        f'{large}; give {width}_res from 8 to render_{width}_res.'
       )
   instead: dict[str, Any] = {
     f'num_{kind}': config[kind]

@@ -1,4 +1,4 @@
-"""Files of what happens in episodes: images or videos, and measurements."""
+"""Log images, videos and measurements of episodes to files."""
 
 import json
 import os
@@ -13,28 +13,27 @@ from agents.run import files
 
 FOLDER_VARIABLE = 'CARLA_OUT'
 _FOLDER = '~/carla_out'
-# Seconds that the video of an episode may take when the environment is closed.
+# Seconds to encode the video of an episode when the environment is closed.
 _SECONDS_FOR_VIDEO = 10.0
 
 
 class EpisodeLog:
   """Write images and measurements of all episodes.
 
-  Each log has a folder of its own within the given one, named by the time of
-  its first file. Files are named by their episode, images also by their step.
-  A video is written when its episode is over, instead of images; it is an .mp4
-  file, or a .gif file where the package imageio-ffmpeg is missing.
-  Measurements are a .jsonl file, with a line of JSON for the reset and for each
-  step, which is there at once.
+  Creates a subfolder named after the time of the first file. File names contain
+  the episode, and the step of images. With videos, writes one at the end of
+  each episode instead of images: .mp4, or .gif without the package
+  imageio-ffmpeg. Measurements are a .jsonl file with one line for the reset and
+  each step, written immediately.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
 
   Attributes:
     seconds_to_close: Time that the last `finish` may take.
 
   Raises:
-    UsageError: If nothing can be written to its folder.
+    UsageError: If the folder is not writable.
   """
 
   def __init__(self, config: dict[str, Any]):
@@ -54,12 +53,12 @@ class EpisodeLog:
     self._frames: list[np.ndarray] = []
 
   def begin(self, episode: int) -> None:
-    """Begin an episode by its number, after finishing the one before."""
+    """Finish the previous episode and start the one with this number."""
     self.finish()
     self._episode, self._step = episode, 0
 
   def add_image(self, image: np.ndarray) -> None:
-    """Write the next image, uint8 [height, width, channels], if wanted."""
+    """Write the next image, uint8 [height, width, channels], if enabled."""
     if self._videos:
       self._frames.append(video.to_rgb(image))
     elif self._images:
@@ -68,10 +67,10 @@ class EpisodeLog:
       self._step += 1
 
   def add_measurements(self, now: dict[str, Any]) -> None:
-    """Write a line of plain values, if measurements are wanted."""
+    """Write a line of plain values, if measurements are enabled."""
     if self._measurements:
       if self._lines is None:
-        # A line is in the file as soon as it is written.
+        # Line buffering: write each line immediately.
         self._lines = open(self._locate('.jsonl'), 'w', buffering=1)
       self._lines.write(json.dumps(now) + '\n')
 
@@ -86,7 +85,7 @@ class EpisodeLog:
     self._frames = []
 
   def _locate(self, ending):
-    """Path of a file of this episode, in a folder that exists."""
+    """Return the path of a file of this episode; create its folder."""
     if self._folder is None:
       os.makedirs(self._parent, exist_ok=True)
       prefix = time.strftime('%Y%m%d_%H%M%S_')

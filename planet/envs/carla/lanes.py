@@ -1,4 +1,4 @@
-"""Driving lanes of a map as arrays, and how they are connected."""
+"""Driving lanes of a map as arrays, and their connections."""
 
 import dataclasses
 import math
@@ -14,18 +14,18 @@ _U_TURN = 150.0
 
 @dataclasses.dataclass(frozen=True)
 class Lane:
-  """One driving lane between two ends of its road.
+  """Driving lane on one road section.
 
   Attributes:
     points: Positions and headings in the direction of travel, float64
-      [samples, 3] of metres, metres and radians.
-    arc: Metres from the beginning, float64 [samples].
-    width: Metres.
+      [samples, 3] in metres, metres and radians.
+    arc: Metres from the start, float64 [samples].
+    width: Width in metres.
     junction: Id of the junction that the lane crosses, or None.
     turn: Change of heading in degrees, positive to the right.
     kerb: Whether there is no driving lane to the right.
-    marks: Kinds of the lines to the left and right, of `solid`, `broken`, or
-      None if the map tells none.
+    marks: Lane markings to the left and right: `solid`, `broken`, or None if
+      the map has none.
   """
 
   points: np.ndarray
@@ -46,7 +46,7 @@ class Lane:
     """Return a pose on the lane: x, y, and heading in radians.
 
     Args:
-      distance: Metres from the beginning.
+      distance: Metres from the start.
       right: Metres to the right of the centre.
     """
     x, y, yaw = (
@@ -56,7 +56,7 @@ class Lane:
 
 
 class Lanes:
-  """All driving lanes of a map, without those that make a U-turn.
+  """All driving lanes of a map, except U-turns.
 
   Args:
     road_map: `carla.Map`.
@@ -79,14 +79,14 @@ class Lanes:
     self.centres = self._find_centres()
 
   def number(self, waypoint: 'carla.Waypoint') -> int | None:
-    """Return the index of the lane of a waypoint, None if it is left out."""
+    """Return the index of the lane of a waypoint, None for U-turns."""
     return self._numbers.get(_key(waypoint))
 
   def locate(self, waypoint: 'carla.Waypoint') -> tuple[int | None, float]:
-    """Find the lane of a waypoint and the metres along it.
+    """Return the lane of a waypoint and the distance along it.
 
     Returns:
-      Index of the lane and metres; None and zero if the lane is left out.
+      Index of the lane and metres; None and zero for U-turns.
     """
     number = self.number(waypoint)
     if number is None:
@@ -97,7 +97,7 @@ class Lanes:
     return number, float(lane.arc[np.argmin(gaps)])
 
   def spread(self, distance: float) -> list[tuple[float, float, float]]:
-    """Place poses every so many metres, none of them in junctions.
+    """Return evenly spaced poses outside of junctions.
 
     Returns:
       List of (x, y, heading in radians), at least one per lane.
@@ -112,7 +112,7 @@ class Lanes:
 
   @property
   def total_length(self) -> float:
-    """Metres of all lanes outside of junctions."""
+    """Total length in metres of all lanes outside of junctions."""
     return sum(x.length for x in self.all if x.junction is None)
 
   def _add(self, waypoint, spacing):
@@ -126,7 +126,7 @@ class Lanes:
     self.all.append(lane)
 
   def _find_centres(self):
-    """Centres of the junctions, float64 [junctions, 2] in metres."""
+    """Return the centres of junctions, float64 [junctions, 2] in metres."""
     points: dict[int, list[np.ndarray]] = {}
     for lane in self.all:
       if lane.junction is not None:

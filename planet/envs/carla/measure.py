@@ -1,4 +1,4 @@
-"""Measurements of a step, the same for both backends."""
+"""Measurements of a step, for both backends."""
 
 import math
 import typing
@@ -23,13 +23,13 @@ _REARM = 5
 
 
 class Surroundings:
-  """Where a vehicle is on a map.
+  """Position of a vehicle relative to the roads of a map.
 
-  The height of a location tells roads above each other apart.
+  Uses the height of locations to distinguish roads at bridges.
 
   Args:
     road_map: `carla.Map`.
-    lanes: Its `Lanes`.
+    lanes: `Lanes` of the map.
   """
 
   def __init__(self, road_map: 'carla.Map', lanes: lanes_lib.Lanes):
@@ -41,15 +41,14 @@ class Surroundings:
   def footprint(
     self, location: places.Location, yaw: float
   ) -> tuple[float, float]:
-    """Measure how much of the vehicle is off the road and on wrong lanes.
+    """Return the fractions of the vehicle off the road and on wrong lanes.
 
     Args:
       location: Centre of the vehicle.
       yaw: Heading in radians.
 
     Returns:
-      Both fractions of 15 samples. Lanes within junctions are never
-      wrong ones.
+      Both as fractions of 15 samples. Lanes in junctions are never wrong.
     """
     x, y, z = location
     cos, sin = math.cos(yaw), math.sin(yaw)
@@ -71,19 +70,19 @@ class Surroundings:
     return offroad / len(_SAMPLES), otherlane / len(_SAMPLES)
 
   def nearest(self, location: places.Location) -> 'carla.Waypoint':
-    """Find the `carla.Waypoint` of the nearest lane, however far it is."""
+    """Return the `carla.Waypoint` of the nearest lane at any distance."""
     return self._map.get_waypoint(
       self._location(*location), project_to_road=True, lane_type=self._driving
     )
 
   def locate(self, location: places.Location) -> tuple[int | None, float]:
-    """Find the lane at a place, and the metres along it; see `Lanes.locate`."""
+    """Return the nearest lane and the distance along it, see `Lanes.locate`."""
     return self._lanes.locate(self.nearest(location))
 
   def on_lane(
     self, location: places.Location, velocity: tuple[float, float], yaw: float
   ) -> tuple[float, float]:
-    """Measure the speed along the nearest lane and the offset from it.
+    """Return the speed along the nearest lane and the offset from its centre.
 
     Args:
       location: Centre of the vehicle.
@@ -97,7 +96,7 @@ class Surroundings:
     transform = waypoint.transform
     heading = math.radians(transform.rotation.yaw)
     if math.cos(heading - yaw) < 0 and waypoint.is_junction:
-      # Lanes of several directions lie on each other here.
+      # Lanes of several directions overlap in junctions.
       heading += math.pi
     cos, sin = math.cos(heading), math.sin(heading)
     centre = transform.location
@@ -111,12 +110,12 @@ class Surroundings:
     damage: 'Damage',
     route: planner.Route | None,
   ) -> dict[str, Any]:
-    """Measure what depends on the place.
+    """Return all measurements that depend on the location.
 
     Args:
       frame: `Frame` of this step.
       last: Measurements of the previous step, or None.
-      damage: `Damage`, up to date.
+      damage: `Damage` including this step.
       route: `Route`, or None without planner.
 
     Returns:
@@ -155,7 +154,7 @@ class Surroundings:
       lane, arc = self.locate(location)
       distance = math.inf if lane is None else route.distance(lane, arc)
       if not math.isfinite(distance):
-        # Off the lanes that lead there: as far as at the step before.
+        # No lane leads there; keep the last distance.
         distance = last['distance_to_goal'] if last else -1.0
       if lane is not None:
         command = route.command(lane, arc, location[:2], ahead)
@@ -172,11 +171,11 @@ class Surroundings:
 
 
 def begins(contacts: dict[int, int], obstacle: int, step: int) -> bool:
-  """Tell whether a contact begins: where the last five steps had none.
+  """Return whether a contact is new, that is, not in the last five steps.
 
   Args:
-    contacts: Last steps by the number of what was touched, gets this one.
-    obstacle: Number of what is touched.
+    contacts: Dict from obstacle to its last contact, updated in place.
+    obstacle: Id of the obstacle.
     step: Number of this step.
   """
   last = contacts.get(obstacle, -_REARM - 1)
@@ -185,13 +184,13 @@ def begins(contacts: dict[int, int], obstacle: int, step: int) -> bool:
 
 
 class Damage:
-  """Collisions of an episode, each contact counted once.
+  """Collisions of an episode, with each contact counted once.
 
   Attributes:
-    totals: Impulses in N s by the kind of what was hit.
+    totals: Impulses in N s by kind of obstacle.
     before: Impulse of all collisions before this step.
     collided: Whether a contact began in this step, see `begins`.
-    new: Whether one did, and none in the five steps before.
+    new: Whether one began now and none in the last five steps.
   """
 
   def __init__(self):
@@ -204,7 +203,7 @@ class Damage:
     self._quiet = _REARM
 
   def update(self, collisions: list[backend.Collision]) -> None:
-    """Take in the collisions of a step."""
+    """Add the collisions of a step."""
     self.before = self.total
     self._step += 1
     self.collided = False
@@ -221,7 +220,7 @@ class Damage:
 
 
 def wrap_degrees(angle: float) -> float:
-  """Return the same angle between -180 and 180 degrees."""
+  """Wrap an angle to the range from -180 to 180 degrees."""
   return (angle + 180.0) % 360.0 - 180.0
 
 
@@ -232,12 +231,12 @@ def reward_terms(
   lane: tuple[float, float],
   dt: float,
 ) -> rewards.Terms:
-  """Collect what rewards are computed from.
+  """Collect the terms of rewards.
 
   Args:
     now: Measurements of this step.
-    last: Measurements of the step before.
-    damage: `Damage`, up to date.
+    last: Measurements of the previous step.
+    damage: `Damage` including this step.
     lane: Speed along the lane and offset from it; zeros if not needed.
     dt: Seconds per step.
   """

@@ -2,7 +2,7 @@
 
 # x, y and z in metres.
 Location = tuple[float, float, float]
-# The same, and the heading in degrees, positive to the right.
+# x, y and z in metres, and heading in degrees, positive to the right.
 Pose = tuple[float, float, float, float]
 # x and y in metres.
 Point = tuple[float, float]

@@ -1,4 +1,4 @@
-"""Routes over the lanes of a map, and the commands on the way."""
+"""Routes on the lanes of a map, and navigation commands."""
 
 import heapq
 import math
@@ -18,11 +18,11 @@ _LENGTHS = (80.0, 600.0)
 
 
 class Route:
-  """Shortest ways to a goal from everywhere, by Dijkstra's algorithm.
+  """Shortest paths to a goal from any lane, by Dijkstra's algorithm.
 
   Args:
     lanes: `Lanes` of the map.
-    goal: Tuple of a lane and the metres along it.
+    goal: Tuple of lane index and metres along the lane.
   """
 
   def __init__(self, lanes: lanes_lib.Lanes, goal: tuple[int, float]):
@@ -32,7 +32,7 @@ class Route:
     self._rest = self._search()
 
   def distance(self, lane: int, arc: float) -> float:
-    """Return the metres left from a place; infinite if there is no way."""
+    """Return the distance to the goal in metres; infinite if unreachable."""
     if lane == self.goal_lane and arc <= self.goal_arc:
       return self.goal_arc - arc
     follow = self._onward(lane)
@@ -41,7 +41,7 @@ class Route:
     return self._lanes.all[lane].length - arc + self._rest[follow]
 
   def lanes_from(self, lane: int, arc: float) -> list[int]:
-    """Return the lanes that the way leads over, the current one included."""
+    """Return the lanes on the path to the goal, including the current one."""
     path = [lane]
     if lane == self.goal_lane and arc <= self.goal_arc:
       return path
@@ -53,7 +53,7 @@ class Route:
     return path
 
   def way_from(self, lane: int, arc: float) -> np.ndarray:
-    """Return places on the way to the goal, metres [places, 2]."""
+    """Return positions on the path to the goal in metres, [positions, 2]."""
     path = self.lanes_from(lane, arc)
     end = self.goal_arc if path[-1] == self.goal_lane else math.inf
     return np.concatenate(_sample(self._lanes, path, arc, end))[:, :2]
@@ -61,13 +61,13 @@ class Route:
   def command(
     self, lane: int, arc: float, position: places.Point, ahead: places.Point
   ) -> str:
-    """Return the name of the command at a place.
+    """Return the name of the navigation command.
 
     Args:
       lane: Index of the lane.
-      arc: Metres along it.
-      position: Coordinates of the vehicle.
-      ahead: Coordinates of the point some metres ahead of it.
+      arc: Metres along the lane.
+      position: Position of the vehicle.
+      ahead: Position a few metres ahead, see `point_ahead`.
     """
     if math.dist(position, self.goal) < _ARRIVED:
       return 'REACH_GOAL'
@@ -82,13 +82,13 @@ class Route:
     return 'LANE_FOLLOW'
 
   def _onward(self, lane):
-    """Return the next lane towards the goal, None if none leads there."""
+    """Return the next lane towards the goal, None if it is unreachable."""
     following = self._lanes.following[lane]
     choices = [x for x in following if self._rest[x] < math.inf]
     return min(choices, key=self._rest.__getitem__, default=None)
 
   def _search(self):
-    """Metres from the beginning of every lane to the goal."""
+    """Return the metres from the start of each lane to the goal."""
     before: list[list[int]] = [[] for _ in self._lanes.all]
     for lane, choices in enumerate(self._lanes.following):
       for follow in choices:
@@ -109,13 +109,13 @@ class Route:
 
 
 def is_near_junction(lanes: lanes_lib.Lanes, point: places.Point) -> bool:
-  """Tell whether a junction's centre is within 18 m of a point."""
+  """Return whether the centre of a junction is within 18 m of a point."""
   gaps = np.hypot(*(lanes.centres - point).T)
   return bool((gaps <= _NEAR_JUNCTION).any())
 
 
 def point_ahead(x: float, y: float, yaw: float) -> places.Point:
-  """Return the point 5 m ahead of a pose; the heading is in radians."""
+  """Return the point 5 m ahead of a pose, with the heading in radians."""
   return x + _AHEAD * math.cos(yaw), y + _AHEAD * math.sin(yaw)
 
 
@@ -124,9 +124,9 @@ def classify(
 ) -> str | None:
   """Classify a route as `straight`, `one_curve`, `nav`, or None.
 
-  Straight routes change their heading by less than 15 degrees in total. Those
-  with one curve turn at one junction only, by 60 to 120 degrees. At least two
-  such turns make a `nav` route.
+  A `straight` route changes its heading by less than 15 degrees in total. A
+  `one_curve` route has one turn at a junction, by 60 to 120 degrees. A `nav`
+  route has at least two turns of at least 60 degrees.
 
   Args:
     lanes: `Lanes` of the map.
@@ -148,7 +148,7 @@ def classify(
 
 
 def _sample(lanes, path, start_arc, goal_arc):
-  """Points of the lanes of a route between its ends, an array per lane."""
+  """Return the points of a route, one array per lane."""
   parts = []
   for index, number in enumerate(path):
     lane = lanes.all[number]
@@ -159,7 +159,7 @@ def _sample(lanes, path, start_arc, goal_arc):
 
 
 def can_have(lanes: lanes_lib.Lanes, kinds: tuple[str, ...]) -> bool:
-  """Tell whether routes of some kinds may exist; curves need a junction."""
+  """Return whether routes of these kinds may exist; turns need a junction."""
   turns = any(abs(x.turn) >= 60 for x in lanes.all if x.junction is not None)
   return 'straight' in kinds or turns
 
@@ -171,12 +171,12 @@ def draw_goal(
   random: np.random.Generator,
   tries: int = 60,
 ) -> Route | None:
-  """Draw a route of a wanted kind and of 80 to 600 m from a start.
+  """Sample a route of 80 to 600 m of given kinds.
 
   Args:
     lanes: `Lanes` of the map.
-    start: Tuple of a lane and the metres along it.
-    kinds: Kinds to accept, see `classify`; None accepts any.
+    start: Tuple of lane index and metres along the lane.
+    kinds: Accepted kinds, see `classify`; None accepts any.
     random: NumPy generator.
     tries: Number of goals to try.
 
@@ -200,7 +200,7 @@ def draw_goal(
 
 
 def _walk_straight(lanes, start, random):
-  """Place that is reached by never turning, up to the next bend."""
+  """Sample a position that is reached without turning."""
   ways = [start[0]]
   while len(ways) < 20:
     ahead = min(

@@ -1,4 +1,4 @@
-"""Scripted drivers, to compare learned ones with and to try worlds.
+"""Scripted drivers for comparisons and tests.
 
 A policy is a function from the environment to an action, float32 [2].
 """
@@ -15,7 +15,7 @@ Policy = Callable[[env_lib.CarlaEnv], np.ndarray]
 
 
 def straight_on(throttle: float) -> Policy:
-  """Return a driver that does not steer and keeps the pedals as they are."""
+  """Return a driver that goes straight with constant throttle."""
   return lambda unused_env: np.array([throttle, 0], np.float32)
 
 
@@ -25,9 +25,9 @@ def uniform(
   """Return a driver with uniformly random actions.
 
   Args:
-    seed: Of the random numbers.
-    throttle: Lowest and highest first entry.
-    steer: Largest second entry.
+    seed: Seed of the driver.
+    throttle: Range of the throttle.
+    steer: Maximum absolute steering.
   """
   random = np.random.default_rng(seed)
   low, high = (throttle[0], -steer), (throttle[1], steer)
@@ -35,14 +35,14 @@ def uniform(
 
 
 class PurePursuit:
-  """Steer to a point ahead on the lane, at a constant speed.
+  """Driver that steers to a point ahead on the lane at constant speed.
 
-  Source: Coulter (1992), CMU-RI-TR-92-01. At junctions the first branch is
-  taken that is close to the current heading.
+  At junctions, follows the branch closest to the current heading.
+  Source: Coulter (1992), CMU-RI-TR-92-01.
 
   Args:
-    speed: Metres per second to hold.
-    ahead: Metres to the point to steer to.
+    speed: Target speed in m/s.
+    ahead: Distance to the point in metres.
   """
 
   def __init__(self, speed: float = 8.0, ahead: float = 6.0):
@@ -68,10 +68,10 @@ class PurePursuit:
 def play(
   env: env_lib.CarlaEnv, policy: Policy, steps: int = 100
 ) -> dict[str, float]:
-  """Play one episode to its limit, whatever the environment wants.
+  """Play one episode of a fixed number of steps, ignoring `done`.
 
   Returns:
-    Dict of `return`, metres of `distance`, and number of `collisions`.
+    Dict of `return`, `distance` in metres and number of `collisions`.
   """
   env.reset()
   total, distance, damages = 0.0, 0.0, 0

@@ -1,7 +1,6 @@
-"""Rewards for driving, by the names of the projects that they come from.
+"""Driving rewards, with the names of the projects that define them.
 
-Speeds enter in metres per second; only those of the fork that are limited in
-kilometres per hour convert them.
+Speeds are in m/s; some rewards of the fork convert them to km/h.
 """
 
 import dataclasses
@@ -9,20 +8,20 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-  """Terms that rewards are computed from; `last` values are of the step before.
+  """Terms of rewards; `last` values belong to the previous step.
 
   Attributes:
-    speed, last_speed: Along the heading, m/s.
-    distance, last_distance: Metres left to the goal.
+    speed, last_speed: Speed along the heading, m/s.
+    distance, last_distance: Distance to the goal in metres.
     damage, last_damage: Impulse of all collisions so far, N s.
-    new_damage: Whether a contact has begun.
-    collided: Whether there was an impulse in this step.
-    offroad, last_offroad: Share of the footprint off the road.
-    otherlane, last_otherlane: Share on lanes of the other direction.
+    new_damage: Whether a contact began after five steps without any.
+    collided: Whether a contact began in this step.
+    offroad, last_offroad: Fraction of the footprint off the road.
+    otherlane, last_otherlane: Fraction on lanes of the other direction.
     arrived: Whether the goal was reached.
     lane_speed: Speed along the lane, m/s.
-    lane_offset: Metres from the centre of the lane.
-    steer, brake: Control that was applied.
+    lane_offset: Distance from the centre of the lane in metres.
+    steer, brake: Applied control.
     dt: Seconds per step.
   """
 
@@ -47,7 +46,7 @@ class Terms:
 
 
 def corl2017(t: Terms) -> float:
-  """Reward progress and speed-up, less what went wrong since then (RLlib)."""
+  """Reward progress and acceleration; penalise new infractions (RLlib)."""
   reward = _clip(t.last_distance - t.distance, -10, 10)
   reward += 0.05 * (t.speed - t.last_speed)
   reward -= 2e-5 * (t.damage - t.last_damage)
@@ -56,20 +55,20 @@ def corl2017(t: Terms) -> float:
 
 
 def custom(t: Terms) -> float:
-  """Reward progress, speed, and reaching the goal (RLlib)."""
+  """Reward progress, speed and reaching the goal (RLlib)."""
   reward = _clip(t.last_distance - t.distance, -10, 10)
   reward += lane_keep(t)
   return reward + 100 * t.arrived
 
 
 def lane_keep(t: Terms) -> float:
-  """Reward speed on the own lane (RLlib)."""
+  """Reward speed within the lane (RLlib)."""
   reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
   return reward - t.offroad - t.otherlane
 
 
 def custom1(t: Terms) -> float:
-  """Reward speed up to 40 m/s; leaving the road costs with speed (fork)."""
+  """Reward speed up to 40 m/s; penalise leaving the road by speed (fork)."""
   reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
   if t.speed > 40:
     reward -= (t.speed - 40) / 12
@@ -85,21 +84,21 @@ def custom2(t: Terms) -> float:
 
 
 def custom3(t: Terms) -> float:
-  """Reward speed, most of all 30 km/h; the default of the fork."""
+  """Reward speed, with a maximum at 30 km/h; the default of the fork."""
   k = 3.6 * t.speed
   reward = k / 10 if k < 30 else 12 - 0.3 * k
   return reward - 300 * t.new_damage - _leaving(t, 5, 2)
 
 
 def custom4(t: Terms) -> float:
-  """Reward speed, most of all 40 km/h (fork)."""
+  """Reward speed, with a maximum at 40 km/h (fork)."""
   k = 3.6 * t.speed
   reward = k / 10 if k < 40 else 20 - 0.4 * k
   return reward - 300 * t.new_damage - _leaving(t, 6, 3)
 
 
 def custom_depth(t: Terms) -> float:
-  """Reward speed up to 30 km/h; other lanes are free (fork)."""
+  """Reward speed up to 30 km/h; do not penalise other lanes (fork)."""
   reward = _clip(3.6 * t.speed, 0, 30) / 10
   return reward - 300 * t.new_damage - _leaving(t, 5, 0)
 
@@ -121,9 +120,9 @@ def speed_tracking(t: Terms) -> float:
 _RLLIB = corl2017, custom, lane_keep
 _FORK = custom1, custom2, custom3, custom4, custom_depth
 REWARDS = {x.__name__: x for x in (*_RLLIB, *_FORK, highway, speed_tracking)}
-# What needs the distance to a goal, and thus a planned route.
+# Rewards that need the distance to a goal, and thus a planned route.
 PLANNED = ('corl2017', 'custom')
-# What needs the position on the lane.
+# Rewards that need the position on the lane.
 LANE_BASED = ('highway', 'speed_tracking')
 
 

@@ -1,4 +1,4 @@
-"""OpenDRIVE maps: shipped ones and those of the user, as `carla.Map`."""
+"""Load shipped and other OpenDRIVE maps as `carla.Map`."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ SHIPPED = {'loop': 'loop.xodr', 'grid': 'grid.xodr.gz'}
 
 
 def import_carla() -> types.ModuleType:
-  """Import the `carla` package, an extra that is loaded when it is needed.
+  """Import the optional package `carla`.
 
   Raises:
     UsageError: If it is not installed.
@@ -24,13 +24,13 @@ def import_carla() -> types.ModuleType:
   try:
     import carla
 
-    # Names a package that is something else, such as a source folder.
+    # Fails if `carla` is something else, such as a source folder.
     carla.Map  # noqa: B018
   except (ImportError, AttributeError) as error:
     raise errors.UsageError(
-      f'The carla task needs the package carla {VERSION} ({error}), also for '
-      'the offline backend; there are wheels for Python 3.10 to 3.12 on '
-      "x86-64 Linux and Windows: pip install 'reference-agents[carla]'."
+      f'The carla task needs the package carla {VERSION} ({error}), even for '
+      'the offline backend; wheels exist for Python 3.10 to 3.12 on x86-64 '
+      "Linux and Windows: pip install 'reference-agents[carla]'."
     ) from None
   return carla
 
@@ -39,14 +39,13 @@ def read(name: str) -> tuple[str, str]:
   """Read the text of a map.
 
   Args:
-    name: Name of a shipped map, or path of a file that ends in `.xodr` or
-      `.xodr.gz`.
+    name: Name of a shipped map, or path of a `.xodr` or `.xodr.gz` file.
 
   Returns:
-    Tuple of the name without folder and ending, and the OpenDRIVE text.
+    Tuple of the name without folder and extension, and the OpenDRIVE text.
 
   Raises:
-    UsageError: If there is no such map or it cannot be read.
+    UsageError: If the map is unknown or unreadable.
   """
   path = os.path.expanduser(name)
   if name in SHIPPED:
@@ -68,7 +67,7 @@ def read(name: str) -> tuple[str, str]:
 
 
 def load(name: str) -> 'carla.Map':
-  """Load the map of the given name or file.
+  """Load a map by name or file.
 
   Args:
     name: See `read`.
@@ -77,7 +76,7 @@ def load(name: str) -> 'carla.Map':
     `carla.Map` with at least one driving lane.
 
   Raises:
-    UsageError: If the file is missing or holds no usable map.
+    UsageError: If the file is missing or contains no usable map.
   """
   carla = import_carla()
   short, text = read(name)
@@ -86,11 +85,11 @@ def load(name: str) -> 'carla.Map':
     lanes = road_map.get_topology()
   except RuntimeError as error:
     raise errors.UsageError(
-      f'The map {name} is not an OpenDRIVE file ({error}); its XML is broken.'
+      f'The map {name} is not a valid OpenDRIVE file ({error}); check its XML.'
     ) from None
   if not lanes:
     raise errors.UsageError(
       f'The map {name} has no driving lane; give an OpenDRIVE file with '
-      'roads that are linked.'
+      'connected roads.'
     )
   return road_map

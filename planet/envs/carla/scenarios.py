@@ -1,4 +1,4 @@
-"""Scenarios: town, traffic, weather and route of an episode."""
+"""Scenarios: town, traffic, weather and routes of episodes."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -37,27 +37,27 @@ _AS_LIST = pydantic.BeforeValidator(
 )
 _Pose = Annotated[
   tuple[Finite, Finite, Finite, Finite],
-  described('x, y and z in metres, and the heading in degrees'),
+  described('x, y and z in metres and the heading in degrees'),
 ]
 
 
 class Scenario(schema.Settings):
-  """What an episode consists of; the defaults are those of own scenarios.
+  """Scenario of an episode, with the defaults of user-defined scenarios.
 
-  Places that are not given are drawn for each episode.
+  Each episode samples start and goal unless given.
 
   Attributes:
     name: Name of the scenario.
     city: Name of the town that a server loads.
     num_vehicles: Number of other vehicles.
     num_pedestrians: Number of pedestrians.
-    max_steps: Steps that the original allowed; see termination `rllib`.
-    weather_distribution: Indices into `WEATHERS` to draw from.
-    kinds: Kinds of routes to draw from, see `planner.classify`.
-    start_pos_id: Index of the spawn point to begin at.
+    max_steps: Maximum number of steps with the termination `rllib`.
+    weather_distribution: Indices into `WEATHERS` to sample from.
+    kinds: Kinds of routes to sample from, see `planner.classify`.
+    start_pos_id: Index of the spawn point to start at.
     end_pos_id: Index of the spawn point to drive to.
-    start_pose: Where to begin instead: x, y and z in metres, degrees.
-    end_pose: Where to drive to instead; its heading does not matter.
+    start_pose: Pose to start at instead: x, y, z in metres, yaw in degrees.
+    end_pose: Pose to drive to instead; the heading is unused.
   """
 
   called: ClassVar[str] = 'Key {!r} of a scenario'
@@ -124,16 +124,16 @@ for _town in (1, 2):
 
 
 def load(given: Any) -> Any:
-  """Replace the names of files by the scenarios that these hold.
+  """Replace file names by the scenarios in the files.
 
   Args:
-    given: What `find` takes.
+    given: Argument of `find`.
 
   Returns:
-    The same without names of files.
+    The argument without file names.
 
   Raises:
-    UsageError: If there is no such file, or a scenario in it is wrong.
+    UsageError: If a file is missing or a scenario in it is wrong.
   """
   if not isinstance(given, (list, tuple)):
     return _read(given) if _is_file(given) else given
@@ -144,15 +144,15 @@ def load(given: Any) -> Any:
 
 
 def find(given: Any) -> tuple[Scenario, ...]:
-  """Find or make the scenarios from which each episode draws one.
+  """Return the scenarios that episodes sample from.
 
   Args:
-    given: Name of the table, mapping with some attributes of a `Scenario`, a
-      `Scenario`, name of a YAML file, which ends in .yaml or .yml, with one or
-      more names and mappings; or a list of these.
+    given: Name in `SCENARIOS`, mapping with attributes of a `Scenario`, a
+      `Scenario`, or path of a .yaml or .yml file with one or more names and
+      mappings; or a list of these.
 
   Raises:
-    UsageError: If there is no such scenario, or a value is not allowed.
+    UsageError: If a scenario is unknown or a value is not allowed.
   """
   loaded = load(given)
   found: list[Scenario] = []
@@ -167,7 +167,7 @@ def find(given: Any) -> tuple[Scenario, ...]:
 
 
 def _find_one(given):
-  """List the scenarios that a name or a mapping stands for."""
+  """Return the scenarios of a name or mapping."""
   if isinstance(given, Scenario):
     return [given]
   if isinstance(given, dict):
@@ -185,7 +185,7 @@ def _is_file(given):
 
 
 def _read(filename):
-  """List what a file holds, which `find` takes but for names of files."""
+  """Return the names and mappings in a file."""
   try:
     found = files.read_yaml(filename) or []
   except (OSError, ValueError) as error:
@@ -205,22 +205,22 @@ def _read(filename):
 
 
 def find_town(scenarios: tuple[Scenario, ...]) -> str:
-  """Return the town of scenarios, which a server loads once.
+  """Return the only town of the scenarios.
 
   Raises:
-    UsageError: If they are of several towns.
+    UsageError: If they use several towns.
   """
   towns = sorted({x.city for x in scenarios})
   if len(towns) > 1:
     raise errors.UsageError(
-      f'The scenarios are in {" and ".join(towns)}, but a server has one map; '
-      'give scenarios of one town, or the map as well.'
+      f'The scenarios use {" and ".join(towns)}, but a server has one map; '
+      'give scenarios of one town or set the map.'
     )
   return towns[0]
 
 
 def _define(given):
-  """Scenario from a mapping of the user."""
+  """Return the scenario of a user's mapping."""
   given = {key: value for key, value in given.items() if value is not None}
   values = Scenario.check(given)
   for end in ('start', 'end'):

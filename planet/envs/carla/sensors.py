@@ -1,4 +1,4 @@
-"""Kinds of cameras, and how what they measure becomes an image."""
+"""Camera types and the encoding of their images."""
 
 import dataclasses
 import functools
@@ -9,12 +9,12 @@ import numpy as np
 
 from planet.envs.carla import places
 
-# Metres that are white, as far as depth cameras of CARLA see.
+# Depth in metres that is white: the limit of CARLA's depth cameras.
 FAR = 1000.0
-# Share of these that is black where depth is logarithmic, as in CARLA.
+# Fraction of it that is black on the logarithmic scale, as in CARLA.
 _BLACK = 1 / 300
-# Numbers of `carla.CityObjectLabel` in 0.9.16, and colours of its documentation
-# (the palette of Cityscapes). All others are black.
+# Values of `carla.CityObjectLabel` in 0.9.16 and colours from its documentation
+# (the palette of Cityscapes). All other classes are black.
 _COLOURS = {
   'Roads': (1, (128, 64, 128)),
   'Sidewalks': (2, (244, 35, 232)),
@@ -46,7 +46,7 @@ _COLOURS = {
   'GuardRail': (28, (180, 165, 180)),
 }
 LABELS = {name: number for name, (number, _) in _COLOURS.items()}
-# Colours by number of the class, uint8 [256, 3].
+# Colours by class, uint8 [256, 3].
 PALETTE = np.zeros((256, 3), np.uint8)
 for _number, _colour in _COLOURS.values():
   PALETTE[_number] = _colour
@@ -54,12 +54,12 @@ for _number, _colour in _COLOURS.values():
 
 @dataclasses.dataclass(frozen=True)
 class Sensor:
-  """Declaration of what the environment sees.
+  """Declaration of a sensor.
 
   Attributes:
     camera: `rgb`, `depth` or `semantic_segmentation`.
     channels: Number of channels of the images.
-    cameras: Number of cameras beside each other, whose channels are joined.
+    cameras: Number of cameras side by side; their channels are concatenated.
     logarithmic: Whether depth is on a logarithmic scale.
   """
 
@@ -69,7 +69,7 @@ class Sensor:
   logarithmic: bool = False
 
   def positions(self, config: dict[str, Any]) -> list[places.Location]:
-    """Return where the cameras are, from left to right.
+    """Return the positions of the cameras from left to right.
 
     Args:
       config: Dict with `camera` and `stereo_baseline`.
@@ -80,14 +80,12 @@ class Sensor:
     return [(x, y + side, z) for side in sides]
 
   def shrink(self, image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Shrink an image, so that every source pixel counts by its area.
-
-    Of classes, whose mean is another one, those in the middle are picked.
+    """Shrink an image by area averaging; pick the central pixel for classes.
 
     Args:
       image: uint8 [source height, source width, channels].
-      width: New width, not larger than the old one.
-      height: New height, not larger than the old one.
+      width: New width, at most the old one.
+      height: New height, at most the old one.
 
     Returns:
       uint8 [height, width, channels].
@@ -116,12 +114,11 @@ SENSORS = {
 
 
 def encode_depth(metres: np.ndarray, logarithmic: bool) -> np.ndarray:
-  """Encode depths as bytes: near is black, 1000 m and more are white.
+  """Encode depths as bytes from black, near, to white, at least 1000 m.
 
   Args:
     metres: Distances along the optical axis.
-    logarithmic: Whether each doubling adds the same, from 3.3 m on, instead of
-      each metre.
+    logarithmic: Whether to use a logarithmic scale that starts at 3.3 m.
 
   Returns:
     uint8 of the same shape.
@@ -134,7 +131,7 @@ def encode_depth(metres: np.ndarray, logarithmic: bool) -> np.ndarray:
 
 @functools.cache
 def _weights(source, target):
-  """Share of each source pixel in each target pixel, [target, source]."""
+  """Return the weight of source pixels in target pixels, [target, source]."""
   assert target <= source, (target, source)
   edges = np.arange(target + 1) * (source / target)
   low = np.maximum(edges[:-1, None], np.arange(source))

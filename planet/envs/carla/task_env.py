@@ -1,4 +1,4 @@
-"""The driving environment with the wrappers of a task."""
+"""Driving environment with the wrappers of a task."""
 
 from typing import Any
 
@@ -18,25 +18,23 @@ def make(
   settings: dict[str, Any] | None = None,
   expert: str | None = None,
 ) -> wrappers.ConvertTo32Bit:
-  """Create the environment, within its own process.
+  """Create the environment.
 
   Args:
     action_repeat: Number of steps with the same action.
-    max_length: Number of decisions of the longest episode.
+    max_length: Maximum number of actions per episode.
     image_size: Height and width of the images.
-    min_length: Number of decisions of the shortest episode, at most
-      `max_length`, so that it is long enough for training.
+    min_length: Minimum number of actions per episode, as training requires; at
+      most `max_length`.
     pixels: Whether to add images to the observations.
-    settings: Dict of further keys of `env_config.ENV_CONFIG`.
-    expert: Who drives instead of the actions that are given, see
-      `ExpertDriver`; None for nobody.
+    settings: Dict with other keys of `env_config.ENV_CONFIG`.
+    expert: Driver that replaces the given actions, see `ExpertDriver`, or None.
 
   Returns:
-    Environment with dictionaries as observations: `image` uint8 and `state`
-    float32.
+    Environment with dict observations: `image` uint8 and `state` float32.
 
   Raises:
-    UsageError: If the settings are wrong or the world cannot be had.
+    UsageError: If the settings are wrong or the world is not available.
   """
   config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
   env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
@@ -51,15 +49,15 @@ def make(
 
 
 class ExpertDriver(wrappers.Wrapper):
-  """Repeat what an expert does, whatever actions are given.
+  """Replace the given actions with those of an expert.
 
-  On a server the traffic manager drives, and decides anew at every step;
-  offline it is the scripted driver, once per decision. The info of a step has
-  the `applied_action`, float32 [2], which is the mean of those of its steps.
+  On a server, the traffic manager acts at every step; offline, a scripted
+  driver acts once per action. The info contains the `applied_action`, float32
+  [2], averaged over the steps.
 
   Args:
-    env: Environment whose setting `expert` is given.
-    amount: Number of steps per decision, as of `ActionRepeat`.
+    env: Environment with the setting `expert`.
+    amount: Number of steps per action, as in `ActionRepeat`.
   """
 
   def __init__(self, env: env_lib.CarlaEnv, amount: int):

@@ -1,4 +1,4 @@
-"""When the environment wants an episode to end."""
+"""Conditions that end an episode."""
 
 import math
 from typing import Any
@@ -11,10 +11,9 @@ _WORST = -100.0
 
 
 class Stuck:
-  """Notice that the vehicle has not moved for thirty steps.
+  """Detect that the vehicle has not moved for 30 steps.
 
-  The way since the last look is measured every 30 steps from step 90 on, as
-  in the fork.
+  As in the fork, measures the displacement every 30 steps, first at step 90.
   """
 
   def __init__(self, position: places.Point):
@@ -23,7 +22,7 @@ class Stuck:
     self.displacement = 1000.0
 
   def update(self, position: places.Point) -> bool:
-    """Take in the position after a step; return whether it is stuck."""
+    """Add the position after a step; return whether the vehicle is stuck."""
     self._steps += 1
     if self._steps % _EVERY == 0:
       if self._steps > _LOOK_FROM:
@@ -35,10 +34,10 @@ class Stuck:
 def should_end(
   config: dict[str, Any], measurements: dict[str, Any], stuck: bool
 ) -> bool:
-  """Decide whether an episode should end.
+  """Return whether an episode should end.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
     measurements: Measurements of the step, with `total_reward`.
     stuck: Result of `Stuck.update`.
   """

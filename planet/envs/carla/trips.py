@@ -1,4 +1,4 @@
-"""Trips: where an episode begins, and the route that it follows."""
+"""Trips: start and route of an episode."""
 
 import logging
 import math
@@ -9,20 +9,20 @@ from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import measure, places, planner, scenarios
 
-# Places where an episode may begin, and goals for each of them.
+# Number of starts to try, and of goals for each.
 _STARTS, _GOALS = 20, 8
-# Metres between the wanted and the actual start that count as another place.
+# Distance in metres from which the actual start differs from the wanted one.
 _MOVED = 1.0
-# Metres from the nearest lane that a given place may have.
+# Maximum distance in metres of a given pose from the nearest lane.
 _FAR = 5.0
 
 
 class Trips:
-  """Draw the starts and goals of episodes.
+  """Sample starts and goals of episodes.
 
   Args:
     backend: Open `Backend`.
-    surroundings: `Surroundings` on its map.
+    surroundings: `Surroundings` of its map.
   """
 
   def __init__(
@@ -33,15 +33,15 @@ class Trips:
     self._surroundings = surroundings
 
   def locate(self, location: places.Location) -> tuple[int, float]:
-    """Find the lane at a place, and the metres along it."""
+    """Return the index of the nearest lane and the metres along it."""
     lane, arc = self._surroundings.locate(location)
     return (0, 0.0) if lane is None else (lane, arc)
 
   def check(self, scenario: scenarios.Scenario) -> None:
-    """Refuse a scenario whose places the map does not have.
+    """Check that the map has the start and goal of a scenario.
 
     Raises:
-      UsageError: If there is no such place, or no way between them.
+      UsageError: If one is missing or the goal is unreachable.
     """
     start, end = self._find_places(scenario)
     if start and end and not self._leads_from(self._route_to(end), start):
@@ -50,19 +50,18 @@ class Trips:
   def draw(
     self, scenario: scenarios.Scenario, random: np.random.Generator
   ) -> tuple[places.Pose, planner.Route | None]:
-    """Draw a start, and a route of the kind that a scenario asks for.
+    """Sample a start and a route of the kinds of a scenario.
 
     Args:
       scenario: Scenario of the episode.
-      random: Generator to draw from.
+      random: NumPy generator.
 
     Returns:
-      Pose to begin at, and the route to the goal, or None if there is no goal
-      within reach.
+      Start pose, and route to the goal or None if no goal was found.
 
     Raises:
-      UsageError: If the scenario names places that the map does not have, or
-        that no way leads to.
+      UsageError: If the map lacks the start or goal of the scenario, or the
+        goal is unreachable.
     """
     first, last = self._find_places(scenario)
 
@@ -81,7 +80,7 @@ class Trips:
     if fixed:
       raise _no_way(scenario)
     logging.getLogger(__name__).info(
-      'The map has no routes of kind %s; driving anywhere.', ', '.join(kinds)
+      'The map has no routes of kind %s; using any route.', ', '.join(kinds)
     )
     start = draw_start()
     place = self.locate(start[:3])
@@ -95,23 +94,23 @@ class Trips:
     actual: places.Pose,
     random: np.random.Generator,
   ) -> tuple[places.Pose, planner.Route | None]:
-    """Keep the start and its route, or replace them if the start was blocked.
+    """Return start and route, adapted if the start was blocked.
 
     Args:
       scenario: Scenario of the episode.
-      start: Pose that the vehicle was to begin at.
-      route: Route from there.
-      actual: Pose that it begins at.
-      random: Generator to draw from.
+      start: Wanted start pose.
+      route: Route from the wanted start.
+      actual: Actual start pose.
+      random: NumPy generator.
 
     Returns:
-      Pose and route that fit each other. A goal that the scenario names is
-      kept if a way leads there.
+      Start pose and a route from it. Keeps a goal that the scenario names, if
+      reachable.
     """
     if math.dist(start[:2], actual[:2]) < _MOVED:
       return start, route
     logging.getLogger(__name__).info(
-      'The start at (%.1f, %.1f) is blocked; beginning at (%.1f, %.1f).',
+      'The start at (%.1f, %.1f) is blocked; starting at (%.1f, %.1f).',
       *start[:2],
       *actual[:2],
     )
@@ -124,7 +123,7 @@ class Trips:
     return actual, route
 
   def _find_places(self, scenario):
-    """Poses of the start and the end that a scenario names, or None."""
+    """Return the start and end poses that a scenario names, or None."""
     found = []
     for end in ('start', 'end'):
       pose = getattr(scenario, f'{end}_pose')
@@ -133,7 +132,7 @@ class Trips:
         if index >= len(self._points):
           raise errors.UsageError(
             f'Scenario {scenario.name} has {end}_pos_id {index}, but the map '
-            f'has {len(self._points)} spawn points.'
+            f'has only {len(self._points)} spawn points, counted from 0.'
           )
         pose = self._points[index]
       elif pose:
@@ -148,7 +147,7 @@ class Trips:
       raise errors.UsageError(
         f'Scenario {scenario.name} has {end}_pose {list(pose)}, which is '
         f'{distance:.0f} m from the nearest lane of the map '
-        f'{self._map_name}; give a place on a lane, or another map.'
+        f'{self._map_name}; give a pose on a lane or another map.'
       )
 
   def _route_to(self, pose):
@@ -160,6 +159,6 @@ class Trips:
 
 def _no_way(scenario):
   return errors.UsageError(
-    f'In scenario {scenario.name} no way leads from its start to its end; '
-    'give places on lanes that are connected.'
+    f'Scenario {scenario.name} has no route from its start to its end; give '
+    'poses on connected lanes.'
   )

@@ -90,7 +90,7 @@ def test_values_that_are_no_numbers(tmp_path):
   )
   env = wrappers.CollectGymDataset(inner, str(tmp_path))
   env.reset()
-  with pytest.raises(RuntimeError, match="'state'.* holds values that are not"):
+  with pytest.raises(RuntimeError, match="'state'.* has values that are not"):
     env.step(np.float32([0]))
   assert os.listdir(tmp_path) == []
 

@@ -1,1 +1,1 @@
-"""World without a server: simple cars on real road geometry."""
+"""Offline world: simple cars on the roads of an OpenDRIVE map."""

@@ -1,4 +1,4 @@
-"""Boxes that stand on the ground: what they hit and what to paint of them."""
+"""Boxes on the ground, for collisions and rendering."""
 
 import dataclasses
 
@@ -13,8 +13,8 @@ class Boxes:
     pose: x, y and heading, float64 [boxes, 3] in metres and radians.
     size: Half length, half width and height, float64 [boxes, 3] in metres.
     colour: RGB from 0 to 255, float64 [boxes, 3].
-    glass: Whether there is a band of windows, bool [boxes].
-    label: Class as of `sensors.LABELS`, uint8 [boxes].
+    glass: Whether boxes have windows, bool [boxes].
+    label: Class, see `sensors.LABELS`, uint8 [boxes].
   """
 
   pose: np.ndarray
@@ -28,7 +28,7 @@ class Boxes:
 
 
 def join(parts: list[Boxes]) -> Boxes:
-  """Join the boxes of several collections."""
+  """Concatenate collections of boxes."""
   fields = [x.name for x in dataclasses.fields(Boxes)]
   return Boxes(
     *[np.concatenate([getattr(x, name) for x in parts]) for name in fields]
@@ -41,7 +41,7 @@ def overlap(
   poses: np.ndarray,
   sizes: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Find the boxes that a rectangle overlaps, by the separating axis theorem.
+  """Find boxes that overlap a rectangle, by the separating axis theorem.
 
   Args:
     pose: x, y and heading of the rectangle.
@@ -50,8 +50,8 @@ def overlap(
     sizes: Sizes of the boxes [boxes, 3 or 2].
 
   Returns:
-    Tuple of indices of overlapping boxes int [n]; and the shortest ways out
-    of them, float64 [n, 2], by which the rectangle has to move.
+    Tuple of indices of overlapping boxes, int [n], and the shortest moves of
+    the rectangle out of each, float64 [n, 2].
   """
   gaps = poses[:, :2] - pose[:2]
   reach = np.hypot(extent[0], extent[1]) + np.hypot(sizes[:, 0], sizes[:, 1])
@@ -63,7 +63,7 @@ def overlap(
   forward = np.stack([np.cos(yaw), np.sin(yaw)], -1)
   side = np.stack([-forward[..., 1], forward[..., 0]], -1)
   axes = np.concatenate([forward, side], 1)
-  # The reach of either shape along each of the four axes.
+  # Half extents of both shapes along each of the four axes.
   own = sum(
     h * np.abs((axes * x).sum(-1))
     for h, x in zip(extent, (forward[:, :1], side[:, :1]))

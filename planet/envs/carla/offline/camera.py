@@ -1,8 +1,8 @@
 """Software camera for a flat world with upright boxes, in NumPy.
 
-Looks straight ahead. The ground is looked up in a texture, as every pixel
-below the horizon sees the same place relative to the vehicle; boxes are
-intersected with the vertical planes of all columns at once.
+The camera looks straight ahead, so each pixel below the horizon shows a fixed
+position relative to the vehicle, which is looked up in a ground texture. Boxes
+are intersected with the vertical planes of all columns at once.
 """
 
 import math
@@ -15,7 +15,7 @@ from planet.envs.carla.offline import weather as weather_lib
 
 _NEAR, _FAR = 0.3, 150.0
 _MOST_BOXES = 32
-# Heights of the windows of a vehicle, as shares of its own.
+# Bottom and top of windows, relative to the height of the vehicle.
 _GLASS = (0.58, 0.9)
 _SHADES = np.array([1.0, 0.78])
 _DARK = np.array([44.0, 52.0, 62.0])
@@ -28,16 +28,16 @@ class Camera:
   Args:
     width: Width of the images in pixels.
     height: Height of the images in pixels.
-    source: Width and height of the camera that is imitated. Images of another
-      size show the same section, squeezed.
+    source: Width and height of the simulated camera; its images are scaled to
+      the image size.
     fov: Horizontal field of view in degrees.
     position: Metres ahead of, to the right of, and above the vehicle.
     supersample: Samples per pixel and direction, 1 or 2.
 
   Attributes:
     channels: Number of channels of the images.
-    depths: Metres along the optical axis to the ground, in the rows below the
-      horizon.
+    depths: Distance to the ground along the optical axis in metres, for each
+      row below the horizon.
   """
 
   channels = 3
@@ -61,7 +61,7 @@ class Camera:
     )
     self.centre = self._shape[1] / 2, self._shape[0] / 2
     self._position = position
-    # The middle row of odd heights looks at the horizon itself.
+    # With odd heights, the middle row shows the horizon.
     self._horizon = (self._shape[0] + 1) // 2
     self._slopes = np.float32(
       (np.arange(self._shape[1]) + 0.5 - self.centre[0]) / self.focal[0]
@@ -84,7 +84,7 @@ class Camera:
       pose: x, y and heading of the vehicle, in metres and radians.
       ground: `Texture`.
       look: `Look` of the weather.
-      boxes: `Boxes` to show.
+      boxes: `Boxes` to render.
       random: NumPy generator for the rain.
 
     Returns:
@@ -103,7 +103,7 @@ class Camera:
     return parts[..., : self.channels].copy()
 
   def _define_ground(self):
-    """Places that the pixels below the horizon see, and their fog."""
+    """Define positions and fog levels of pixels below the horizon."""
     rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.centre[1]
     self.depths = depth = self.focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
@@ -161,11 +161,11 @@ class Camera:
       self._fill(look, boxes, seen[met], enter[met], hit[met], face[met])
 
   def _intersect(self, gaps, yaw, size, heading):
-    """Depths at which the columns enter boxes, [boxes, columns].
+    """Intersect columns with boxes.
 
     Returns:
-      Tuple of depths, whether boxes are hit, and whether that is at their
-      front or back rather than at a side.
+      Tuple of depths, whether boxes are hit, and whether they are hit at the
+      front or back instead of a side, each [boxes, columns].
     """
     cos, sin = heading
     ahead = (gaps @ (cos, sin))[:, None]
@@ -213,7 +213,7 @@ class Camera:
         self._put(span, high[k, span], low[k, span], windows[k])
 
   def _colour(self, look, boxes, seen, far, unused_enter, face):
-    """Packed colours of boxes [boxes, columns], and of windows [boxes]."""
+    """Return packed colours of boxes [boxes, columns] and windows [boxes]."""
     colours = boxes.colour[seen][:, None] * _SHADES[:, None]
     far = far[:, None]
     colours = look.shade(colours, far)
@@ -221,7 +221,7 @@ class Camera:
     return np.where(face, colours[:, 1:], colours[:, :1]), dark
 
   def _put(self, span, top, bottom, colour):
-    """Paint some columns between two rows each."""
+    """Paint columns from their top to their bottom row."""
     first, last = top.min(), bottom.max()
     rows = self._rows[first:last]
     np.copyto(
@@ -240,7 +240,7 @@ class Camera:
 
 
 def _halve(pixels):
-  """Mean of 2 x 2 packed pixels, rounded half up, two channels at a time."""
+  """Average 2 x 2 packed pixels, rounding half up, two channels at a time."""
   even, odd = np.uint32(0x00FF00FF), np.uint32(0x00020002)
   low = pixels & even
   high = (pixels >> np.uint32(8)) & even

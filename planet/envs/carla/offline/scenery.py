@@ -1,4 +1,4 @@
-"""Poles and houses along the roads, so that motion can be seen."""
+"""Poles and houses along the roads that make motion visible."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ _POLE = (112, 104, 96)
 
 
 def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
-  """Place boxes beside the lanes, the same for equal seeds.
+  """Place poles and houses beside the lanes.
 
   Args:
     lanes: `Lanes` of the map.
-    seed: Of sizes and places.
+    seed: Seed of sizes and positions.
   """
   random = np.random.default_rng(seed)
   points = np.concatenate([x.points[:, :2] for x in lanes.all])

@@ -1,4 +1,4 @@
-"""Software cameras for depth and classes, and those of an environment."""
+"""Software cameras for depth and classes, and all cameras of a sensor."""
 
 import functools
 from typing import Any
@@ -24,8 +24,8 @@ class DepthCamera(camera_lib.Camera):
 
   Args:
     logarithmic: Whether the scale is logarithmic.
-    *args: Those of `Camera`.
-    **kwargs: Those of `Camera`.
+    *args: Arguments of `Camera`.
+    **kwargs: Keyword arguments of `Camera`.
   """
 
   channels = 1
@@ -49,7 +49,7 @@ class DepthCamera(camera_lib.Camera):
     return self._pack(enter), None
 
   def _rain(self, *unused_args):
-    """Drops are too small to be seen."""
+    """Do nothing; drops are too small for depth images."""
 
 
 class SemanticCamera(camera_lib.Camera):
@@ -61,10 +61,10 @@ class SemanticCamera(camera_lib.Camera):
 
 
 class Cameras:
-  """The cameras that a configuration asks for, whose images are joined.
+  """Cameras of the configured sensor, with concatenated images.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
   """
 
   def __init__(self, config: dict[str, Any]):
@@ -72,7 +72,7 @@ class Cameras:
     self._size = config['x_res'], config['y_res']
     source = config['render_x_res'], config['render_y_res']
     is_direct = config['offline_direct_render']
-    # The mean of two classes is another one.
+    # Averaging two classes would give another class.
     averaged = is_direct and sensor.camera != 'semantic_segmentation'
     rendered = self._size if is_direct else source
     kinds: dict[str, Any] = {
@@ -95,7 +95,7 @@ class Cameras:
   def render(
     self, pose: Any, ground: Any, look: weather_lib.Look, *others: Any
   ) -> np.ndarray:
-    """Render a frame; arguments are those of `Camera.render`.
+    """Render a frame; see `Camera.render` for the arguments.
 
     Returns:
       uint8 [height, width, channels of all cameras].
@@ -109,7 +109,7 @@ class Cameras:
 
 
 def _define_look():
-  """Colours of classes, in a weather that changes none of them."""
+  """Return a look with the colours of classes, without light and fog."""
   colours = {key: sensors.PALETTE[x] for key, x in sensors.LABELS.items()}
   ground = np.zeros((256, 3))
   for entries, name in _GROUND:

@@ -1,7 +1,7 @@
-"""The ground as one picture from above, in a palette of colours.
+"""Ground texture: a bird's-eye image with a colour palette.
 
-Entries of the palette: shades of grass, of asphalt and of shoulders, then the
-two colours of lines.
+Entries of the palette: shades of grass, asphalt and shoulders, then two colours
+of lines.
 """
 
 import numpy as np
@@ -22,8 +22,9 @@ class Texture:
 
   Args:
     lanes: `Lanes` of the map.
-    scale: Pixels per metre; less on maps that would not fit into 16 MiB.
-    seed: Of the noise.
+    scale: Maximum number of pixels per metre; large maps use fewer, to limit
+      the texture to 16 MiB.
+    seed: Seed of the noise.
 
   Attributes:
     pixels: Entries of the palette, uint8 [height, width]; rows along y.
@@ -56,7 +57,7 @@ class Texture:
       self._mark(lane)
 
   def _mark(self, lane):
-    """Lines of the map, or else those that are customary."""
+    """Draw the lane markings of the map, or else typical ones."""
     half = lane.width / 2
     left, right = lane.marks
     right = right or ('solid' if lane.kerb else 'broken')
@@ -69,7 +70,7 @@ class Texture:
     self._band(lane, low, high, colour, 1, dash)
 
   def _band(self, lane, low, high, first, shades, dash=None):
-    """Fill what lies between two distances to the right of a lane."""
+    """Fill the band between two offsets to the right of a lane."""
     step = 0.6 / self.scale
     arc = np.linspace(0, lane.length, max(2, int(lane.length / step)))
     if dash:
@@ -87,7 +88,7 @@ class Texture:
 
 
 def _grass(random, height, width):
-  """Patches of different sizes, uint8 [height, width]."""
+  """Return grass with patches of different sizes, uint8 [height, width]."""
   total = random.integers(0, 8, (height, width), np.uint8)
   for size, strength in ((8, 8), (40, 17)):
     shape = (height // size + 1, width // size + 1)

@@ -1,8 +1,8 @@
-"""Other vehicles and pedestrians of the offline world, all at once.
+"""Other vehicles and pedestrians of the offline world, vectorised.
 
-Vehicles keep their lane and their distance by the intelligent driver model
-(Treiber, Hennecke and Helbing, 2000); they brake for the ego vehicle and for
-pedestrians, and do not heed crossing traffic within junctions.
+Vehicles keep their lane and distance by the intelligent driver model (Treiber,
+Hennecke and Helbing, 2000). They brake for the ego vehicle and pedestrians but
+ignore crossing traffic in junctions.
 """
 
 import math
@@ -31,7 +31,7 @@ _CLOTHES = np.array([(220, 60, 120), (60, 160, 90), (240, 200, 60)], np.float64)
 
 
 class Roads:
-  """Lanes resampled for the lookup of many poses at a time.
+  """Resampled lanes, to look up many poses at once.
 
   Args:
     lanes: `Lanes` of the map.
@@ -58,7 +58,7 @@ class Roads:
   def poses(
     self, lane: np.ndarray, arc: np.ndarray, right: np.ndarray | None = None
   ) -> np.ndarray:
-    """Return x, y and heading [n, 3] of places, shifted to the right."""
+    """Return x, y and heading [n, 3] on lanes, shifted to the right."""
     place = arc / self._step[lane]
     index = np.minimum(place.astype(int), self._count[lane] - 2)
     share = (place - index)[:, None]
@@ -75,8 +75,8 @@ class Traffic:
 
   Args:
     roads: `Roads` of the map.
-    ego: x and y of the ego vehicle, from which others keep 12 m.
-    num_vehicles, num_pedestrians: How many, at most.
+    ego: x and y of the ego vehicle; others start at least 12 m away.
+    num_vehicles, num_pedestrians: Maximum numbers.
     random: NumPy generator.
   """
 
@@ -105,12 +105,12 @@ class Traffic:
   def step(
     self, ego: tuple[float, float, float], speed: float, dt: float
   ) -> None:
-    """Move all on.
+    """Move all vehicles and pedestrians.
 
     Args:
       ego: x, y and heading of the ego vehicle.
-      speed: Its speed in metres per second.
-      dt: Seconds.
+      speed: Speed of the ego vehicle in m/s.
+      dt: Duration of the step in seconds.
     """
     if len(self.cars):
       self._drive(ego, speed, dt)
@@ -120,7 +120,7 @@ class Traffic:
 
   @property
   def velocities(self) -> np.ndarray:
-    """Metres per second [vehicles and pedestrians, 2]."""
+    """Velocities in m/s, [vehicles + pedestrians, 2]."""
     yaw = self.cars.pose[:, 2]
     cars = self._speed[:, None] * np.stack([np.cos(yaw), np.sin(yaw)], 1)
     return np.concatenate([cars, np.zeros((len(self.walkers), 2))])
@@ -176,7 +176,7 @@ class Traffic:
       self._enter_next(index)
 
   def _find_leaders(self, ego, ego_speed):
-    """Gaps in metres and speeds of whoever is ahead, [vehicles] each."""
+    """Return distance in metres and speed of the leaders, [vehicles] each."""
     poses = np.concatenate([self.cars.pose, [ego], self.walkers.pose])
     count = len(self.cars)
     yaw = self.cars.pose[:, 2]
@@ -186,7 +186,7 @@ class Traffic:
     ahead = east * cos + south * sin
     side = np.abs(south * cos - east * sin)
     same_way = cos * np.cos(poses[:, 2]) + sin * np.sin(poses[:, 2])
-    # The ego may stand across.
+    # The ego vehicle may stand at an angle.
     own = np.abs(same_way[:, count])
     across = np.sqrt(np.maximum(0, 1 - own**2))
     half_length, half_width, _ = vehicle_lib.EXTENT
@@ -221,7 +221,7 @@ class Traffic:
       lane = choices[self._random.integers(len(choices))]
       self._arc[index] = min(self._arc[index], self._roads.length[lane])
     else:
-      # The road ends; begin anew somewhere else.
+      # The road ends; restart at a random lane.
       streets = self._roads.streets
       lane = streets[self._random.integers(len(streets))]
       self._arc[index] = 0.0

@@ -1,13 +1,13 @@
-"""Motion of a car: a kinematic bicycle with slow pedals and steering."""
+"""Car dynamics: a kinematic bicycle model with pedal and steering lag."""
 
 import math
 
-# Metres: between the axles, and from the rear axle to the centre.
+# Distances in metres between the axles and from rear axle to centre.
 WHEELBASE, REAR = 2.85, 1.425
 # Half length, half width, half height of the body.
 EXTENT = (2.45, 1.0, 0.75)
 MASS = 1500.0
-# Angle of the front wheels.
+# Maximum angle of the front wheels.
 MAX_STEER = math.radians(35)
 _SUBSTEP = 0.02
 _STEER_LAG, _THROTTLE_LAG = 0.15, 0.2
@@ -17,11 +17,11 @@ _LATERAL = 8.0
 
 
 class Bicycle:
-  """Car whose reference point is its centre; it never drives backwards.
+  """Kinematic bicycle model of a car, without reverse gear.
 
   Args:
-    x: Position in metres.
-    y: Position in metres along the other axis.
+    x: x coordinate of the centre in metres.
+    y: y coordinate of the centre in metres.
     yaw: Heading in radians, positive to the right.
   """
 
@@ -41,13 +41,13 @@ class Bicycle:
   def step(
     self, throttle: float, steer: float, brake: float, dt: float
   ) -> None:
-    """Move on.
+    """Advance in time.
 
     Args:
       throttle: Pedal from 0 to 1.
       steer: From -1, left, to 1, right.
       brake: Pedal from 0 to 1.
-      dt: Seconds.
+      dt: Duration in seconds.
     """
     count = max(1, math.ceil(dt / _SUBSTEP - 1e-9))
     for _ in range(count):
@@ -66,7 +66,7 @@ class Bicycle:
     rate = speed / REAR * math.sin(slip)
     limit = _LATERAL / max(speed, 1e-3)
     if abs(rate) > limit:
-      # As much as the tyres hold.
+      # Limit the lateral acceleration to the grip of the tyres.
       rate = math.copysign(limit, rate)
       slip = math.asin(rate * REAR / speed)
     self.slip = slip

@@ -1,4 +1,4 @@
-"""How weather looks: light, colours of the sky, fog and rain."""
+"""Appearance of weather: light, sky colours, fog and rain."""
 
 import dataclasses
 import functools
@@ -8,7 +8,7 @@ import numpy as np
 from planet.envs.carla import scenarios
 from planet.envs.carla.offline import texture
 
-# Distances in metres at which the levels of fog are taken.
+# Distances in metres of the fog levels.
 LEVELS = 16
 DISTANCES = np.geomspace(2.0, 300.0, LEVELS)
 
@@ -19,10 +19,10 @@ class Look:
 
   Attributes:
     light: Brightness and tint, float64 [3].
-    zenith, horizon: Colours of the sky, float64 [3] from 0 to 255.
-    fog: Share of light that is lost per metre.
-    rain: Number of drops for each 1000 pixels.
-    palette: Packed colours of the ground by level of fog, uint32 [16, 256].
+    zenith, horizon: Sky colours, float64 [3] from 0 to 255.
+    fog: Fraction of light lost per metre.
+    rain: Number of drops per 1000 pixels.
+    palette: Packed ground colours by fog level, uint32 [16, 256].
   """
 
   light: np.ndarray
@@ -35,11 +35,11 @@ class Look:
   def shade(
     self, colours: np.ndarray, distances: np.ndarray | float
   ) -> np.ndarray:
-    """Pack the colours of surfaces in this light, behind this fog.
+    """Apply light and fog to surface colours and pack them.
 
     Args:
-      colours: From 0 to 255, [..., 3].
-      distances: Metres, broadcast against the colours without channels.
+      colours: Colours from 0 to 255, [..., 3].
+      distances: Metres, broadcast to the colours without channels.
 
     Returns:
       uint32 [...].
@@ -49,7 +49,7 @@ class Look:
 
 
 def pack(colours: np.ndarray) -> np.ndarray:
-  """Pack colours from 0 to 255, [..., 3], to uint32 in the order of memory."""
+  """Pack colours from 0 to 255, [..., 3], as uint32 in memory order."""
   channels = np.zeros(colours.shape[:-1] + (4,), np.uint8)
   channels[..., :3] = np.minimum(colours + 0.5, 255)
   return channels.view(np.uint32)[..., 0]
@@ -57,7 +57,7 @@ def pack(colours: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def make(index: int) -> Look:
-  """Make the look of a weather by its index in `scenarios.WEATHERS`."""
+  """Return the look of a weather by its index in `scenarios.WEATHERS`."""
   name = scenarios.WEATHERS[index]
   sunset = name.endswith('Sunset')
   cloudy = 'Cloudy' in name or 'Rain' in name
@@ -80,7 +80,7 @@ def make(index: int) -> Look:
 
 
 def _ground(wet):
-  """Colours of the ground, float64 [256, 3]; asphalt is dark when wet."""
+  """Return ground colours, float64 [256, 3]; wet asphalt is darker."""
   colours = np.zeros((256, 3))
   for (first, last), dark, bright in (
     (texture.GRASS, (52, 92, 36), (112, 150, 66)),

@@ -1,4 +1,4 @@
-"""World without a server: real road geometry, simple cars, software camera."""
+"""Offline world: OpenDRIVE roads, simple cars and a software camera."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from planet.envs.carla.offline import vehicle as vehicle_lib
 from planet.envs.carla.offline import weather as weather_lib
 
 _SPAWN_EVERY = 8.0
-# Metres of lane for each vehicle.
+# Metres of lane per vehicle.
 _ROOM = 20
 _KINDS = {
   sensors_lib.LABELS['Car']: 'vehicle',
@@ -27,7 +27,7 @@ _KINDS = {
 class OfflineBackend(backend_lib.Backend):
   """Flat world on an OpenDRIVE map.
 
-  Equal seeds give equal episodes, to the last bit of the images.
+  Equal seeds and actions give identical episodes, including images.
   """
 
   name = 'offline'
@@ -80,14 +80,14 @@ class OfflineBackend(backend_lib.Backend):
     return boxes_lib.join(parts)
 
   def render(self) -> np.ndarray:
-    """Render what the cameras see now, uint8 [height, width, channels]."""
+    """Render the current camera image, uint8 [height, width, channels]."""
     pose = self._car.x, self._car.y, self._car.yaw
     return self._cameras.render(
       pose, self._ground, self._look, self.obstacles, self._random
     )
 
   def _clip(self, wanted):
-    """Return how many of the wanted vehicles fit."""
+    """Return the wanted number of vehicles, or fewer if the map is small."""
     count = min(wanted, int(self.lanes.total_length // _ROOM))
     if count < wanted:
       logging.getLogger(__name__).info(
@@ -108,7 +108,7 @@ class OfflineBackend(backend_lib.Backend):
     )
 
   def _collide(self):
-    """Stop at obstacles; return the contacts that begin."""
+    """Stop at obstacles; return new contacts."""
     car, boxes = self._car, self.obstacles
     hits, ways = boxes_lib.overlap(
       (car.x, car.y, car.yaw), vehicle_lib.EXTENT, boxes.pose, boxes.size
@@ -128,6 +128,6 @@ class OfflineBackend(backend_lib.Backend):
         began.append(backend_lib.Collision(kind, impulse, index))
         car.speed /= 2
       else:
-        # Whoever pushes on does not get through.
+        # Limit the speed while the car pushes against the obstacle.
         car.speed = min(car.speed, 1.0)
     return began

@@ -1,1 +1,1 @@
-"""World of a CARLA server: find or start it, and drive one vehicle there."""
+"""Backend on a CARLA server: find or start one and drive one vehicle."""

@@ -1,4 +1,4 @@
-"""Vehicles, walkers and sensors of one episode on a server."""
+"""Vehicles, pedestrians and sensors of one episode on a server."""
 
 import contextlib
 import logging
@@ -21,13 +21,13 @@ _BATCH = 50
 
 
 class Actors:
-  """Everything that an episode has put into the world.
+  """Actors that an episode adds to the world.
 
   Args:
     client: `carla.Client`.
     world: `carla.World`.
-    config: Dict as of `env_config.complete`.
-    tm_port: Port of the traffic manager, None if there is none.
+    config: Complete settings, see `env_config.complete`.
+    tm_port: Port of the traffic manager, or None.
   """
 
   def __init__(
@@ -49,10 +49,10 @@ class Actors:
     self._controllers: list[Any] = []
 
   def spawn(self, episode: backend_lib.Episode) -> None:
-    """Fill the world; the ego vehicle comes first.
+    """Spawn all actors, starting with the ego vehicle.
 
     Raises:
-      BackendError: If there is no place for the ego vehicle.
+      BackendError: If no spawn point is free for the ego vehicle.
     """
     generator = random.Random(episode.seed)
     library = self._world.get_blueprint_library()
@@ -75,22 +75,22 @@ class Actors:
   def hand_over(self, manager: 'carla.TrafficManager') -> None:
     """Let the traffic manager drive the ego vehicle."""
     self.ego.set_autopilot(True, self._tm_port)
-    # Rewards know no traffic lights, and episodes are short.
+    # Rewards ignore traffic lights, and episodes are short.
     manager.ignore_lights_percentage(self.ego, 100.0)
 
   def places(self) -> list[places_lib.Point]:
-    """Return the places of the other vehicles, as of the last tick."""
+    """Return the positions of the other vehicles at the last tick."""
     snapshot = self._world.get_snapshot()
     found = [snapshot.find(x) for x in self._vehicles]
     locations = [x.get_transform().location for x in found if x]
     return [(x.x, x.y) for x in locations]
 
   def destroy(self) -> None:
-    """Take everything out again, sensors first; to be called once."""
+    """Destroy all actors, sensors first; call this once."""
     for sensor in self._sensors:
       with contextlib.suppress(RuntimeError):
         sensor.stop()
-    # A server that does not answer is asked once, not for every walker.
+    # Leave after the first time-out instead of waiting for every pedestrian.
     with contextlib.suppress(RuntimeError):
       for number in self._controllers:
         controller = self._world.get_actor(number)
@@ -103,7 +103,7 @@ class Actors:
     _destroy(self._client, numbers)
 
   def _spawn_ego(self, library, start, points):
-    """Return where the vehicle is, which it does not know before a tick."""
+    """Spawn the ego vehicle and return its pose, unknown before a tick."""
     x, y, z, yaw = start
     wanted = self._carla.Transform(
       self._carla.Location(x, y, z + 0.3), self._carla.Rotation(yaw=yaw)
@@ -118,11 +118,11 @@ class Actors:
         if 'collision' not in str(error):
           raise
     raise backend_lib.BackendError(
-      f'None of {len(places)} places was free for the ego vehicle.'
+      f'None of {len(places)} spawn points is free for the ego vehicle.'
     )
 
   def _spawn_vehicles(self, library, points, count, generator):
-    """All at once; what does not fit is counted and left out."""
+    """Spawn vehicles in one batch; skip those without a free spawn point."""
     cars = [x.id for x in library.filter('vehicle.*')]
     command, batch = self._carla.command, []
     for transform in points[:count]:
@@ -154,14 +154,14 @@ class Actors:
     self._controllers = self._apply(batch, len(batch), 'walker controllers')
 
   def _apply(self, batch, wanted, what):
-    """Ids of the actors that a batch has made."""
+    """Apply a batch and return the ids of spawned actors."""
     made = []
     if batch:
       responses = self._client.apply_batch_sync(batch, True)
       made = [x.actor_id for x in responses if not x.error]
     if len(made) < wanted:
       logging.getLogger(__name__).info(
-        '%d of %d %s found a place.', len(made), wanted, what
+        'Spawned %d of %d %s.', len(made), wanted, what
       )
     return made
 
@@ -185,7 +185,7 @@ class Actors:
     self.collisions = sensors.Collisions(self._attach(blueprint))
 
   def _attach(self, blueprint, *position):
-    """Fix a sensor to the ego vehicle."""
+    """Attach a sensor to the ego vehicle."""
     place = self._carla.Transform(self._carla.Location(*position))
     actor = self._world.spawn_actor(blueprint, place, attach_to=self.ego)
     self._sensors.append(actor)
@@ -193,14 +193,14 @@ class Actors:
 
 
 def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
-  """Take out what an earlier run of ours has left in the world.
+  """Destroy the actors of an earlier run of this project.
 
   Args:
     client: `carla.Client`.
-    world: `carla.World`, which has ticked.
+    world: `carla.World` after a tick.
 
   Returns:
-    Whether there was anything.
+    Whether there were any.
   """
   roles = {x.id: x.attributes.get('role_name', '') for x in world.get_actors()}
   ours = [x for x, role in roles.items() if role.startswith(TAG)]
@@ -209,7 +209,7 @@ def destroy_leftovers(client: 'carla.Client', world: 'carla.World') -> bool:
 
 
 def _destroy(client, numbers):
-  """Destroy actors in batches, each of which has the timeout of the client."""
+  """Destroy actors in batches that do not exceed the client timeout."""
   command, failures = roads.import_carla().command.DestroyActor, []
   for first in range(0, len(numbers), _BATCH):
     batch = [command(x) for x in numbers[first : first + _BATCH]]
@@ -217,7 +217,7 @@ def _destroy(client, numbers):
     failures += [x.error for x in responses if x.error]
   if failures:
     logging.getLogger(__name__).warning(
-      '%d of %d actors are left on the CARLA server: %s',
+      '%d of %d actors remain on the CARLA server: %s',
       len(failures),
       len(numbers),
       failures[0],
@@ -225,7 +225,7 @@ def _destroy(client, numbers):
 
 
 def _define(library, name, role, **attributes):
-  """Return a blueprint with our role and further attributes."""
+  """Return a blueprint with the role of this project and attributes."""
   attributes['role_name'] = f'{TAG}_{role}'
   try:
     blueprint = library.find(name)
@@ -233,6 +233,6 @@ def _define(library, name, role, **attributes):
       blueprint.set_attribute(key, str(value))
   except (IndexError, ValueError) as error:
     raise backend_lib.BackendError(
-      f'The blueprint {name} of the CARLA server does not fit: {error}.'
+      f'Cannot use the blueprint {name} of the CARLA server: {error}.'
     ) from None
   return blueprint

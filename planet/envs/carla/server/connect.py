@@ -1,7 +1,7 @@
-"""CARLA servers: which there are, who uses them, and their version.
+"""Find, claim and connect to CARLA servers.
 
-Claims are locked files in a folder for temporary files, so they end with the
-process that has them. They bind our own processes on this machine only.
+Claims are locked files in a temporary folder, so they end with their process.
+They only apply to processes of this project on this machine.
 """
 
 import getpass
@@ -20,12 +20,12 @@ if typing.TYPE_CHECKING:
   import carla
 
 SERVER_VARIABLE = 'CARLA_SERVER'
-# Seconds for a call to a server that may still load its town; Python waits.
+# Seconds for a call that blocks Python while the server may load its town.
 _LOADING = 20.0
 
 
 def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
-  """Tell why nothing listens at an address; None if something does."""
+  """Return why an address is unreachable; None if something listens."""
   try:
     socket.create_connection((host, port), timeout).close()
   except (OSError, OverflowError) as error:
@@ -34,10 +34,10 @@ def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
 
 
 def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
-  """Return hosts and ports of the servers that a user runs.
+  """Return host and port of each server that the user runs.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
   """
   given = config['servers'] or [f'{config["host"]}:{config["port"]}']
   parts = [x.rpartition(':') for x in given]
@@ -45,51 +45,51 @@ def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def too_few_servers(reason: str, config: dict[str, Any]) -> errors.UsageError:
-  """Return the error of having no server for each environment.
+  """Return the error that there are more environments than servers.
 
   Args:
-    reason: Beginning of a sentence, which addresses of servers complete.
-    config: Dict as of `env_config.complete`.
+    reason: Start of a sentence that the addresses of the servers complete.
+    config: Complete settings, see `env_config.complete`.
   """
   addresses = list_addresses(config)
   listed = ', '.join(f'{host}:{port}' for host, port in addresses)
   free = max(port for _, port in addresses) + 10
   return errors.UsageError(
     f'{reason} {listed}. Start another one (./CarlaUE4.sh '
-    f'{define_flags(free, config)}) and list all by carla_servers: [host:port, '
-    f'...], or set {SERVER_VARIABLE} to the path of CarlaUE4.sh so that each '
-    'environment starts its own.'
+    f'{define_flags(free, config)}) and list all in carla_servers: [host:port, '
+    f'...], or set {SERVER_VARIABLE} to the path of CarlaUE4.sh to let each '
+    'environment start its own.'
   )
 
 
 def define_flags(port: int, config: dict[str, Any]) -> str:
-  """Return the flags that servers are started with, by us and by users."""
+  """Return the command-line flags of servers."""
   quality = config['quality']
   return f'-RenderOffScreen -quality-level={quality} -carla-rpc-port={port}'
 
 
 def find_binary(config: dict[str, Any]) -> str | None:
-  """Return the program that starts servers; None if servers are given.
+  """Return the server program, or None if servers are given or it is not set.
 
   Args:
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
   """
   return None if config['servers'] else os.environ.get(SERVER_VARIABLE)
 
 
 def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
-  """Connect to a server of the right version, which may still load its town.
+  """Connect to a server, which may still be loading its town.
 
   Args:
     host: Address of the server.
     port: Port of the server.
-    config: Dict as of `env_config.complete`.
+    config: Complete settings, see `env_config.complete`.
 
   Returns:
     `carla.Client`.
 
   Raises:
-    UsageError: If there is none; says what to do.
+    UsageError: If there is no server, or it has another version.
   """
   carla = roads.import_carla()
   reason = why_unreachable(host, port)
@@ -105,11 +105,11 @@ def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
     version = client.get_server_version()
   except RuntimeError:
     raise errors.UsageError(
-      f'{host}:{port} is open but does not answer as CARLA within '
-      f'{config["timeout"]:g} s; another program may listen there, or the '
-      'server hangs. Give carla_port.'
+      f'{host}:{port} is open but does not respond like CARLA within '
+      f'{config["timeout"]:g} s; another program may be using the port, or the '
+      'server hangs. Restart the server or set carla_port.'
     ) from None
-  # Those of own builds end with more, such as 0.9.16-dirty.
+  # Custom builds have a suffix, such as 0.9.16-dirty.
   if not version.startswith(roads.VERSION):
     raise errors.UsageError(
       f'The CARLA server at {host}:{port} is version {version}; install '
@@ -121,22 +121,22 @@ def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
 def wait_for_town(
   host: str, port: int, config: dict[str, Any], server: Any = None
 ) -> 'carla.Client':
-  """Connect to a server, and wait until it has loaded its town.
+  """Connect to a server and wait until it has loaded its town.
 
-  A server tells its version long before it answers anything else.
+  A server reports its version long before it responds to other calls.
 
   Args:
     host: Address of the server.
     port: Port of the server.
-    config: Dict as of `env_config.complete`.
-    server: `launch.Server` that has just been started, or None.
+    config: Complete settings, see `env_config.complete`.
+    server: `launch.Server` that was just started, or None.
 
   Returns:
     `carla.Client`.
 
   Raises:
-    StillLoading: If it takes longer than `start_timeout`.
-    UsageError: If there is no server; says what to do.
+    StillLoading: If this takes longer than `start_timeout`.
+    UsageError: If there is no server.
   """
   limit = time.monotonic() + config['start_timeout']
   while True:
@@ -154,18 +154,18 @@ def wait_for_town(
         raise errors.UsageError(ended) from None
       if time.monotonic() > limit:
         raise StillLoading(
-          f'The CARLA server at {host}:{port} does not show a town within '
-          f'{config["start_timeout"]:g} s; give carla_start_timeout. {error}'
+          f'The CARLA server at {host}:{port} has not loaded a town within '
+          f'{config["start_timeout"]:g} s; raise carla_start_timeout. {error}'
         ) from None
     time.sleep(0.5)
 
 
 class StillLoading(errors.UsageError):
-  """A server has started, but shows no town yet."""
+  """A server has started but not loaded its town yet."""
 
 
 class Claim(NamedTuple):
-  """Right to use a server or a port, until its lock is released."""
+  """Claim on a server or port until its lock is released."""
 
   host: str
   port: int
@@ -177,7 +177,7 @@ class Claim(NamedTuple):
 
 
 def make_folder() -> str:
-  """Make the folder of this user for locks, where servers may also log."""
+  """Create and return the folder of this user for locks and server logs."""
   name = f'reference_agents_carla_{getpass.getuser()}'
   folder = os.path.join(tempfile.gettempdir(), name)
   os.makedirs(folder, exist_ok=True)
@@ -185,23 +185,23 @@ def make_folder() -> str:
 
 
 def claim_server(host: str, port: int) -> Claim | None:
-  """Claim a server, unless another environment of this user has it."""
-  # The same machine has several names.
+  """Claim a server; return None if another environment of the user has it."""
+  # Both names refer to the same machine.
   name = '127.0.0.1' if host == 'localhost' else re.sub(r'[^\w.-]', '_', host)
   lock = files.try_lock(os.path.join(make_folder(), f'{name}_{port}.use'))
   return Claim(host, port, lock) if lock else None
 
 
 def claim_ports(first: int, count: int, step: int) -> Claim:
-  """Claim ports of this machine that nothing listens on.
+  """Claim free ports on this machine.
 
   Args:
     first: Port to try first.
-    count: Number of ports from the claimed one on that have to be free.
-    step: Distance of the ports to try.
+    count: Number of consecutive ports that must be free.
+    step: Step between the ports to try.
 
   Raises:
-    UsageError: If there are none.
+    UsageError: If no ports are free.
   """
   host = '127.0.0.1'
   for port in range(first, 65536 - count, step):
@@ -212,5 +212,5 @@ def claim_ports(first: int, count: int, step: int) -> Claim:
         return claim
       claim.lock.release()
   raise errors.UsageError(
-    f'There are no free ports from {first} on for a CARLA server.'
+    f'No ports from {first} are free for a CARLA server; try lower ones.'
   )

@@ -1,10 +1,9 @@
-"""Program between us and a CARLA server, which ends with us.
+"""Program that runs a CARLA server and stops it when its parent ends.
 
-Its input is a pipe that nobody writes to. The end of that pipe means that we
-have closed it or died, also by SIGKILL; then the whole process group of the
-server is ended, politely first. Prints the process id of the server, and exits
-with the exit code of the server. Run by file name, with the standard library
-only:
+Standard input is a pipe without data. When the parent closes it or dies, even
+by SIGKILL, the program sends SIGTERM and then SIGKILL to the process group of
+the server. Prints the process id of the server and exits with its exit code.
+Run it by file name; it needs only the standard library:
 
   python -I guard.py LOG SECONDS PROGRAM [FLAGS ...]
 """
@@ -23,21 +22,21 @@ _PAUSE = 0.1
 
 
 def main(log: str, seconds: str, *command: str) -> int:
-  """Run a server until it ends, or until our input does.
+  """Run a server until it or standard input ends.
 
   Args:
     log: File for the output of the server.
-    seconds: Time that it is given to end before it is killed.
+    seconds: Seconds between SIGTERM and SIGKILL.
     *command: Program and flags of the server.
 
   Returns:
-    Exit code of the server, 128 and the number of the signal that ended it.
+    Exit code of the server, or 128 plus the signal that ended it.
   """
-  # What the server has started becomes our child when its parent ends, so
-  # that we can wait for all of the group.
+  # Processes started by the server become our children when it ends, so we can
+  # wait for the whole group.
   ctypes.CDLL(None).prctl(_BECOME_SUBREAPER, 1)
   for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    # A server would inherit that a signal is ignored, but not a function.
+    # Unlike SIG_IGN, a function is not inherited by the server.
     signal.signal(number, lambda *unused_args: None)
   with open(log, 'ab') as output:
     server = subprocess.Popen(
@@ -61,7 +60,7 @@ def main(log: str, seconds: str, *command: str) -> int:
 
 
 def _wait(server, seconds):
-  """Tell whether all processes of the group end in time."""
+  """Return whether all processes of the group end in time."""
   limit = time.monotonic() + seconds
   while time.monotonic() < limit:
     if server.poll() is not None:

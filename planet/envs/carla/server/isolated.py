@@ -1,4 +1,4 @@
-"""World of a CARLA server, driven from a process of its own."""
+"""Backend that runs the CARLA client in a separate process."""
 
 import functools
 import logging
@@ -14,20 +14,19 @@ from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places, roads
 from planet.envs.carla.server import connect, world
 
-# Attempts that are made however long they take.
+# Minimum number of attempts, even if they take longer.
 _FEWEST_ATTEMPTS = 3
-# Seconds for calls, which have shorter limits unless the library hangs.
+# Limits in seconds in case the library hangs despite its own time-outs.
 _TICK_LIMIT, _RESET_LIMIT = 60.0, 180.0
 
 
 class IsolatedBackend(backend_lib.Backend):
-  """Drives on a server from a process that may be lost.
+  """Drive on a server from a separate process.
 
-  The client library, and its traffic manager above all, may hang on to a
-  server that has died, or abort the process. So after any failure the process
-  ends, with what it has put into the world and with a server that it has
-  started; the next reset begins with a new one. The death of the process is a
-  failure of the world like any other.
+  If a server dies, the client library may hang or abort its process. So after
+  any failure, the process ends, after removing its actors and stopping a server
+  that it started; the next reset starts a new process. If the process dies,
+  this counts as a failure of the world.
   """
 
   name = 'server'
@@ -39,7 +38,7 @@ class IsolatedBackend(backend_lib.Backend):
 
   @property
   def pid(self) -> int | None:
-    """Number of the process that drives, None if there is none."""
+    """Id of the client process, None if there is none."""
     return self._host.pid if self._host else None
 
   def open(self, config: dict[str, Any]) -> None:
@@ -61,12 +60,12 @@ class IsolatedBackend(backend_lib.Backend):
           self._start()
         return self._call_within(_RESET_LIMIT, 'reset', episode)
       except connect.StillLoading as error:
-        # A new attempt would end a server that still loads its town.
+        # A new attempt would stop a server that is still loading its town.
         raise backend_lib.BackendError(str(error)) from None
       except (backend_lib.BackendError, errors.UsageError) as error:
         reason = str(error)
         logging.getLogger(__name__).warning(
-          'Attempt %d of %d to begin an episode failed: %s',
+          'Attempt %d of %d to start an episode failed: %s',
           attempt,
           attempts,
           reason,
@@ -75,7 +74,7 @@ class IsolatedBackend(backend_lib.Backend):
         break
       time.sleep(pause)
     raise backend_lib.BackendError(
-      f'The CARLA server does not work after {attempt} attempts: {reason}'
+      f'Could not start an episode in {attempt} attempts: {reason}'
     )
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
@@ -93,7 +92,7 @@ class IsolatedBackend(backend_lib.Backend):
       self._host = None
 
   def _kill(self):
-    """End a process that hangs in the library; its call fails then."""
+    """Kill the process if it hangs in the library; its call then fails."""
     if self.pid:
       os.kill(self.pid, signal.SIGKILL)
 
@@ -109,11 +108,11 @@ class IsolatedBackend(backend_lib.Backend):
     make = functools.partial(_open, self._config)
     self._host = hosts.EnvHost(make, 'process')
     self._points = self._call('spawn_points')
-    # Another server loads the same town.
+    # The map stays the same if another server takes over.
     self.map = self.map or roads.import_carla().Map(*self._call('read_map'))
 
   def _call(self, name, *args):
-    """Call a method in the other process, which ends if that fails."""
+    """Call a method in the other process; end the process on failure."""
     if not self._host:
       raise backend_lib.BackendError('There is no connection to the server.')
     try:

@@ -1,4 +1,4 @@
-"""Start a CARLA server, and end what was started."""
+"""Start and stop a CARLA server."""
 
 import os
 import subprocess
@@ -14,29 +14,28 @@ _TAIL = 20
 
 
 class Server:
-  """Process of a CARLA server that we have started.
+  """Process of a CARLA server.
 
-  It has a process group of its own, which ends with `close` and with this
-  process, however that ends; see `guard`. It needs a while until it can be
-  used; see `connect.wait_for_town`.
+  Runs in its own process group, which ends with `close` or when this process
+  ends for any reason; see `guard`. Call `connect.wait_for_town` before use.
 
   Args:
     binary: Path of `CarlaUE4.sh`.
-    port: Port to listen on; the two following are used as well.
-    config: Dict as of `env_config.complete`.
+    port: Port to listen on; the server also uses the next two.
+    config: Complete settings, see `env_config.complete`.
 
   Attributes:
-    pid: Number of the process, which is that of its group.
+    pid: Id of the process and its group.
 
   Raises:
-    UsageError: If it cannot be started.
+    UsageError: If the server cannot be started.
   """
 
   def __init__(self, binary: str, port: int, config: dict[str, Any]):
     binary = os.path.expanduser(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
       raise errors.UsageError(
-        f'The CARLA server {binary} is not a program that can be run; set '
+        f'The CARLA server {binary} is not an executable file; set '
         'CARLA_SERVER to the path of CarlaUE4.sh.'
       )
     folder = config['server_log'] or connect.make_folder()
@@ -60,7 +59,7 @@ class Server:
     self.pid = int(self._guard.stdout.readline() or 0)
 
   def why_ended(self) -> str | None:
-    """Tell how the server has ended, with its last output; None if it runs."""
+    """Return exit code and last output of the server; None if it runs."""
     code = self._guard.poll()
     if code is None:
       return None
@@ -68,11 +67,11 @@ class Server:
       tail = ''.join(file_.readlines()[-_TAIL:]).strip()
     return (
       f'The CARLA server {self._binary} ended with exit code {code}; its '
-      f'output in {self._log} ends with: {tail or "nothing"}'
+      f'log {self._log} ends with: {tail or "nothing"}'
     )
 
   def close(self) -> None:
-    """End the process group, politely first; safe to call twice."""
+    """Stop the server; safe to call twice."""
     self._guard.stdin.close()
     self._guard.wait()
     self._guard.stdout.close()

@@ -1,4 +1,4 @@
-"""Data of sensors, matched to the ticks that they belong to."""
+"""Sensor data, matched to ticks."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ class Camera:
 
   Args:
     actor: `carla.Sensor` that is not listening yet.
-    sensor: What its images show.
+    sensor: Declaration of the sensor.
     timeout: Seconds to wait for an image.
   """
 
@@ -32,16 +32,16 @@ class Camera:
     actor.listen(self._queue.put)
 
   def has_sent(self) -> bool:
-    """Tell whether there is an image that has not been read."""
+    """Return whether an unread image is available."""
     return not self._queue.empty()
 
   def read(self, frame: int) -> np.ndarray:
-    """Read the image of a tick, uint8 [height, width, channels].
+    """Return the image of a tick, uint8 [height, width, channels].
 
-    Older images are dropped.
+    Skips older images.
 
     Raises:
-      BackendError: If it does not come in time, or a newer one does.
+      BackendError: If the image is late or a newer one arrives first.
     """
     while True:
       try:
@@ -49,7 +49,7 @@ class Camera:
       except queue.Empty:
         raise backend_lib.BackendError(
           f'The camera sent no image of frame {frame} within '
-          f'{self._timeout:g} s; give carla_image_timeout.'
+          f'{self._timeout:g} s; raise carla_image_timeout.'
         ) from None
       if data.frame == frame:
         return convert(data, self._sensor)
@@ -61,7 +61,7 @@ class Camera:
 
 
 class Collisions:
-  """Impulses of the ego vehicle, by the ticks that they happened in.
+  """Collisions of the ego vehicle in the order of ticks.
 
   Args:
     actor: `carla.Sensor` that is not listening yet.
@@ -72,7 +72,7 @@ class Collisions:
     actor.listen(self._queue.put)
 
   def read(self, frame: int, timeout: float) -> list[backend_lib.Collision]:
-    """Read what has arrived, of this tick and of those before.
+    """Return the collisions up to a tick that have not been read.
 
     Args:
       frame: Number of the tick.
@@ -87,11 +87,11 @@ class Collisions:
 
 
 def convert(data: 'carla.Image', sensor: sensors.Sensor) -> np.ndarray:
-  """Convert an image, whose bytes are BGRA, to uint8 [height, width, channels].
+  """Convert a BGRA image to uint8 [height, width, channels].
 
-  Depths are shares of 1000 m as numbers of 24 bits, red the lowest byte, see
+  Depths are 24-bit fractions of 1000 m with red as the lowest byte, see
   https://carla.readthedocs.io/en/0.9.16/ref_sensors/#depth-camera. Classes are
-  in red.
+  in the red channel.
   """
   pixels = np.frombuffer(data.raw_data, np.uint8)
   rgb = pixels.reshape(data.height, data.width, 4)[..., 2::-1]

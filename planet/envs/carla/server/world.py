@@ -1,4 +1,4 @@
-"""World of a CARLA 0.9.16 server, in synchronous mode."""
+"""World of a CARLA 0.9.16 server in synchronous mode."""
 
 import contextlib
 import logging
@@ -13,37 +13,34 @@ from planet.envs.carla import places, roads, scenarios, sensors
 from planet.envs.carla.server import actors as actors_lib
 from planet.envs.carla.server import connect, launch
 
-# Seconds and number of the steps of the physics. The client library documents
-# that there may be 16.
+# Duration in seconds and maximum number of physics substeps; CARLA allows 16.
 _SUBSTEP = 0.01
 _MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
-# Metres; marks our settings on the server, where only large maps heed it.
+# Metres; identifies our settings on a server. Only large maps use this value.
 _MARK = 2016.0
-# The first image of an episode may take longer by this factor.
+# Factor of the time-out for the first image of an episode.
 _FIRST_IMAGE = 10
-# Seconds for a tick that a client may miss, as it has just connected.
+# Seconds for a tick that a newly connected client may miss.
 _FIRST_TICK = 1.0
 # Seconds for a call while cleaning up.
 _CLOSE_TIMEOUT = 5.0
-# A faster change of the speed than that is a collision, m/s^2.
+# Acceleration in m/s^2 that indicates a collision.
 _JOLT = 15.0
-# Seconds that the sensor may take to tell of it.
+# Seconds to wait for the event of such a collision.
 _EVENT_TIMEOUT = 0.2
 
 
 class ServerBackend(backend_lib.Backend):
-  """Drives one ego vehicle on a server, of which it is the only ticker.
+  """Drive one ego vehicle on a server that no other client ticks.
 
-  Connects to a running server that no other environment uses. If there is
-  none, it starts one of its own where the variable CARLA_SERVER names a
-  program. After an error it can only be closed; see
-  `isolated.IsolatedBackend`.
+  Connects to a running server that no other environment uses, or else starts
+  the program in the environment variable CARLA_SERVER. After an error, the
+  backend can only be closed; see `isolated.IsolatedBackend`.
   """
 
   name = 'server'
-  # A minute for the calls, and what a server of ours is given to end before and
-  # after it is killed.
+  # A minute for calls, plus the time to stop and kill a server.
   seconds_to_close = 80.0
 
   def __init__(self):
@@ -118,7 +115,7 @@ class ServerBackend(backend_lib.Backend):
   def close(self) -> None:
     client, self._client = self._client, None
     if client:
-      # Do not wait for a dead server at every call.
+      # Avoid a time-out per call if the server is dead.
       with contextlib.suppress(RuntimeError):
         client.set_timeout(_CLOSE_TIMEOUT)
         client.get_server_version()
@@ -132,7 +129,7 @@ class ServerBackend(backend_lib.Backend):
 
   @contextlib.contextmanager
   def _own_errors(self):
-    """Turn errors of the client library into ours."""
+    """Convert errors of the client library to `BackendError`."""
     try:
       yield
     except backend_lib.BackendError:
@@ -140,15 +137,15 @@ class ServerBackend(backend_lib.Backend):
     except RuntimeError as error:
       ended = self._server and self._server.why_ended()
       raise backend_lib.BackendError(
-        ended or f'The CARLA server at {self._claim.address} fails: {error}'
+        ended or f'The CARLA server at {self._claim.address} failed: {error}'
       ) from error
 
   def _claim_server(self):
-    """Claim a server that no other environment uses, or else start one."""
+    """Claim a server that no other environment uses, or start one."""
     addresses = connect.list_addresses(self._config)
     binary = connect.find_binary(self._config)
     running = [x for x in addresses if not connect.why_unreachable(*x)]
-    # Without a program, connecting says what is wrong with a server.
+    # Without a program, connecting to a silent server explains the problem.
     silent = [] if binary else [x for x in addresses if x not in running]
     for address in running + silent:
       self._claim = connect.claim_server(*address)
@@ -156,16 +153,16 @@ class ServerBackend(backend_lib.Backend):
         return
     if not binary:
       raise connect.too_few_servers(
-        'Other environments use all CARLA servers, and each needs one of its '
-        'own, but there is only',
+        'Other environments use all CARLA servers. Each environment needs its '
+        'own server, but there is only',
         self._config,
       )
-    # Closing releases it if the start fails.
+    # `close` releases the claim if the start fails.
     self._claim = connect.claim_ports(self._config['port'], 3, 10)
     self._server = launch.Server(binary, self._claim.port, self._config)
 
   def _set_up(self):
-    """Begin the session."""
+    """Prepare the world and its settings."""
     self._world = self._client.get_world()
     self._original = self._remove_leftovers()
     self._client.set_timeout(self._config['map_timeout'])
@@ -175,9 +172,9 @@ class ServerBackend(backend_lib.Backend):
     self._world.apply_settings(self._synchronous())
 
   def _remove_leftovers(self):
-    """Clean up after a run that was killed; return the original settings.
+    """Clean up after a killed run; return the original settings.
 
-    Its server still waits for ticks, and tells of no actors before the next.
+    The server still waits for ticks and lists no actors before the next one.
     """
     world, settings = self._world, self._world.get_settings()
     is_ours = round(settings.actor_active_distance) == _MARK
@@ -188,7 +185,7 @@ class ServerBackend(backend_lib.Backend):
         world.tick(self._config['timeout'])
     if actors_lib.destroy_leftovers(self._client, world) or is_ours:
       logging.getLogger(__name__).warning(
-        'Removed what an earlier run has left on the CARLA server at %s.',
+        'Removed leftovers of an earlier run on the CARLA server at %s.',
         self._claim.address,
       )
     if is_ours:
@@ -197,25 +194,25 @@ class ServerBackend(backend_lib.Backend):
     return settings
 
   def _load_world(self):
-    """Return the world if it is the wanted town, or load the town."""
+    """Return the world of the wanted town; load it if needed."""
     wanted = _town(self._config['server_map'])
     world = self._client.get_world()
     shown = _town(world.get_map().name)
-    # Variants of a town with layers have the same roads.
+    # Layered variants of a town have the same roads.
     if shown.removesuffix('_Opt') == wanted.removesuffix('_Opt'):
       return world
     if not self._config['load_map']:
       raise errors.UsageError(
-        f'The CARLA server at {self._claim.address} shows {shown}, not '
-        f'{wanted} as the scenario wants; load it there, give carla_map or '
-        'another scenario, or allow it by carla_load_map: true.'
+        f'The CARLA server at {self._claim.address} has loaded {shown}, but '
+        f'the run needs {wanted}; load that town, change carla_map or the '
+        'scenario, or set carla_load_map: true.'
       )
     known = [_town(x) for x in self._client.get_available_maps()]
     if wanted not in known:
       raise errors.UsageError(
         f'The CARLA server at {self._claim.address} has no map {wanted!r}. '
-        f'{errors.suggest(wanted, known)} Some towns come with the package '
-        'of additional maps.'
+        f'{errors.suggest(wanted, known)} Some towns need the package of '
+        'additional maps.'
       )
     return self._client.load_world(wanted, reset_settings=False)
 
@@ -228,16 +225,16 @@ class ServerBackend(backend_lib.Backend):
     settings.actor_active_distance = _MARK
     settings.substepping = True
     settings.max_substeps = _MAX_SUBSTEPS
-    # A little longer than needed, so that rounding does not break the limit.
+    # Slightly longer than needed, to stay below the limit despite rounding.
     longest = (1 + 1e-6) * dt / _MAX_SUBSTEPS
     settings.max_substep_delta_time = max(_SUBSTEP, longest)
     return settings
 
   def _prepare_traffic(self, seed):
-    """Create the traffic manager, which lives in this process.
+    """Create the traffic manager in this process.
 
-    If it cannot be shut down again, this process is of no more use, as the
-    library would hand out the old manager with its old server.
+    If it cannot be shut down, the process is unusable, because the library
+    would return the old manager with its old server.
     """
     if not self._manager:
       self._manager_claim = connect.claim_ports(self._config['tm_port'], 1, 1)
@@ -248,9 +245,9 @@ class ServerBackend(backend_lib.Backend):
     self._manager.set_random_device_seed(seed)
 
   def _settle(self):
-    """Let the car come to rest, and all cameras begin to send.
+    """Wait until the car is at rest and all cameras send images.
 
-    A camera listens some ticks later than it is told to.
+    A camera sends its first image a few ticks after it was told to listen.
     """
     self._actors.ego.apply_control(self._carla.VehicleControl(brake=1.0))
     seconds = _FIRST_IMAGE * self._config['image_timeout']
@@ -266,7 +263,7 @@ class ServerBackend(backend_lib.Backend):
           break
       elif time.monotonic() > limit:
         raise backend_lib.BackendError(
-          f'A camera sent no first image within {seconds:g} s; give '
+          f'A camera sent no first image within {seconds:g} s; raise '
           'carla_image_timeout.'
         )
       else:
@@ -274,7 +271,7 @@ class ServerBackend(backend_lib.Backend):
     self._velocity = self._actors.ego.get_velocity()
 
   def _advance(self, control):
-    """Tick; the traffic manager chooses controls meanwhile that are None."""
+    """Tick and return the frame; None lets the traffic manager drive."""
     number = self._world.tick(self._config['timeout'])
     if control is None:
       taken = self._actors.ego.get_control()
@@ -300,10 +297,10 @@ class ServerBackend(backend_lib.Backend):
     )
 
   def _restore(self):
-    """Leave the server as it was found; one failure does not keep the rest.
+    """Restore the state of the server, continuing after failures.
 
-    The traffic manager may abort this process, after which the server has to go
-    on by itself.
+    Restores settings first, because the traffic manager may abort this process
+    and the server has to continue alone.
     """
     for end in (self._restore_settings, self._end_traffic, self._end_episode):
       try:
@@ -333,5 +330,5 @@ class ServerBackend(backend_lib.Backend):
 
 
 def _town(path):
-  """Last part of the name of a map."""
+  """Return the last part of the name of a map."""
   return path.rpartition('/')[2]

@@ -311,7 +311,7 @@ def test_highway_and_speed_tracking_follow_the_lane():
     ({'scenarios': 'TOWN2_CURVE'}, 'Did you mean'),
     ({'weather': 'Snow'}, 'one of Default'),
     ({'weather': 15}, 'from 0 to 14'),
-    ({'x_res': 401}, 'rendered ones'),
+    ({'x_res': 401}, 'render_x_res is only 400'),
     ({'dt': 2}, 'dt'),
     ({'port': 70000}, 'port'),
     ({'port': '2000'}, 'port'),

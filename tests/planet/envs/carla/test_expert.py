@@ -74,7 +74,7 @@ def test_only_the_first_episodes_are_of_experts(tmp_path):
   'params, message',
   [
     ({'carla_expert': 'pilot'}, 'carla_expert'),
-    ({'carla_expert': 'autopilot', 'tasks': ['carla', 'dummy']}, 'task alone'),
+    ({'carla_expert': 'autopilot', 'tasks': ['carla', 'dummy']}, 'omit it'),
   ],
 )
 def test_bad_parameters(params, message):

@@ -200,7 +200,7 @@ def test_maps_that_cannot_be_used(tmp_path, capfd):
   content = (tmp_path / 'cut.xodr.gz').read_bytes()
   (tmp_path / 'cut.xodr.gz').write_bytes(content[:20])
   for name, message in (
-    ('broken.xodr', 'broken.xodr is not an OpenDRIVE file'),
+    ('broken.xodr', 'broken.xodr is not a valid OpenDRIVE file'),
     ('empty.xodr', 'empty.xodr has no driving lane'),
     ('cut.xodr.gz', 'Cannot read the map'),
     ('missing.xodr', 'missing.xodr: .*Give the path'),

@@ -95,7 +95,7 @@ def test_own_scenario_of_the_original_form():
     ({'end_pos_id': 1000}, 'end_pos_id 1000, but the map'),
     (
       {'start_pose': [0, 31.75, 0, 0], 'end_pose': [0, 28.25, 0, 180]},
-      'no way leads',
+      'has no route from its start',
     ),
   ],
 )

@@ -46,7 +46,7 @@ def test_one_town_for_all_scenarios():
   (settings,) = find_settings(config).values()
   assert settings['server_map'] == 'Town02'
   assert [x.name for x in settings['scenarios']] == mixed
-  with pytest.raises(errors.UsageError, match='in Town01 and Town02'):
+  with pytest.raises(errors.UsageError, match='use Town01 and Town02'):
     define(**servers, carla_scenario=mixed)
 
 

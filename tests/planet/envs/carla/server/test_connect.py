@@ -68,7 +68,7 @@ def test_nothing_listens(caplog):
   assert 'CarlaUE4.sh' in message and 'carla_backend: offline' in message
   assert choose(port) == 'offline'
   (record,) = caplog.records
-  assert 'Using the offline backend, map loop' in record.getMessage()
+  assert 'Using the offline backend with map loop' in record.getMessage()
   assert 'connection refused' in record.getMessage()
 
 
@@ -76,10 +76,10 @@ def test_another_program_listens(caplog):
   with listen_silently() as port:
     began = time.time()
     message = fail(port)
-    assert f'127.0.0.1:{port} is open but does not answer as CARLA' in message
+    assert f'127.0.0.1:{port} is open but does not respond' in message
     assert choose(port) == 'offline'
     assert time.time() - began < 20
-  assert 'does not answer as CARLA' in caplog.text
+  assert 'does not respond like CARLA' in caplog.text
 
 
 def test_another_version(start_server):
@@ -93,7 +93,7 @@ def test_right_version(start_server, version):
   """Then `auto` takes it, also if it still loads its town."""
   port = start_server(faults={'version': version, 'loading': 60}).port
   assert choose(port) == 'server'
-  assert 'does not show a town within 1 s; give carla_start_t' in fail(port)
+  assert 'has not loaded a town within 1 s; raise carla_start_t' in fail(port)
 
 
 def test_unknown_host():
@@ -117,7 +117,7 @@ def make_program(path, code):
 def test_program_that_is_none(tmp_path, monkeypatch):
   monkeypatch.setenv(connect.SERVER_VARIABLE, str(tmp_path / 'CarlaUE4.sh'))
   message = fail(closed_port())
-  assert 'is not a program that can be run; set CARLA_SERVER' in message
+  assert 'is not an executable file; set CARLA_SERVER' in message
 
 
 def test_program_that_ends_at_once(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_program_that_never_answers_leaves_no_process(tmp_path, monkeypatch):
   program = make_program(tmp_path / 'server', SLEEPY)
   monkeypatch.setenv(connect.SERVER_VARIABLE, program)
   message = fail(closed_port(), server_log=str(tmp_path), start_timeout=3.0)
-  assert 'does not show a town within 3 s' in message
+  assert 'has not loaded a town within 3 s' in message
   (log,) = tmp_path.glob('carla_server_*.log')
   child = int(log.read_text().split()[1])
   assert not processes.wait_for_end([child])
@@ -195,9 +195,9 @@ def test_flags_of_a_program_and_hanging_servers(
     quality='Low',
     server_log=str(tmp_path),
   )
-  with pytest.raises(errors.UsageError, match='show a town within 3 s'):
+  with pytest.raises(errors.UsageError, match='loaded a town within 3 s'):
     backend.open(config)
-  with pytest.raises(BackendError, match='show a town within 3 s'):
+  with pytest.raises(BackendError, match='loaded a town within 3 s'):
     backend.reset(Episode((0, 0, 0, 0), 0, 0, 0, 0))
   backend.close()
   output = (tmp_path / f'carla_server_{port}.log').read_text()

@@ -46,7 +46,7 @@ def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
     # The shortest episode has ten steps.
     assert count == 10
     assert not list(tmp_path.iterdir())
-    assert 'Dropped an episode' in capsys.readouterr().out
+    assert 'Discarded an episode' in capsys.readouterr().out
     heal()
     env.reset()
     done = False
@@ -64,7 +64,9 @@ def test_server_that_stays_away(server, caplog):
     env.reset()
     server.kill()
     assert env.step(np.zeros(2))[3] == {'step_error': True}
-    with pytest.raises(errors.UsageError, match='does not work after 3 attem'):
+    with pytest.raises(
+      errors.UsageError, match='Could not start an episode in 3 attem'
+    ):
       env.reset()
   assert len([x for x in caplog.records if 'Attempt' in x.getMessage()]) == 3
 
