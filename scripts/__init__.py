@@ -1,1 +1,1 @@
-"""Runnable glue over the systems."""
+"""Programs that use all systems."""

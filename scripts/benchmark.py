@@ -4,7 +4,7 @@ Example:
 
   python -m scripts.benchmark ppo --repeats 3 --json
 
-Runs ours and the baseline in turn, each in its own process, so that changes of
+Runs this code and the baseline in turn, each in its own process, so changes in
 machine speed affect both. Quote the ratios, not the seconds.
 """
 
@@ -28,7 +28,7 @@ _RESULT = 'RESULT '
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-  """Run one benchmark and print a table; with `--json` an object, too."""
+  """Run one benchmark and print a table, and with `--json` an object."""
   argv = list(sys.argv[1:] if argv is None else argv)
   args = parse_args(argv)
   benchmark = common.BENCHMARKS[args.name]
@@ -53,9 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
   summary = _summarize(found)
   if 'ratio' in summary:
     print(
-      f'Ratio of CPU seconds {summary["ratio"]:.2f} (pairs '
-      f'{", ".join(f"{x:.2f}" for x in summary["ratios"])}), of wall seconds '
-      f'{summary["wall_ratio"]:.2f}; more than 1 is faster than the baseline.'
+      f'Speed-up over the baseline: {summary["ratio"]:.2f} in CPU time (pairs '
+      f'{", ".join(f"{x:.2f}" for x in summary["ratios"])}), '
+      f'{summary["wall_ratio"]:.2f} in wall time.'
     )
   if args.json:
     summary = {'name': args.name, 'unit': benchmark.unit, **summary}
@@ -63,12 +63,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def parse_args(argv: Sequence[str]) -> argparse.Namespace:
-  """Parse the command line, with the flags of the benchmark."""
+  """Parse the command line, including the flags of the benchmark."""
   shared = entry.Parser(add_help=False)
   add = shared.add_argument
   add('--repeats', type='positive', default=3, help='number of paired runs')
   add('--against', help='folder of another checkout, used as the baseline')
-  add('--ranks', type='positive', default=2, help='number of processes of MPI')
+  add('--ranks', type='positive', default=2, help='number of MPI processes')
   add('--json', action='store_true', help='print JSON in the last line')
   add('--child', help=argparse.SUPPRESS)
   parser = entry.Parser(prog='python -m scripts.benchmark', description=__doc__)
@@ -86,7 +86,7 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _measure(benchmark, argv, variant, folder, ranks):
-  """Run a variant with the code in a folder; add up what its ranks need."""
+  """Run a variant with the code in a folder; sum the CPU time of its ranks."""
   command = ['python', '-m', 'scripts.benchmark', *argv, '--child', variant]
   if variant == 'rank':
     mpirun = ['mpirun', '--oversubscribe', '--bind-to', 'none', '-n']
@@ -115,7 +115,7 @@ def _describe(title, benchmark, result):
 
 
 def _summarize(found):
-  """Return medians, and ratios over the pairs of runs."""
+  """Return medians and the ratios of paired runs."""
   summary: dict[str, Any] = {}
   for key, prefix in (('cpu_s', ''), ('wall_s', 'wall_')):
     costs = {k: [x[key] / x['units'] for x in v] for k, v in found.items()}

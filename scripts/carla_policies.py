@@ -1,4 +1,4 @@
-"""Print the returns of scripted drivers in the offline world as a table.
+"""Print a table of returns of scripted drivers in the offline world.
 
 Example:
 
@@ -35,14 +35,14 @@ DRIVERS: dict[str, Callable[[int], Policy]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-  """Play and print."""
+  """Play the episodes and print the table."""
   parser = entry.Parser(
     prog='python -m scripts.carla_policies', description=__doc__
   )
   add = parser.add_argument
   add('--episodes', type='positive', default=20, help='episodes per driver')
   add('--map', default='loop', help='loop, grid or a .xodr file')
-  add('--vehicles', type='count', nargs='+', default=[0, 10], help='to try')
+  add('--vehicles', type='count', nargs='+', default=[0, 10], help='per column')
   args = parser.parse_args(argv)
   titles = [f'{x} vehicles' for x in args.vehicles]
   print(f'| policy | {" | ".join(titles)} |\n|---{"|---" * len(titles)}|')

@@ -1,4 +1,4 @@
-"""Run an original on current TensorFlow, and compare it with this project.
+"""Run an original on current TensorFlow and compare it with this project.
 
 Example:
 
@@ -6,8 +6,8 @@ Example:
   python -m scripts.compare ~/planet
 
 Both get the same inputs, weights and noise, each in its own process. Prints a
-table, and exits with 1 if a difference is larger than rounding explains. With
---record, the original computes numbers in tests/data again instead.
+table and exits with code 1 if a difference exceeds rounding errors. With
+--record, records the numbers in tests/data with the original instead.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Compare; return 0 if everything is the same."""
+  """Run the comparison; return 0 if all numbers agree."""
   args = parse_args(argv)
   system = _find_system(args.path)
   with contextlib.ExitStack() as stack:
@@ -59,9 +59,9 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     'such as site-packages'
   )
   add('path', help=text)
-  text = 'write the numbers in tests/data again with the original instead'
+  text = 'record the numbers in tests/data with the original instead'
   add('--record', action='store_true', help=text)
-  add('--out', help='folder to keep all numbers in')
+  add('--out', help='folder for all numbers; default: temporary')
   args = parser.parse_args(argv)
   args.path = os.path.abspath(os.path.expanduser(args.path))
   return args
@@ -74,14 +74,14 @@ def _find_system(path):
     if os.path.exists(os.path.join(path, system.ORIGINAL)):
       return system
   raise errors.UsageError(
-    f'There is no original in {path}. Give a clone of google-research/planet, '
+    f'{path} contains no original. Give a clone of google-research/planet, '
     'openai/baselines, sharif1093/digideep or google-research/batch-ppo, or '
     'the folder that contains pybullet_envs.'
   )
 
 
 def _run(module, function, what, path, out):
-  """Call a function in a process of its own; rounding is that of one thread."""
+  """Call a function in a separate process with one thread, to fix rounding."""
   code = (
     f'import sys; sys.path.insert(0, {_ROOT!r}); '
     f'from {module} import {function}; '

@@ -1,4 +1,4 @@
-"""The machine and the versions beside every result, and programs on it."""
+"""Describe the machine and versions of a result, and run programs."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ _PACKAGES = (
 
 
 def describe() -> dict[str, str]:
-  """Return the processor, the versions of what is installed, and the commit."""
+  """Return the processor, the versions of installed packages and the commit."""
   versions = [f'Python {platform.python_version()}']
   for package in _PACKAGES.split():
     with contextlib.suppress(metadata.PackageNotFoundError):
@@ -33,7 +33,7 @@ def describe() -> dict[str, str]:
 
 
 def describe_processor() -> str:
-  """Return the processor and the number of its cores, in one line."""
+  """Return the processor and its number of cores in one line."""
   model = platform.processor() or platform.machine()
   if os.path.exists('/proc/cpuinfo'):
     with open('/proc/cpuinfo') as file_:
@@ -48,28 +48,28 @@ def resolve(command: Sequence[str]) -> list[str]:
   """Return a command with the Python and the mpirun of this environment.
 
   Raises:
-    UsageError: If it needs an mpirun and there is none.
+    UsageError: If the command needs mpirun, which is not installed.
   """
   beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
   mpirun = shutil.which(beside) or shutil.which('mpirun')
   if 'mpirun' in command and not mpirun:
     raise errors.UsageError(
-      "This needs mpirun, which is not installed: pip install '.[mpi]'."
+      "This command needs mpirun; install it by: pip install '.[mpi]'."
     )
   known = {'python': sys.executable, 'mpirun': str(mpirun)}
   return [known.get(x, x) for x in command]
 
 
 def environ(**more: str) -> dict[str, str]:
-  """Return the environment variables of a program, which may use MPI."""
-  # Open MPI refuses root, but containers often have no other user.
+  """Return environment variables for programs, with MPI allowed for root."""
+  # Open MPI rejects root, often the only user in containers.
   root = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
   return {**os.environ, **root, **more}
 
 
 @functools.cache
 def _read_commit():
-  """Return the commit of this code, `unknown` outside of a repository."""
+  """Return the commit of this code, or `unknown` outside of a repository."""
   folder = os.path.dirname(os.path.abspath(__file__))
   command = ['git', '-C', folder, 'describe', '--always', '--dirty']
   try:

@@ -1,4 +1,4 @@
-"""Draw scores over environment steps; see `agents.plot_scores`."""
+"""Plot scores over environment steps; see `agents.plot_scores`."""
 
 import sys
 

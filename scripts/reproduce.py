@@ -1,4 +1,4 @@
-"""Reproduce a result of this project, or check its shipped agent.
+"""Reproduce a result of this project or check its shipped agent.
 
 Examples:
 
@@ -6,10 +6,10 @@ Examples:
   python -m scripts.reproduce her_reach --seed 0
   python -m scripts.reproduce her_reach --check
 
-Trains, evaluates, and writes the learning curve, figure and summary to the
-folder of --out. Repeat the command to resume an interrupted run. --collect
-copies finished results to results/ and updates its tables and figures.
---original PATH trains the original on the same setting instead.
+Trains, evaluates, and writes learning curve, figure and summary to --out.
+Repeat the command to resume an interrupted run. --collect copies the results to
+results/ and updates its tables and figures. --original PATH trains the original
+with the same settings instead.
 """
 
 import argparse
@@ -22,9 +22,9 @@ from scripts.reproductions.entry import RESULTS, find
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Do what the command line says; return the exit code."""
+  """Run the selected action; return the exit code."""
   args = parse_args(argv)
-  # The list needs no TensorFlow.
+  # List without importing TensorFlow.
   if args.list:
     from scripts.reproductions import tables
 
@@ -60,23 +60,23 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('name', nargs='?', help='name of the result, see --list')
   add('--seed', type='seed', help='seed; default: the first of the result')
   text = (
-    'train the original in this clone, or folder with pybullet_envs, instead '
+    'train the original in this clone or folder with pybullet_envs instead, '
     'and add its curve to results/reference'
   )
   add('--original', metavar='PATH', help=text)
   add('--out', default='logs/reproduce', help='folder for runs')
   add('--list', action='store_true', help='list all results')
-  text = 'evaluate the shipped agent; exit with 1 if it got worse'
+  text = 'evaluate the shipped agent; exit with code 1 if it got worse'
   add('--check', action='store_true', help=text)
-  add('--episodes', type='positive', help='number of episodes of --check')
+  add('--episodes', type='positive', help='number of episodes for --check')
   text = 'update results/ from the runs in --out'
   add('--collect', action='store_true', help=text)
-  add('--figure', action='store_true', help='draw the figures of results/')
+  add('--figure', action='store_true', help='redraw the figures of results/')
   add('--results', default=RESULTS, help='folder of results')
   args = parser.parse_args(argv)
   if args.list + args.figure + args.collect + bool(args.name) != 1:
     raise errors.UsageError(
-      'Give either the name of a result, or one of --list, --collect and '
+      'Give either the name of a result or one of --list, --collect and '
       '--figure.'
     )
   return args

@@ -1,7 +1,6 @@
-"""Lets `python scripts/reproduce.py` find the package that this folder is.
+"""Make `python scripts/reproduce.py` find the package `scripts`.
 
-Python looks for modules in the folder of the program, where `scripts` is this
-file; with a `__path__` it is a package.
+Python then imports this file as `scripts`; `__path__` turns it into a package.
 """
 
 import os

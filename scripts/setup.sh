@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Creates .venv, installs the project, and makes sure that OpenGL can render.
-# Everything is skipped that was done before and has not changed since. Run it
-# alone, or let train.sh and test.sh source it from the root of the project.
-#   PYTHON  Python to use; by default the best one that is found
+# Creates .venv, installs the project and makes sure that OpenGL can render.
+# Skips steps that are up to date. Run it alone, or let train.sh and test.sh
+# source it from the root of the project.
+#   PYTHON  Python to use; default: the best one found
 #   VENV    folder of the virtual environment
 #   EXTRAS  extras of setup.py to install
 
 VENV="${VENV:-.venv}"
 EXTRAS="${EXTRAS:-all,test}"
-# Best first: the further down, the more simulators have no wheels.
+# Best first: later versions lack wheels for some simulators.
 VERSIONS='3.11 3.10 3.12 3.13'
 
 say() { printf '%s\n' "$*" >&2; }
 
 as_root() {
-  # Runs a command as root if that is possible without asking.
+  # Runs a command as root if possible without a password.
   if [ "$(id -u)" = 0 ]; then
     "$@"
   elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
@@ -37,7 +37,7 @@ version_of() {
 }
 
 locate() {
-  # Prints what starts a Python: pyenv's launchers start only what is activated.
+  # Prints the path of a Python; launchers of pyenv need an activated version.
   local version
   if version_of "$1" >/dev/null || ! command -v pyenv >/dev/null 2>&1; then
     printf '%s' "$1"
@@ -48,7 +48,7 @@ locate() {
 }
 
 find_python() {
-  # Prints the first Python that will do. One that was named has to.
+  # Prints the first supported Python; considers only $PYTHON if it is set.
   local name version
   if [ -n "${PYTHON:-}" ]; then
     set -- "$PYTHON"
@@ -68,8 +68,8 @@ find_python() {
 }
 
 find_uv() {
-  # Prints the command of uv, which brings a Python of its own. Any other
-  # Python can install it.
+  # Prints the command of uv, which can install Python. Any Python version can
+  # install uv.
   command -v uv && return
   python3 -m venv "$VENV.uv" >/dev/null 2>&1 &&
     "$VENV.uv/bin/python" -m pip install -q uv >&2 &&
@@ -85,10 +85,10 @@ create_venv() {
   local python uv version package
   if [ -n "${PYTHON:-}" ]; then
     python="$(find_python)" || {
-      say "Error: $PYTHON is not a Python from 3.10 to 3.13; name one of these."
+      say "Error: $PYTHON is not Python 3.10 to 3.13; set PYTHON to one of these."
       exit 2
     }
-    # A Python that was named gets a folder of its own beside that of another.
+    # If .venv has another version, $PYTHON gets a separate folder.
     version="$(version_of "$python")"
     if venv_works && [ "$(version_of "$VENV/bin/python")" != "$version" ]; then
       VENV="$VENV-$version"
@@ -102,15 +102,15 @@ create_venv() {
     fi
     apt_install python3 python3-venv || true
     python="$(find_python)" || {
-      say 'Error: this needs Python 3.10 to 3.13, or uv, which brings one:'
+      say 'Error: this needs Python 3.10 to 3.13, or uv, which installs one:'
       say '  https://docs.astral.sh/uv/getting-started/installation'
-      say "Then repeat: $0, or name a Python: PYTHON=/path/to/python3.11 $0"
+      say "Then repeat: $0, or choose a Python: PYTHON=/path/to/python3.11 $0"
       exit 2
     }
   fi
   say "Creating $VENV with $("$python" --version)."
   "$python" -m venv "$VENV" >/dev/null 2>&1 && return
-  # Debian and Ubuntu keep this part of Python in a package of its own.
+  # Debian and Ubuntu have a separate package for virtual environments.
   rm -rf "$VENV"
   package="python$(version_of "$python")-venv"
   apt_install "$package" && "$python" -m venv "$VENV" && return
@@ -134,26 +134,26 @@ install_project() {
     "$VENV/bin/python" -m pip install -q --no-deps dm-control==1.0.43 >&2 ;;
   esac
   case "$version" in
-  3.12) say 'Left out on Python 3.12: PyBullet, which has no wheel for it' \
-    '(docs/install.md says how to build it).' ;;
-  3.13) say 'Left out on Python 3.13: CARLA and PyBullet, which have no wheels' \
-    'for it (docs/install.md says how to build PyBullet).' ;;
+  3.12) say 'Skipped PyBullet, which has no wheel for Python 3.12' \
+    '(see docs/install.md to build it).' ;;
+  3.13) say 'Skipped CARLA and PyBullet, which have no wheels for Python 3.13' \
+    '(see docs/install.md to build PyBullet).' ;;
   esac
   printf '%s' "$want" >"$stamp"
 }
 
 ensure_opengl() {
-  # A renderer that worked once is taken to work still.
+  # Check only once.
   [ -e "$VENV/.opengl" ] && return
   local probe='from agents.envs import opengl; print(opengl.select_backend())'
   if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
-    say 'OpenGL cannot render yet; trying to install the drivers of Mesa.'
+    say 'OpenGL cannot render yet; trying to install the Mesa drivers.'
     apt_install libegl1 libgl1 libgl1-mesa-dri libgles2 || true
-    # Newer systems do not have it any more.
+    # Not available on newer systems.
     apt_install libosmesa6 || true
     if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
       rm -f "$VENV/.opengl.tmp"
-      say 'Error: OpenGL cannot render, neither through EGL nor OSMesa. Run:'
+      say 'Error: OpenGL can render with neither EGL nor OSMesa. Run:'
       say '  sudo apt-get install -y libegl1 libgl1 libgl1-mesa-dri' \
         'libgles2 libosmesa6'
       exit 2
@@ -164,25 +164,25 @@ ensure_opengl() {
 }
 
 ensure_visdom() {
-  # Only tests need it, and these are skipped without.
+  # Only for tests, which are skipped without it.
   [ -e "$VENV/.visdom" ] && return
   {
-    # Its source distribution does not build beside the newest setuptools.
+    # Its source distribution does not build with the newest setuptools.
     "$VENV/bin/python" -m pip install -q 'setuptools>=70.1,<81' &&
       "$VENV/bin/python" -m pip install -q --no-build-isolation visdom==0.2.4 'tornado<6.6' &&
       "$VENV/bin/python" -m tests.visdom_assets
   } >&2 && touch "$VENV/.visdom" ||
-    say 'Going on without visdom; its tests are skipped.'
+    say 'Continuing without visdom; its tests will be skipped.'
 }
 
 ensure_browser() {
-  # Likewise. Chromium of Ubuntu is a snap, which other machinery installs.
+  # Only for a test. On Ubuntu, Chromium is a snap, which apt cannot install.
   command -v chromium >/dev/null 2>&1 && return
   grep -qs '^ID=debian' /etc/os-release &&
     say 'Trying to install a browser for the test of live curves.' &&
     timeout 300 bash -c "$(declare -f as_root apt_install)
       apt_install chromium" ||
-    say 'Going on without a browser; its test is skipped.'
+    say 'Continuing without a browser; its test will be skipped.'
 }
 
 set_up() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets everything up, then runs the linter, the type checks and the tests.
-# Arguments go to pytest, such as: ./scripts/test.sh -m slow
+# Sets everything up, then runs the linter, the type checker and the tests.
+# Passes arguments to pytest, such as: ./scripts/test.sh -m slow
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
@@ -11,5 +11,5 @@ ensure_browser
 "$VENV/bin/ruff" format --check .
 "$VENV/bin/mypy"
 "$VENV/bin/lint-imports"
-# Two at a time; tests of a file share what they set up.
+# Tests in one file share fixtures.
 exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile "$@"

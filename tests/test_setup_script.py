@@ -125,7 +125,7 @@ def test_named_python_that_will_not_do(place, version):
     put_python(place, version, 'mine')
   code, _, _, message = create(place, PYTHON='mine')
   assert code == 2 and message.count('\n') == 1
-  assert message.startswith('Error: mine is not a Python from 3.10 to 3.13')
+  assert message.startswith('Error: mine is not Python 3.10 to 3.13')
   assert not (place / '.venv').exists()
 
 

@@ -1,1 +1,1 @@
-"""Subjects of `python -m scripts.benchmark`, one module per system."""
+"""Benchmarks of `python -m scripts.benchmark`, one module per system."""

@@ -1,4 +1,4 @@
-"""Steps of the driving environment without a server."""
+"""Benchmark of the driving environment without a server."""
 
 from scripts.benchmarks import common
 
@@ -16,11 +16,11 @@ def carla_step(
 ) -> common.Result:
   """Offline steps of the carla task; baseline: 400 x 175 pixels, resized.
 
-  Resets after 100 steps and rendering count.
+  Includes rendering and a reset after 100 steps.
 
   Flags:
-    size: Size of images in pixels.
-    vehicles, pedestrians: Number of others.
+    size: Image size in pixels.
+    vehicles, pedestrians: Number of other vehicles and pedestrians.
     map: loop, grid or a .xodr file.
     units: Number of steps.
   """

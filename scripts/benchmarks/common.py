@@ -1,4 +1,4 @@
-"""What a benchmark is, and how a variant is measured."""
+"""Declare and measure benchmarks."""
 
 import dataclasses
 import inspect
@@ -7,21 +7,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# What a child process prints: seconds, number of units, and peak memory.
+# Output of a child process: seconds, number of units and peak memory.
 Result = dict[str, float]
 BENCHMARKS: 'dict[str, Benchmark]' = {}
 
 
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
-  """Something to measure.
+  """Benchmark of a function.
 
   Attributes:
-    run: Function from the variant, and flags, which have defaults, to what
-      `Clock.report` returns. Called in a process of its own. Its docstring is
-      the help.
-    unit: What is counted, such as `updates`.
-    ours: Variant to measure: `ours`, or `rank` for several processes of MPI.
+    run: Function from the variant, and flags with defaults, to the result of
+      `Clock.report`, called in a separate process. Its docstring is the help.
+    unit: Name of the counted units, such as `updates`.
+    ours: Variant to measure: `ours`, or `rank` for several MPI processes.
     baseline: Variant to compare with, empty for none.
     environ: Environment variables of the processes.
   """
@@ -34,18 +33,18 @@ class Benchmark:
 
   @property
   def meaning(self) -> str:
-    """One line for the user."""
+    """First line of the docstring, for the help."""
     return str(self.run.__doc__).partition('\n')[0]
 
   @property
   def flags(self) -> dict[str, Any]:
-    """Dict from the names of flags to their defaults."""
+    """Dict from names of flags to defaults."""
     _, *flags = inspect.signature(self.run).parameters.values()
     return {x.name: x.default for x in flags}
 
 
 def benchmark(unit: str, **kwargs: Any) -> Callable[..., Callable[..., Result]]:
-  """Make a function a benchmark of its name, see `Benchmark`."""
+  """Register a function as a benchmark of its name, see `Benchmark`."""
 
   def add(run: Callable[..., Result]) -> Callable[..., Result]:
     name = run.__name__.replace('_', '-')
@@ -56,13 +55,13 @@ def benchmark(unit: str, **kwargs: Any) -> Callable[..., Callable[..., Result]]:
 
 
 class Clock:
-  """Adds up the seconds between `start` and `stop`."""
+  """Accumulate the seconds between `start` and `stop`."""
 
   def __init__(self) -> None:
     self._cpu = self._wall = 0.0
 
   def start(self) -> None:
-    """Begin to measure."""
+    """Start to measure."""
     self._cpu -= time.process_time()
     self._wall -= time.perf_counter()
 
@@ -72,7 +71,7 @@ class Clock:
     self._wall += time.perf_counter()
 
   def report(self, units: int) -> Result:
-    """Return seconds, units, and the peak memory of the process."""
+    """Return seconds, units and the peak memory of the process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     times = {'cpu_s': self._cpu, 'wall_s': self._wall}
     return {'units': units, **times, 'peak_bytes': peak}
@@ -81,7 +80,7 @@ class Clock:
 def measure(
   function: Callable[[], Any], calls: int, units_per_call: int = 1
 ) -> Result:
-  """Call a function once to warm up, and measure further calls."""
+  """Call a function once to warm up, then measure more calls."""
   function()
   clock = Clock()
   clock.start()

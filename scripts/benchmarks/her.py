@@ -1,6 +1,6 @@
-"""HER: updates, and rollouts against the bare environment.
+"""Benchmarks of HER: updates, and rollouts compared with the environment alone.
 
-Both on one thread, with the networks and the batch of the original.
+Both use one thread and the networks and batch size of the original.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ _ENV = 'FetchReach-v4'
 _STEPS = 50
 _CYCLE = 40
 _STORED = 50
-# OpenBLAS and MKL read it, too.
+# Also limits OpenBLAS and MKL.
 _ONE_THREAD = {'OMP_NUM_THREADS': '1'}
 
 
@@ -19,7 +19,7 @@ _ONE_THREAD = {'OMP_NUM_THREADS': '1'}
 def her_update(variant: str, updates: int = 400) -> common.Result:
   """DDPG updates with hindsight, batch 256, networks 3 x 256, one thread.
 
-  Sampling counts; an execution makes 40.
+  Includes sampling; each execution makes 40 updates.
   """
   with _training() as (policy, worker):
     for _ in range(_STORED):
@@ -30,7 +30,7 @@ def her_update(variant: str, updates: int = 400) -> common.Result:
 
 @common.benchmark('steps', environ=_ONE_THREAD)
 def her_rollout(variant: str, episodes: int = 60) -> common.Result:
-  """Steps of FetchReach with the policy; baseline: bare environment."""
+  """Steps of FetchReach with the policy; baseline: environment alone."""
   if variant == 'baseline':
     return common.measure(_define_bare_episode(), episodes, _STEPS)
   with _training() as (_, worker):
@@ -38,7 +38,7 @@ def her_rollout(variant: str, episodes: int = 60) -> common.Result:
 
 
 def _define_bare_episode():
-  """Return a function that plays with the environment as the library has it."""
+  """Return a function that plays in the environment without wrappers."""
   import gymnasium
   import gymnasium_robotics
 
@@ -58,7 +58,7 @@ def _define_bare_episode():
 
 @contextlib.contextmanager
 def _training():
-  """Yield an agent of the default settings, and a worker that plays with it."""
+  """Yield an agent with default settings and its rollout worker."""
   import numpy as np
 
   from agents.tools.tf1 import tf

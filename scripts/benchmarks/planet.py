@@ -1,7 +1,7 @@
-"""PlaNet's update and planner, against the original's formulations.
+"""Benchmarks of PlaNet: updates and planner.
 
-The baselines of `planet-step` and `planet-plan` use the stock operations of
-TensorFlow and its defaults.
+The baselines of `planet-step` and `planet-plan` use the operations of the
+original and the defaults of TensorFlow.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from scripts.benchmarks import common
 def planet_step(
   variant: str, batch: int = 50, length: int = 50, units: int = 3
 ) -> common.Result:
-  """Updates of PlaNet; baseline: stock operations of TensorFlow.
+  """Updates of PlaNet; baseline: operations of the original.
 
   Flags:
-    batch, length: Sequences in a batch, and their steps.
+    batch, length: Sequences per batch and steps per sequence.
     units: Number of updates.
   """
   with _formulation(variant):
@@ -38,16 +38,16 @@ def planet_step(
 def planet_ranks(
   variant: str, batch: int = 50, length: int = 50, units: int = 3
 ) -> common.Result:
-  """Updates of PlaNet by processes of MPI; baseline: one process.
+  """Updates of PlaNet by MPI processes; baseline: one process.
 
-  The flags are those of planet-step, for all processes together.
+  Takes the flags of planet-step, for all processes together.
   """
   return planet_step(variant, batch, length, units)
 
 
 @common.benchmark('plans')
 def planet_plan(variant: str, units: int = 15) -> common.Result:
-  """Plans of PlaNet; baseline: stock operations of TensorFlow.
+  """Plans of PlaNet; baseline: operations of the original.
 
   Flags:
     units: Number of plans.
@@ -69,10 +69,10 @@ def planet_plan(variant: str, units: int = 15) -> common.Result:
 
 
 def _formulation(variant):
-  """Return a context in which the baseline uses the stock operations."""
+  """Return a context manager that selects the operations of the variant."""
   if variant != 'baseline':
     return contextlib.nullcontext()
-  # With oneDNN only where TensorFlow uses it by default.
+  # Use oneDNN only where TensorFlow does by default.
   with open('/proc/cpuinfo') as file_:
     os.environ['TF_ENABLE_ONEDNN_OPTS'] = str(int('avx512f' in file_.read()))
   from scripts.benchmarks import planet_stock
@@ -81,7 +81,7 @@ def _formulation(variant):
 
 
 def _define_graph(sizes, **params):
-  """Networks on random data that does not change, in a training phase."""
+  """Define the networks of `default` on constant random data."""
   from planet.scripts import configs
   from planet.tools.attr_dict import AttrDict
 
@@ -91,11 +91,11 @@ def _define_graph(sizes, **params):
 
 
 def draw_data(batch_shape: Sequence[int], shapes: dict[str, Any]) -> dict:
-  """Return random data that does not change from one execution to the next.
+  """Return random data that stays constant between executions.
 
   Args:
     batch_shape: Number of sequences and their length.
-    shapes: Dict from the names of what is recorded to the shape of one step.
+    shapes: Dict from the names of recorded data to the shape of one step.
 
   Returns:
     Dict of tensors float32 [batch, time, ...], and `length` int32 [batch].
@@ -108,7 +108,7 @@ def draw_data(batch_shape: Sequence[int], shapes: dict[str, Any]) -> dict:
   data = {'length': tf.fill(batch_shape[:1], batch_shape[1])}
   for name, shape in shapes.items():
     value = random.uniform(-0.5, 0.5, (*batch_shape, *shape))
-    # Constants would be folded while the graph is optimised.
+    # Graph optimisation would fold constants.
     variable = tf.get_local_variable(
       f'data_{name}', initializer=value.astype(np.float32)
     )
@@ -117,7 +117,7 @@ def draw_data(batch_shape: Sequence[int], shapes: dict[str, Any]) -> dict:
 
 
 def define_networks(config: Any, data: dict[str, Any]) -> Any:
-  """Define the networks, in the first step of a training phase."""
+  """Define the networks for the first step of a training phase."""
   from agents.tools.tf1 import tf
   from planet.tools.attr_dict import AttrDict
   from planet.training import define_networks as networks

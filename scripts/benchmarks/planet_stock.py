@@ -1,4 +1,4 @@
-"""Formulations of the original PlaNet that ours replaces, for benchmarks."""
+"""Operations of the original PlaNet that this project replaces."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from planet.tools.shape import shape
 
 @contextlib.contextmanager
 def formulation() -> Iterator[None]:
-  """Use these functions instead of ours."""
+  """Use the functions of this module instead of ours."""
   with (
     mock.patch.object(layers, 'conv2d_transpose', conv2d_transpose),
     mock.patch.object(models.RSSM, '_define_posterior', define_posterior),
@@ -33,7 +33,7 @@ def conv2d_transpose(
   activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
   name: str = 'conv2d_transpose',
 ) -> tf.Tensor:
-  """Transposed convolution by the general kernel for all sizes."""
+  """Apply a transposed convolution with the general kernel for all sizes."""
   _, height, width, channels = inputs.shape.as_list()
   with tf.variable_scope(None, name):
     kernel = layers._kernel(
@@ -50,7 +50,7 @@ def conv2d_transpose(
 def closed_loop(
   cell: Any, embedded: tf.Tensor, prev_action: tf.Tensor, debug: bool = False
 ) -> tuple[Any, Any]:
-  """Recurrent network that decides anew at every step to use the input."""
+  """Unroll with a condition at every step whether to use the observation."""
   del debug
   use_obs = tf.ones(tf.shape(embedded[:, :, :1])[:3], tf.bool)
   (prior, posterior), _ = tf.nn.dynamic_rnn(
@@ -63,7 +63,7 @@ def closed_loop(
 
 
 def predict(cell: Any, state: Any, obs: tf.Tensor, actions: tf.Tensor) -> Any:
-  """Recurrent network along zero observations, for the planner."""
+  """Unroll over zero observations, for the planner."""
   batch, horizon = shape(actions)[:2]
   zeros = tf.zeros(tf.stack([batch, horizon] + shape(obs)[1:]))
   zeros.set_shape([None, horizon] + obs.shape.as_list()[1:])
@@ -79,7 +79,7 @@ def predict(cell: Any, state: Any, obs: tf.Tensor, actions: tf.Tensor) -> Any:
 def define_posterior(
   self, prev_state: Any, prev_action: tf.Tensor, obs: tf.Tensor, prior: Any
 ) -> Any:
-  """Posterior that computes the prior once more."""
+  """Define the posterior by computing the prior again."""
   del prior
   prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
   return self._posterior_tpl(prior, obs)

@@ -1,9 +1,9 @@
-"""Training of PPO, in one process, with workers, and with ranks."""
+"""Benchmarks of PPO training in one process, with workers and with ranks."""
 
 from agents.tools import phases
 from scripts.benchmarks import common
 
-# Updates before those that are measured.
+# Updates before measuring.
 _WARM_UP = 2
 
 
@@ -16,12 +16,12 @@ def ppo(
 ) -> common.Result:
   """Training steps of PPO in one process; baseline: with worker processes.
 
-  The updates count. The CPU seconds of workers do not: look at the wall.
+  Includes updates. CPU time excludes worker processes; compare wall time.
 
   Flags:
     config: Configuration.
     updates: Number of updates to measure.
-    episodes: Episodes per update and environments; 0: as configured.
+    episodes: Episodes per update and number of environments; 0: as configured.
   """
   from agents import runs, train_ppo
   from agents.run import mpi
@@ -47,15 +47,15 @@ def ppo_ranks(
   updates: int = 6,
   episodes: int = 0,
 ) -> common.Result:
-  """Training steps of PPO by processes of MPI; baseline: one process.
+  """Training steps of PPO by MPI processes; baseline: one process.
 
-  The flags are those of ppo, for all processes together.
+  Takes the flags of ppo, for all processes together.
   """
   return ppo(variant, config, updates, episodes)
 
 
 class _Timer(phases.Observer):
-  """Measures training phases, once some of them have passed."""
+  """Measure training phases after the warm-up."""
 
   def __init__(self):
     self.clock = common.Clock()

@@ -1,1 +1,1 @@
-"""Comparison with the unmodified originals, see `scripts.compare`."""
+"""Comparison with the unmodified originals; see `scripts.compare`."""

@@ -1,7 +1,7 @@
-"""PPO beside google-research/batch-ppo, as old as the copy inside PyBullet.
+"""Compare PPO with the version of google-research/batch-ppo in PyBullet.
 
-This project follows that copy. The later versions, with one loss for policy and
-value, are another program.
+This project follows that version. Later versions have one loss for policy and
+value.
 """
 
 import ast
@@ -14,17 +14,17 @@ from scripts.comparison.cases import Case
 
 ORIGINAL = 'agents/algorithms/ppo/ppo.py'
 COMMIT = 'e7a2035'  # 2017-11-15
-# Names of files that are other ones in the wheel.
+# Files that are renamed in the wheel.
 _NAMES = {
   'scripts/train.py': 'train_ppo.py',
   'scripts/visualize.py': 'visualize_ppo.py',
 }
-# They differ on purpose: environments, and arguments of a YAML reader.
+# Files with intended differences: environments, arguments of a YAML reader.
 _OTHER = 'scripts/configs.py', 'scripts/utility.py'
 
 
 def run(side: str, clone: str, out: str) -> None:
-  """Train with one side; the clone's history has the version to run."""
+  """Train with one side; checks out the version to run from the clone."""
   if side == 'ours':
     return ppo.run(side, clone, out)
   import pybullet_envs
@@ -43,12 +43,12 @@ def compare(out: str) -> Iterator[Case]:
   """Yield a case for the code, and one per phase."""
   with open(os.path.join(out, 'files.txt')) as file_:
     differ = [int(x.split()[1]) for x in file_]
-  yield Case('files unlike those of the wheel', len(differ), sum(differ), 0.0)
+  yield Case('files that differ from the wheel', len(differ), sum(differ), 0.0)
   yield from ppo.compare(out)
 
 
 def _find_other_files(clone, wheel):
-  """Return which files of the clone are not the wheel's, but for imports."""
+  """Compare files of the clone and the wheel, ignoring imports."""
   found = {}
   for folder, _, names in os.walk(clone):
     for name in names:
@@ -72,7 +72,7 @@ def _parse(path):
 
 def _is_left_out(node):
   if isinstance(node, ast.Try):
-    # The copy tries one way to import, then another one.
+    # The copy imports in a try statement.
     node = node.body[0]
   is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
   return is_text or isinstance(node, (ast.Import, ast.ImportFrom))

@@ -1,4 +1,4 @@
-"""What a comparison with an original reports."""
+"""Results of a comparison with an original."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,13 +8,13 @@ import numpy as np
 
 
 class Case(NamedTuple):
-  """One line of the table.
+  """Row of the table.
 
   Attributes:
-    name: What was compared.
-    numbers: How many numbers that are.
+    name: Description of the compared numbers.
+    numbers: Number of compared numbers.
     difference: Largest relative difference.
-    limit: Largest difference that counts as the same.
+    limit: Largest difference that counts as equal.
   """
 
   name: str
@@ -24,19 +24,19 @@ class Case(NamedTuple):
 
   @property
   def same(self) -> bool:
-    """Whether the difference is within its limit; NaN is not."""
+    """Whether the difference is within the limit; False for NaN."""
     return self.difference <= self.limit
 
 
 def relative(
   original: np.ndarray, ours: np.ndarray, floor: float = 1e-6
 ) -> float:
-  """Return the largest difference, relative to the original's numbers.
+  """Return the largest difference relative to the original.
 
   Args:
     original: Float array.
     ours: Array of the same shape.
-    floor: Numbers below this one are divided by it instead.
+    floor: Smallest denominator.
   """
   original, ours = np.float64(original), np.float64(ours)
   if original.shape != ours.shape:
@@ -46,19 +46,19 @@ def relative(
 
 
 def relative_norm(original: np.ndarray, ours: np.ndarray) -> float:
-  """Return the norm of the difference over the norm of the original."""
+  """Return the norm of the difference relative to the original."""
   original, ours = np.float64(original).ravel(), np.float64(ours).ravel()
   return float(np.linalg.norm(original - ours) / np.linalg.norm(original))
 
 
 def largest(differences: Iterable[float]) -> float:
-  """Return the largest difference; NaN if one is, unlike `max`."""
+  """Return the largest difference; NaN if any is NaN, unlike `max`."""
   return float(np.max(list(differences)))
 
 
 @contextlib.contextmanager
 def replaced(place: Any, name: str, value: Any) -> Iterator[None]:
-  """Replace an attribute of a module or class for a while."""
+  """Replace an attribute of a module or class within a context."""
   before = getattr(place, name)
   setattr(place, name, value)
   try:
@@ -68,7 +68,7 @@ def replaced(place: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def recorded(function: Callable, results: list) -> Callable:
-  """Return the function, which adds what it returns to a list."""
+  """Return a function that also appends its results to a list."""
 
   def record(*args: Any, **kwargs: Any) -> Any:
     results.append(function(*args, **kwargs))

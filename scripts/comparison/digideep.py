@@ -1,7 +1,7 @@
-"""Pipeline beside sharif1093/digideep: its NumPy parts.
+"""Compare the pipeline with the NumPy parts of sharif1093/digideep.
 
-Memories, samplers, normalizers, noise, statistics and names of values. What is
-recorded in `tests/data/pipeline` is computed again with the same inputs.
+Compares memories, samplers, normalizers, noise, statistics and names of values,
+with the inputs of the numbers recorded in `tests/data/pipeline`.
 """
 
 import functools
@@ -22,9 +22,9 @@ FOLDER, RECORDED = 'pipeline', 'pipeline_golden.json'
 _DATA = os.path.join(
   os.path.dirname(__file__), '../../tests/data', FOLDER, RECORDED
 )
-# Cases beyond those of the recorded file.
+# Cases that are not in the recorded file.
 _FURTHER = 'replay', 'normalizer', 'noise'
-# PyTorch and what wrappers need; no NumPy part uses it.
+# PyTorch and dependencies of wrappers, which NumPy parts do not use.
 _UNUSED = (
   'torch torch.nn torch.nn.functional torch.optim torch.distributions '
   'torch.utils torch.utils.data torch.utils.data.sampler colorama yaml cv2 '
@@ -45,7 +45,7 @@ def run(side: str, clone: str, out: str) -> None:
     'ring_chunk3_buffer4_overrun1': _store(lib.ring(3, 4), 9, lib.tell_ring),
     'roll_chunk3_buffer2': _store(lib.roll(3, 2), 5, lib.tell_roll),
   }
-  # Never written entries have no value, in whichever memory.
+  # Entries that were never written have no defined value.
   for row in found['ring_chunk3_buffer4_overrun1']:
     row['worker0'][row['length'] :] = [None] * (12 - row['length'])
   for row in found['roll_chunk3_buffer2']:
@@ -55,7 +55,7 @@ def run(side: str, clone: str, out: str) -> None:
     inputs = {k: np.float32(v) for k, v in given['inputs'].items()}
     tau = given['tau'] if name == 'gae' else None
     chunk = lib.advantages(inputs, given['gamma'], tau)
-    # The half-step has none; the original leaves its memory as it was.
+    # The half-step has no value; the original leaves its memory unchanged.
     names = [x for x in before[name] if x not in given]
     found[name] = {
       **given,
@@ -81,7 +81,7 @@ def run(side: str, clone: str, out: str) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield a case per part."""
+  """Yield one case per part."""
   original, ours = (_read(out, side) for side in ('original', 'ours'))
   for name in original:
     a, b = dict(_leaves(original[name])), dict(_leaves(ours[name]))
@@ -92,7 +92,7 @@ def compare(out: str) -> Iterator[Case]:
 
 
 def record(clone: str, out: str) -> Iterator[tuple[str, dict[str, Any]]]:
-  """Yield the name of the recorded file, and its contents by the original."""
+  """Yield the name of the recorded file and its content from the original."""
   run('original', clone, out)
   found = _read(out, 'original').items()
   yield RECORDED, {k: v for k, v in found if k not in _FURTHER}
@@ -104,7 +104,7 @@ def _read(out, side):
 
 
 def _leaves(value, path=''):
-  """Yield paths and numbers of nested lists and dicts; none is -1."""
+  """Yield paths and numbers of nested lists and dicts; None becomes -1."""
   if isinstance(value, (dict, list)):
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     for key, part in pairs:
@@ -114,7 +114,7 @@ def _leaves(value, path=''):
 
 
 def _chunk(number):
-  """Return the chunk of three steps that the tests store, too."""
+  """Return a chunk of three steps, as in the tests."""
   values = np.arange(3 * number, 3 * number + 4, dtype=np.float32)
   values = values + 100 * np.arange(2, dtype=np.float32)[:, None]
   flags = np.zeros_like(values)[..., None]
@@ -127,7 +127,7 @@ def _chunk(number):
 
 
 def _store(memory, count, tell):
-  """Store chunks; return what is told after each one."""
+  """Store chunks; return the result of `tell` after each one."""
   rows = []
   for number in range(count):
     memory.store(_chunk(number))
@@ -147,7 +147,7 @@ def _tell_batch(batch):
 
 
 def _original(clone):
-  """Return the original's parts behind the names that `run` uses."""
+  """Return the parts of the original under the names that `run` uses."""
   for name in _UNUSED.split():
     sys.modules[name] = mock.MagicMock()
   sys.path.insert(0, clone)
@@ -177,7 +177,7 @@ def _original(clone):
     return _tell_batch(replay_sampler.get_sample_memory(memory, info))
 
   normalizer = normalizers.Normalizer((3,), clip=_CLIP, eps=1e-8)
-  # The original counts a first value that nobody has seen as 0.0001.
+  # The original starts with a count of 0.0001.
   normalizer.running_mean.count = 0
   noise = noises.OrnsteinUhlenbeckNoise(lim=1, **_NOISE)
   return types.SimpleNamespace(
@@ -206,7 +206,7 @@ def _original(clone):
 
 
 def _ours():
-  """Return our parts behind the same names."""
+  """Return our parts under the same names."""
   from agents.pipeline import ddpg, logs, normalizers, samplers, worker
   from agents.pipeline import memory as memories
 
@@ -216,7 +216,7 @@ def _ours():
 
   def replay(count):
     memory = _fill(make(memories.RingMemory, 3, 4))
-    # The original draws steps before workers.
+    # The original samples steps before workers.
     draws = [np.random.randint(x, size=count) for x in (memory.num_valid, 2)]
     with replaced(np.random, 'randint', lambda *_, **unused: draws.pop()):
       return _tell_batch(samplers.sample_replay(memory, {'batch_size': count}))

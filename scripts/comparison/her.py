@@ -1,9 +1,8 @@
-"""HER beside openai/baselines: batches, single updates, whole trainings.
+"""Compare HER with openai/baselines: batches, single updates, whole trainings.
 
-Both sides store the same episodes of FetchReach and draw batches from the same
-random numbers. The original trains; ours does some of its updates again, each
-from the original's weights and moments before it. Over many updates the
-smallest rounding grows, in the original as well.
+Both sides store the same episodes of FetchReach and use the same random numbers
+to sample batches. The original trains; ours repeats some of its updates from
+the same weights and moments. Over many updates, rounding errors grow in both.
 """
 
 import os
@@ -19,7 +18,7 @@ from scripts.comparison.cases import Case, largest, relative, relative_norm
 ORIGINAL = 'baselines/her/ddpg.py'
 _EPISODES, _DEMOS, _STEPS = 40, 10, 50
 _UPDATES, _CYCLE = 80, 40
-# Updates that ours repeats, from 1; targets are updated after whole cycles.
+# Updates that ours repeats, starting at 1; targets change after whole cycles.
 _REPEATED = 1, 2, 10, 40, 41, 60, 80
 _SETTINGS: dict[str, dict] = {
   'plain': {},
@@ -32,7 +31,7 @@ _SETTINGS: dict[str, dict] = {
     'max_u': 0.7,
     'polyak': 0.9,
   },
-  # Half of what is stored, so that episodes replace others.
+  # Half of the stored steps, so that episodes replace others.
   'full_buffer': {'buffer_size': _EPISODES * _STEPS // 2},
 }
 _PARTS = 'main/Q/', 'main/pi/', 'target/'
@@ -42,9 +41,9 @@ def run(side: str, clone: str, out: str) -> None:
   """Store episodes and train with one side.
 
   Args:
-    side: `original`, which has to come first, or `ours`.
+    side: `original`, which must run first, or `ours`.
     clone: Folder of the original.
-    out: Folder for what `compare` reads.
+    out: Folder for the files that `compare` reads.
   """
   lib = _find_libraries(side, clone)
   episodes, demos = _read_episodes(out)
@@ -54,7 +53,7 @@ def run(side: str, clone: str, out: str) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield cases for each group of settings."""
+  """Yield the cases of each group of settings."""
   for case in _SETTINGS:
     original, ours = (
       dict(np.load(_path(out, f'{side}-{case}')))
@@ -96,12 +95,12 @@ def _find_libraries(side, clone):
 
 
 def _read_episodes(out):
-  """Return episodes [1, time, size] of random actions, and demonstrations.
+  """Return random episodes [1, time, size] and demonstrations.
 
-  The first side makes them, from the real environment.
+  The first side records both in the real environment.
 
   Returns:
-    Tuple of a list of dicts, and the path of a file of demonstrations.
+    Tuple of a list of dicts and the path of the file of demonstrations.
   """
   demos, path = _path(out, 'demos'), _path(out, 'episodes')
   if not os.path.exists(path):
@@ -125,7 +124,7 @@ def _read_episodes(out):
 
 
 def _play(env, rng, towards_goal):
-  """Play an episode of the steps that a rollout of the original has."""
+  """Play an episode as long as a rollout of the original."""
   episode: dict[str, list] = {
     x: [] for x in ('o', 'ag', 'g', 'u', 'info_is_success')
   }
@@ -165,7 +164,7 @@ def _write_demos(path, episodes):
 
 
 def _make_agent(lib, settings):
-  """Return an agent, made as `learn` of both sides makes it."""
+  """Create an agent in the same way as `learn` of both sides."""
   params = {
     **lib.config.DEFAULT_PARAMS,
     'env_name': 'FetchReach-v1',
@@ -179,7 +178,7 @@ def _make_agent(lib, settings):
 
 
 def _train(lib, side, case, episodes, demos, out):
-  """Update an agent; keep or restore what is around some of the updates."""
+  """Update an agent; save or restore its state around some updates."""
   tf, threads = lib.tf, {}
   threads['intra_op_parallelism_threads'] = 1
   threads['inter_op_parallelism_threads'] = 1
@@ -194,7 +193,7 @@ def _train(lib, side, case, episodes, demos, out):
       for x in tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, 'ddpg/')
     }
     if case == 'limits':
-      # So that some targets reach the lowest return.
+      # Make some targets reach the lowest return.
       bias = variables['ddpg/target/Q/_3/bias:0']
       bias.load(sess.run(bias) - 50.5, sess)
     np.random.seed(1)
@@ -240,7 +239,7 @@ def _train(lib, side, case, episodes, demos, out):
 
 
 def _act(agent, episode, index):
-  """Return actions and values with noise, from fixed random numbers."""
+  """Return actions and values with noise from fixed random numbers."""
   state = np.random.get_state()
   np.random.seed(3)
   inputs = [episode[key][0, :40] for key in ('o', 'ag', 'g')]
@@ -251,7 +250,7 @@ def _act(agent, episode, index):
 
 
 def _keep(sess, agent, variables):
-  """Return weights and the moments of Adam, in the original's units."""
+  """Return weights and moments of Adam in the units of the original."""
   moments = {
     f'{name} {part}': getattr(adam, part)
     for name, adam in (('Q', agent.Q_adam), ('pi', agent.pi_adam))
@@ -261,12 +260,12 @@ def _keep(sess, agent, variables):
 
 
 def _restore(sess, agent, variables, values):
-  """Continue from what the original has kept."""
+  """Restore the state that the original saved."""
   for name, variable in variables.items():
     variable.load(values[name].reshape(variable.shape.as_list()), sess)
   for name, adam in (('Q', agent.Q_adam), ('pi', agent.pi_adam)):
     slots = []
-    # The fused operation of ours keeps multiples of the moments.
+    # Our fused operation stores multiples of the moments.
     for part, factor in (('m', adam._m_factor), ('v', adam._v_factor)):
       sizes = [x.shape.num_elements() for x in adam.var_list]
       flat = np.float32(values[f'{name} {part}'] * np.float32(factor))

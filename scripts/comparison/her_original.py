@@ -1,7 +1,7 @@
 """Make HER of OpenAI Baselines importable on current TensorFlow.
 
-The clone is not changed. What has been removed since is replaced: `tf.contrib`,
-and the environments of mujoco-py by those of gymnasium-robotics.
+The clone is not changed. Replaces `tf.contrib`, which no longer exists, and the
+environments of mujoco-py by those of gymnasium-robotics.
 """
 
 import importlib
@@ -14,10 +14,10 @@ from typing import Any
 def prepare(clone: str) -> Any:
   """Put a clone of openai/baselines first on the path.
 
-  To be called before anything imports TensorFlow.
+  Call this before importing TensorFlow.
 
   Returns:
-    The module that `import tensorflow` yields to the original.
+    Module that `import tensorflow` returns in the original.
   """
   os.environ['TF_USE_LEGACY_KERAS'] = '1'  # tf.layers
   import gym
@@ -42,14 +42,14 @@ def prepare(clone: str) -> Any:
   env = _define_env()
   gym.make = lambda name, **unused: env(name)  # type: ignore[assignment]
   gym.register('FetchReach-v1', entry_point='gym.envs.robotics:GoalEnv')
-  # It would register its environments, which are not needed.
+  # Prevent the unneeded registration of its environments.
   sys.modules['pybullet_envs'] = None  # type: ignore[assignment]
   sys.path.insert(0, clone)
   return tf
 
 
 def train(clone: str, flags: list[str], folder: str) -> None:
-  """Train by flags; writes a row per epoch to `progress.csv` in a folder."""
+  """Train with flags; writes a row per epoch to `progress.csv` in a folder."""
   prepare(clone)
   from baselines import run
 
@@ -64,7 +64,7 @@ def _add_module(name, **content):
 
 
 def _define_env():
-  """Return a class of environments with the interface of their time."""
+  """Return a class of environments with the interface of that time."""
   import gym
   import gymnasium_robotics  # noqa: F401, registers its environments
   import numpy as np
@@ -81,7 +81,7 @@ def _define_env():
       )
       box = self._env.action_space
       self.action_space = gym.spaces.Box(box.low, box.high, dtype=np.float32)
-      # They were declared to be of 32 bits although they are of 64.
+      # Declared as 32 bits, although observations have 64.
       self.observation_space = gym.spaces.Dict(
         {
           key: gym.spaces.Box(-np.inf, np.inf, x.shape, np.float32)

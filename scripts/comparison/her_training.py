@@ -1,8 +1,8 @@
-"""Whole trainings of HER by both programs, one rank or two.
+"""Compare whole trainings of HER by both programs, with one and two ranks.
 
-Ours differs in three ways that only round otherwise: it acts with a copy of
-the networks in NumPy, applies Adam by a fused operation, and lets TensorFlow
-fuse layers. Without them, all numbers have to be equal.
+Ours differs in three ways that only affect rounding: it acts with a copy of the
+networks in NumPy, applies Adam by a fused operation, and lets TensorFlow fuse
+layers. Without these, all numbers must be equal.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ import numpy as np
 from scripts import machine
 from scripts.comparison.cases import Case, recorded
 
-# Ranks and environments of each.
+# Number of ranks, and of environments per rank.
 _TRAININGS = {'1 rank, 1 environment': (1, 1), '2 ranks, 2 each': (2, 2)}
-# Two epochs, for one environment more.
+# Two epochs with one environment, more with several.
 _FLAGS = '--env=FetchReach-v1 --num_timesteps=2000 --seed=0'
 
 
 def run(side: str, clone: str, out: str) -> None:
-  """Train with one side, in processes of its own."""
+  """Train with one side in separate processes."""
   for ranks, envs in _TRAININGS.values():
     code = (
       f'import sys; sys.path = {sys.path!r}; '
@@ -43,7 +43,7 @@ def run(side: str, clone: str, out: str) -> None:
 
 
 def train(side: str, clone: str, out: str, ranks: int, envs: int) -> None:
-  """Train in this process, and write weights and all that was played."""
+  """Train in this process; write the weights and all episodes."""
   if side == 'original':
     from scripts.comparison import her_original
 
@@ -75,7 +75,7 @@ def train(side: str, clone: str, out: str, ranks: int, envs: int) -> None:
     f'{index} {key}': np.array(value)
     for index, episode in enumerate(played)
     for key, value in episode.items()
-    # The original adds these when it stores an episode.
+    # Added when the original stores an episode.
     if key not in ('o_2', 'ag_2')
   }
   episodes['drawn next'] = np.random.uniform(size=3)
@@ -83,7 +83,7 @@ def train(side: str, clone: str, out: str, ranks: int, envs: int) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield cases for what was played and for the weights at the end."""
+  """Yield cases for the episodes and the final weights."""
   import joblib
 
   for name, (ranks, _) in _TRAININGS.items():
@@ -107,7 +107,7 @@ def _read(path, rank):
 
 
 def _same(name, original, ours):
-  """Return a case whose difference is the share of arrays that differ."""
+  """Return a case whose difference is the fraction of different arrays."""
   differ = [
     key not in ours or not np.array_equal(value, ours[key])
     for key, value in original.items()
@@ -117,10 +117,10 @@ def _same(name, original, ours):
 
 
 def _define_vec_env(base):
-  """Return what stands for environments in processes of their own.
+  """Return a replacement for environments in separate processes.
 
-  These would import the clone without what makes it importable. As there,
-  observations keep the type that the environments return.
+  Those processes could not import the clone. As in them, observations keep the
+  dtype that the environments return.
   """
 
   class VecEnv(base):  # type: ignore[misc, valid-type]
@@ -136,7 +136,7 @@ def _round_like_the_original():
   from agents.tools.tf1 import tf
   from baselines_her import ddpg, mpi
 
-  # As in an InteractiveSession; layers are not fused then.
+  # As in an InteractiveSession, which does not fuse layers.
   graph_options = tf.GraphOptions(place_pruned_graph=True)
   tf.ConfigProto = functools.partial(
     tf.ConfigProto, graph_options=graph_options

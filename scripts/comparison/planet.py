@@ -1,9 +1,9 @@
-"""PlaNet beside google-research/planet: single updates, and plans.
+"""Compare PlaNet with google-research/planet: single updates and plans.
 
-Both sides get the same batches, weights, slots of Adam, and noise. The original
-trains for a while; ours does some of its updates again, each from the
-original's weights before it. Over many updates the smallest rounding grows, in
-the original as well, so that free runs cannot be compared this closely.
+Both sides get the same batches, weights, slots of Adam and noise. The original
+trains; ours repeats some of its updates, starting from the weights of the
+original. Over many updates, rounding errors grow in both, so whole trainings
+cannot be compared this closely.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ from scripts.comparison.cases import (
 
 ORIGINAL = 'planet/training/define_model.py'
 _BATCH, _TIME, _STATE = 8, 20, 16
-# Updates of each model that ours repeats, and its free nats.
+# Updates of each model that ours repeats, and free nats of each model.
 _UPDATES = {'rssm': (0, 4, 39), 'ssm': (0, 11), 'drnn': (0, 11)}
-# Updates in a row of both, each code from its own weights after the first.
+# Updates in a row, where each code continues from its own weights.
 _ROW = {'rssm': 50, 'ssm': 0, 'drnn': 0}
 _FREE_NATS = {'rssm': 0.5, 'ssm': 0.1, 'drnn': 0.1}
 _LOSSES = 'image', 'reward', 'divergence', 'grad_norm'
-# A divergence close to its free nats is a difference of large numbers.
+# A divergence close to the free nats is a difference of large numbers.
 _FLOORS = 1e-3, 1e-3, 5e-2, 1e-3
 _PLANS, _CANDIDATES, _BEST, _ITERATIONS, _HORIZON = 24, 200, 20, 10, 12
 _SCOPES = 'encoder', 'head_image', 'head_reward', 'transition', 'posterior'
@@ -44,12 +44,12 @@ def run(side: str, clone: str, out: str) -> None:
   """Train and plan with one side.
 
   Args:
-    side: `original`, which has to come first, or `ours`.
+    side: `original`, which must run first, or `ours`.
     clone: Folder of the original.
-    out: Folder for what `compare` reads.
+    out: Folder for the files that `compare` reads.
   """
   lib = _find_libraries(side, clone)
-  # Summaries, which nobody executes, look for recorded episodes.
+  # Summaries need folders of episodes, even if never executed.
   lib.logdir = out
   for name in ('train_episodes', 'test_episodes'):
     os.makedirs(os.path.join(out, name), exist_ok=True)
@@ -59,7 +59,7 @@ def run(side: str, clone: str, out: str) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield a case per model and loss, and one for the plans."""
+  """Yield one case per model and loss, and one for the plans."""
   for model, updates in _UPDATES.items():
     losses, changes, numbers = {x: 0.0 for x in _LOSSES}, 0.0, 0
     for index in updates:
@@ -113,7 +113,7 @@ def _path(out, name):
 
 
 def _find_libraries(side, clone):
-  """Import the modules of one side, which have the same names."""
+  """Import the modules of one side; both have the same names."""
   objectives: Any  # module of `compute_objectives`
   if side == 'original':
     from scripts.comparison import planet_original
@@ -149,7 +149,7 @@ def _find_libraries(side, clone):
 
 
 def make_batch(seed: int) -> dict[str, np.ndarray]:
-  """Return sequences of a square that actions move, and the model's noise.
+  """Return sequences of a square moved by actions, and noise for the model.
 
   Returns:
     Dict of `image` float32 [batch, time, 64, 64, 3], `action` [.., 1],
@@ -178,7 +178,7 @@ def make_batch(seed: int) -> dict[str, np.ndarray]:
 
 
 def _define(lib, model, **params):
-  """Build the graph of the model; return what the rest needs of it."""
+  """Build the graph of the model; return its parts."""
   lib.tf.reset_default_graph()
   lib.tf.set_random_seed(0)
   given = {
@@ -234,9 +234,9 @@ def _define(lib, model, **params):
 
 @contextlib.contextmanager
 def _fixed_noise(tf, noise, size):
-  """Take normal draws of a size within loops from a tensor [time, ...].
+  """Replace normal samples of a size in loops by a tensor [time, ...].
 
-  The counter of the loop around the draw is the time.
+  The counter of the loop is the time.
   """
   util = importlib.import_module('tensorflow.python.framework.tensor_util')
 
@@ -247,7 +247,7 @@ def _fixed_noise(tf, noise, size):
     if counter is None or known and np.prod(static) != size:
       return function(shape, *args, **kwargs)
     value = tf.gather(noise, counter)
-    # TensorFlow Probability draws [state, batch] and transposes.
+    # TensorFlow Probability samples [state, batch] and transposes.
     if 'MultivariateNormalDiag' in getattr(shape, 'name', ''):
       value = tf.transpose(value)
     return tf.reshape(value, shape)
@@ -265,7 +265,7 @@ def _fixed_noise(tf, noise, size):
 
 
 def _find_counter(tf):
-  """Return the counter of the loop that is being built, None outside."""
+  """Return the counter of the loop under construction, None outside."""
   context = tf.get_default_graph()._get_control_flow_context()
   while context is not None and not context.IsWhileContext():
     context = context.outer_context
@@ -333,10 +333,10 @@ def _restore(sess, variables, values):
 
 
 def _make_feed(trainer, step):
-  """Return what a trainer feeds during training, none of it logged."""
+  """Return the feed of a trainer for a training step without summaries."""
   values = {'step': step, 'phase': 'train'}
   values.update(log=False, report=False, reset=False)
-  # The original's placeholders are private.
+  # Placeholders of the original are private.
   return {
     getattr(trainer, x if hasattr(trainer, x) else f'_{x}'): value
     for x, value in values.items()
@@ -344,7 +344,7 @@ def _make_feed(trainer, step):
 
 
 def _train(lib, side, model, out):
-  """Update a model in a row; keep or repeat some of the updates alone."""
+  """Update a model in a row; save or repeat some of the updates alone."""
   built = _define(lib, model, free_nats=_FREE_NATS[model])
   weights, state = _name_weights(lib.tf), _name_state(lib.tf)
   kept, row = _UPDATES[model], []
@@ -375,7 +375,7 @@ def _train(lib, side, model, out):
 
 
 def _plan(lib, side, out):
-  """Plan from states that the original has filtered."""
+  """Plan from states that the original filtered."""
   built = _define(lib, 'rssm', mean_only=True, free_nats=0.0)
   tf = lib.tf
   state = {

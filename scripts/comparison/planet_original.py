@@ -1,7 +1,7 @@
 """Make the released PlaNet of 2019 importable on current TensorFlow.
 
-The clone is not changed. What it needs and what has been removed since is
-replaced: `tf.contrib`, names of NumPy, positions of modules.
+The clone is not changed. Replaces what no longer exists: `tf.contrib`, names in
+NumPy and paths of modules.
 """
 
 import argparse
@@ -26,10 +26,10 @@ _EPISODE = 1000
 def prepare(clone: str) -> Any:
   """Put a clone of google-research/planet first on the path.
 
-  To be called before anything imports TensorFlow.
+  Call this before importing TensorFlow.
 
   Returns:
-    The module that `import tensorflow` yields to the original.
+    Module that `import tensorflow` returns in the original.
   """
   os.environ['TF_USE_LEGACY_KERAS'] = '1'  # tf.layers and recurrent cells
   import numpy as np
@@ -46,7 +46,7 @@ def prepare(clone: str) -> Any:
   tf.contrib = types.SimpleNamespace(rnn=rnn)
   sys.modules['tensorflow'] = tf
   sys.modules['scipy.ndimage.interpolation'] = scipy.ndimage
-  # OpenGL and TensorFlow do not go together in one process.
+  # OpenGL and TensorFlow crash in one process.
   sys.modules['dm_control'] = types.ModuleType('dm_control')
   suite = types.SimpleNamespace(load=None)
   sys.modules['dm_control'].suite = suite  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def prepare(clone: str) -> Any:
 
 
 def train(clone: str, flags: list[str], folder: str) -> None:
-  """Train by flags; writes a row per test to `progress.csv` in a folder."""
+  """Train with flags; writes a row per test to `progress.csv` in a folder."""
   parser = argparse.ArgumentParser()
   for name in ('config', 'params', 'seed'):
     parser.add_argument(f'--{name}')
@@ -72,7 +72,7 @@ def train(clone: str, flags: list[str], folder: str) -> None:
   count = itertools.count(1000 * seed)
   load = lambda *names: _Suite(next(count), *names)
   sys.modules['dm_control'].suite.load = load
-  # Names that have changed since; nobody reads this file.
+  # Uses names that have changed; nobody reads this file.
   dump = lambda config, file_, *args, **kwargs: file_.write('')
   vars(utility)['yaml'] = types.SimpleNamespace(dump=dump, Dumper=None)
   canvas: Any = backend_agg.FigureCanvasAgg
@@ -91,7 +91,7 @@ def train(clone: str, flags: list[str], folder: str) -> None:
 
 
 def _write_returns(logdir, randoms, path):
-  """Write the returns of the tests after the random ones, from their files."""
+  """Write the returns of all tests except the random ones from their files."""
   import numpy as np
 
   train, test = (
@@ -108,7 +108,7 @@ def _write_returns(logdir, randoms, path):
 
 
 class _Suite:
-  """Environment of dm_control, in a process that has no TensorFlow."""
+  """Environment of dm_control in a process without TensorFlow."""
 
   def __init__(self, *args):
     spawn = multiprocessing.get_context('spawn')
@@ -136,7 +136,7 @@ def _serve(pipe, seed, domain, task):
 
 
 def _define_gru(tf):
-  """Return the cell of tf.contrib.rnn: names, shapes, equations."""
+  """Return the cell of tf.contrib.rnn, with its names, shapes and equations."""
   layer_rnn_cell: Any = tf.nn.rnn_cell.GRUCell.__mro__[1]
 
   class GRUBlockCell(layer_rnn_cell):

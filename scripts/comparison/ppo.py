@@ -1,7 +1,7 @@
-"""PPO beside the one inside the PyBullet wheel: a training of the pendulum.
+"""Compare PPO with the PyBullet wheel: trainings on the pendulum.
 
-Both sides train from the same seed. Their scores are the same until the
-smallest rounding has grown, after three to twelve evaluations.
+Both sides use the same seeds. Their scores are equal until rounding errors have
+grown, after three to twelve evaluations.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from scripts.comparison.cases import Case, relative
 
 ORIGINAL = 'pybullet_envs/agents/train_ppo.py'
 _SEEDS = 0, 2, 14, 18
-# Phases of training and evaluation, in turn.
+# Training and evaluation phases in turn.
 _PHASES = 2
 
 
@@ -24,7 +24,7 @@ def run(side: str, folder: str, out: str, clone: str | None = None) -> None:
   Args:
     side: `original` or `ours`.
     folder: Folder that contains `pybullet_envs`.
-    out: Folder for what `compare` reads.
+    out: Folder for the files that `compare` reads.
     clone: See `ppo_original.prepare`.
   """
   if side == 'original':
@@ -39,7 +39,7 @@ def run(side: str, folder: str, out: str, clone: str | None = None) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield a case per phase."""
+  """Yield one case per phase."""
   for seed in _SEEDS:
     original, ours = (
       np.load(_path(out, side, seed)) for side in ('original', 'ours')

@@ -1,9 +1,9 @@
-"""Make the PPO inside the PyBullet wheel importable on current TensorFlow.
+"""Make the PPO in the PyBullet wheel importable on current TensorFlow.
 
-So is the version of google-research/batch-ppo that it has been copied from.
+Also the version of google-research/batch-ppo that it was copied from.
 
-Nothing of it is changed. What has been removed since is replaced, and what it
-leaves to chance is fixed: seeds, and one order of operations.
+The files are not changed. Replaces what no longer exists and fixes what is
+random: seeds, and the order of two operations.
 """
 
 import functools
@@ -20,16 +20,16 @@ def prepare(
 ) -> Callable[..., Iterator[float]]:
   """Put the folder with `pybullet_envs` on the path.
 
-  To be called before anything imports TensorFlow.
+  Call this before importing TensorFlow.
 
   Args:
     folder: Folder that contains `pybullet_envs`.
-    clone: Folder with the version of batch-ppo to train with instead of the
-      wheel's; the wheel has the settings.
+    clone: Folder of batch-ppo to train with instead of the wheel, which still
+      provides the settings.
 
   Returns:
     Function from a seed, the name of a configuration, and other settings to the
-    scores of the phases of a training.
+    scores of all phases.
   """
   import gym
   import numpy as np
@@ -85,7 +85,7 @@ def prepare(
 
 
 def train(folder: str, flags: list[str], out: str) -> None:
-  """Train by flags; writes a row per phase to `progress.csv` in a folder."""
+  """Train with flags; writes a row per phase to `progress.csv` in a folder."""
   given = dict(x.removeprefix('--').split('=') for x in flags if '=' in x)
   run, name = prepare(folder), given['config']
   from pybullet_envs.agents import configs
@@ -96,7 +96,7 @@ def train(folder: str, flags: list[str], out: str) -> None:
   scores = run(int(given['seed']), name, steps=float(given['steps']))
   with open(os.path.join(out, 'progress.csv'), 'w', buffering=1) as file_:
     file_.write('global_step,phase,mean_score\n')
-    # Training and evaluation take turns, and are of the same size.
+    # Training and evaluation phases alternate and have the same size.
     for index, score in enumerate(scores):
       phase = 'eval' if index % 2 else 'train'
       file_.write(f'{(index + 1) * size},{phase},{score:.4f}\n')
@@ -153,7 +153,7 @@ def _define_contrib(tf):
 
 
 def _keep_spaces(wrapper):
-  """Build the spaces of a wrapper once, not at every step, to save time."""
+  """Cache the spaces of a wrapper, to save time."""
   for name in ('observation_space', 'action_space'):
     if name in vars(wrapper):
       cached = vars(wrapper)[name].fget
@@ -168,10 +168,10 @@ def _keep_spaces(wrapper):
 
 
 def _order(tf):
-  """Return `tf.scan` that waits for the advantage.
+  """Return a `tf.scan` that waits for the advantage.
 
-  In the original, the first of the epochs that it scans over may change the
-  weights before the baseline of the advantage has been computed with them.
+  In the original, the first update may change the weights before the baseline
+  of the advantage is computed with them.
   """
   scan = tf.scan
 

@@ -1,1 +1,1 @@
-"""Results that anybody can make again; see `scripts.reproduce`."""
+"""Results that anybody can reproduce; see `scripts.reproduce`."""

@@ -1,7 +1,7 @@
-"""What a curve has to reach, as one number per seed and a verdict.
+"""Bars: measures and thresholds of learning curves.
 
-A curve is `agents.run.plot.Points`: environment steps and mean values of the
-evaluations, at least one.
+A curve is `agents.run.plot.Points`: environment steps and mean values of at
+least one evaluation.
 """
 
 import math
@@ -14,20 +14,20 @@ from agents.run import plot
 
 @dataclass(frozen=True)
 class Bar:
-  """Measure of a curve, and the value that it should have.
+  """Measure of a curve and its threshold.
 
   Attributes:
-    kind: `reach`, the step at which evaluations in a row have been at least the
-      level; `stay`, the step from which on all are; `last_mean`, the mean of
-      the last evaluations, of all while there are fewer; `gain`, that less the
-      mean of the first ones, which is no bar; `played`, the mean over the
-      episodes of the trained agent, given as the only evaluation; or `same`,
-      the last evaluation, where all have to be those of the reference.
-    level: Value to reach; None for no bar.
+    kind: `reach`, first step after `count` evaluations in a row of at least
+      `level`; `stay`, first step after which all evaluations are; `last_mean`,
+      mean of the last evaluations, or of all if there are fewer; `gain`, the
+      difference to the mean of the first ones, without threshold; `played`,
+      mean over episodes of the trained agent, given as the only evaluation; or
+      `same`, last evaluation of a curve that must equal the reference.
+    level: Value to reach; None for no threshold.
     count: Number of evaluations.
-    steps: Environment steps by which to reach the level; None for no bar.
-    factor: Multiple of the steps of the reference by which to reach it, instead
-      of `steps` where there is a reference.
+    steps: Environment steps by which to reach the level; None for no threshold.
+    factor: Limit as a multiple of the steps of the reference, which replaces
+      `steps` if there is a reference.
   """
 
   kind: str
@@ -38,12 +38,12 @@ class Bar:
 
   @property
   def in_steps(self) -> bool:
-    """Whether the number is one of environment steps."""
+    """Whether the measure is a number of environment steps."""
     return self.kind in ('reach', 'stay')
 
 
 def measure(bar: Bar, points: plot.Points) -> float:
-  """Return the number of a seed; infinity or NaN if there is none."""
+  """Return the measure of a seed; infinity or NaN if undefined."""
   steps, values = points
   if bar.in_steps:
     good = values >= bar.level
@@ -63,12 +63,12 @@ def measure(bar: Bar, points: plot.Points) -> float:
 def judge(
   bar: Bar, points: plot.Points, reference: plot.Points | None
 ) -> bool | None:
-  """Return whether a bar is reached; None if there is none or no number.
+  """Return whether a bar is met; None without threshold or number.
 
   Args:
     bar: Bar.
     points: Our curve.
-    reference: Curve to compare with, of the same seed, or None.
+    reference: Reference curve of the same seed, or None.
   """
   if bar.kind == 'same':
     return reference and all(
@@ -87,7 +87,7 @@ def judge(
 
 
 def describe(bar: Bar) -> str:
-  """Return what is measured and has to be reached, for the table."""
+  """Describe measure and threshold for the table."""
   count = bar.count
   level = '' if bar.level is None else f' >= {bar.level:g}'
   by = f' by step {bar.steps:,.0f}' if bar.steps else ''

@@ -1,4 +1,4 @@
-"""From trainings to `results`: curves, records, agents, figures."""
+"""Collect curves, records, agents and figures of trainings in `results`."""
 
 import json
 import math
@@ -21,13 +21,13 @@ from scripts.reproductions.entry import Entry, load
 
 
 def reproduce(entry: Entry, seed: int | None, out: str, results: str) -> None:
-  """Train, evaluate, and write and print what is known so far.
+  """Train, evaluate, and write and print the results.
 
   Args:
-    entry: What to train.
+    entry: Entry to train.
     seed: Seed, by default the first one.
     out: Folder of all runs.
-    results: Folder of all results, for the curves to compare with.
+    results: Folder of all results, with the reference curves.
   """
   seed = entry.seeds[0] if seed is None else seed
   trial = training.Trial(entry, seed, out)
@@ -41,18 +41,18 @@ def reproduce(entry: Entry, seed: int | None, out: str, results: str) -> None:
 
 
 def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
-  """Write curve, figure and a line per seed of what lies in a folder of runs.
+  """Write curve, figure and records of the runs of an entry.
 
-  Seeds that `folder` has and `out` has not stay as they are.
+  Keeps seeds in `folder` that are not in `out`.
 
   Args:
-    entry: What was trained.
+    entry: Entry of the runs.
     out: Folder of all runs.
     folder: Folder to write to.
-    results: Folder of all results, for the curves to compare with.
+    results: Folder of all results, with the reference curves.
 
   Returns:
-    What is known of each seed, nothing before the first evaluation.
+    Records by seed, empty before the first evaluation.
   """
   path = os.path.join(folder, curves.FILE)
   names = curves.EVALUATED, curves.COLLECTED
@@ -77,7 +77,7 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
 
 
 def collect(out: str, results: str) -> None:
-  """Copy all runs of a folder to `results`, and write the tables anew."""
+  """Copy the results of all runs to `results` and update the tables."""
   for entry in load().values():
     if training.find(entry, out):
       summarize(entry, out, os.path.join(results, entry.name), results)
@@ -96,13 +96,13 @@ def make_line(
   points: plot.Points,
   reference: plot.Points | None,
 ) -> dict[str, Any]:
-  """Return what the tables and their readers want to know of a seed.
+  """Return the record of a seed for `runs.json` and the tables.
 
   Args:
-    entry: What was trained.
-    record: What `training.Trial.read` returns.
+    entry: Entry of the run.
+    record: Result of `training.Trial.read`.
     points: Curve of the seed.
-    reference: Curve to compare with, or None.
+    reference: Reference curve, or None.
   """
   sittings, evaluation = record['sittings'], record.get('evaluation')
   steps, judged = points[0], points

@@ -1,8 +1,8 @@
-"""Curves: read from the folders of runs, kept as CSV in `results`.
+"""Learning curves: read from runs, stored as CSV in `results`.
 
-All files have the columns of PPO's `scores.csv` that count: `seed`,
-`global_step` in environment steps, `phase`, and `mean_score`, which is a return
-or a success rate. So `agents.plot_scores` reads every one of them.
+All files have these columns of PPO's `scores.csv`, so `agents.plot_scores` can
+read them: `seed`, `global_step` in environment steps, `phase`, and
+`mean_score`, a return or success rate.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ from baselines_her import plot as her_plot
 from planet.scripts import plot as planet_plot
 from scripts.reproductions.entry import SESSION, Entry
 
-# Phases: tests, and the episodes that a training collects.
+# Phases: evaluations, and episodes collected for training.
 EVALUATED = 'eval'
 COLLECTED = 'train'
 FILE = 'curve.csv'
@@ -25,14 +25,14 @@ EMPTY = (np.zeros(0), np.zeros(0))
 
 
 def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
-  """Return the evaluations that a run has made so far.
+  """Return the evaluations of a run so far.
 
   Args:
-    entry: What was trained.
+    entry: Entry of the run.
     run: Folder of the run.
-    phase: `COLLECTED` for the episodes that a run of PlaNet on one task has
-      collected instead. There are more of them, their actions have the noise
-      that explores, and the random ones of the beginning do not count.
+    phase: `COLLECTED` for the training episodes of a PlaNet run on one task
+      instead, which are more frequent and include exploration noise, without
+      the initial random episodes.
   """
   try:
     if entry.system == 'ppo':
@@ -49,13 +49,13 @@ def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
       name = f'*{kind}/test*'
     steps, values = curves[fnmatch.filter(curves, name)[0]]
   except (errors.UsageError, OSError, ValueError, IndexError):
-    # There is nothing yet.
+    # No evaluation yet.
     return EMPTY
   return steps, values / entry.reward_scale
 
 
 def write(path: str, phases: dict[str, dict[int, plot.Points]]) -> None:
-  """Write the curves of all phases by seed, completely or not at all."""
+  """Write the curves of all phases by seed, atomically."""
   log.write_table(
     path,
     ('seed', 'global_step', 'phase', 'mean_score'),
@@ -69,7 +69,7 @@ def write(path: str, phases: dict[str, dict[int, plot.Points]]) -> None:
 
 
 def read(path: str, phase: str = EVALUATED) -> dict[int, plot.Points]:
-  """Return the curves of a file by seed; none without such a file."""
+  """Return the curves of a file by seed; empty if the file is missing."""
   if not os.path.exists(path):
     return {}
   found = plot.read_seeds(path, 'global_step', 'mean_score', phase)
@@ -77,10 +77,10 @@ def read(path: str, phase: str = EVALUATED) -> dict[int, plot.Points]:
 
 
 def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
-  """Return the curves to compare with by seed; none if there are none.
+  """Return the reference curves by seed; empty without a reference.
 
   Args:
-    entry: Entry with the name of a file, or of another entry.
+    entry: Entry with the name of a reference file or another entry.
     results: Folder of all results.
   """
   if not entry.reference:

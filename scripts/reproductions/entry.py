@@ -1,4 +1,4 @@
-"""What a row of the table of results is, and its command."""
+"""Entries of the table of results, and their commands."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 RESULTS = os.path.join(ROOT, 'results')
 # Session of the pipeline in the folder of a run.
 SESSION = 'session0'
-# Program of each system, and its flags for the folder of the run.
+# Program of each system and its flags for the folder of the run.
 PROGRAMS = {
   'ppo': ('agents.train_ppo', '--logdir={run}'),
   'her': ('baselines_her.run', '--log_path={run}'),
@@ -31,14 +31,14 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Check:
-  """How a shipped agent is played.
+  """Evaluation of a shipped agent.
 
   Attributes:
-    seed: Seed whose agent is shipped.
+    seed: Seed of the shipped agent.
     episodes: Number of episodes.
-    tolerance: Least distance from the shipped mean that is still fine; three
-      standard errors of the difference count where they are more.
-    reason: Why that seed, in a clause, where it is not the first.
+    tolerance: Allowed distance from the shipped mean, but at least three
+      standard errors of the difference.
+    reason: Clause that explains a seed other than the first.
   """
 
   seed: int
@@ -49,36 +49,36 @@ class Check:
 
 @dataclass(frozen=True)
 class Entry:
-  """One result: a training for several seeds.
+  """Result: a training with several seeds.
 
   Attributes:
-    name: Name on the command line and of the folders.
+    name: Name on the command line and of folders.
     system: `ppo`, `her`, `planet` or `pipeline`.
-    meaning: What is trained, for the table.
-    flags: Arguments of the program besides its folder; `{seed}`, `{run}` and
-      `{parent}`, the folder of the run, are filled in.
-    bar: What is measured, and what it has to be.
+    meaning: Description for the table.
+    flags: Arguments of the program except for its folder, with the placeholders
+      `{seed}`, `{run}` and `{parent}`, the parent folder of the run.
+    bar: Measure and threshold.
     hours: Estimated wall hours of a seed on `cores`.
     seeds: Seeds that belong to the result.
     measure: `return` or `success rate`.
-    reproduces: Whether the bar is a published value, or what the original code
-      reaches today, rather than a threshold of our own.
-    reason: Why a threshold of our own is what it is, in a clause.
-    published: Published values with their source, empty if there are none.
-    levels: Dict from label to a published value to draw beside the curve.
-    shows_collected: Whether the curve has the collected episodes beside the
-      tests, which are rare at the full size of PlaNet; for PlaNet only.
-    reference: File of `results/reference` with curves of the original, or the
-      name of another entry whose curves are the ones to compare with.
+    reproduces: Whether the bar is a published value or the performance of the
+      original code today, not our own threshold.
+    reason: Clause that explains our own threshold.
+    published: Published values with their source, or empty.
+    levels: Dict from label to a published value to draw with the curve.
+    shows_collected: Whether to plot collected episodes in addition to tests,
+      which are rare at the full size of PlaNet; for PlaNet only.
+    reference: File in `results/reference` with curves of the original, or the
+      name of another entry to compare with.
     cores: Number of cores that a run can use.
-    gpu: Whether it needs one.
-    ranks: Number of processes of MPI.
-    stop_early: Whether to stop a run as soon as it has reached the bar.
-    reduced: How the setting differs from the published one.
-    before: Command to run once before, such as one that records demonstrations;
-      its last word is the file that it writes.
-    check: How the shipped agent is played, None if there is none.
-    reward_scale: Factor of rewards in the training; returns are shown without.
+    gpu: Whether a run needs a GPU.
+    ranks: Number of MPI processes.
+    stop_early: Whether to stop a run when it reaches the bar.
+    reduced: Difference from the published setting.
+    before: Command to run once before training, such as one that records
+      demonstrations; its last word is the file that it writes.
+    check: Evaluation of the shipped agent, None if there is none.
+    reward_scale: Factor of rewards during training; returns exclude it.
   """
 
   name: str
@@ -105,7 +105,7 @@ class Entry:
   reward_scale: float = 1.0
 
   def command(self, seed: int, run: str) -> list[str]:
-    """Return the command that begins or continues a run in a folder."""
+    """Return the command that starts or resumes a run in a folder."""
     module, folder = PROGRAMS[self.system]
     start = f'python -m {module}'
     if self.ranks > 1:
@@ -125,12 +125,12 @@ def load() -> dict[str, Entry]:
 
 
 def find(name: str) -> Entry:
-  """Return the entry of a name; raises UsageError if there is none."""
+  """Return an entry by name; raises UsageError if it is unknown."""
   return errors.find('Result', name, load())
 
 
 def fill(command: str, seed: int, run: str) -> list[str]:
-  """Split a command and replace `{seed}`, `{run}` and `{parent}` in it."""
+  """Split a command and replace `{seed}`, `{run}` and `{parent}`."""
   parts = shlex.split(command)
   parent = os.path.dirname(run) or '.'
   for key, value in (('seed', str(seed)), ('run', run), ('parent', parent)):

@@ -1,4 +1,4 @@
-"""Figures of results: ours over the original's."""
+"""Figures of results, ours and the original's."""
 
 import os
 from collections.abc import Sized
@@ -16,7 +16,7 @@ _PANELS = {
   'PlaNet `carla_cpu`, driving in the offline world': 'carla_loop',
 }
 _MANY = 4
-# Share of seeds that have reached the level of the bar, over steps.
+# Fraction of seeds that have reached the level of the bar, over steps.
 REACHED = 'reached.png'
 
 
@@ -35,7 +35,7 @@ def draw(results: str) -> list[str]:
 
 
 def _draw_panels(path, results):
-  """Draw the four kinds of results, in one figure."""
+  """Draw the four kinds of results in one figure."""
   figure, axes = plot.make_figure((11, 7), 2, 2)
   for place, (title, names) in zip(axes.flat, _PANELS.items()):
     entries = [find(x) for x in names.split()]
@@ -49,7 +49,7 @@ def _draw_panels(path, results):
       groups['original code'] = _read_long(entry, results)
     style = plot.Style(
       ylabel=entries[0].measure,
-      # A single crash is far below.
+      # A single crash would stretch the axis.
       ylim=(-300, 260) if 'driving' in title else None,
       quartiles=True,
       levels=entries[0].levels if len(entries) == 1 else {},
@@ -59,11 +59,11 @@ def _draw_panels(path, results):
 
 
 def draw_entry(entry: Entry, folder: str, results: str) -> str:
-  """Draw a result over the curves and values to compare with.
+  """Draw a result with its reference curves and published values.
 
   Args:
-    entry: What was trained.
-    folder: Folder with the curve, and of the figure.
+    entry: Entry of the result.
+    folder: Folder of the curve and the figure.
     results: Folder of all results.
 
   Returns:
@@ -93,9 +93,9 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
 
 
 def _read_long(entry, results):
-  """Read curves to compare with, but for those that end at the level.
+  """Read reference curves, except for those that stopped at the level.
 
-  The median of what is left would be one of slow seeds.
+  After their end, the median would be that of slow seeds only.
   """
   found = list(curves.read_reference(entry, results).values())
   longest = max((x[-1] for x, _ in found), default=0)
@@ -103,12 +103,12 @@ def _read_long(entry, results):
 
 
 def shows_reached(entry: Entry, seeds: Sized) -> bool:
-  """Return whether there are enough seeds for a figure of how many succeed."""
+  """Return whether there are enough seeds to plot their success over steps."""
   return entry.bar.in_steps and len(seeds) >= _MANY
 
 
 def _draw_reached(entry, groups, path):
-  """Draw the share of seeds that have reached the level, for each group."""
+  """Draw the fraction of seeds that reached the level for each group."""
   from matplotlib import ticker
 
   figure, axes = plot.make_figure((6.4, 4))
@@ -127,7 +127,7 @@ def _draw_reached(entry, groups, path):
   title = f'{entry.meaning}:\n{bars.describe(entry.bar)}'
   axes.set_title(title, fontsize='medium')
   axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
-  axes.set(xlabel='Environment steps', ylabel='Share of seeds that have')
+  axes.set(xlabel='Environment steps', ylabel='Fraction of seeds')
   axes.set(ylim=(-0.02, 1.04))
   axes.grid(alpha=0.3)
   axes.legend(loc='best', fontsize='small')

@@ -1,8 +1,8 @@
 """Statistics over the seeds of a result.
 
-Interquartile means and probabilities of improvement as Agarwal et al.,
-arXiv:2108.13264, with 95 % intervals from the bootstrap of the seeds, for each
-code on its own. Their package `rliable` needs nine others for the same.
+Interquartile means and probabilities of improvement as in Agarwal et al.,
+arXiv:2108.13264, with 95 % intervals from bootstrapping the seeds of each code
+separately. Their package `rliable` would add nine dependencies.
 """
 
 import math
@@ -16,10 +16,10 @@ _DRAWS = 5000
 
 
 class Outcome(NamedTuple):
-  """What a seed has come to.
+  """Outcome of a seed.
 
   Attributes:
-    number: What the bar measures; infinity for steps that were not reached.
+    number: Measure of the bar; infinity if the level was not reached.
     end: Last environment step of the curve.
   """
 
@@ -28,14 +28,14 @@ class Outcome(NamedTuple):
 
 
 def interquartile_mean(values: np.ndarray) -> float:
-  """Return the mean of the middle half of values."""
+  """Return the mean of the middle half of the values."""
   return float(stats.trim_mean(values, 0.25))
 
 
 def interval(
   function: Callable[..., float], *samples: Sequence[float]
 ) -> tuple[float, float]:
-  """Return the interval of a function of samples, each resampled on its own."""
+  """Return the bootstrap interval of a function of independent samples."""
   rng = np.random.default_rng(0)
   draws = [
     function(*(rng.choice(x, len(x)) for x in samples)) for _ in range(_DRAWS)
@@ -45,9 +45,9 @@ def interval(
 
 
 def survival(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray]:
-  """Return steps, and the share of seeds that have reached the level by them.
+  """Return steps and the fraction of seeds that have reached the level by then.
 
-  By Kaplan and Meier: a seed that has not is left out after its end.
+  Kaplan-Meier estimate: seeds that did not reach it are censored at their end.
   """
   reached = [math.isfinite(x.number) for x in outcomes]
   times = [x.number if y else x.end for x, y in zip(outcomes, reached)]
@@ -57,7 +57,7 @@ def survival(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def median_time(outcomes: Sequence[Outcome]) -> float:
-  """Return the step by which half of the seeds have reached the level."""
+  """Return the step by which half of the seeds reached the level."""
   steps, shares = survival(outcomes)
   return (
     float(steps[np.argmax(shares >= 0.5)]) if shares[-1] >= 0.5 else math.inf
@@ -71,9 +71,9 @@ def improvement(
 
   Args:
     ours: Outcomes of our seeds.
-    original: Outcomes of the original's.
-    in_steps: Whether numbers are steps, of which fewer are better; those after
-      the end of any seed that has not reached the level do not count.
+    original: Outcomes of the seeds of the original.
+    in_steps: Whether numbers are steps, where fewer are better. Ignores steps
+      after the first end of a seed that did not reach the level.
   """
   missed = [x.end for x in (*ours, *original) if math.isinf(x.number)]
   horizon = min(missed, default=math.inf) if in_steps else math.inf

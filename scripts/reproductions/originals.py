@@ -1,4 +1,4 @@
-"""Curves of the original code, trained on the setting of a row."""
+"""Train the original code with the settings of an entry."""
 
 import contextlib
 import os
@@ -9,19 +9,19 @@ from agents.run import errors, log, stopping
 from scripts import machine
 from scripts.reproductions.entry import ROOT, Entry, fill
 
-# Environment steps of an episode, which HER counts instead of steps.
+# Environment steps per episode; HER logs episodes instead of steps.
 _STEPS = 50
 
 
 def train(
   entry: Entry, path: str, seed: int | None, out: str, results: str
 ) -> None:
-  """Train the original and put its curve into the row's file of references.
+  """Train the original and add its curve to the reference file of the entry.
 
-  What it has reached is added when it is interrupted, too; it begins anew then.
+  Also adds the curve after an interruption; the next call starts over.
 
   Args:
-    entry: Row with a file of references.
+    entry: Entry with a reference file.
     path: Clone of the original, or the folder with `pybullet_envs`.
     seed: Seed, by default the first one.
     out: Folder of all runs.
@@ -29,10 +29,10 @@ def train(
 
   Raises:
     StopRequested: If the user asks to stop.
-    UsageError: If the row has no curve of an original, or that fails.
+    UsageError: If the entry has no reference file, or the original fails.
   """
   if not entry.reference.endswith('.csv'):
-    raise errors.UsageError(f'{entry.name} has no curve of an original.')
+    raise errors.UsageError(f'{entry.name} has no original to train.')
   seed = entry.seeds[0] if seed is None else seed
   folder = os.path.join(os.path.abspath(out), entry.name, f'original{seed}')
   os.makedirs(folder, exist_ok=True)
@@ -42,7 +42,7 @@ def train(
   environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
   command = [sys.executable, '-W', 'ignore', '-c', code]
   with stopping.handle_signals('Stopping the original.'):
-    # A group of its own: Ctrl-C reaches only this program.
+    # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
       command, env=environ, cwd=folder, start_new_session=True
     )
@@ -55,13 +55,13 @@ def train(
   stopping.check()
   if process.returncode:
     raise errors.UsageError(
-      f'The original ended with exit code {process.returncode}; its last words '
-      'are above.'
+      f'The original ended with exit code {process.returncode}; see its output '
+      'above.'
     )
 
 
 def _add(entry, seed, folder, results):
-  """Replace the rows of a seed in the file of references."""
+  """Replace the rows of a seed in the reference file."""
   progress = os.path.join(folder, 'progress.csv')
   rows = list(log.read_table(progress)) if os.path.exists(progress) else []
   if not rows:

@@ -1,4 +1,4 @@
-"""Trained agents: evaluated after training, shipped, and checked again."""
+"""Evaluate, ship and check trained agents."""
 
 import importlib
 import json
@@ -16,15 +16,15 @@ from scripts.reproductions.training import Trial
 
 AGENTS = 'agents'
 _SHIPPED = 'shipped.json'
-# Seeds of evaluations; none of them is one of a training.
+# Seed of evaluations; no training uses it.
 _SEED = 9000
 _PACKAGES = {'ppo': 'agents', 'her': 'baselines_her', 'planet': 'planet'}
 
 
 def evaluate(trial: Trial) -> None:
-  """Play the trained agent and keep the numbers with the record of the run.
+  """Evaluate the trained agent and store the result in the record of the run.
 
-  The agent of the seed that is shipped is exported beside its run.
+  Exports the agent of the shipped seed next to its run.
   """
   entry, record = trial.entry, trial.read()
   if not entry.check or 'evaluation' in record:
@@ -45,12 +45,12 @@ def evaluate(trial: Trial) -> None:
 
 
 def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
-  """Play the shipped agent, compare and print; return whether it is as good.
+  """Evaluate the shipped agent; print and return whether it is as good.
 
   Args:
-    entry: What was trained.
+    entry: Entry of the agent.
     results: Folder of all results.
-    episodes: Number of episodes; that of the entry by default.
+    episodes: Number of episodes; default: as in the entry.
 
   Raises:
     UsageError: If no agent is shipped.
@@ -58,14 +58,14 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
   folder = os.path.join(results, AGENTS, entry.name)
   if not entry.check or not os.path.exists(folder):
     raise errors.UsageError(
-      f'There is no shipped agent of {entry.name}; those that are shipped lie '
-      f'in {os.path.join(results, AGENTS)}.'
+      f'There is no shipped agent for {entry.name}; choose one in '
+      f'{os.path.join(results, AGENTS)}.'
     )
   with open(os.path.join(folder, _SHIPPED)) as file_:
     shipped = json.load(file_)
   if episodes is None:
     episodes = entry.check.episodes
-  # Other episodes than those of the shipped numbers.
+  # Use other episodes than the shipped numbers.
   mean = _play(entry, folder, _SEED + 1, episodes)['mean']
   low, high = shipped['interval']
   inside = low <= mean <= high
@@ -78,13 +78,13 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
 
 
 def _load(entry, folder, **seed):
-  """Load the trained agent of a run or of a folder that is shipped."""
+  """Load the trained agent of a run or a shipped folder."""
   return importlib.import_module(_PACKAGES[entry.system]).load(folder, **seed)
 
 
 def _play(entry, folder, seed, episodes) -> dict[str, Any]:
-  """Play some episodes; return plain numbers."""
-  # Planner and environments of PlaNet have one seed.
+  """Play episodes; return plain numbers."""
+  # The planner and environments of PlaNet share one seed.
   is_planet = entry.system == 'planet'
   with _load(entry, folder, **({'seed': seed} if is_planet else {})) as agent:
     own = None if is_planet else seed

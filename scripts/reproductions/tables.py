@@ -1,4 +1,4 @@
-"""Runs as JSON, and the tables that show them."""
+"""Records of runs as JSON, and tables of results."""
 
 import functools
 import glob
@@ -17,10 +17,10 @@ from scripts.reproductions import bars, curves, figures, intervals
 from scripts.reproductions.entry import Entry, find, load
 
 RUNS = 'runs.json'
-# What lies between these in README.md and results/README.md is generated.
+# The text between these in README.md and results/README.md is generated.
 MARKERS = '<!-- results -->', '<!-- /results -->'
-# So is a number in a sentence: that of a row, or the mean of its seeds' latest
-# evaluations at a step.
+# Also generated: numbers in sentences, from a row or as the mean of the latest
+# evaluations of its seeds at a step.
 _NUMBER = re.compile(r'(<!-- (\w+)(?: at (\d+))? -->).*?(?=<!-- / -->)', re.S)
 _LATEST = 3
 _HIGHLIGHTS = (
@@ -29,15 +29,15 @@ _HIGHLIGHTS = (
 )
 _ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
 
-# Fewer seeds are listed.
+# Results of fewer seeds are listed one by one.
 _FEW = 3
 
-# By seed what `collecting.make_line` returns.
+# Results of `collecting.make_line` by seed.
 Runs = dict[int, dict[str, Any]]
 
 
 def read_runs(folder: str) -> Runs:
-  """Return what is known of each seed; nothing if there are no runs."""
+  """Return the records of all seeds; empty if there are no runs."""
   path = os.path.join(folder, RUNS)
   if not os.path.exists(path):
     return {}
@@ -46,18 +46,18 @@ def read_runs(folder: str) -> Runs:
 
 
 def make_list() -> str:
-  """Return lines about all entries: what they need, and what is published."""
+  """Return a table of all entries, their requirements and published values."""
   lines = [_ROW.format('name', 'seeds', 'cores', 'hours', 'GPU', 'what')]
   for x in load().values():
     needs = len(x.seeds), x.cores, f'{x.hours:g}', 'yes' if x.gpu else 'no'
     lines.append(_ROW.format(x.name, *needs, x.meaning))
     if x.published:
       lines.append(f'{"":24} published: {x.published}')
-  return '\n'.join([*lines, '', 'Hours are those of one seed.'])
+  return '\n'.join([*lines, '', 'Hours are per seed.'])
 
 
 def write(results: str) -> None:
-  """Write the tables and the numbers of all pages."""
+  """Update the tables and numbers of all pages."""
   full = [make_row(x, results) for x in load().values()]
   short = [make_short_row(find(x), results) for x in _HIGHLIGHTS.split()]
   above = os.path.dirname(os.path.abspath(results))
@@ -92,7 +92,7 @@ def _show_number(results, match):
 
 
 def insert(text: str, rows: list[dict[str, str]]) -> str:
-  """Return a text with a table between its markers, if it has these."""
+  """Return a text with a table between its markers, if present."""
   lines = [[*rows[0]], ['---'] * len(rows[0]), *(x.values() for x in rows)]
   table = '\n'.join(f'| {" | ".join(x)} |' for x in lines)
   first, last = MARKERS
@@ -101,7 +101,7 @@ def insert(text: str, rows: list[dict[str, str]]) -> str:
 
 
 def make_row(entry: Entry, results: str) -> dict[str, str]:
-  """Return the cells of an entry by their titles."""
+  """Return the cells of an entry by column title."""
   name, runs = entry.name, read_runs(os.path.join(results, entry.name))
   measured = f'{entry.measure}: {bars.describe(entry.bar)}'
   if figures.shows_reached(entry, runs):
@@ -123,7 +123,7 @@ def make_row(entry: Entry, results: str) -> dict[str, str]:
 
 
 def make_short_row(entry: Entry, results: str) -> dict[str, str]:
-  """Return the cells of an entry in README by their titles."""
+  """Return the cells of an entry in README.md by column title."""
   runs = read_runs(os.path.join(results, entry.name))
   published = [
     f'{value:g} {label.removeprefix("published ")}'
@@ -151,7 +151,7 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
 
 
 def describe(entry: Entry, runs: Runs) -> str:
-  """Return measured numbers, seeds and steps."""
+  """Describe measured numbers, seeds and steps."""
   if not runs:
     return '-'
   steps = sorted({x['steps'] for x in runs.values()})
@@ -164,7 +164,7 @@ def describe(entry: Entry, runs: Runs) -> str:
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
-    # A bar for the trained agent is measured by just these episodes.
+    # A bar of kind `played` already shows these episodes.
     value = '' if entry.bar.kind == 'played' else f' {mean:.4g}'
     text += f'; trained agent{value} in {played[0]["episodes"]} episodes'
     text += ' per seed' * (len(played) > 1)
@@ -175,7 +175,7 @@ def describe(entry: Entry, runs: Runs) -> str:
 
 
 def judge(entry: Entry, runs: Runs) -> str:
-  """Return words about the state of a result."""
+  """Describe the state of a result."""
   if not runs:
     return f'not run: {_estimate(entry)}' + ' per seed' * (len(entry.seeds) > 1)
   words = [_judge_bar(entry, runs)]
@@ -188,7 +188,7 @@ def judge(entry: Entry, runs: Runs) -> str:
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:
-  """Return the CPU hours of a seed, estimated for what is not complete."""
+  """Return the CPU hours per seed, with an estimate for incomplete runs."""
   if not runs:
     return _estimate(entry)
   text = f'{statistics.mean(x["cpu_hours"] for x in runs.values()):.2g} CPU h'
@@ -198,11 +198,11 @@ def show_cost(entry: Entry, runs: Runs) -> str:
 
 
 def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
-  """Return numbers of several seeds as one, and how sure it is.
+  """Summarise several seeds as one number and its uncertainty.
 
   Args:
-    entry: What was measured.
-    outcomes: One per seed; NaN for what has not been measured.
+    entry: Entry of the outcomes.
+    outcomes: One per seed, with NaN for numbers not measured.
   """
   numbers = [x.number for x in outcomes]
   if entry.bar.in_steps:
@@ -219,7 +219,7 @@ def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
 
 
 def _outcomes(runs):
-  """Return the outcomes of runs; JSON has neither infinity nor NaN."""
+  """Return the outcomes of runs; null in JSON becomes infinity."""
   return [
     intervals.Outcome(
       math.inf if x['measured'] is None else x['measured'], x['steps']
@@ -229,7 +229,7 @@ def _outcomes(runs):
 
 
 def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
-  """Return what the curves to compare with have come to, by seed."""
+  """Return the outcomes of the reference curves."""
   found = curves.read_reference(entry, results).values()
   return [
     intervals.Outcome(bars.measure(entry.bar, x), x[0][-1]) for x in found
@@ -237,7 +237,7 @@ def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
 
 
 def _improve(entry, runs, results):
-  """Return how often our seeds do better than those of the original."""
+  """Describe how often our seeds do better than those of the original."""
   ours, original = _outcomes(runs), read_outcomes(entry, results)
   few = min(len(ours), len(original)) < _FEW
   if few or not entry.reference.endswith('.csv'):
@@ -252,7 +252,7 @@ def _improve(entry, runs, results):
 
 
 def _judge_bar(entry, runs):
-  """Return whether the bar is met; only some bars are those of the original."""
+  """Describe whether the bar is met, a published one or our own."""
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   if not verdicts:
     missing = all(x['measured'] is None for x in runs.values())
@@ -267,7 +267,7 @@ def _judge_bar(entry, runs):
 
 
 def _compare(entry, results):
-  """Return the numbers of the curves to compare with; empty without any."""
+  """Summarise the reference curves; empty without any."""
   found = read_outcomes(entry, results)
   return show(entry, found) if found else ''
 

@@ -1,4 +1,4 @@
-"""Trainings of entries: begun or continued by their public commands."""
+"""Start and resume trainings of entries with their public commands."""
 
 import contextlib
 import dataclasses
@@ -19,17 +19,16 @@ from scripts.reproductions.entry import Entry, fill
 
 _RECORD = 'record.json'
 _POLL_SECONDS = 10
-# Exit codes of programs whose training is complete; 3 is that of sessions
-# which had been so before.
+# Exit codes of complete trainings; 3 if a session was already complete.
 _COMPLETE = (0, 3)
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-  """A seed of an entry, which has a folder with the run and a record.
+  """Training of one seed, with a folder for the run and a record.
 
   Attributes:
-    entry: What to train.
+    entry: Entry to train.
     seed: Seed.
     out: Folder of all trials.
   """
@@ -51,15 +50,15 @@ class Trial:
 
   @property
   def exported(self) -> str:
-    """Folder of the trained agent, for the seed whose agent is shipped."""
+    """Folder of the trained agent, for the shipped seed."""
     return os.path.join(self.folder, 'agent')
 
   def read(self) -> dict[str, Any]:
-    """Return what is known.
+    """Return the record.
 
     Returns:
       Dict with `complete`, `command`, and `sittings`, a list of dicts with the
-      machine, the wall and the CPU seconds of each.
+      machine, wall seconds and CPU seconds of each start.
     """
     path = os.path.join(self.folder, _RECORD)
     if not os.path.exists(path):
@@ -68,13 +67,13 @@ class Trial:
       return json.load(file_)
 
   def write(self, record: dict[str, Any]) -> None:
-    """Write what is known, completely or not at all."""
+    """Write the record atomically."""
     with files.atomic_write(os.path.join(self.folder, _RECORD)) as file_:
       json.dump(record, file_, indent=1)
 
 
 def find(entry: Entry, out: str) -> list[Trial]:
-  """Return the trials of an entry that have begun."""
+  """Return the trials of an entry that have been started."""
   parent = os.path.dirname(Trial(entry, 0, out).folder)
   folders = run_folder.find(parent, _RECORD)
   seeds = [x.rpartition('seed')[2] for x in folders]
@@ -82,7 +81,7 @@ def find(entry: Entry, out: str) -> list[Trial]:
 
 
 def train(trial: Trial) -> None:
-  """Train until the run is complete; a run that was stopped is continued.
+  """Train until the run is complete; resume a stopped run.
 
   Raises:
     UsageError: If another process trains here, or the program fails.
@@ -106,19 +105,19 @@ def train(trial: Trial) -> None:
   stopping.check()
   if not record['complete']:
     raise errors.UsageError(
-      f'{shlex.join(command)} ended with exit code {code}; its last words are '
-      'above. Repeat the command to continue.'
+      f'{shlex.join(command)} ended with exit code {code}; see its output '
+      'above. Repeat the command to resume.'
     )
 
 
 def _run_once(trial, record, command):
-  """Run the program until it ends, has reached enough, or is to stop."""
+  """Run the program until it ends, meets the bar, or is asked to stop."""
   began, before = time.time(), _cpu_seconds()
   sitting = {**machine.describe(), 'cpu_seconds': 0}
   record['sittings'].append(sitting)
   enough = stopped = False
   with stopping.handle_signals():
-    # A group of its own: Ctrl-C reaches this program, which passes it on.
+    # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
       machine.resolve(command), env=machine.environ(), start_new_session=True
     )
@@ -141,17 +140,17 @@ def _run_once(trial, record, command):
 
 
 def _has_reached(trial):
-  """Whether a run that may be stopped early has reached its bar."""
+  """Return whether a run that may stop early has met its bar."""
   points = curves.read_run(trial.entry, trial.run)
   bar = trial.entry.bar
   return len(points[0]) > 0 and math.isfinite(bars.measure(bar, points))
 
 
 def _cpu_seconds():
-  """CPU seconds of all programs that this one has started.
+  """Return the CPU seconds of all child processes.
 
-  An mpirun that is interrupted ends without those of its ranks, so they are
-  counted before.
+  Includes running processes, because an interrupted mpirun loses the CPU time
+  of its ranks.
   """
   import psutil
 

@@ -49,7 +49,7 @@ def test_exit_code(monkeypatch, tmp_path, capsys, difference, code):
 
 
 def test_no_original(tmp_path):
-  with pytest.raises(errors.UsageError, match='There is no original in'):
+  with pytest.raises(errors.UsageError, match='contains no original'):
     compare.main([str(tmp_path)])
 
 

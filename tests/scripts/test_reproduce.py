@@ -102,7 +102,7 @@ def test_list_needs_no_tensorflow():
     (['her_raech'], r"'her_raech' is unknown. .*her_reach"),
     ([], 'Give either the name'),
     (['her_reach', '--list'], 'Give either the name'),
-    (['ppo_minitaur', '--check'], 'no shipped agent of ppo_minitaur'),
+    (['ppo_minitaur', '--check'], 'no shipped agent for ppo_minitaur'),
   ],
 )
 def test_bad_usage(argv, words, capsys):
@@ -524,7 +524,7 @@ def test_an_original_ends_with_the_program(tmp_path):
 
 def test_rows_without_an_original(tmp_path):
   entry = entry_lib.find('carla_loop')
-  with pytest.raises(errors.UsageError, match='no curve of an original'):
+  with pytest.raises(errors.UsageError, match='no original to train'):
     originals.train(entry, '', 0, str(tmp_path), str(tmp_path))
 
 
