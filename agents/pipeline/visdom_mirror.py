@@ -48,7 +48,7 @@ def check_installed() -> str:
   if spec is None or spec.origin is None:
     raise errors.UsageError(
       "Package visdom is not installed. Run pip install 'setuptools>=70.1,<81' "
-      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4; or "
+      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4, or "
       'omit --visdom.'
     )
   return os.path.join(os.path.dirname(spec.origin), 'static')

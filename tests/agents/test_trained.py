@@ -135,7 +135,7 @@ def test_evaluation(logdir):
 
 def test_wrong_observation(logdir):
   with agents.load(logdir) as agent:
-    with pytest.raises(ValueError, match=r'\(4,\), but those .* \(3,\)'):
+    with pytest.raises(ValueError, match=r'\(4,\), but .* \(3,\)'):
       agent.predict(np.zeros(4))
 
 

@@ -112,8 +112,8 @@ def test_what_may_change(tmp_path):
     f'--policy_dir={tmp_path}/elsewhere',
   )
   assert sorted(plan.notes) == [
-    'Settings kept from the run: gamma: 0.9.',
     'Q_lr: 0.1 -> 0.2',
+    'Settings kept from the run: gamma: 0.9.',
     'batch_size: 256 -> 64',
     'pi_lr: 0.1 -> 0.2',
   ]

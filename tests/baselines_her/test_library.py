@@ -100,7 +100,7 @@ def test_environments_of_whatever_kind(tmp_path):
   for name, env in (('function', make_env), ('object', make_env())):
     records = list(train(tmp_path / name, 1, env=env))
     assert without(records[-1], 'logdir') == by_id
-  with pytest.raises(errors.UsageError, match='at once'):
+  with pytest.raises(errors.UsageError, match='single environment'):
     library.train(make_env(), tmp_path / 'x', 10, PARAMS, num_env=2)
   path = tmp_path / 'object' / 'params.json'
   assert json.loads(path.read_text())['env_name'] == '<Fine-v0>'

@@ -82,7 +82,7 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
   with pytest.raises(errors.UsageError, match='batch_shape'):
     planet.load(logdir, params={'batch_shape': [1, 1]})
   with planet.load(logdir) as agent:
-    with pytest.raises(ValueError, match=r'shaped \(64, 64\), but'):
+    with pytest.raises(ValueError, match=r'shape \(64, 64\), but'):
       agent.predict(np.zeros((64, 64), np.uint8))
 
 

@@ -131,12 +131,16 @@ def test_wrong_shapes_are_refused(session):
   ring.store(make_chunk(0))
   wrong = make_chunk(1)
   wrong['/x'] = wrong['/x'].repeat(2, -1)
-  message = r'/x .* \(2, 4, 2\), but \(2, 4, 1\)'
+  message = r'/x .* \(2, 4, 2\), but must have \(2, 4, 1\)'
   with pytest.raises(errors.UsageError, match=message):
     ring.store(wrong)
-  with pytest.raises(errors.UsageError, match=r'\(3, 4, 1\), but \(2, 4, 1\)'):
+  with pytest.raises(
+    errors.UsageError, match=r'\(3, 4, 1\), but must have \(2, 4, 1\)'
+  ):
     ring.store(make_chunk(1, workers=3))
-  with pytest.raises(errors.UsageError, match=r'\(2, 3, 1\), but \(2, 4, 1\)'):
+  with pytest.raises(
+    errors.UsageError, match=r'\(2, 3, 1\), but must have \(2, 4, 1\)'
+  ):
     ring.store(make_chunk(1, steps=2))
   assert ring.length == 4
   with pytest.raises(errors.UsageError, match='no room'):

@@ -155,7 +155,7 @@ def test_other_program_on_port(mirrors):
   with http.server.HTTPServer(('127.0.0.1', 0), handler) as server:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    with pytest.raises(errors.UsageError, match='not visdom.*--visdom-port'):
+    with pytest.raises(errors.UsageError, match='than visdom.*--visdom-port'):
       visdom_mirror.VisdomMirror(server.server_port, 'a', None, LOGGER)
     server.shutdown()
 
