@@ -10,7 +10,6 @@ Example:
 """
 
 import contextlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,13 +66,13 @@ def train(
   overrides.update((k, x) for k, x in given.items() if x is not None)
   overrides = runs.add_budget(overrides, total_env_steps)
   claimed = runs.claim(config, logdir, None, overrides, trust)
-  return Training(lambda: _train(claimed, env_processes, verbose), verbose)
+  return Training(lambda: _train(claimed, env_processes), verbose)
 
 
-def _train(claimed, env_processes, verbose):
+def _train(claimed, env_processes):
   from agents import display
 
-  with claimed as run, open(os.devnull, 'w') as nowhere:
+  with claimed as run:
     yield from run.changes
     if finished := runs.nothing_to_do(run):
       yield finished
@@ -81,8 +80,7 @@ def _train(claimed, env_processes, verbose):
     shown = []
 
     def observers():
-      stream = None if verbose else nowhere
-      shown.append(display.Display(run.config, run.step, stream))
+      shown.append(display.Display(run.config, run.step))
       return shown
 
     scores = train_ppo.train(

@@ -209,12 +209,5 @@ def to_plain(value: Any) -> Any:
   if isinstance(value, (list, tuple, set)):
     return [to_plain(item) for item in value]
   if callable(value):
-    return {'reference': reference(value)}
+    return {'reference': name_of(value)}
   return str(value)
-
-
-def reference(value: Any) -> str:
-  """Return the name of a function or class as `module:qualname`."""
-  module = getattr(value, '__module__', None)
-  name = getattr(value, '__qualname__', None) or repr(value)
-  return f'{module}:{name}'

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from agents.envs.wrappers import to_32_bit
 from agents.tools import graph_errors, nested
 from agents.tools.tf1 import tf
 from planet.envs.collect_dataset import ACTION_REPEAT
@@ -106,7 +107,7 @@ def episode_reader(
   """
   with np.load(filename) as archive:
     names = [x for x in archive.files if x != ACTION_REPEAT]
-    episode = {key: _to_32_bits(archive[key]) for key in names}
+    episode = {key: to_32_bit(archive[key]) for key in names}
   if max_length:
     episode = {key: value[:max_length] for key, value in episode.items()}
   episode['return'] = np.cumsum(episode['reward'], dtype=np.float32)
@@ -120,11 +121,6 @@ def episode_reader(
       0, action_noise, episode['action'].shape
     ).astype(np.float32)
   return episode
-
-
-def _to_32_bits(array):
-  dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
-  return array.astype(dtype) if dtype else array
 
 
 def _first_episode(reader, directory):
