@@ -48,7 +48,7 @@ locate() {
 }
 
 find_python() {
-  # Prints the first supported Python; considers only $PYTHON if it is set.
+  # Prints the first supported Python; only tries $PYTHON if it is set.
   local name version
   if [ -n "${PYTHON:-}" ]; then
     set -- "$PYTHON"

@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     loader_every=100,
     train_steps=3840,
     test_steps=8,
-    # Two episodes play at the same time, so that both cores plan.
+    # Play two episodes in parallel, so that both cores plan.
     collect_every=1280,
     train_collects=[dict(name='main'), dict(name='second')],
     checkpoint_every=80,

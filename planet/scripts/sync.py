@@ -35,7 +35,7 @@ def main(args: Any) -> None:
   if not texts:
     raise errors.UsageError(f'There are no Python files in {source}.')
   if mirrored and not set(mirrored) & set(texts):
-    # The original would delete whatever a mistyped target holds.
+    # The original would delete all files of a mistyped target.
     raise errors.UsageError(
       f'{target} is not a mirror of {source}, so all its Python files would '
       'be deleted; give a mirror or an empty folder as --target.'

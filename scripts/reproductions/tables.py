@@ -72,14 +72,14 @@ def write(results: str) -> None:
 
 
 def list_pages(results: str) -> list[str]:
-  """Return the paths of all pages that may tell of results."""
+  """Return the paths of all pages that may contain results."""
   above = os.path.dirname(os.path.abspath(results))
   places = f'{above}/README.md', f'{above}/docs/**/*.md', f'{results}/**/*.md'
   return [x for y in places for x in sorted(glob.glob(y, recursive=True))]
 
 
 def _show_number(results, match):
-  """Return a marker and its number, for a sentence."""
+  """Return a marker followed by its number."""
   entry, step = find(match[2]), match[3]
   folder = os.path.join(results, entry.name)
   if not step:
