@@ -24,7 +24,7 @@ from agents.run.schema import (
 )
 
 # Of a setting that belongs to the variables or to what is recorded.
-_fixed = functools.partial(setting, fixed='a run keeps it')
+_fixed = functools.partial(setting, fixed='fixed for a run')
 
 
 def _check_env(value):

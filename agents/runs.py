@@ -192,12 +192,12 @@ def _complete(name, config, path):
 def _choose(logdir, path, name, config, given):
   """Return the run that a command begins, continues or repeats, locked."""
   if not logdir:
-    return folder.Run(None, reason='Start a run without --logdir.')
+    return folder.Run(None, reason='Starting a run without --logdir.')
   if path:
     run = folder.Run.open(path)
-    words = 'Continue the' if run.settings else 'Start a new'
+    words = 'Continuing the' if run.settings else 'Starting a new'
     flag = '--logdir' if path == logdir else '--timestamp'
-    run.reason = f'{words} run in {run.folder}, as {flag} says.'
+    run.reason = f'{words} run in {run.folder}, given by {flag}.'
     return run
   finished: list[str] = []
   older = folder.find(logdir, 'config.yaml', f'-{name}')
@@ -206,7 +206,7 @@ def _choose(logdir, path, name, config, given):
   )
   if newest:
     newest.reason = (
-      f'Continue the run in {newest.folder}, the newest one with these '
+      f'Continuing the run in {newest.folder}, the newest one with these '
       'settings that is neither finished nor in use.'
     )
     return newest
@@ -218,7 +218,7 @@ def _choose(logdir, path, name, config, given):
   times = (now + datetime.timedelta(seconds=x) for x in itertools.count())
   run = folder.create(logdir, (f'{x:%Y%m%dT%H%M%S}-{name}' for x in times))
   words = words or 'it is the first one of this configuration'
-  run.reason = f'Start a new run in {run.folder}: {words}.'
+  run.reason = f'Starting a new run in {run.folder}: {words}.'
   return run
 
 

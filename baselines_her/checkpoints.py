@@ -102,7 +102,7 @@ class Checkpoints:
     for venv, states in zip(self._venvs, data['envs']):
       venv.set_states(states)
     random_state.set_random_state(data['random'])
-    logger.info(f'Continue from {path}, epoch {data["state"]["epoch"]}.')
+    logger.info(f'Continuing from {path}, epoch {data["state"]["epoch"]}.')
     return data['state']
 
   def _name_if_due(self, forced):

@@ -120,7 +120,7 @@ def settle(
   names = {'env_name', 'seed', *given, *(_LR if 'lr' in given else ())}
   named = {name: params[name] for name in names}
   fixed = {x: settings.Settings.fixed(x) for x in stored}
-  fixed.update(env_name='the run learns it', seed='its random numbers go on')
+  fixed.update(env_name='fixed for a run', seed='the random state continues')
   changed = run_folder.find_changes(run, old, named, fixed.get)
   lines = [f'{name}: {x} -> {y}' for name, (x, y) in changed.items()]
   usual = settings.Settings.usual(chosen)

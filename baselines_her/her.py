@@ -19,8 +19,8 @@ _SINGLE_WORKER = (
   '*** Warning ***',
   'You are running HER with a single MPI worker. The published results used 19 '
   'workers (--num_cpu 19; arXiv 1802.09464, issue 314 of openai/baselines), '
-  'which changes more than the speed: gradients and statistics are averaged '
-  'over more episodes. Use mpirun -n N.',
+  'which changes more than the speed: gradients and statistics come from '
+  'more episodes. Use mpirun -n N.',
   '****************',
   '',
 )

@@ -187,7 +187,7 @@ class Plan:
     if args.save_path:
       path = os.path.abspath(os.path.expanduser(args.save_path))
       if os.path.isdir(path):
-        raise errors.UsageError(f'Flag --save_path is the folder {path}.')
+        raise errors.UsageError(f'Flag --save_path is a folder: {path}.')
       folders.append(os.path.dirname(path))
     for folder in folders:
       files.check_creatable(os.path.expanduser(folder))

@@ -57,7 +57,7 @@ Steps = Annotated[schema.Finite, Ge(0)]
 IGNORED = ('env_type', 'network', 'gamestate')
 _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
 NETWORK = 'baselines_her.actor_critic:ActorCritic'
-_fixed = functools.partial(setting, fixed='the run began with it')
+_fixed = functools.partial(setting, fixed='fixed for a run')
 # Settings that follow from others, which `--help` leaves out.
 _DERIVED = ('rollout_batch_size', 'clip_pos_returns', 'network_args')
 

@@ -380,7 +380,7 @@ class Session:
   def newest_checkpoint(self) -> str:
     """Return a description of the newest checkpoint."""
     found = checkpoints.list_checkpoints(self.path) if self.path else {}
-    return f'saved is epoch {max(found)}' if found else 'nothing is saved'
+    return f'last checkpoint: epoch {max(found)}' if found else 'no checkpoint'
 
   def supersede(self, epoch: int) -> None:
     """Move later checkpoints aside when training resumes from an epoch."""
@@ -549,7 +549,7 @@ def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     parts = [params[x].values() for x in ('memory', 'agents', 'explorer')]
     nodes = itertools.chain([params['runner']], *parts)
     if not all(isinstance(x['name'], str) for x in nodes):
-      raise ValueError('a name is not text')
+      raise ValueError('a name is not a string')
     return dict(cpanel), params
   except (OSError, TypeError, KeyError, ValueError, AttributeError) as error:
     raise errors.UsageError(

@@ -68,10 +68,10 @@ def how_to_install(extra: str) -> str:
 
 
 def find(kind: str, name: str, known: Mapping[str, _Value]) -> _Value:
-  """Return what has a name.
+  """Return the object with a given name.
 
   Raises:
-    UsageError: If nothing has it: `kind` is what users call such names.
+    UsageError: If the name is unknown; `kind` is its kind in the message.
   """
   if name not in known:
     raise UsageError(f'{kind} {name!r} is unknown. {suggest(name, known)}')

@@ -115,7 +115,7 @@ def test_other_numbers_of_processes_continue(tmp_path, before):
     logdir = tmp_path / f'continued{after}'
     shutil.copytree(original, logdir)
     output = train(after, logdir, {**params, 'steps': 360}, env)
-    assert 'Continue the run' in output, output
+    assert 'Continuing the run' in output, output
     run = training_runs.run_dir(logdir)
     assert checkpoint.newest_step(run) == 720
     play(run, logdir / 'videos')

@@ -164,13 +164,13 @@ def test_the_newest_run_with_the_same_settings_goes_on(tmp_path):
   make_run(tmp_path, '3', 120, seed=3)
   make_run(tmp_path, '4', 40, num_agents=2)
   name, reason = claim(tmp_path, seed=3)
-  assert name == '2-default' and 'Continue the run' in reason
+  assert name == '2-default' and 'Continuing the run' in reason
   assert claim(tmp_path, num_agents=2)[0] == '4-default'
   name, reason = claim(tmp_path, seed=4)
   assert not os.listdir(tmp_path / name) or os.listdir(tmp_path / name) == [
     'lock'
   ]
-  assert 'Start a new run' in reason
+  assert 'Starting a new run' in reason
   assert '4-default has other settings (num_agents 2 instead of 30' in reason
   assert '2-default has other settings (seed 3 instead of 4)' in reason
   assert '3-default' in reason and 'older' in reason
@@ -181,8 +181,8 @@ def test_first_lines(tmp_path):
   make_run(tmp_path, '1', 120)
   assert 'has these settings' in claim(tmp_path)[1]
   assert '1-default is finished' in claim(tmp_path, discount=0.5)[1]
-  assert 'as --timestamp says' in claim(tmp_path, '1')[1]
-  assert 'as --timestamp says' in claim(tmp_path, '7')[1]
+  assert 'given by --timestamp' in claim(tmp_path, '1')[1]
+  assert 'given by --timestamp' in claim(tmp_path, '7')[1]
   with runs.claim('default', None, None, SMALL) as run:
     assert run.config.logdir is None and 'without --logdir' in run.reason
 

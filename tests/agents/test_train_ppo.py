@@ -73,7 +73,7 @@ def test_resume(tmp_path, capsys):
   assert [x[1] for x in first] == [40, 80]
   result = training_runs.train(tmp_path, args=['--seed=4'])
   assert result.code == 0, result.output
-  assert 'Continue the run in' in result.output
+  assert 'Continuing the run in' in result.output
   rows = training_runs.scores(tmp_path)
   assert [x[1] for x in rows] == [40, 80, 120, 160] and rows[:2] == first
   steps = [x['global_step'] for x in training_runs.metrics(tmp_path)]

@@ -137,7 +137,7 @@ def test_killed_and_continued(tmp_path):
   process.send_signal(signal.SIGKILL)
   process.communicate()
   output, _ = run(*args)
-  again = re.search(r'Continue from .*, epoch (\d)', output)
+  again = re.search(r'Continuing from .*, epoch (\d)', output)
   if again:  # Killed before the first checkpoint, it begins anew.
     assert f'| epoch              | {again.group(1)}        |' in output
   wanted, found = (joblib.load(x / 'final') for x in (whole, parts))

@@ -149,7 +149,7 @@ def test_unwritable_paths(tmp_path, capsys):
     (f'--log_path={path}', 'Cannot write'),
     (f'--save_path={path}', 'Cannot write'),
     (f'--policy_dir={path}', 'Cannot write'),
-    (f'--save_path={tmp_path}', 'is the folder'),
+    (f'--save_path={tmp_path}', 'is a folder'),
   ):
     new = f'--log_path={tmp_path}/new'
     assert run.run(['program', new, word]) == 2

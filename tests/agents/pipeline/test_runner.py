@@ -93,7 +93,7 @@ def test_not_finite(tmp_path, capsys, panel, words):
   """One sentence; what is not finite is never saved."""
   assert start(tmp_path, number_epochs=3, **panel) == 1
   (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
-  assert f'{words} is not finite in epoch 1; saved is epoch 0' in line
+  assert f'{words} is not finite in epoch 1; last checkpoint: epoch 0' in line
   path = tmp_path / 'all' / 'run'
   assert list(checkpoints.list_checkpoints(str(path))) == [0]
   assert read_checkpoint(path)[2]['best_score'] is None

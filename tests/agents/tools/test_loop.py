@@ -295,7 +295,9 @@ def test_numbers_that_are_not_finite_end_the_run():
   loop = Loop(None)
   loop.add_phase('phase', True, value, tf.constant(''), 2, 2)
   with graphs.session() as sess:
-    with pytest.raises(errors.NotFinite, match='at step 0.*nothing is saved'):
+    with pytest.raises(
+      errors.NotFinite, match='at step 0.*there is no checkpoint'
+    ):
       list(loop.run(sess, None))
 
 
