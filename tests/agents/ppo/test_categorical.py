@@ -177,5 +177,5 @@ def strange(unused_config, unused_size, observations, *unused):
 def test_networks_that_do_not_suit():
   for network in (networks.recurrent_gaussian, strange):
     tf.reset_default_graph()
-    with pytest.raises(errors.UsageError, match='not suit discrete actions'):
+    with pytest.raises(errors.UsageError, match='not support discrete actions'):
       define_policy({'network': network})
