@@ -183,6 +183,6 @@ def _is_update(scalars):
 
 
 def _step_of(row):
-  """Return the global step of a row, infinity for one that was cut off."""
+  """Return the global step of a row, infinity for a truncated one."""
   complete = row.get('wall_time', True) and row.get('global_step')
   return int(row['global_step']) if complete else math.inf

@@ -108,7 +108,7 @@ class TrainedAgent(abc.ABC):
     """Create an environment with the interface of `agents.envs.adapters`."""
 
   def _adapt(self, env: gymnasium.Env) -> gymnasium.Env:
-    """Let an environment give what `predict` takes; as it is by default."""
+    """Adapt an environment to `predict`; by default, return it unchanged."""
     return env
 
   @abc.abstractmethod
@@ -140,7 +140,7 @@ class TrainedAgent(abc.ABC):
   def _act(
     self, observation: Any, state: Any, deterministic: bool
   ) -> tuple[np.ndarray, Any]:
-    """Return an action and the next state; a state of None is the first."""
+    """Return an action and the next state; None is the initial state."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,7 +218,7 @@ def evaluate(
 def _play(policy, env, seed, deterministic):
   """Play an episode; return its return, length and success.
 
-  One in which the environment fails, as its info says, is played again.
+  Repeats an episode whose info reports a failure of the environment.
   """
   if hasattr(policy, 'reset'):
     policy.reset()

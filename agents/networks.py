@@ -118,7 +118,7 @@ def recurrent_gaussian(
 
 
 class _RecurrentCell:
-  """Gated recurrent unit whose weights are read afresh at every epoch."""
+  """Gated recurrent unit that reads its weights again in every epoch."""
 
   def __init__(self, units):
     self.state_size = units

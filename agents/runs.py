@@ -164,7 +164,7 @@ def _count_steps(config):
 
 
 def _combine(name, overrides):
-  """Return the configuration of a new run, and what is given of it."""
+  """Return the configuration of a new run, and its given part."""
   given = {k: v for k, v in (overrides or {}).items() if v is not None}
   given = configs.Config.check(given)
   config = {**configs.make(name), **given}
@@ -180,7 +180,7 @@ def _combine(name, overrides):
 
 
 def _complete(name, config, path):
-  """Return what a training gets."""
+  """Return the complete configuration of a training."""
   if not config.get('env'):
     raise errors.UsageError(
       f'Configuration {name} names no environment; add --env, for example '
@@ -190,7 +190,7 @@ def _complete(name, config, path):
 
 
 def _choose(logdir, path, name, config, given):
-  """Return the run that a command begins, continues or repeats, locked."""
+  """Return the locked run that a command starts, continues or repeats."""
   if not logdir:
     return folder.Run(None, reason='Starting a run without --logdir.')
   if path:
@@ -223,10 +223,9 @@ def _choose(logdir, path, name, config, given):
 
 
 def _why_not(run, config, given, finished):
-  """Why a command cannot continue a run; None if it can.
+  """Return why a command cannot continue a run; None if it can.
 
-  The folder of one that has done all that the command asks for is added to a
-  list.
+  Adds the folder of a run that has completed the command to a list.
   """
   stored, wanted = run.settings, configs.to_plain(config)
   # Settings of later versions do not count, unless the user gives them.
@@ -242,7 +241,7 @@ def _why_not(run, config, given, finished):
 
 
 def _merge(run, given):
-  """Stored settings, with what is given as far as it may change."""
+  """Merge given settings into the stored ones, if they may change."""
   plain = configs.to_plain(given)
   del plain['version']
   changed = folder.find_changes(

@@ -175,7 +175,7 @@ def main(_: Any) -> None:
 
 
 def _claim(FLAGS):
-  """Run that the flags stand for."""
+  """Return the run that the flags select."""
   wandb_mirror.check(FLAGS.wandb, FLAGS.logdir)
   example = '{num_agents: 10, learning_rate: 3e-4}'
   overrides = schema.parse_mapping(FLAGS.params, 'params', example)
@@ -201,7 +201,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _train_and_report(run, FLAGS, comm):
-  """Train on the first rank, and tell the user."""
+  """Train on the first rank, and print the progress."""
   from agents import display
   from agents.tools import devices
 
@@ -258,7 +258,7 @@ def _define_loop(graph, logdir, config, observers, comm):
 
 
 def _run(loop, graph, config, comm, threads, stored):
-  """Run the loop in a session; saves whatever ends it in order."""
+  """Run the loop in a session, and save at any orderly end."""
   from agents import tools
   from agents.run import mpi_ops
   from agents.tools.tf1 import tf
@@ -290,10 +290,10 @@ def _run(loop, graph, config, comm, threads, stored):
 
 
 def _session_options(cores, threads=None):
-  """Options of the session: one operation at a time, large ones on all cores.
+  """Return session options: one operation at a time, large ones on all cores.
 
-  Only what an update computes is large enough to be split; acting stays in
-  one thread. See docs/ppo.md for measurements. The environment variables of
+  Only operations of an update are large enough to split; acting stays in one
+  thread. See docs/ppo.md for measurements. The environment variables of
   TensorFlow set other numbers of threads.
 
   Args:

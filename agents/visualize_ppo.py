@@ -150,7 +150,7 @@ def _create_environment(env, max_length, seed, paths, title):
 
 
 def _play(agent, env):
-  """Yield what is recorded of each episode, until the user asks to stop."""
+  """Yield the record of each episode until the user asks to stop."""
   observations, states, starts = env.reset(), None, None
   while not stopping.requested():
     actions, states = agent.predict(observations, states, starts, True)

@@ -318,7 +318,7 @@ class DDPG:
     tf_util.save_variables(save_path, sess=self.sess)
 
   def __getstate__(self) -> dict[str, Any]:
-    """Return settings and weights; neither replay nor optimiser."""
+    """Return settings and weights; neither replay nor optimizer."""
     return {
       'settings': self.settings.to_plain(),
       'dims': self.input_dims,
@@ -328,10 +328,10 @@ class DDPG:
     }
 
   def __setstate__(self, state: dict[str, Any]) -> None:
-    """Build the agent again; it can act, but has nothing to learn from.
+    """Restore the agent, which can act but not learn.
 
     Raises:
-      UsageError: If a setting has a value that is not allowed.
+      UsageError: If the value of a setting is not allowed.
       ValueError: If the weights do not fit.
     """
     weights = state['tf']

@@ -121,7 +121,7 @@ def find_run(path: str | os.PathLike[str]) -> str:
 
 
 def _find(folder: str) -> str:
-  """Return the path of the plain data of a folder, whether it exists or not."""
+  """Return the path of the plain data in a folder, which may not exist."""
   best = os.path.join(folder, 'policies', BEST)
   for prefix in (os.path.join(folder, 'policy'), best):
     if os.path.exists(f'{prefix}.json'):

@@ -141,7 +141,7 @@ class ReplayBuffer:
     self.n_transitions_stored = int(state['n_transitions_stored'])
 
   def _get_storage_idx(self, inc: int) -> np.ndarray:
-    """Choose places of new episodes: free ones first, then random ones.
+    """Choose slots for new episodes: free ones first, then random ones.
 
     Unlike in a ring, random episodes are overwritten, some of them perhaps
     twice; recorded numbers depend on it.

@@ -157,7 +157,7 @@ class RolloutWorker:
       history.extend(state[name])
 
   def _play(self) -> tuple[dict[str, list], list[float], list]:
-    """Step until the end.
+    """Step until the episodes end.
 
     Returns:
       Tuple of lists over time by key, of the successes at the last step that
@@ -208,7 +208,7 @@ class RolloutWorker:
     return u.reshape(len(self.o), -1), Q
 
   def _check_end(self, dones: np.ndarray, step: int) -> None:
-    """Make sure that all episodes end in step T, which the replay relies on."""
+    """Check that all episodes end in step T, as the replay requires."""
     if step == self.T and dones.all():
       return
     what = 'ends' if dones.any() else 'does not end'

@@ -138,7 +138,7 @@ class Plan:
     return [*self._changes, "info has no 'is_success'; success rates are 0."]
 
   def _settle(self):
-    """Find out what is in the folder, and what follows from it."""
+    """Inspect the folder and determine the settings."""
     args = self.args
     self._continues = self._has_checkpoint()
     if args.resume is not None and args.resume != self._continues:
@@ -157,12 +157,12 @@ class Plan:
     self._env = self._params['env_name'] if args.env is None else args.env
 
   def _has_checkpoint(self) -> bool:
-    """Return whether there is a run; refuse it if all of it is damaged."""
+    """Return whether there is a run; refuse one with only damaged checkpoints."""
     found = checkpoint.list_folders(self._checkpoints).values()
     return checkpoint.choose_newest(found) is not None
 
   def _check_files(self) -> None:
-    """Make sure that files can be read or written where they are wanted."""
+    """Check that all files can be read or written."""
     args, values = self.args, self._settings
     if adapters.is_environment(self._env) and (args.num_env or 1) > 1:
       raise errors.UsageError(

@@ -105,7 +105,7 @@ class TrainingGraph:
     return self._loop(*batches)[0]
 
   def _define_stage(self) -> tuple[losses.Batch, Callable[..., None]]:
-    """Return the batch that is taken from the stage, and how to put one."""
+    """Return the batch from the staging area, and a function to stage one."""
     shapes = self.stage_shapes
     inputs = [tf.placeholder(tf.float32, x) for x in shapes.values()]
     name = tf.get_default_graph().unique_name('staged_batch', False)
@@ -201,7 +201,7 @@ class TrainingGraph:
     return tf_util.make_function([values.stack()], inputs, self._sess)
 
   def _define_targets(self) -> list[Callable[[], None]]:
-    """Define how the target networks become and follow the networks."""
+    """Define the initialization and the updates of the target networks."""
     polyak = self._settings.polyak
     copy, average = [], []
     for part in ('Q', 'pi'):

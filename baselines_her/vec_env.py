@@ -225,7 +225,7 @@ class ClipAndScale(Wrapper):
 
 
 def _tile(images):
-  """Mosaic of images of equal size, about as wide as high."""
+  """Arrange images of equal size in a roughly square mosaic."""
   rows = int(np.ceil(np.sqrt(len(images))))
   columns = int(np.ceil(len(images) / rows))
   blank = [np.zeros_like(images[0])] * (rows * columns - len(images))
@@ -236,7 +236,7 @@ def _tile(images):
 
 @contextlib.contextmanager
 def _without_mpi() -> Iterator[None]:
-  """Hide the launcher's variables from processes that are started within."""
+  """Hide the launcher's variables from processes started inside."""
   names = [x for x in os.environ if x.startswith(_MPI_PREFIXES)]
   hidden = {name: os.environ.pop(name) for name in names}
   try:

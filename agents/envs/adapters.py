@@ -359,10 +359,10 @@ def _make_gym(env_id, kwargs):
 
 
 class _OwnProcess(hosts.ExternalProcess):
-  """Environment of PyBullet that cannot share a process with others.
+  """PyBullet environment that cannot share a process with others.
 
-  Those of the Kuka robot act in the first world of their process, and empty it
-  at each reset.
+  The Kuka environments act in the first world of their process, and clear it at
+  each reset.
   """
 
   def __init__(self, env_id, kwargs):
@@ -419,7 +419,7 @@ def resolve(env_id: str) -> tuple[str, str]:
 
 
 def _versions(registry, env_id):
-  """Dict from version to id of the maintained environments of this name."""
+  """Return a dict from version to id of the maintained environments."""
   base = env_id.rpartition('-v')[0] or env_id
   versions = {}
   for name, spec in registry.items():

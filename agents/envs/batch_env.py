@@ -65,7 +65,7 @@ class VectorEnv(vector.Vector):
 
 
 class _Promising(vector.Group):
-  """Environments that work while the others begin."""
+  """Environments that step in parallel."""
 
   def step(self, actions):
     steps = [x.step(y, blocking=False) for x, y in zip(self.envs, actions)]

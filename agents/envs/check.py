@@ -105,8 +105,8 @@ def _play(env, name):
   """Play an episode with random actions.
 
   Yields:
-    Tuple of a transition and what is wrong with it, or None: first of a reset,
-    as a transition without reward, then of each step.
+    Tuple of a transition and its problem, or None: first for the reset, as a
+    transition without reward, then for each step.
   """
   space = env.observation_space
   with guard.explained(name, 'in reset'):
@@ -204,7 +204,7 @@ def _make(env_id, report):
 
 
 def _ask_gymnasium(env):
-  """Return what the checker of gymnasium says."""
+  """Return the problems that gymnasium's checker finds."""
   from gymnasium.utils import env_checker
 
   found = []
@@ -271,7 +271,7 @@ def _check_render(env, env_id, report):
 
 
 def _find_problem(observation, space, when, reward=0.0):
-  """Return what is wrong with an observation and a reward, or None."""
+  """Return the problem of an observation and a reward, or None."""
   parts = [*_pairs(observation, space, 'The observation')]
   # Some environments return rewards in arrays.
   parts.append(('The reward', np.squeeze(reward), _REWARD))

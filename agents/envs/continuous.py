@@ -77,7 +77,7 @@ def batch(
 
 
 class _Rows(vector.Group):
-  """Environments whose data are rows of arrays that all groups share."""
+  """Environments that keep their data in rows of shared arrays."""
 
   _arrays: Any = None
   _first = 0

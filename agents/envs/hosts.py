@@ -288,10 +288,10 @@ def _start_process(constructor, close_timeout):
 
 @contextlib.contextmanager
 def _without_main_module() -> Iterator[None]:
-  """Keep new processes from importing the main program once more.
+  """Keep new processes from importing the main program again.
 
-  Most main programs import TensorFlow. What a constructor needs of them is
-  pickled by value.
+  Most main programs import TensorFlow. Objects of theirs that a constructor
+  uses are pickled by value.
   """
   main = sys.modules['__main__']
   sys.modules['__main__'] = types.ModuleType('__main__')

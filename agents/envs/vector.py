@@ -56,7 +56,7 @@ class Vector:
     return self._rows[-1].stop
 
   def __getitem__(self, index: int) -> Any:
-    """Return one of the environments, or what stands for it."""
+    """Return one of the environments, or its proxy."""
     index = range(len(self))[index]
     number = sum(index >= rows.stop for rows in self._rows)
     row = index - self._rows[number].start

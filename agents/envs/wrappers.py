@@ -214,14 +214,14 @@ class RandomStart(Wrapper):
 
 
 class _Counted(Wrapper):
-  """Count the steps of an episode; `_step` is None while it is over.
+  """Count the steps of an episode; `_step` is None after it has ended.
 
   Args:
     env: Environment to wrap.
-    duration: Number of steps that matters.
+    duration: Number of steps that subclasses use as their limit.
 
   Raises:
-    RuntimeError: When stepped while the episode is over.
+    RuntimeError: If stepped after the episode has ended.
   """
 
   def __init__(self, env: Any, duration: int):

@@ -209,7 +209,7 @@ class ExplorerBase:
     self._set_meta()
 
   def _report_episode(self, value):
-    """Note that an episode has ended with some sum of rewards."""
+    """Log the return of a finished episode."""
     self.n_episode += 1
     self._set_meta()
     name = f'/reward/{self.mode}/episodic'

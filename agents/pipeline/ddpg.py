@@ -247,8 +247,8 @@ class DDPGPolicy:
     """Templates of actor and critic.
 
     Args:
-      prefix: Beginning of the names of their scopes.
-      sources: Networks whose initial values these copy.
+      prefix: Prefix of their scope names.
+      sources: Networks whose initial values to copy.
     """
     return {
       key: tf.make_template(
@@ -301,7 +301,7 @@ def _smooth_l1(error):
 
 
 def _copy_getter(network, prefix):
-  """Getter of variables that begin as those of a network, if together."""
+  """Return a getter of variables that start as copies of a network."""
   starts = {x.op.name: x.initial_value for x in network.variables}
 
   def get(getter, name, **kwargs):

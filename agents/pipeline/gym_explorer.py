@@ -218,7 +218,7 @@ class GymExplorer(base.ExplorerBase):
       self._begin(vector.stack(begun))
 
   def _wants_window(self):
-    """Whether what is played can be shown in a window, and is to be."""
+    """Return whether to show episodes in a window, if there is a display."""
     session = self.session
     first = session.comm.Get_rank() == 0
     if not (session.is_playing and first and window.has_display()):
@@ -264,7 +264,7 @@ class GymExplorer(base.ExplorerBase):
       )
 
   def _begin(self, observations):
-    """Begin episodes in all workers with their first observations."""
+    """Start episodes in all workers with their initial observations."""
     self._set_observations(observations)
     self._masks = np.zeros((self._num_workers, 1), np.float32)
     self._hidden = {
@@ -281,7 +281,7 @@ class GymExplorer(base.ExplorerBase):
     chunk.put(time, '/masks', self._masks)
 
   def _act(self, chunk, time):
-    """Note what is observed and done; return the actions by agent."""
+    """Store observations and actions; return the actions by agent."""
     self._observe(chunk, time)
     actions = {}
     for name, agent in self.agents.items():
@@ -309,7 +309,7 @@ class GymExplorer(base.ExplorerBase):
     return finished.sum() >= self._settings.n_episodes
 
   def _end_with_half_step(self, chunk, time):
-    """Note what the next update will begin with."""
+    """Store the observations that the next update starts with."""
     if self._settings.final_action:
       hidden = dict(self._hidden)
       self._act(chunk, time)
@@ -323,7 +323,7 @@ class GymExplorer(base.ExplorerBase):
   def _receive(
     self, chunk, time, finished, observations, rewards, dones, infos
   ):
-    """Note what came of a step."""
+    """Store the results of a step."""
     self.timesteps += self._num_workers
     terminals, truncations = np.zeros((2, self._num_workers, 1), np.float32)
     for row, info in enumerate(infos):

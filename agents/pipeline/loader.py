@@ -72,7 +72,7 @@ class Loader:
 
 
 class _CopiesFinder:
-  """Finds some packages in a folder, and nothing else there."""
+  """Finds only the given packages in a folder."""
 
   def __init__(self, folder, names):
     self._folder = folder

@@ -93,8 +93,8 @@ class Monitor:
     Args:
       name: Name such as `/reward/train/episodic`.
       value: Number.
-      window: Number of values that are packed as soon as there are so many,
-        the same in all calls; -1 to wait for `pack`.
+      window: Number of values per line, the same in all calls; -1 to write
+        them in `pack`.
     """
     sums = self._sums.setdefault(name, _Sums(window))
     sums.add(float(value))
@@ -174,7 +174,7 @@ class Monitor:
 
 @dataclasses.dataclass
 class _Sums:
-  """Running statistics after Welford, exact for large offsets too."""
+  """Running statistics after Welford, exact even for large offsets."""
 
   window: int
   num: int = 0

@@ -142,7 +142,7 @@ class RingMemory(base.MemoryBase):
     return self._steps * self._chunks
 
   def _make_room(self):
-    """Prepare for a chunk; the ring just goes round."""
+    """Prepare for a chunk; the ring only wraps around."""
 
   def _is_kept(self, key):
     if key not in self._kept:
@@ -167,7 +167,7 @@ class RingMemory(base.MemoryBase):
         )
 
   def _allocate(self, key, value):
-    """Create the array of a new key; passed entries are marked as missing."""
+    """Create the array of a new key; earlier entries count as missing."""
     shape = (len(value), self.capacity) + value.shape[2:]
     # Zeros take no memory until they are written to.
     array = np.zeros(shape, value.dtype)

@@ -262,7 +262,7 @@ class Runner:
     self._began = time.time()
 
   def _train_epoch(self):
-    """Do the rest of an epoch; return whether to go on."""
+    """Run the rest of an epoch; return whether to continue."""
     state, settings = self.state, self._settings
     before = state['i_epoch'] * settings.n_cycles
     if self._progress:
@@ -294,7 +294,7 @@ class Runner:
     return True
 
   def _check_finite(self):
-    """Refuse to go on, and to save, when variables are not finite."""
+    """Stop without saving if a variable is infinite or NaN."""
     from agents.tools.tf1 import tf
 
     variables = [x for x in tf.global_variables() if x.dtype.is_floating]
@@ -331,7 +331,7 @@ class Runner:
     sess.run(tf.variables_initializer(new))
 
   def _pack(self):
-    """Write what was gathered, of all ranks together.
+    """Write the statistics of all ranks combined.
 
     Returns:
       Dict from name to the newest statistics since the last call.
@@ -345,7 +345,7 @@ class Runner:
     return statistics
 
   def _describe_epoch(self, statistics):
-    """Line about where the run is and how it does."""
+    """Return a line with the progress and the results of an epoch."""
     meta = self.session.monitor.meta
     words = [text.format(meta[k]) for k, text in _COUNTS.items() if k in meta]
     names = [x for x in statistics if 'reward' in x or 'success' in x]
@@ -362,7 +362,7 @@ class Runner:
     }
 
   def _report(self, done):
-    """Tell what came out and where it is."""
+    """Log the results and where to find them."""
     info, state = self.session.logger.info, self.state
     total = tqdm.tqdm.format_interval(self.state_dict()['seconds'])
     what = 'Finished' if done else 'Stopped'
@@ -393,6 +393,6 @@ def _parts(node):
 
 
 def _plain(name):
-  """Words for a name of the monitor, such as `test return`."""
+  """Return a readable name for a name of the monitor, such as `test return`."""
   name = re.sub(r'/reward/(\w+)/episodic', r'\1 return', name)
   return re.sub(r'/success/(\w+)', r'\1 success rate', name).strip('/')

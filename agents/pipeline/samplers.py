@@ -32,7 +32,7 @@ class Compose:
     self._info = info
 
   def __call__(self, data: Any) -> Any:
-    """Result of the last function, None if there are too few data."""
+    """Return the result of the last function, None for too little data."""
     info = dict(self._info)
     for function in self._functions:
       data = function(data, info)

@@ -251,7 +251,7 @@ class Session:
     return path
 
   def _open_outputs(self):
-    """Open logs, servers and mirrors, and say where they are."""
+    """Open logs, servers and mirrors, and log their addresses."""
     args, first = self.args, self.comm.Get_rank() == 0
     level = args.log_level if first else len(logs.LEVELS)
     self.logger = logs.Logger(self._file('report.log'), level)

@@ -133,7 +133,7 @@ def _split(name):
 
 
 def _resolve(value):
-  """Replace `{reference: name}` in plain data by what it names."""
+  """Replace `{reference: name}` in plain data with the named object."""
   if isinstance(value, list):
     return [_resolve(x) for x in value]
   if not isinstance(value, dict):

@@ -127,7 +127,7 @@ class Worker:
     getattr(self._env, 'close', lambda: None)()
 
   def _check(self, observation):
-    """Dict from path to array, which has to be finite."""
+    """Return a dict from path to array; refuse infinity and NaN."""
     flat = flatten(observation)
     for path, value in flat.items():
       if value.dtype.kind == 'f':
@@ -141,7 +141,7 @@ class Worker:
 
 
 def _video_paths(folder):
-  """Generate the paths of the next videos in a folder that has some already."""
+  """Generate the paths of the next videos in a folder."""
   from agents.envs import video
 
   os.makedirs(folder, exist_ok=True)

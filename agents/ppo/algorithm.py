@@ -256,7 +256,7 @@ class PPOAlgorithm:
       return tf.cond(full, self._define_training, str)
 
   def _define_training(self):
-    """Improve the policy by stored episodes, and forget them."""
+    """Improve the policy on the stored episodes, and clear them."""
     checks = [tf.assert_equal(self._memory_index, self._quota)]
     if self._comm:
       checks.append(self._policy.merge())
@@ -279,7 +279,7 @@ class PPOAlgorithm:
 
 
 def _summarize_actions(decision):
-  """Summary of what the policy proposes and what is done."""
+  """Return a summary of the proposed and the executed actions."""
   values = {
     **decision.policy.describe(),
     'action': decision.action,

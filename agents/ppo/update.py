@@ -143,7 +143,7 @@ def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
 
 
 def _estimate(episodes, value, config):
-  """Return and advantage [episodes, time], not normalised."""
+  """Return and advantage [episodes, time], not normalized."""
   reward, length = episodes.reward, episodes.length
   return_ = utility.discounted_return(reward, length, config.discount)
   if not config.gae_lambda:
@@ -154,10 +154,10 @@ def _estimate(episodes, value, config):
 
 
 def _shorten(episodes, return_, advantage, horizon):
-  """Cut off the padding behind the longest episode.
+  """Cut off the padding after the longest episode.
 
-  It adds zeros to all sums, which are divided by the horizon anyway, but
-  short episodes would spend most of the time on it.
+  Padding adds zeros to all sums, which are divided by the horizon anyway, but
+  would take most of the time for short episodes.
   """
   observ, action, policy, reward, length = episodes
   longest = tf.maximum(tf.reduce_max(length), 1)
@@ -244,7 +244,7 @@ def _add_up(groups):
 
 
 def _summarize(batch, output, losses, gradients, value_loss, terms, config):
-  """Summary of a step of the optimiser."""
+  """Return a summary of an optimizer step."""
   entropy = batch.mask * _describe_policy(batch, output).entropy()
   # Zeros stand behind the longest episode.
   padding = [[0, 0], [0, batch.horizon - tf.shape(entropy)[1]]]
@@ -271,7 +271,7 @@ def _summarize(batch, output, losses, gradients, value_loss, terms, config):
 
 
 def _adjust_penalty(penalty, change, moved, config):
-  """Adapt the penalty to how far the policy has moved."""
+  """Adapt the penalty to the divergence of the policy."""
   check = tf.py_func(graph_errors.remember(_check_moved), [moved], [])
   before = tf.identity(penalty)
   factor = penalty_factor(change, config.kl_target)

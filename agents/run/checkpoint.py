@@ -75,7 +75,7 @@ def read_tree(prefix: str) -> Any:
 
 
 def _pack(value, arrays, path):
-  """Return what JSON can hold; arrays and bytes are moved to a dict."""
+  """Convert a value to JSON types; move arrays and bytes to a dict."""
   if value is None or isinstance(value, (bool, int, float, str)):
     return value
   name = str(len(arrays))
@@ -99,7 +99,7 @@ def _pack(value, arrays, path):
 
 
 def _unpack(arrays, value):
-  """Return what a dict stands for whose values are unpacked already."""
+  """Convert a dict, whose values are already unpacked, back to its object."""
   if _ARRAY in value:
     array = arrays[value[_ARRAY]]
     return array[()] if value['scalar'] else array
@@ -426,7 +426,7 @@ def read_best_score(folder: str) -> float:
 
 
 def _read_best(folder):
-  """Return path and score of what `keep_best` has written, None without it.
+  """Return path and score of the best checkpoint, None if there is none.
 
   Raises:
     UsageError: If the file that names it is damaged.
@@ -470,7 +470,7 @@ def not_finite(folder: str | None, step: int) -> errors.NotFinite:
 
 
 def _find_damaged_variables(path):
-  """Say what is wrong with files of TensorFlow; None if they are whole."""
+  """Describe the damage of TensorFlow files; None if they are complete."""
   from agents.tools.tf1 import tf
 
   try:

@@ -124,7 +124,7 @@ def _explain(error):
 
 
 def _ranks():
-  """Number of processes of MPI, 1 where they do not find each other."""
+  """Return the number of MPI processes, 1 if they are not connected."""
   try:
     return mpi.world().Get_size()
   except errors.UsageError:
@@ -132,7 +132,7 @@ def _ranks():
 
 
 def _say(words, code):
-  """Print, unless the first rank is about to say the same and end the job."""
+  """Print, unless the first rank will print the same and end the job."""
   rank = mpi.world().Get_rank() if _ranks() > 1 else 0
   if rank and not code:
     return

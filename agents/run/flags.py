@@ -153,7 +153,7 @@ def _define(declared, values):
 
 
 def _parse(program, declared, values, argv, known_only=False):
-  """Give flags their values; return the arguments that are not among them."""
+  """Parse the flags; return the remaining arguments."""
   try:
     return values([program, *argv], known_only=known_only)[1:]
   except absl.flags.UnrecognizedFlagError as error:

@@ -153,15 +153,15 @@ def find_share(comm: Any) -> HostShare:
 
 
 def _launched():
-  """What the environment says about the number of processes.
+  """Return the number of processes according to environment variables.
 
-  The launcher nearest to the process counts, as mpirun may use srun to start
-  its daemons on other machines.
+  The innermost launcher counts, because mpirun may use srun to start its
+  daemons on other machines.
 
   Returns:
-    Tuple of the name of the variable that tells, None if there is no
-    launcher, and the number: at least so many where only the number of this
-    process is known, zero where that does not tell either.
+    Tuple of the name of the variable, None if there is no launcher, and the
+    number: a lower bound if only the rank of this process is known, zero if
+    that is unknown, too.
   """
   environ = os.environ
   in_shell = _read('SLURM_STEP_ID') >= _FIRST_SHELL

@@ -289,7 +289,7 @@ def draw(
 
 
 def _describe(label, count, style):
-  """Return what the line of a group, and its band, are."""
+  """Return the label of a group, which explains its line and band."""
   if count == 1:
     return label
   what = 'median' if style.quartiles else 'mean'
@@ -366,7 +366,7 @@ def save(figure: Any, path: str) -> str:
 
 
 def _list_differences(run: Run, others: Sequence[Run]) -> list[str]:
-  """Return those settings in words that not all of some runs have in common."""
+  """Describe the settings in which some runs differ."""
   keys = dict.fromkeys(key for x in others for key in x.settings)
   differing = [
     k for k in keys if len({str(x.settings.get(k, '')) for x in others}) > 1

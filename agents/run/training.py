@@ -111,7 +111,7 @@ def take_over(lock: str) -> bool:
 
 
 class _Worker(threading.Thread):
-  """Thread in which a training works whenever it is asked to."""
+  """Thread that runs a training on request."""
 
   def __init__(self, start, verbose):
     super().__init__(daemon=True)

@@ -79,7 +79,7 @@ class InGraphEnv:
 
 
 class _Batch(batch_env.BatchEnv):
-  """Batch of one environment, which judges actions itself."""
+  """Batch of one environment that checks its own actions."""
 
   def step(self, actions):
     return vector.stack_transitions([self[0].step(actions[0])])

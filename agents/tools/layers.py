@@ -180,16 +180,16 @@ def _is_faster_rearranged(filters, kernel_size, strides):
 
 
 def _transpose_to_few(inputs, kernel, strides):
-  """Transposed convolution to few channels, by a convolution to more of them.
+  """Compute a transposed convolution to few channels by a plain convolution.
 
-  oneDNN computes as many channels as its vectors hold. So all outputs that fall
-  between two inputs are channels first, and are moved to their places then. The
+  oneDNN computes as many channels as its vectors hold. So all outputs between
+  two inputs are computed as channels, and then moved to their positions. The
   gradients are those of the general kernel.
 
   Args:
     inputs: Float tensor [batch, height, width, channels].
     kernel: Float tensor [size, size, filters, channels].
-    strides: Step, a divisor of the size.
+    strides: Stride, a divisor of the size.
   """
   size, _, filters, channels = kernel.shape.as_list()
   taps = size // strides
@@ -237,7 +237,7 @@ def _restore_batch_dims(outputs, inputs, event_shape):
 
 @tf.RegisterGradient('GRUBlockCell')
 def _gru_gradient(op, *grads):
-  """Gradient with respect to all inputs; TensorFlow brings none."""
+  """Return the gradients for all inputs; TensorFlow has none."""
   x, h_prev, w_ru, w_c, b_ru, b_c = op.inputs
   r, u, c, _ = op.outputs
   d_x, d_h_prev, d_c_bar, d_ru_bar = tf.raw_ops.GRUBlockCellGrad(

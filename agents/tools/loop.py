@@ -130,7 +130,7 @@ class Loop(phases.PhaseMachine):
     self._checkpoint(sess, int(sess.run(self._step)))
 
   def _go_back(self, sess, step):
-    """Return to the beginning of a phase that is to be repeated."""
+    """Return to the start of a phase that will be repeated."""
     phase, _, steps_in = self._find_current_phase(step)
     if phase.name in self._forget:
       self._step.load(step - steps_in + steps_in % phase.batch_size, sess)

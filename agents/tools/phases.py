@@ -141,7 +141,7 @@ class PhaseMachine:
 
     Args:
       sess: TensorFlow session.
-      global_step: Step to begin with.
+      global_step: Step to start at.
       max_step: Step to stop at, None for no limit.
 
     Yields:
@@ -224,7 +224,7 @@ class PhaseMachine:
     return (phase_step + batch) // every > phase_step // every
 
   def _is_overdue(self, last_checkpoint, global_step):
-    """Whether a checkpoint is due by the clock."""
+    """Return whether a checkpoint is due by time."""
     seconds = time.time() - last_checkpoint
     if not self.checkpoint_secs or seconds < self.checkpoint_secs:
       return False
