@@ -157,7 +157,7 @@ class Plan:
     self._env = self._params['env_name'] if args.env is None else args.env
 
   def _has_checkpoint(self) -> bool:
-    """Return whether there is a run; refuse one with only damaged checkpoints."""
+    """Return whether a run exists; refuse one with only damaged checkpoints."""
     found = checkpoint.list_folders(self._checkpoints).values()
     return checkpoint.choose_newest(found) is not None
 
