@@ -135,7 +135,7 @@ _PYBULLET = {
   'minitaur': ('minitaur', 1000, 3e7),
   'duck_minitaur': ('duck_minitaur', 1000, 3e7),
 }
-# What the configurations set besides `default`.
+# Values of the configurations that differ from `default`.
 CHOICES: dict[str, dict[str, Any]] = {
   'default': {},
   'cartpole': dict(

@@ -37,7 +37,7 @@ class Controller:
     object_to_goal = obs['desired_goal'] - obs['observation'][3:6]
     above = grip_to_object + [0, 0, 0.03]
     # As in the original, the first stage tests the error of the step before,
-    # so it lasts one step longer than it has to.
+    # so it lasts one step longer than necessary.
     tested = above if self._last_error is None else self._last_error
     self._last_error = above
     stages = [

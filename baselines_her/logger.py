@@ -177,7 +177,7 @@ class Logger:
       getattr(output, 'close', lambda: None)()
 
 
-# Each training has a thread of its own.
+# Each training has its own thread.
 _own = threading.local()
 
 

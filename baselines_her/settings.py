@@ -35,7 +35,7 @@ def _to_limits(value: Any) -> Any:
   return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-# Numbers are switches, too, as the original takes them.
+# Numbers are also accepted as switches, as in the original.
 Flag = Annotated[bool, described('True or False')]
 Switch = Annotated[bool, pydantic.AfterValidator(int), described('0 or 1')]
 Rate = Annotated[Number, Gt(0)]

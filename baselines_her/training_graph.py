@@ -164,7 +164,7 @@ class TrainingGraph:
     Q_gradients, pi_gradients = gradients
     with tf.control_dependencies(Q_gradients + pi_gradients):
       Q_update = self.Q_adam.define_update(Q_gradients, self._settings.Q_lr)
-    # Ranks have to communicate in one order.
+    # Ranks must communicate in the same order.
     with tf.control_dependencies([Q_update]):
       return self.pi_adam.define_update(pi_gradients, self._settings.pi_lr)
 

@@ -53,7 +53,7 @@ class VecEnv(vector.Vector):
 
   def step_async(self, actions: Any) -> None:
     """Start a step of all environments, see `step`."""
-    # A single environment takes a plain action, too.
+    # A single environment also accepts an unbatched action.
     shape = self.num_envs, *self.action_space.shape
     self._promise = self.send('step', np.asarray(actions).reshape(shape))
 

@@ -89,7 +89,7 @@ def translate(error: Exception, name: Any, when: str) -> Exception:
   """Return the error to raise for an environment's error; see `explained`."""
   if isinstance(error, _EXPLAINED):
     return error
-  # gymnasium raises some errors a second time, from those of the environment.
+  # gymnasium raises some errors again, caused by those of the environment.
   cause = error.__cause__ if isinstance(error, TypeError) else None
   sentence = f'Environment {name} failed {when} with {error!r}.'
   return errors.EnvError(

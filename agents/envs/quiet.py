@@ -12,7 +12,7 @@ from collections.abc import Iterator
 # What pygame prints when it is imported, and the packages that it imports.
 os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
 warnings.filterwarnings('ignore', message='pkg_resources is deprecated')
-# Our wrappers go on after the end, where an episode has to be long enough.
+# Our wrappers step past the end if an episode must be long enough.
 warnings.filterwarnings('ignore', message=r".*You are calling 'step\(\)' even")
 
 

@@ -213,7 +213,7 @@ class GymExplorer(base.ExplorerBase):
     begun = self._envs.each('load_state_dict', state['envs'])
     self._observations, self._masks = state['observations'], state['masks']
     self._hidden, self._was_reset = dict(state['hidden']), state['was_reset']
-    # Workers are alike: either all of them go on, or none does.
+    # All workers are alike: either all of them continue, or none does.
     if self._masks is not None and begun[0] is not None:
       self._begin(vector.stack(begun))
 
@@ -230,7 +230,7 @@ class GymExplorer(base.ExplorerBase):
 
   def _make_workers(self):
     settings, session = self._settings, self.session
-    # As the runner seeds the ranks of MPI, each has episodes of its own.
+    # The runner seeds each MPI rank, so each has different episodes.
     first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
     csv_folder = session.folder(os.path.join('monitor', self.mode))
     video_folder = session.folder('videos') if settings.record else None

@@ -106,7 +106,7 @@ class Flags(schema.Settings):
   monitor_gpu: bool = setting(False)
 
 
-# Keys of a cpanel that can be null, for no limit, whatever their default.
+# Keys of a cpanel that can always be null, for no limit.
 _NULLABLE = 'max_exec_time', 'max_exec_iter'
 # Flags of which only one can be given.
 _EXCLUSIVE = (
@@ -224,7 +224,7 @@ class Session:
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
     path = os.path.join(base, name)
     existed = os.path.exists(path)
-    # What was killed before its first checkpoint is begun anew.
+    # A session killed before its first checkpoint starts over.
     killed = folder.has(path, _LOCK) and not checkpoints.list_checkpoints(path)
     if existed and not killed:
       raise errors.UsageError(

@@ -39,7 +39,7 @@ _NAMES = (
   (r'.*/adjust_penalty/(kl_change|penalty)', 'policy/{0}'),
 )
 
-# Values of a row of a table by column; those of a short line are None.
+# Values of a table row by column; missing ones are None.
 Row = dict[str, str | None]
 
 

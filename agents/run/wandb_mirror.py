@@ -102,7 +102,7 @@ def check(project: str | None, folder: str | None = '.') -> None:
       'Flag --wandb needs a log directory to read from; add --logdir.'
     )
   spec = util.find_spec('wandb')
-  # A folder that wandb has left elsewhere looks like a package, too.
+  # A log folder of wandb on the search path also looks like a package.
   if not spec or not spec.origin:
     raise errors.UsageError(
       'Flag --wandb needs a package that is not installed. Run pip install '

@@ -112,7 +112,7 @@ class PhaseMachine:
     self.should_stop = should_stop
     self._saves_within = saves_within
     self._best_score = -math.inf
-    # For subclasses: what is saved, and bool tensors that have to hold then.
+    # For subclasses: what to save, and bool tensors that must hold then.
     self._saver: Any = None
     self._finite: list[Any] = []
 
@@ -172,7 +172,7 @@ class PhaseMachine:
             phase.checkpoint_every,
           )
         ]
-        # A part of a phase is reported, too, when the steps are done.
+        # A partial phase is also reported when the steps are done.
         rest = (max_step or math.inf) - global_step
         report = report or bool(phase.report_every and rest <= phase.batch_size)
         before = global_step

@@ -32,7 +32,7 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
     'max_exec_iter': None,
   }
   for name, value in Settings.usual(env_name).items():
-    # Overrides have to be of the same type, so that 5 would refuse 2.5.
+    # Overrides must have the same type, so a default of 5 would refuse 2.5.
     real = Settings.base(name) is float and value is not None
     panel[_RENAMED.get(name, name)] = float(value) if real else value
   return panel

@@ -76,11 +76,11 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     cpanel['config'], overrides={**overrides, **cpanel['ppo']}
   )
   env = _define_env(config)
-  # The wrappers keep shapes, but make boxes of whatever there is.
+  # The wrappers keep shapes, but convert all spaces to boxes.
   env['config'] = env_config.inspect({'name': config.env})
   plain = references.to_plain(config)
   return {
-    # Episodes go on where they were.
+    # Episodes continue in the next update.
     'runner': common.define_runner(cpanel, memory_save='every'),
     # Most operations are tiny, as in `agents.train_ppo`.
     'tf': {'intra_op': 1, 'inter_op': 1},
