@@ -55,11 +55,6 @@ def read_blocks():
 BLOCKS = read_blocks()
 
 
-def list_pages(lang):
-  pages = [x for x in BLOCKS if x not in ELSEWHERE]
-  return [x for x in pages if lang in dict(BLOCKS[x])]
-
-
 @pytest.fixture
 def folder(tmp_path):
   """Copy of what commands find in a checkout, with programs in `bin`."""
@@ -111,23 +106,18 @@ def run(folder, *command):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('page', list_pages('sh'))
-def test_commands(page, folder):
-  """Of a page, one after the other."""
-  code = '\n'.join(code for lang, code in BLOCKS[page] if lang == 'sh')
+@pytest.mark.parametrize('page', [x for x in BLOCKS if x not in ELSEWHERE])
+def test_page(page, folder):
+  """What it says, one after the other, as somebody who follows it does."""
+  lines = []
+  for index, (lang, code) in enumerate(BLOCKS[page]):
+    if lang == 'python':
+      (folder / f'{index}.py').write_text(code)
+      code = f'python -m tests.docs.small {folder}/{index}.py'
+    lines.append(code if lang in ('sh', 'python') else '')
   # That needs a server of visdom, which tests of the pipeline have.
-  run(folder, 'bash', '-exc', re.sub(r'.*--visdom\n', '', code))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('page', list_pages('python'))
-def test_python(page, folder):
-  """Beside the examples."""
-  folder = folder / 'docs/examples'
-  codes = [code for lang, code in BLOCKS[page] if lang == 'python']
-  for index, code in enumerate(codes):
-    (folder / f'{index}.py').write_text(code)
-    run(folder, sys.executable, '-m', 'tests.docs.small', f'{index}.py')
+  code = re.sub(r'.*--visdom\n', '', '\n'.join(lines))
+  run(folder, 'bash', '-exc', code)
 
 
 def test_all_blocks_are_run_or_named():
@@ -141,7 +131,7 @@ def test_all_commands_are_known():
   """So that none is skipped because its name is wrong."""
   known = {*SKIPPED, *LAUNCHERS, *list_programs()}
   known |= {'.', 'cd', 'if', 'fi', 'python'}
-  for page in list_pages('sh'):
+  for page in set(BLOCKS) - set(ELSEWHERE):
     for lang, code in BLOCKS[page]:
       # Without what is quoted, which may have several lines.
       bare = re.sub(r"'[^']*'", '', code.replace('\\\n', ' '))
