@@ -227,6 +227,23 @@ def record_her(tf: Any) -> Results:
       found[f'{key}_scale{scale}'] = getattr(adam, key)
   yield 'mpi_adam.npz', found
 
+  from baselines.common import mpi_moments
+  from baselines.her import util
+
+  data = read('her', 'util')
+  batch = util.convert_episode_to_batch_major(_below(data, 'in_'))
+  found = {f'out_{key}': value for key, value in batch.items()}
+  count = util.transitions_in_episode_batch(batch)
+  found['transitions_in_episode_batch'] = count
+  gradients = [tf.constant(data[f'grad{index}']) for index in range(3)]
+  found['flat_grads'] = sess.run(util.flatten_grads(gradients, gradients))
+  for index in range(3):
+    case = f'mom{index}_'
+    moments = mpi_moments.mpi_moments(data[f'{case}x'], data[f'{case}axis'])
+    for key, value in zip(('mean', 'std', 'count'), moments):
+      found[case + key] = value
+  yield 'util.npz', found
+
 
 def record_ppo(tf: Any) -> Results:
   """Yield the results of returns, divergences and running statistics."""
@@ -304,6 +321,59 @@ def record_ppo(tf: Any) -> Results:
           found[f'{name}/{key}{index}'] = value
   yield 'streaming_normalize.npz', found
 
+  from pybullet_envs.agents import networks
+  from pybullet_envs.agents.ppo import memory
+
+  data = read('ppo', 'feed_forward_gaussian')
+  names = 'policy_layers', 'value_layers'
+  config = tools.AttrDict({k: data[k].tolist() for k in names})
+  config = tools.AttrDict(config, init_mean_factor=0.1, init_logstd=-1.0)
+  before = len(tf.global_variables())
+  output = networks.feed_forward_gaussian(
+    config,
+    int(data['action_size']),
+    tf.constant(data['observations']),
+    tf.constant(data['length']),
+  )
+  weights = _below(data, 'weight_').values()
+  # The distribution was one of tf.contrib, so not the original's.
+  found = {
+    'mean': output.mean,
+    'logstd': output.logstd,
+    'value': output.value,
+  }
+  with _session(tf) as sess:
+    for variable, value in zip(tf.global_variables()[before:], weights):
+      variable.load(value, sess)
+    yield 'feed_forward_gaussian.npz', sess.run(found)
+
+  data, found = read('ppo', 'episode_memory'), {}
+  sizes = int(data['capacity']), int(data['max_length'])
+  template = [tf.zeros(x) for x in ((2,), (3,), ())]
+  episodes = memory.EpisodeMemory(template, *sizes, 'memory')
+  steps = []
+  for index, kind in enumerate(data['operations']):
+    given = _below(data, f'step{index:02d}_')
+    rows = tf.constant(given['rows'])
+    values = [tf.constant(v) for k, v in given.items() if k.startswith('in')]
+    steps.append(
+      {
+        'clear': lambda values, given, rows: episodes.clear(rows),
+        'append': lambda values, given, rows: episodes.append(values, rows),
+        'replace': lambda values, given, rows: episodes.replace(
+          values, tf.constant(given['new_length']), rows
+        ),
+      }[str(kind)](values, given, rows)
+    )
+  rows = tf.constant(data['select_rows'])
+  everything, some = episodes.data(), episodes.data(rows)
+  with _session(tf) as sess:
+    for index, step in enumerate(steps):
+      sess.run(step)
+      found.update(_name_episodes(f'step{index:02d}_', sess.run(everything)))
+    found.update(_name_episodes('select_', sess.run(some)))
+  yield 'episode_memory.npz', found
+
 
 def record_planet(tf: Any) -> Results:
   """Yield the results of returns, masks, bounds of actions and images."""
@@ -364,6 +434,73 @@ def record_planet(tf: Any) -> Results:
         value, bits, tf.uint8
       )
   yield 'preprocess.npz', _evaluate(tf, found)
+
+  data, found = read('planet', 'streaming_mean'), {}
+  mean = tools.StreamingMean((2,), tf.float32, 'mean')
+  state = {'value': mean.value, 'count': mean.count}
+  with _session(tf) as sess:
+    for index in range(4):
+      sess.run(mean.submit(tf.constant(data[f'in/submit{index}'])))
+      for key, value in sess.run(state).items():
+        found[f'out/after{index}/{key}'] = value
+    found['out/clear'] = sess.run(mean.clear())
+    found['out/count_after_clear'] = sess.run(mean.count)
+    found['out/clear_when_empty'] = sess.run(mean.clear())
+  yield 'streaming_mean.npz', found
+
+  path = os.path.join(DATA, 'planet', 'schedule.json')
+  with open(path) as file_:
+    table = json.load(file_)
+  step = tf.placeholder(tf.int32, ())
+  for name in ('binary', 'linear', 'linear_reset'):
+    for row in table[name]:
+      kwargs = {k: v for k, v in row.items() if k not in ('steps', 'result')}
+      value = getattr(tools.schedule, name)(step, **kwargs)
+      with _session(tf) as sess:
+        row['result'] = [
+          sess.run(value, {step: x}).item() for x in row['steps']
+        ]
+  yield 'schedule.json', table
+
+  data, found = read('planet', 'chunk_sequence'), {}
+  sequence = {key: tf.constant(data[f'in/{key}']) for key in 'xy'}
+  for name in ('plain', 'plain_num2'):
+    settings = _below(data, f'cfg/{name}/')
+    chunks = tools.chunk_sequence.chunk_sequence(
+      sequence, **{k: v.item() for k, v in settings.items()}
+    )
+    for key, value in chunks.items():
+      found[f'out/{name}/{key}'] = value
+  yield 'chunk_sequence.npz', _evaluate(tf, found)
+
+  from planet import networks
+
+  data, found = read('planet', 'feed_forward'), {}
+  for name, meta in json.loads(str(data['meta'])).items():
+    keys = 'data_shape', 'num_layers', 'units', 'std', 'dist'
+    kwargs = {key: meta[key] for key in keys if key in meta}
+    for key in ('activation', 'mean_activation'):
+      if key in meta:
+        kwargs[key] = getattr(tf.nn, meta[key])
+    before = len(tf.global_variables())
+    head = networks.feed_forward(tf.constant(data['in/state']), **kwargs)
+    target = tf.constant(data[f'in/target/{name}'])
+    results = {f'out/{name}/log_prob': head.log_prob(target)}
+    for key in ('mean', 'mode', 'stddev'):
+      if f'out/{name}/{key}' in data:
+        results[f'out/{name}/{key}'] = getattr(head, key)()
+    with _session(tf) as sess:
+      weights = _below(data, f'w/{name}/').values()
+      for variable, value in zip(tf.global_variables()[before:], weights):
+        variable.load(value, sess)
+      found.update(sess.run(results))
+  yield 'feed_forward.npz', found
+
+
+def _name_episodes(prefix, content):
+  buffers, length = content
+  values = {f'{prefix}buffer{i}': x for i, x in enumerate(buffers)}
+  return {**values, f'{prefix}length': length}
 
 
 def _below(data, prefix):
