@@ -173,7 +173,7 @@ def test_the_newest_run_with_the_same_settings_goes_on(tmp_path):
   assert 'Starting a new run' in reason
   assert '4-default has other settings (num_agents 2 instead of 30' in reason
   assert '2-default has other settings (seed 3 instead of 4)' in reason
-  assert '3-default' in reason and 'older' in reason
+  assert '3-default' in reason and '1 more cannot' in reason
 
 
 def test_first_lines(tmp_path):
