@@ -7,6 +7,8 @@ reads them and yields names of files with new results; keys that it does not
 compute stay as they are.
 """
 
+import functools
+import io
 import json
 import os
 import subprocess
@@ -15,6 +17,7 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from scripts import machine
 from scripts.comparison.cases import Case
@@ -495,6 +498,53 @@ def record_planet(tf: Any) -> Results:
         variable.load(value, sess)
       found.update(sess.run(results))
   yield 'feed_forward.npz', found
+
+  data, found = read('planet', 'image_strip'), {}
+  for key, tag, name, sizes in (
+    ('float', 'x', 'float', {}),
+    ('uint8', 'y', 'uint8_maxlen2_maxbatch1', dict(max_length=2, max_batch=1)),
+  ):
+    images = tf.constant(data[f'in/{key}'])
+    strip = _evaluate(tf, tools.image_strip_summary(tag, images, **sizes))
+    (value,) = tf.Summary.FromString(strip).value
+    content = io.BytesIO(value.image.encoded_image_string)
+    found[f'out/{name}/pixels'] = np.asarray(Image.open(content))
+    found[f'out/{name}/tag'] = value.tag
+  yield 'image_strip.npz', found
+
+  data, found = read('planet', 'optimizer'), {}
+  for name in ('clipped', 'unclipped'):
+    inputs = _below(data, f'in/{name}/')
+    with tf.variable_scope(f'{name}/graph'):
+      a, b, other = (
+        tf.get_variable(x, initializer=tf.constant(inputs[x[-1] + '0']))
+        for x in ('main/a', 'main/b', 'other/b')
+      )
+    loss = tf.reduce_sum((a - inputs['target_a']) ** 2)
+    loss += 2 * tf.reduce_sum(tf.abs(b - inputs['target_b']))
+    loss += tf.reduce_sum(other)
+    epsilon = float(data['cfg/adam_epsilon'])
+    optimizer = tools.CustomOptimizer(
+      functools.partial(tf.train.AdamOptimizer, epsilon=epsilon),
+      tf.constant(0),
+      tf.constant(True),
+      float(data['cfg/learning_rate']),
+      f'.*{name}/graph/main/.*',
+      clipping=float(data[f'cfg/{name}/clipping']),
+      name='main',
+    )
+    condition = tf.placeholder(tf.bool, ())
+    update = optimizer.maybe_minimize(condition, loss)
+    with _session(tf) as sess:
+      norm = sess.run(update, {condition: False})[1]
+      found[f'out/{name}/grad_norm_condition_false'] = norm
+      rows = [
+        (sess.run(update, {condition: True})[1], *sess.run([a, b]))
+        for _ in data[f'out/{name}/grad_norms']
+      ]
+    for key, values in zip(('grad_norms', 'a', 'b'), zip(*rows)):
+      found[f'out/{name}/{key}'] = np.stack(values)
+  yield 'optimizer.npz', found
 
 
 def _name_episodes(prefix, content):

@@ -30,7 +30,7 @@ COMMANDS = {
 def main() -> None:
   folders = os.path.join(ROOT, 'results', 'agents', '*')
   names = sys.argv[1:] or [os.path.basename(x) for x in glob.glob(folders)]
-  for name in sorted(names):
+  for name in names:
     gap = np.full((SIDE, GAP, 3), 255, np.uint8)
     rows = []
     for seed in SEEDS:
