@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+from planet.training import precision
 from tests import golden
 
 # Programs that do nothing here, and why.
@@ -117,6 +118,8 @@ def test_page(page, folder):
     lines.append(code if lang in ('sh', 'python') else '')
   # That needs a server of visdom, which tests of the pipeline have.
   code = re.sub(r'.*--visdom\n', '', '\n'.join(lines))
+  if 'bfloat16' in code and 'amx_bf16' not in precision.processor_flags():
+    pytest.skip('bfloat16 needs a CPU with AMX')
   run(folder, 'bash', '-exc', code)
 
 
