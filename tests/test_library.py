@@ -70,4 +70,5 @@ def test_interrupted_cell(tmp_path, monkeypatch, system):
   names = [x.get('ename') for x in notebook.cells[0].outputs]
   assert 'epoch 1' in first and 'KeyboardInterrupt' in names
   last, following = map(int, second.split()[1:])
-  assert following == last + 1
+  # The epoch that was interrupted may just have ended.
+  assert last < following <= last + 2

@@ -35,8 +35,10 @@ def main():
     with open(path, 'a') as file_:
       score = SCORES[index] + int(values['seed'])
       file_.write(f'eval,{100 * (index + 1)},{score}\n')
-    waited = time.monotonic() + float(values.get('seconds', 0))
-    while time.monotonic() < waited and not stopped:
+    # However busy the machine is.
+    clock = time.process_time if 'busy' in values else time.monotonic
+    waited = clock() + float(values.get('seconds', 0))
+    while clock() < waited and not stopped:
       if 'busy' not in values:
         time.sleep(0.02)
     if stopped:

@@ -165,7 +165,7 @@ def test_default_network_is_replaced(tmp_path):
     dict(configs.default(), **training_runs.SMALL), env='CartPole-v1'
   )
   with config.unlocked:
-    config.update(steps=2, logdir=None, seed=0)
+    config.update(steps=40, logdir=None, seed=0)
   assert all(np.isfinite(list(train_ppo.train(config, False))))
 
 
