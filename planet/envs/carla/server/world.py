@@ -21,8 +21,6 @@ _SETTLE_TICKS = 40
 _MARK = 2016.0
 # Factor of the time-out for the first image of an episode.
 _FIRST_IMAGE = 10
-# Seconds for a tick that a newly connected client may miss.
-_FIRST_TICK = 1.0
 # Seconds for a call while cleaning up.
 _CLOSE_TIMEOUT = 5.0
 # Acceleration in m/s^2 that indicates a collision.
@@ -179,10 +177,10 @@ class ServerBackend(backend_lib.Backend):
     world, settings = self._world, self._world.get_settings()
     is_ours = round(settings.actor_active_distance) == _MARK
     if settings.synchronous_mode:
-      try:
-        world.tick(_FIRST_TICK)
-      except RuntimeError:
-        world.tick(self._config['timeout'])
+      # A newly connected client may miss a tick.
+      with contextlib.suppress(RuntimeError):
+        world.tick(1.0)
+      world.tick(self._config['timeout'])
     if actors_lib.destroy_leftovers(self._client, world) or is_ours:
       logging.getLogger(__name__).warning(
         'Removed leftovers of an earlier run on the CARLA server at %s.',
