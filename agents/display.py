@@ -74,16 +74,22 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    if math.isnan(score):
-      # No episode has ended in this part of a phase.
-      return
     is_training = phase.name == 'train'
+    if is_training and math.isnan(score):
+      # No episode has ended in the last part of a phase.
+      return
     steps = runs.training_steps(self._config, global_step)
     self._episodes += phase.episodes if is_training else 0
+    if is_training and self._config.eval_episodes:
+      # Replaced by that of an evaluation, if one follows.
+      self._values['test_return'] = math.nan
     self._values['return' if is_training else 'test_return'] = float(score)
     self._values.update(epoch=epoch + 1, environment_steps=steps)
     is_last = global_step >= runs.total_steps(self._config)
     self._is_due = is_last or not (is_training and self._config.eval_episodes)
+    if math.isnan(score):
+      # No episode has ended in the evaluation.
+      return
     self._shown['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
       f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '

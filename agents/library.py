@@ -51,8 +51,9 @@ def train(
     evaluation: `logdir` of the run; `epoch` from 1; total training
     `environment_steps`, `episodes` and `updates` (optimizer steps) so far; mean
     returns of the episodes of this epoch, `return` in training and
-    `test_return` in evaluation; `loss/value` and `loss/policy` of the last
-    update; and `seconds` of this epoch.
+    `test_return` in evaluation, NaN if none has ended or the last steps are
+    not followed by one; `loss/value` and `loss/policy` of the last update; and
+    `seconds` of this epoch.
 
   Raises:
     UsageError: If an argument is not valid; raised by the first iteration if an
@@ -60,7 +61,7 @@ def train(
     EnvError: If the environment breaks its interface or raises an error.
   """
   if isinstance(params, configs.Config):
-    params = params.model_dump(exclude_unset=True)
+    params = {x: getattr(params, x) for x in params.model_fields_set}
   given = {'env': env, 'seed': seed}
   overrides = {**(params or {})}
   overrides.update((k, x) for k, x in given.items() if x is not None)

@@ -62,8 +62,11 @@ def claim(
 
 @contextlib.contextmanager
 def _claim(logdir, path, name, config, given, trust, pair):
-  missing = files.first_missing(logdir) if logdir else None
+  missing = files.first_missing(path or logdir) if logdir else None
   with _choose(logdir, path, name, config, given) as run:
+    if not path:
+      # A new folder in an existing one.
+      missing = missing or run.folder
     path = run.folder
     if run.settings:
       trust = trust.and_typed([given.get('env')])
@@ -71,7 +74,7 @@ def _claim(logdir, path, name, config, given, trust, pair):
     elif path:
       run.enter_context(
         folder.removed_if_refused(
-          path, missing or path, lambda: folder.has(path, 'config.yaml')
+          path, missing, lambda: folder.has(path, 'config.yaml')
         )
       )
     pair = pair or _try_env(config['env'])

@@ -265,6 +265,8 @@ def _run(loop, graph, config, comm, threads, stored):
 
   if config.update_every % config.num_agents:
     _logger.warning('Number of agents should divide episodes per update.')
+  if 0 < config.eval_episodes < config.num_agents:
+    _logger.warning('Fewer evaluation episodes than agents: few or none end.')
   weights = tools.count_weights()
   _logger.info('Graph contains %s trainable weights.', f'{weights:,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))

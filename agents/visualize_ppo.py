@@ -25,6 +25,7 @@ from agents.envs import (
   batch_env,
   continuous,
   recorder,
+  video,
   window,
   wrappers,
 )
@@ -116,6 +117,7 @@ def visualize(
     outdir = os.path.expanduser(outdir or os.path.join(config.logdir, 'videos'))
     files.check_writable(outdir)
     per_agent = math.ceil(num_episodes / num_agents)
+    ending = video.preferred_ending()
     constructors = [
       functools.partial(
         _create_environment,
@@ -123,7 +125,7 @@ def visualize(
         config.max_length,
         None if seed is None else seed + index,
         [
-          os.path.join(outdir, f'agent{index + 1}-episode-{number + 1}.mp4')
+          os.path.join(outdir, f'agent{index + 1}-episode-{number + 1}{ending}')
           for number in range(per_agent)
         ],
         f'agent{index + 1}' if render else None,

@@ -12,10 +12,6 @@ from agents.envs import adapters, check, spaces
 from agents.envs.wrappers import Wrapper
 from agents.run import errors
 
-# Their vectorised reward mixes up rows and columns, in the original as well:
-# the angle that should not count is overwritten in one row of the batch.
-_REWARD_ROW_BY_ROW = ('HandManipulatePen',)
-
 
 class GoalEnv(Wrapper):
   """Goal environment with the old four-tuple interface.
@@ -41,8 +37,8 @@ class GoalEnv(Wrapper):
     # Bound once, as the environment is stepped millions of times.
     self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
     spec = getattr(env, 'spec', None)
-    name = base_name(getattr(spec, 'id', env_id))
-    self._row_by_row = name.startswith(_REWARD_ROW_BY_ROW)
+    name = getattr(spec, 'id', env_id)
+    self._row_by_row = name.startswith(check.REWARD_ROW_BY_ROW)
 
   def compute_reward(
     self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict

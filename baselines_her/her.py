@@ -1,5 +1,6 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
+import os
 from collections.abc import Generator, Iterable
 from typing import Any
 
@@ -62,14 +63,15 @@ def learn(
     del kwargs[name]
   task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
   given = {**(override_params or {}), **kwargs, **settings.own_network(network)}
-  folder = logger.get_dir()
+  checkpoint_dir = checkpoint_dir and os.path.expanduser(checkpoint_dir)
   continues = checkpoint_dir and checkpoint.list_folders(checkpoint_dir)
-  run = (folder or checkpoint_dir) if continues else None
+  run = checkpoint_dir if continues else None
   params, values, notes = config.settle(task.name, seed, given, run)
   for note in notes:
     logger.warn(note)
-  if folder and mpi.world().Get_rank() == 0:
-    config.write_params(params, folder)
+  if mpi.world().Get_rank() == 0:
+    for folder in filter(None, {logger.get_dir(), checkpoint_dir}):
+      config.write_params(params, folder)
   return train(
     **prepare(values, task, env, total_timesteps, seed, eval_env),
     save_path=save_path,

@@ -37,6 +37,7 @@ def show(
   seed: int | None = None,
   filename: str = 'play.mp4',
   render: bool = True,
+  main_network: bool = False,
 ) -> rollout.RolloutWorker:
   """Play a policy in a window or, without a display, record a video.
 
@@ -50,6 +51,8 @@ def show(
     seed: Seed of the environment.
     filename: Path of the video.
     render: Whether to show anything.
+    main_network: Whether to ignore the setting `test_with_polyak`, as the
+      original's `--play` does.
 
   Returns:
     Worker with the statistics.
@@ -65,6 +68,7 @@ def show(
   path = None
   try:
     worker = rollout.make_worker(policy, env, logger, exploit=True)
+    worker.use_target_net &= not main_network
     for _ in itertools.count() if episodes == 0 else range(episodes):
       worker.generate_rollouts()
       print(f'episode_rew={worker.returns[0]}', flush=True)

@@ -236,11 +236,19 @@ def make_worker(
   policy: Any, venv: Any, logger: Any, exploit: bool = False
 ) -> RolloutWorker:
   """Create the worker of a `DDPG` agent, for exploration or evaluation."""
-  own = policy.settings
-  sizes = policy.input_dims, logger, policy.T, venv.num_envs
-  how = exploit, exploit and own.test_with_polyak, exploit
+  settings = policy.settings
   return RolloutWorker(
-    venv, policy, *sizes, *how, own.noise_eps, own.random_eps
+    venv,
+    policy,
+    policy.input_dims,
+    logger,
+    policy.T,
+    venv.num_envs,
+    exploit=exploit,
+    use_target_net=exploit and settings.test_with_polyak,
+    compute_Q=exploit,
+    noise_eps=settings.noise_eps,
+    random_eps=settings.random_eps,
   )
 
 

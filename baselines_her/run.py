@@ -294,7 +294,9 @@ def _train(plan: Plan) -> Any:
     if args.play and is_root:
       logger.log('Running trained model')
       filename = os.path.join(plan.folder, 'play.mp4')
-      play.show(model, args.play_episodes, args.seed, filename)
+      play.show(
+        model, args.play_episodes, args.seed, filename, main_network=True
+      )
   return model
 
 

@@ -138,7 +138,7 @@ class Params(Agent):
   bc_loss: Switch = _fixed(0, '1 imitates demonstrations')
   q_filter: Switch = setting(0, '1 imitates only what the critic prefers')
   num_demo: Positive = _fixed(100, 'number of demonstrations')
-  demo_batch_size: Whole = setting(128, 'demonstrated transitions per batch')
+  demo_batch_size: Count = setting(128, 'demonstrated transitions per batch')
   prm_loss_weight: Number = setting(
     0.001, 'weight of the actor loss when imitating'
   )
@@ -221,7 +221,16 @@ class Settings(Params):
       time_limit: Steps per episode of the environment. It determines the
         discount factor even if `T` differs.
       num_envs: Number of environments of this rank.
+
+    Raises:
+      UsageError: If the replay is too small for an episode of each environment.
     """
+    least = num_envs * (self.T or time_limit)
+    if self.buffer_size < least:
+      raise errors.UsageError(
+        f'Setting --buffer_size is {self.buffer_size}; it must be at least '
+        f'{least}, for an episode of each environment.'
+      )
     return self.model_copy(
       update={
         'T': self.T or time_limit,

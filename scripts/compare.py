@@ -37,6 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.makedirs(out, exist_ok=True)
     name = system.__name__.rpartition('.')[2]
     if args.record:
+      if name == 'batch_ppo':
+        raise errors.UsageError(
+          'The numbers of PPO come from the copy in PyBullet; give the folder '
+          'that contains pybullet_envs.'
+        )
       _run('tests.recording', 'record', name, args.path, out)
       with open(os.path.join(out, 'PROVENANCE.md')) as file_:
         print(file_.read())

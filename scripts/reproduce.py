@@ -79,6 +79,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
       'Give either the name of a result or one of --list, --collect and '
       '--figure.'
     )
+  if (args.check or args.original) and not args.name:
+    raise errors.UsageError(
+      'Flags --check and --original need the name of a result; see --list.'
+    )
   return args
 
 

@@ -6,6 +6,7 @@ Every training checks the spaces and one step; `check`, used by the program
 
 import dataclasses
 import itertools
+import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -28,6 +29,9 @@ _TASTE = r'.*(is probably too|symmetric and normalized)'
 # Episodes longer than this count as endless.
 _MOST_STEPS = 10000
 _REWARD = spaces.box(-np.inf, np.inf)
+# Environments whose rewards of a batch mix up rows and columns, in the original
+# as well: the angle that should not count is overwritten in one row.
+REWARD_ROW_BY_ROW = 'HandManipulatePen'
 # Number of the step to render at.
 _RENDER_STEP = 3
 
@@ -215,8 +219,8 @@ def _ask_gymnasium(env):
       env_checker.check_env(env.unwrapped, skip_render_check=True)
     except Exception as error:  # Whatever the user's code may raise.
       found.append(str(error))
-  # Without the colours.
-  found += [str(x.message)[5:-4] for x in caught]
+  # Without the colours of gymnasium's warnings.
+  found += [re.sub(r'\x1b\[\d+m', '', str(x.message)) for x in caught]
   return [f"gymnasium's check_env: {x}" for x in dict.fromkeys(found)]
 
 
@@ -242,7 +246,7 @@ def _check_episode(env, env_id, images, report):
     )
   if report.problems.get('her') == []:
     limit = find_time_limit(env) or 0
-    if length < limit:
+    if done and length < limit:
       report.add(
         'her',
         f'The episode ended after {length} of {limit} steps; HER needs '
@@ -336,7 +340,8 @@ def _find_goal_problem(env):
       'compute_reward must return one reward per goal, shape (3,) for a batch '
       f'of three goals and a dict of arrays as info, but {found}.'
     )
-  # Not each of the rows is right in all environments of gymnasium-robotics.
+  if guard.find_name(env).startswith(REWARD_ROW_BY_ROW):
+    return None
   if np.isfinite(goals).all() and not np.allclose(rewards[0], reward):
     return (
       f'compute_reward returns {rewards[0]:g} for a step whose reward is '

@@ -648,7 +648,7 @@ class OwnRandomness(Wrapper):
   not use it from several threads at once.
 
   It costs about 20 microseconds per call, mostly for the state of `random`.
-  Swapping NumPy's generator instead of its state would be cheap, but would drop
+  NumPy's generator is swapped rather than its state, which is cheap, but drops
   the second of a pair of normal numbers that it may hold.
 
   Args:

@@ -27,9 +27,11 @@ class Chunk:
     self._find(time, key, values.shape[1:], values.dtype)[:, time] = values
 
   def put_row(self, time: int, key: str, worker: int, value: Any) -> None:
-    """Set the value of a single worker."""
+    """Set the value of a single worker unless its shape has changed."""
     value = np.asarray(value)
-    self._find(time, key, value.shape, value.dtype)[worker, time] = value
+    array = self._find(time, key, value.shape, value.dtype)
+    if array.shape[2:] == value.shape:
+      array[worker, time] = value
 
   def finish(self, steps: int) -> dict[str, np.ndarray]:
     """Return the arrays after some steps, including the half-step."""

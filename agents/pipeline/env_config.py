@@ -33,7 +33,7 @@ def make(tree: dict, render: bool = False) -> Any:
   if tree.get('from_module'):
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
-    env = toolbox.get_class(tree['constructor'])(**kwargs)
+    env = adapters.adapt(toolbox.get_class(tree['constructor'])(**kwargs))
   elif tree.get('name'):
     mode = 'rgb_array' if render else None
     env = adapters.make(tree['name'], mode, **kwargs)
@@ -53,10 +53,11 @@ def make(tree: dict, render: bool = False) -> Any:
 
 def needs_process(tree: dict, render: bool) -> bool:
   """Return whether an environment needs a process without TensorFlow."""
-  # An id that a module registers is not known here.
-  name, unknown = tree.get('name'), tree.get('from_module')
-  opengl = unknown or (name and adapters.renders_with_opengl(name))
-  return bool(render and opengl)
+  # What a module of the user creates is not known here.
+  unknown = tree.get('from_module') or tree.get('constructor')
+  return render and bool(
+    unknown or adapters.renders_with_opengl(tree.get('name', ''))
+  )
 
 
 def inspect(tree: dict) -> dict:

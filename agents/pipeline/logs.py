@@ -1,7 +1,7 @@
 """Logs of a run: messages, statistics and times as JSON, scalars."""
 
 import contextlib
-import dataclasses
+import copy
 import logging
 import math
 import time
@@ -70,7 +70,8 @@ class Monitor:
     self.last: dict[str, dict] = {}
     self.listeners: list[Callable[[str, dict, dict], None]] = []
     self._path = path
-    self._sums: dict[str, _Sums] = {}
+    # Windows, and values that are not written yet.
+    self._values: dict[str, tuple[int, list[float]]] = {}
     self._packed: dict[str, dict] = {}
     self._meta: dict[str, Any] = {}
     self._start = time.monotonic()
@@ -96,9 +97,9 @@ class Monitor:
       window: Number of values per line, the same in all calls; -1 to write
         them in `pack`.
     """
-    sums = self._sums.setdefault(name, _Sums(window))
-    sums.add(float(value))
-    if 0 <= window <= sums.num:
+    window, values = self._values.setdefault(name, (window, []))
+    values.append(float(value))
+    if 0 <= window <= len(values):
       self._write([name])
 
   def set_meta(self, key: str, value: Any) -> None:
@@ -107,7 +108,7 @@ class Monitor:
 
   def discard_key(self, name: str) -> None:
     """Discard the values of a name since the last `pack`, if any."""
-    self._sums.pop(name, None)
+    self._values.pop(name, None)
 
   def pack(self) -> dict[str, dict]:
     """Write all names without a window as one line and clear them.
@@ -116,7 +117,7 @@ class Monitor:
       Dict from name to the newest statistics since the last call, including
       those of full windows.
     """
-    self._write([k for k, v in self._sums.items() if v.window < 0])
+    self._write([k for k, (window, _) in self._values.items() if window < 0])
     packed, self._packed = self._packed, {}
     return packed
 
@@ -129,17 +130,17 @@ class Monitor:
     Args:
       states: Results of `state_dict` of all monitors, including this one.
     """
-    merged: dict[str, _Sums] = {}
+    merged: dict[str, tuple[int, list[float]]] = {}
     for state in states:
-      for name, values in state['sums'].items():
-        if values['window'] < 0:
-          merged.setdefault(name, _Sums(-1)).merge(values)
-    self._sums.update(merged)
+      for name, (window, values) in state['values'].items():
+        if window < 0:
+          merged.setdefault(name, (window, []))[1].extend(values)
+    self._values.update(merged)
 
   def state_dict(self) -> dict[str, Any]:
     """Return plain data to restore the monitor from."""
     return {
-      'sums': {k: vars(v).copy() for k, v in self._sums.items()},
+      'values': copy.deepcopy(self._values),
       'last': dict(self.last),
       'meta': self.meta,
       'lines': self._lines,
@@ -151,7 +152,7 @@ class Monitor:
     Lines that it wrote after that state will be repeated; a mark in the file
     tells `read` to skip them.
     """
-    self._sums = {name: _Sums(**x) for name, x in state['sums'].items()}
+    self._values = copy.deepcopy(state['values'])
     self.last = dict(state['last'])
     self._meta = dict(state['meta'])
     self._start = time.monotonic() - self._meta.pop('clock')
@@ -160,7 +161,7 @@ class Monitor:
       append_json(self._path, {'meta': self.meta, 'keep_lines': self._lines})
 
   def _write(self, names):
-    data = {name: self._sums.pop(name).statistics() for name in names}
+    data = {name: _describe(self._values.pop(name)[1]) for name in names}
     meta = self.meta
     self.last.update(data)
     self._packed.update(data)
@@ -172,42 +173,11 @@ class Monitor:
         listener(name, statistics, meta)
 
 
-@dataclasses.dataclass
-class _Sums:
-  """Running statistics after Welford, exact even for large offsets."""
-
-  window: int
-  num: int = 0
-  sum: float = 0.0
-  min: float = math.inf
-  max: float = -math.inf
-  mean: float = 0.0
-  squares: float = 0.0
-
-  def add(self, value):
-    self.num += 1
-    self.sum += value
-    self.min = min(self.min, value)
-    self.max = max(self.max, value)
-    delta = value - self.mean
-    self.mean += delta / self.num
-    self.squares += delta * (value - self.mean)
-
-  def merge(self, other):
-    """Add the values behind a dict of the attributes of another one."""
-    total = self.num + other['num']
-    delta = other['mean'] - self.mean
-    self.squares += other['squares']
-    self.squares += delta**2 * self.num * other['num'] / max(1, total)
-    self.mean += delta * other['num'] / max(1, total)
-    self.num, self.sum = total, self.sum + other['sum']
-    self.min = min(self.min, other['min'])
-    self.max = max(self.max, other['max'])
-
-  def statistics(self):
-    std = math.sqrt(self.squares / (self.num - 1)) if self.num > 1 else 0.0
-    values = {'num': self.num, 'sum': self.sum, 'min': self.min}
-    return {'std': std, **values, 'max': self.max}
+def _describe(values):
+  """Return the statistics of a list of numbers."""
+  std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+  found = {'std': std, 'num': len(values), 'sum': sum(values)}
+  return {**found, 'min': min(values), 'max': max(values)}
 
 
 class Profiler:

@@ -110,7 +110,8 @@ class Runner:
       name: part(x)(session, self.memory, name=name, **_parts(x))
       for name, x in params['agents'].items()
     }
-    wanted = ['eval'] if session.is_playing else ['train', 'test']
+    training = ['train', 'test'] if self._settings.test_act else ['train']
+    wanted = ['eval'] if session.is_playing else training
     self.explorer = {
       mode: part(x)(session, self.agents, mode=mode)
       for mode, x in params['explorer'].items()
@@ -237,8 +238,8 @@ class Runner:
     if self.session.is_playing:
       self.explorer['eval'].import_normalizers(states['normalizers'])
     else:
-      for mode, explorer in self.explorer.items():
-        explorer.load_state_dict(states['explorer'][mode])
+      for mode in self.explorer.keys() & states['explorer'].keys():
+        self.explorer[mode].load_state_dict(states['explorer'][mode])
       for name, memory in self.memory.items():
         if memories and name in memories:
           memory.load_state_dict(memories[name])

@@ -367,7 +367,7 @@ class Session:
     stored = checkpoints.open_folder(session, self.comm)
     states = stored.load(path, self.tf_session(), self.is_resumed)
     memory = os.path.join(path, f'memory{self.comm.Get_rank()}')
-    if not os.path.exists(memory + '.json'):
+    if self.is_playing or not os.path.exists(memory + '.json'):
       return states, None
     try:
       return states, checkpoint.read_tree(memory)
@@ -498,7 +498,8 @@ def _describe_cpanel(argv):
   """End of `--help`: parameter modules, or the values of the one given."""
   if not flags.HELP & set(argv):
     return ''
-  module = next((y for x, y in zip(argv, argv[1:]) if x == '--params'), None)
+  words = [y for x in argv for y in x.split('=', 1)]
+  module = next((y for x, y in zip(words, words[1:]) if x == '--params'), None)
   if module is None:
     return (
       'parameter modules:\n  agents.pipeline.params.{ddpg_pendulum, '

@@ -154,7 +154,12 @@ def _video_paths(folder):
 def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
   """Return a dict from path to array; the path is `agent` for an array."""
   if not isinstance(observation, dict):
-    return {path or 'agent': np.asarray(observation)}
+    try:
+      array = np.asarray(observation)
+    except ValueError:
+      # Lists of different lengths.
+      array = np.array(observation, object)
+    return {path or 'agent': array}
   flat = {}
   for key, value in observation.items():
     flat.update(flatten(value, f'{path}/{key}' if path else key))

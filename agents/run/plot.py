@@ -190,7 +190,6 @@ def align(
   Returns:
     X values [points], and values [runs, points], which are NaN outside the
     range of a run.
-    ends of a run.
   """
   grid = max((x for x, _ in runs), key=len)
   if not all(np.array_equal(x, grid[: len(x)]) for x, _ in runs):

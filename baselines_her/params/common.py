@@ -59,9 +59,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   )
   return {
     'runner': common.define_runner(
-      cpanel,
-      '/success/test' if cpanel['test_activate'] else '/success/train',
-      cpanel['memory_save'],
+      cpanel, '/success/{}', cpanel['memory_save']
     ),
     # The same numbers every time.
     'tf': {'intra_op': 1, 'inter_op': 1},

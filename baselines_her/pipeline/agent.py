@@ -65,10 +65,10 @@ class HERAgent(AgentBase):
       settings.policy_save_interval,
       session.logger.info,
     )
-    if not session.is_playing and settings.demo_file:
-      self.policy.init_demo_buffer(settings.demo_file)
     if not session.is_loading and settings.load_path:
       tf_util.load_variables(settings.load_path, sess=self.policy.sess)
+    if not session.is_playing and settings.demo_file:
+      self.policy.init_demo_buffer(settings.demo_file)
 
   def update(self) -> None:
     """Train on the newest episodes first, then on all of them."""

@@ -144,7 +144,7 @@ class Smoke:
       self._check('free start', nearest > 4, f'{nearest:.0f} m to the nearest')
       for _ in range(30):
         env.step(_NO_ACTION)
-      after = np.array(env.backend.others())
+      after = np.array(env.backend.others()).reshape(-1, 2)
       same = len(after) == len(before)
       self._check('traffic moves', same and (abs(after - before) > 1).any())
       self._check('nobody hits a standing car', not env.damage.total)

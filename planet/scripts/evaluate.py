@@ -53,8 +53,11 @@ def main(args: Any) -> None:
   filename = _choose_video(args.video, path, config)
   print(f'Playing with {path}.')
   scores, videos = [], []
+  # Frames of all tasks need one size.
+  driving = all(x.task.is_driving for x in config.test_collects.values())
+  overview = bool(filename) and driving
   try:
-    for episode in play(restored, args.episodes, bool(filename)):
+    for episode in play(restored, args.episodes, overview):
       steps = len(episode.rewards) * episode.action_repeat
       print(
         f'Episode {episode.number} of {episode.task}: '

@@ -66,7 +66,7 @@ class Collect(schema.Settings):
   every: Positive = _free(None)
   until: Whole = _free(-1)
   horizon: Positive = _free(None)
-  objective: _Objective = _free(None)  # type: ignore[valid-type]
+  objective: Literal['reward'] = _free(None)
   action_noise: Amount = _free(None)
   action_noise_ramp: Whole = _free(None)
   action_noise_min: Fraction = _free(None)

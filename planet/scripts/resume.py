@@ -51,7 +51,7 @@ def define_config(logdir: str, args: Any) -> AttrDict:
   source = stored or AttrDict(
     version=VERSION, config=args.config, params=given, seed=seed
   )
-  usual = parameters.choose_defaults(source.config, source.params)
+  usual = _choose_defaults(source)
   report: list[str] = []
   if stored:
     if stored.config != args.config:
@@ -89,15 +89,25 @@ def _read_source(run, trust):
   if stored is None:
     return None
   version = stored.get('version')
-  if version != VERSION or not isinstance(stored.get('params'), dict):
+  given, known = stored.get('params'), stored.get('values', {})
+  if version != VERSION or not all(isinstance(x, dict) for x in (given, known)):
     raise errors.UsageError(
       f'The config.yaml in {run.folder} has format {version}, but this program '
       f'supports only format {VERSION}; use another logdir.'
     )
-  params = parameters.check(stored['params'])
-  for name in _gym_ids(params):
+  # A limit may be replaced by the other one.
+  known = {k: v for k, v in known.items() if k not in _LIMITS}
+  values = parameters.check({**known, **given})
+  for name in _gym_ids(values):
     references.check_env_id(name, trust)
-  return AttrDict({'seed': None, **stored, 'params': params}, _unlocked=True)
+  own = {'params': {x: values[x] for x in given}, 'values': values}
+  return AttrDict({'seed': None, **stored, **own}, _unlocked=True)
+
+
+def _choose_defaults(source):
+  """Return the default values of a run, which keeps them if presets change."""
+  usual = parameters.choose_defaults(source.config, source.params)
+  return {**usual, **source.get('values', {})}
 
 
 def _change(source, usual, given, seed, run):
@@ -227,8 +237,7 @@ def restore(
   if source.params.get('test_collects') == []:
     # A run without test episodes can still be evaluated.
     source.params['test_collects'] = [{}]
-  usual = parameters.choose_defaults(source.config, source.params)
-  values = parameters.join(usual, source.params)
+  values = parameters.join(_choose_defaults(source), source.params)
   own = parameters.resolve(values, {}, trust)
   config = _build(logdir, source, values, seed, path, own)
   if config.source.params.get('tasks', [''])[0].startswith('gym_<'):

@@ -69,7 +69,7 @@ class Experiment:
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):
       over.add(basedir)
-    for number in self._generate_numbers():
+    for number in self._generate_numbers(1 if is_run else self.num_runs):
       logdir = basedir if is_run else os.path.join(basedir, f'{number:05d}')
       # Runs that end from now on are not reopened.
       run = Run(logdir, self, logdir in over)
@@ -78,13 +78,13 @@ class Experiment:
         over.discard(logdir)
         yield run
 
-  def _generate_numbers(self):
-    if self.num_runs:
-      numbers = list(range(1, self.num_runs + 1))
+  def _generate_numbers(self, count):
+    if count:
+      numbers = list(range(1, count + 1))
       random.Random(uuid.uuid4().int).shuffle(numbers)
       yield from numbers
     time.sleep(2 * self.ping_every)
-    yield from numbers if self.num_runs else itertools.count(1)
+    yield from numbers if count else itertools.count(1)
 
 
 class Run:

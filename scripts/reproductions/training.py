@@ -18,7 +18,7 @@ from scripts.reproductions import bars, curves
 from scripts.reproductions.entry import Entry, fill
 
 _RECORD = 'record.json'
-_POLL_SECONDS = 10
+_POLL_SECONDS = 1
 # Exit codes of complete trainings; 3 if a session was already complete.
 _COMPLETE = (0, 3)
 

@@ -210,6 +210,13 @@ def test_nothing_is_left_of_a_run_that_is_refused(tmp_path):
   run = make_run(tmp_path, '1', 40)
   refuse(claimed(tmp_path, '1', seed=5).__enter__)
   assert os.path.exists(os.path.join(run, 'config.yaml'))
+  # Nor are the user's own files in a folder that existed before.
+  own = tmp_path / '2-default' / 'notes.txt'
+  own.parent.mkdir()
+  own.write_text('keep')
+  with pytest.raises(errors.UsageError), claimed(tmp_path, '2'):
+    raise errors.UsageError('Refused later.')
+  assert own.read_text() == 'keep'
 
 
 def test_values_of_later_versions_do_not_matter(tmp_path):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from agents import train_ppo, visualize_ppo
+from agents.envs import video
 from tests.agents import training_runs
 
 
@@ -39,6 +40,15 @@ def test_videos(capsys, finished, tmp_path):
     str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
   )
   assert episode['video'] == str(outdir / 'more' / 'agent1-episode-1.mp4')
+  assert os.path.getsize(episode['video']) > 1000
+
+
+def test_videos_without_ffmpeg(finished, tmp_path, monkeypatch):
+  monkeypatch.setattr(video, 'preferred_ending', lambda: '.gif')
+  (episode,) = visualize_ppo.visualize(
+    finished, str(tmp_path), 1, 1, env_processes=False
+  )
+  assert episode['video'] == str(tmp_path / 'agent1-episode-1.gif')
   assert os.path.getsize(episode['video']) > 1000
 
 

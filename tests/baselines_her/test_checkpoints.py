@@ -35,7 +35,7 @@ def learn(tmp_path, monkeypatch):
 
 
 def names(tmp_path):
-  return sorted(os.listdir(tmp_path / 'checkpoints'))
+  return sorted(set(os.listdir(tmp_path / 'checkpoints')) - {'params.json'})
 
 
 def newest(tmp_path):
@@ -104,6 +104,16 @@ def test_same_number_of_updates(learn, tmp_path, monkeypatch):
   assert names(tmp_path) == ['000000006', '000000006+']
   state = json.loads((newest(tmp_path) / 'rank0.json').read_text())
   assert state['state']['epoch'] == 1 and state['state']['cycle'] == 0
+
+
+def test_without_a_log(tmp_path, monkeypatch):
+  """Checkpoints alone are enough to continue, wherever logs go."""
+  toy.use_toy(monkeypatch, 10)
+  folder = str(tmp_path / 'checkpoints')
+  for index, steps in enumerate([20, 40]):
+    test_learn.learn(tmp_path / str(index), steps, checkpoint_dir=folder)
+  first, second = names(tmp_path)
+  assert first < second
 
 
 def read_newest(tmp_path):

@@ -68,6 +68,8 @@ def test_pens_are_rewarded_row_by_row():
   single = [compute(a, d, {}) for a, d in zip(achieved, desired)]
   np.testing.assert_array_equal(batch, single)
   assert (batch != compute(achieved, desired, {})).any()
+  # Nor is one asked for its batch before it trains.
+  envs.make('HandManipulatePenDense-v1').close()
   env.close()
 
 

@@ -9,14 +9,15 @@ _SAMPLERS = 'agents.pipeline.samplers'
 
 def define_runner(
   cpanel: Mapping[str, Any],
-  score: str = '/reward/test/episodic',
+  score: str = '/reward/{}/episodic',
   memory_save: str = 'final',
 ) -> dict[str, Any]:
   """Define the node `runner` of the parameter tree.
 
   Args:
     cpanel: Dict with the keys that are read below.
-    score: Name of the score that the final report shows.
+    score: Name of the score that the final report shows; `{}` stands for the
+      mode, test or train.
     memory_save: Which checkpoints include the memories.
   """
   return {
@@ -30,7 +31,7 @@ def define_runner(
     'test_int': cpanel['test_interval'],
     'save_int': cpanel['save_interval'],
     'memory_save': memory_save,
-    'score': score,
+    'score': score.format('test' if cpanel['test_activate'] else 'train'),
   }
 
 

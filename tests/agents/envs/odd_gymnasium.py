@@ -1,5 +1,7 @@
 """Environments of gymnasium that make mistakes, by ids of this module."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 
@@ -23,12 +25,14 @@ class Odd(gymnasium.Env):
     end_at=10,
     broken=False,
     fails_at=0,
+    warning=None,
   ):
     if broken:
       raise KeyError('no such robot')
     self.render_mode = render_mode
     self._wrong = {'nan': nan_at, 'shape': shape_at}
     self._fails_at = fails_at
+    self._warning = warning
     self._reward, self._image, self._unseeded = reward, image, unseeded
     self._goals, self._other, self._end = goals, other_reward, end_at
     space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
@@ -41,6 +45,8 @@ class Odd(gymnasium.Env):
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
+    if self._warning:
+      warnings.warn(self._warning, stacklevel=1)
     self._steps = 0
     return self._observe(), {}
 

@@ -48,6 +48,20 @@ def test_mistakes(mistake, system, sentence):
   assert re.search(sentence, found), found
 
 
+def test_longer_than_the_check(monkeypatch):
+  """An episode that the check leaves has not ended too early."""
+  monkeypatch.setattr(check, '_MOST_STEPS', 5)
+  report = check.check(odd_gymnasium.register('Long', goals=True), ['her'])
+  assert report.problems == {'her': []}
+  assert report.facts['episode'] == '5 steps and more'
+
+
+def test_warnings_of_the_environment():
+  """Those of gymnasium's checker lose their colours, others nothing."""
+  report = check.check(odd_gymnasium.register('Old', warning='is old'), ['ppo'])
+  assert "gymnasium's check_env: is old" in report.hints
+
+
 def test_discrete_actions():
   report = check.check('CartPole-v1', ['planet', 'ppo'])
   assert report.problems == {'planet': [], 'ppo': []}

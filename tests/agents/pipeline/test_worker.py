@@ -23,6 +23,7 @@ def test_only_numbers_are_told():
     'none': None,
     'deep': {'array': np.ones(2, np.float32), 'list': [1, 2]},
     'unlike': {'object': object()},
+    'ragged': [[1], [1, 2]],
   }
   found = worker.numbers(info)
   assert set(found) == {'flag', 'deep/array', 'deep/list'}

@@ -5,7 +5,7 @@ import collections
 import pytest
 
 from agents.run import checkpoint, errors, files
-from planet.scripts import configs, parameters, resume
+from planet.scripts import configs, parameters, presets, resume
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
@@ -113,6 +113,18 @@ def test_what_is_not_given_is_kept_and_named(tmp_path):
   assert 'num_units: 20' in lines and 'planner_topk: 3' in lines
   assert 'tasks' not in lines
   assert not go_on(tmp_path, **BEGUN)[1]
+
+
+def test_presets_of_later_versions_change_nothing(tmp_path, monkeypatch):
+  """A run keeps all of its values, not only those of its commands."""
+  begin(tmp_path)
+  before, _ = go_on(tmp_path)
+  later = {**presets.PRESETS['debug'], 'planner_amount': 77, 'model': 'ssm'}
+  monkeypatch.setitem(presets.PRESETS, 'debug', later)
+  again, lines = go_on(tmp_path)
+  assert '->' not in lines and again.source['values'] == before.source['values']
+  changed, lines = go_on(tmp_path, planner_amount=77)
+  assert changed.source['values']['planner_amount'] == 77 and '-> 77' in lines
 
 
 def test_equal_values_are_no_change(tmp_path):

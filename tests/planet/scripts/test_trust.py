@@ -14,12 +14,16 @@ from tests.agents import hostile
   'tasks', [['gym_hostile:Any-v0'], ['dummy', 'gym_hostile:Any-v0']]
 )
 @pytest.mark.parametrize('program', ['evaluate', 'load', 'train'])
-def test_module_of_a_stored_task(tmp_path, monkeypatch, capsys, program, tasks):
+@pytest.mark.parametrize('key', ['params', 'values'])
+def test_module_of_a_stored_task(
+  tmp_path, monkeypatch, capsys, key, program, tasks
+):
   """The task was not given again with the command."""
   marker = hostile.plant(str(tmp_path), monkeypatch)
   run = tmp_path / 'runs' / '00001'
   params = {'tasks': tasks, 'isolate_envs': 'none'}
-  stored = {'version': 1, 'config': 'debug', 'params': params, 'seed': None}
+  stored = {'version': 1, 'config': 'debug', 'params': {}, 'seed': None}
+  stored[key] = params
   files.write_yaml(str(run / 'config.yaml'), stored)
   monkeypatch.setattr(
     checkpoint, 'find_variables', lambda folder, *unused, **more: str(run / 'x')
