@@ -10,6 +10,7 @@ from agents.run import errors
 from scripts import compare
 from scripts.comparison import cases
 from tests import recording
+from tests.recording import her as her_recorder
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,14 @@ def test_broken_original(tmp_path, monkeypatch):
 
 def test_record(tmp_path, monkeypatch):
   """New results replace those of a file; a page tells how they differ."""
-  monkeypatch.setattr(recording, 'DATA', str(tmp_path))
+  monkeypatch.setattr(recording.data, 'DATA', str(tmp_path))
   (tmp_path / 'her').mkdir()
   path, given = tmp_path / 'her' / 'a.npz', np.float32([1.0, 2.0])
   np.savez(path, given=given, doubled=2 * given, rest=given)
   results = [('a.npz', {'doubled': np.array([2.0, 4.4])})]
-  recorders = {'her': lambda clone, out: ('her', results)}
-  monkeypatch.setattr(recording, '_RECORDERS', recorders)
+  monkeypatch.setattr(
+    her_recorder, 'prepare', lambda clone, out: ('her', results)
+  )
   recording.record('her', str(tmp_path), str(tmp_path))
   found = np.load(path)
   np.testing.assert_array_equal(found['doubled'], np.float32([2.0, 4.4]))

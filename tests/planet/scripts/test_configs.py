@@ -131,7 +131,7 @@ def test_episodes_at_once():
     ({'action_noise_min': 2}, 'action_noise_min'),
     ({'name': ''}, "'name' of"),
     ({'objective': 3}, "'objective' of"),
-    ({'objective': 'rewards'}, 'give one of reward'),
+    ({'objective': 'rewards'}, "should be 'reward'"),
   ],
 )
 def test_wrong_entries_of_collections(entry, message):
