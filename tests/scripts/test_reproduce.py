@@ -14,7 +14,8 @@ import numpy as np
 import psutil
 import pytest
 
-from agents.run import checkpoint, errors, mpi
+from agents.run import checkpoint, errors, files, mpi
+from planet.scripts import parameters
 from scripts import reproduce
 from scripts.reproductions import (
   bars,
@@ -103,6 +104,7 @@ def test_list_needs_no_tensorflow():
     ([], 'Give either the name'),
     (['her_reach', '--list'], 'Give either the name'),
     (['ppo_minitaur', '--check'], 'no shipped agent for ppo_minitaur'),
+    (['--figure', '--check'], 'need the name of a result'),
   ],
 )
 def test_bad_usage(argv, words, capsys):
@@ -372,6 +374,15 @@ def test_numbers_in_sentences(toy, tmp_path):
   page.write_text(text.format('', '', 'old\n'))
   tables.write(str(tmp_path / 'results'))
   assert page.read_text() == text.format('', 6, '100 (2 of 2 seeds)')
+
+
+def test_shipped_agents_keep_their_values():
+  """Presets of later versions do not change how PlaNet's are played."""
+  for name in ('planet_cartpole_balance', 'planet_cartpole_swingup'):
+    path = os.path.join(RESULTS, 'agents', name, 'config.yaml')
+    values = files.read_yaml(path)['values']
+    assert set(values) == set(parameters.Parameters.names())
+    assert values['planner_amount'] == 300 and values['train_steps'] == 3840
 
 
 def test_every_shipped_agent_has_a_reason():
