@@ -28,23 +28,23 @@ PRESETS: dict[str, dict[str, Any]] = {
   # For two cores; not the settings of the paper.
   'cpu': dict(
     tasks=['cartpole_balance'],
-    batch_shape=[16, 32],
+    batch_shape=[8, 32],
     model_size=128,
     num_units=200,
     num_layers=2,
     loader_every=100,
-    train_steps=7680,
-    test_steps=16,
+    train_steps=3840,
+    test_steps=8,
     # Play two episodes in parallel, so that both cores plan.
-    collect_every=2560,
+    collect_every=1280,
     train_collects=[dict(name='main'), dict(name='second')],
-    checkpoint_every=160,
+    checkpoint_every=80,
     # Twice the paper's, because the pole falls slowly.
     planner_horizon=24,
     planner_amount=150,
     planner_topk=15,
     planner_iterations=4,
-    max_steps=400000,
+    max_steps=200000,
   ),
   # Learns to drive offline on two cores; not the settings of the paper.
   'carla_cpu': dict(

@@ -265,7 +265,7 @@ def test_network_of_small_machines(params, network):
 
   config = build('cpu', **params)
   assert config.encoder is getattr(networks, network).encoder
-  assert config.train_steps == 3 * 2560
+  assert config.train_steps == 3 * 1280
 
 
 def test_two_episodes_at_once_on_two_cores():
