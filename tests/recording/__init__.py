@@ -33,8 +33,8 @@ Differences are relative to the largest number before.
 |---|---|---|
 {rows}
 
-Results that a file has beyond these are from the first recording, whose program
-has not been kept. So are {others}.
+Results that a file has beyond these, and files without a row, are from the
+first recording, whose program has not been kept.
 """
 _ORIGINALS = {
   'planet': 'google-research/planet',
@@ -62,12 +62,6 @@ def record(name: str, clone: str, out: str) -> None:
     rows='\n'.join(
       f'| {x.name} | {x.numbers} | {x.difference:.0e} |' for x in cases
     ),
-    others=', '.join(
-      f'`{x}`'
-      for x in sorted(os.listdir(place))
-      if x not in [y.name for y in cases] and '.md' not in x
-    )
-    or 'no other files',
     **machine.describe(),
   )
   for parent in (place, out):
