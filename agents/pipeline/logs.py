@@ -175,7 +175,8 @@ class Monitor:
 
 def _describe(values):
   """Return the statistics of a list of numbers."""
-  std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+  with np.errstate(invalid='ignore'):
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
   found = {'std': std, 'num': len(values), 'sum': sum(values)}
   return {**found, 'min': min(values), 'max': max(values)}
 

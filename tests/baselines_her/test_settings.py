@@ -119,11 +119,18 @@ def test_no_discounting():
     ('--rollout_batch_size=3', '--num_env'),
     ('--bc_loss=1', '--demo_file'),
     ('--demo_batch_size=512 --demo_file=a', 'smaller than batch_size'),
+    ('--demo_batch_size=-5 --demo_file=a', 'demo_batch_size'),
   ],
 )
 def test_bad_settings(word, message):
   with pytest.raises(errors.UsageError, match=message):
     read(*word.split())
+
+
+def test_replay_holds_an_episode_of_each_environment():
+  assert read('--buffer_size=100').complete(50, 2).buffer_size == 100
+  with pytest.raises(errors.UsageError, match='at least 100'):
+    read('--buffer_size=99').complete(50, 2)
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,26 @@ def test_best_score_is_that_of_a_test(tmp_path):
   assert log.count('test return -') == 1
 
 
+def test_without_tests(tmp_path):
+  """There are no environments for them; later they can be switched on."""
+  assert start(tmp_path, number_epochs=2, max_iter=1, test_act=False) == 0
+  path = tmp_path / 'all' / 'run'
+  assert set(read_checkpoint(path)[1]['explorer']) == {'train'}
+  repeal = json.dumps({'runner.test_act': True})
+  assert load(path, '--resume', '--repeal', repeal) == 0
+  assert set(read_checkpoint(path)[1]['explorer']) == {'train', 'test'}
+
+
+def test_playing_reads_no_memory(tmp_path):
+  assert start(tmp_path) == 0
+  path = tmp_path / 'all' / 'run'
+  (memory,) = path.glob('checkpoints/*/memory0.npz')
+  content = bytearray(memory.read_bytes())
+  content[len(content) // 2] ^= 1
+  memory.write_bytes(content)
+  assert load(path, '--play') == 0
+
+
 def launch(path, **repeal):
   """Continue a session in a process of its own."""
   return training_runs.start(
@@ -218,6 +238,12 @@ def test_usage_of_the_program(capsys):
   with pytest.raises(SystemExit) as exit_:
     main.entrypoint(['--help'])
   assert exit_.value.code == 0
+  capsys.readouterr()
+  module = 'agents.pipeline.params.ddpg_pendulum'
+  for words in (['--params', module], [f'--params={module}']):
+    with pytest.raises(SystemExit):
+      main.entrypoint([*words, '--help'])
+    assert f'cpanel of {module}' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

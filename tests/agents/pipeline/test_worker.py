@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.pipeline import worker
+from agents.pipeline import env_config, worker
 from tests import golden
 
 
@@ -53,6 +53,14 @@ def test_rows_after_a_kill(tmp_path, restorable):
   with open(path) as file_:
     rows = file_.read().splitlines()[2:]
   assert [x.split(',')[1] for x in rows] == ['2'] * 3
+
+
+def test_constructor_of_gymnasium():
+  """Its environment gets the interface of the others."""
+  tree = {'constructor': 'gymnasium.envs.classic_control.pendulum.PendulumEnv'}
+  env = env_config.make(tree, render=False)
+  assert env.reset().shape == (3,) and len(env.step([0.0])) == 4
+  assert env_config.needs_process(tree, render=True)
 
 
 def test_environment_that_draws_from_the_generators_of_the_process():

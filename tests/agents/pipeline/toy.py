@@ -23,6 +23,7 @@ cpanel = {
   'memory_save': 'final',
   'signal_at': None,
   'test_interval': 1,
+  'test_act': True,
 }
 
 
@@ -39,6 +40,7 @@ def gen_params(cpanel):
       'max_iter': cpanel['max_iter'],
       'memory_save': cpanel['memory_save'],
       'test_int': cpanel['test_interval'],
+      'test_act': cpanel['test_act'],
     },
     'memory': {'train': {'name': f'{here}.ListMemory'}},
     'agents': {

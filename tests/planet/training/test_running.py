@@ -262,6 +262,16 @@ def test_unreadable_ping(content, tmp_path):
   assert list(run) == list(range(VALUES))
 
 
+def test_finished_run_is_asked_for_once(tmp_path):
+  """Even if the number of runs has no limit."""
+  for name in ('config.yaml', 'DONE'):
+    (tmp_path / name).write_text('')
+  experiment = running.Experiment(
+    str(tmp_path), count_to_ten, num_runs=None, ping_every=0
+  )
+  assert list(experiment) == []
+
+
 def test_endless_experiments_count_up(tmp_path):
   experiment = running.Experiment(
     str(tmp_path), count_to_ten, num_runs=None, ping_every=0
