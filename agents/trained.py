@@ -89,12 +89,12 @@ class PPO(TrainedAgent):
   def _act(self, observation, state, deterministic):
     observation = np.asarray(observation)
     check_shape(observation, self.observation_space)
-    observation = wrappers.to_32_bit(self._ranges.observ(observation))
+    observation = np.float32(self._ranges.observ(observation))
     if state is None and self._state_size:
       state = np.zeros([1, self._state_size], np.float32)
     args = (observation[None], not deterministic)
     action, *state = self._decide(*args, *([state] if self._state_size else []))
-    action = self._ranges.action(self._ranges.clip(action[0]))
+    action = self._ranges.clipped_action(action[0])
     # Discrete actions are numbers, not arrays.
     action = np.asarray(action, self.action_space.dtype)[()]
     return action, state[0] if state else None

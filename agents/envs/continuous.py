@@ -145,6 +145,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     self._duration = duration or np.inf
     self._steps = np.full(len(self), np.inf)
     self._raw_action_space = self.action_space
+    self._raw_observ_dtype = np.dtype(self.observation_space.dtype)
     self._ranges = spaces.Ranges(self.observation_space, self.action_space)
     self.observation_space = self._ranges.observation_space
     # Any action is clipped.
@@ -168,13 +169,14 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     """
     if (self._steps >= self._duration).any():
       raise RuntimeError('Must reset environment.')
-    self._arrays.action[:] = self._ranges.action(self._ranges.clip(actions))
+    self._arrays.action[:] = self._ranges.clipped_action(actions)
     self.call('advance')
     self._steps += 1
     done = self._arrays.done | (self._steps >= self._duration)
     everywhere = np.arange(len(self))
-    self._check_finite('reward', self._arrays.reward, everywhere)
-    reward = self._arrays.reward.astype(np.float32)
+    with np.errstate(over='ignore'):
+      reward = self._arrays.reward.astype(np.float32)
+    self._check_finite('reward', reward, everywhere)
     observ = self._convert(self._arrays.observ, everywhere)
     return observ, reward, done, ({},) * len(self)
 
@@ -205,9 +207,13 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     else:
       kind = space.dtype if np.dtype(space.dtype).kind == 'f' else 'f4'
       action_dtype = np.result_type(kind, 'f4')
+    observ_dtype = observ.dtype
+    if self._raw_observ_dtype.kind == 'f':
+      # The first observation may consist of integers.
+      observ_dtype = np.result_type(observ, self._raw_observ_dtype)
     layout = {
       'action': ((count, *space.shape), action_dtype),
-      'observ': ((count, *observ.shape), observ.dtype),
+      'observ': ((count, *observ.shape), observ_dtype),
       'reward': ((count,), np.float64),
       'done': ((count,), bool),
     }
@@ -220,7 +226,9 @@ class ScaledVectorEnv(batch_env.VectorEnv):
         guard.check_finite(value, what, names[index])
 
   def _convert(self, observ, indices):
+    with np.errstate(over='ignore'):
+      # The caller may keep what it gets while the buffers are used again.
+      converted = self._ranges.observ(observ).astype(np.float32)
     if observ.dtype.kind == 'f':
-      self._check_finite('observation', observ, indices)
-    # The caller may keep what it gets while the buffers are used again.
-    return wrappers.to_32_bit(self._ranges.observ(observ), copy=True)
+      self._check_finite('observation', converted, indices)
+    return converted

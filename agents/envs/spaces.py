@@ -58,7 +58,7 @@ class Ranges:
   """Linear scaling between the ranges of an environment and [-1, 1].
 
   Integers, such as those of images, become floats. Discrete actions are only
-  shifted to start at zero.
+  shifted to start at zero. A range too wide for its dtype counts as infinite.
 
   Args:
     observation_space: Box of observations.
@@ -87,6 +87,9 @@ class Ranges:
     self._action = None
     self.observation_space, self.action_space = observation_space, action_space
     if self._observ:
+      low, high = self._observ
+      # Constant dimensions become -1.
+      self._width = np.where(high > low, high - low, 1).astype(low.dtype)
       self.observation_space = _unit_box(observation_space)
     if self._start is None:
       self._action = _bounds(action_space, action, 'action')
@@ -99,8 +102,7 @@ class Ranges:
     """Return observations scaled to [-1, 1]."""
     if not self._observ:
       return value
-    low, high = self._observ
-    return 2 * (value - low) / (high - low) - 1
+    return 2 * (value - self._observ[0]) / self._width - 1
 
   def action(self, value: Any) -> Any:
     """Return actions scaled to the range of the environment."""
@@ -111,25 +113,29 @@ class Ranges:
     low, high = self._action
     return (value + 1) / 2 * (high - low) + low
 
-  def clip(self, value: Any) -> Any:
-    """Return actions clipped to the input range of `action`."""
+  def clipped_action(self, value: Any) -> Any:
+    """Return `action` of the clipped value, never beyond the range."""
     if self._start is not None:
-      return value
-    return np.clip(value, self.action_space.low, self.action_space.high)
+      return self.action(value)
+    value = np.clip(value, self.action_space.low, self.action_space.high)
+    # Rounding can lead beyond.
+    scaled = self.action(value)
+    return np.clip(scaled, *self._action) if self._action else scaled
 
 
 def _bounds(space, enabled, name):
   """Lower and upper bounds to scale by, or None."""
-  low: Any = getattr(space, 'low', np.inf)
-  high: Any = getattr(space, 'high', np.inf)
-  finite = np.isfinite(low).all() and np.isfinite(high).all()
+  low, high = (
+    x if x.dtype.kind == 'f' else x.astype(np.float32)
+    for x in (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
+  )
+  with np.errstate(over='ignore', invalid='ignore'):
+    finite = np.isfinite(2 * (high - low)).all()
   if enabled and not finite:
     raise ValueError(f'Cannot normalize infinite {name} range.')
   if enabled is False or not finite:
     return None
-  if low.dtype.kind == 'f':
-    return low, high
-  return low.astype(np.float32), high.astype(np.float32)
+  return low, high
 
 
 def _unit_box(space):

@@ -592,8 +592,10 @@ class ConvertTo32Bit(_ChangeObservation):
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = super().step(action)
+    with np.errstate(over='ignore'):
+      reward = np.array(reward, np.float32)
     guard.check_finite(reward, 'reward', self._env)
-    return observ, np.array(reward, np.float32), done, info
+    return observ, reward, done, info
 
   def _change(self, observ):
     if isinstance(observ, dict):
@@ -698,7 +700,8 @@ class Guard(Wrapper):
   """Raise `EnvError` for mistakes of an environment.
 
   Mistakes are exceptions, box observations whose shape differs from the space,
-  and rendered values that are not images.
+  and rendered values that are not images. Arrays of one number, which some
+  environments return as rewards, become numbers.
 
   Args:
     env: Environment.
@@ -726,9 +729,12 @@ class Guard(Wrapper):
     except Exception as error:  # Whatever the user's code may raise.
       when = f'in step {self._steps}'
       raise guard.translate(error, self._name, when) from None
-    if getattr(transition[0], 'shape', None) != self._shape:
-      self._check_shape(transition[0], f'in step {self._steps}')
-    return transition
+    observ, reward, *rest = transition
+    if getattr(observ, 'shape', None) != self._shape:
+      self._check_shape(observ, f'in step {self._steps}')
+    if isinstance(reward, (np.ndarray, list)):
+      reward = np.squeeze(reward)[()]
+    return observ, reward, *rest
 
   def render(self, mode: str = 'rgb_array') -> Any:
     """Return the rendered result, which must be an image."""

@@ -1,5 +1,6 @@
 """Environments of PPO, one by one and as a batch."""
 
+import functools
 import random
 import sys
 
@@ -150,6 +151,63 @@ def test_batch_equals_wrapped_environments(env, workers):
     assert one.dtype == two.dtype
     np.testing.assert_array_equal(one, two)
   reference.close()
+
+
+FLOAT_MAX = np.finfo(np.float32).max
+
+
+class Counter:
+  """Observes the time t as [t / 2, 3]; strict about its odd actions."""
+
+  action_space = spaces.box([-5], [0.3])
+
+  def __init__(self, low, high, dtype=np.float32, reward=1.0):
+    self.observation_space = spaces.box([low, 3], [high, 3], dtype)
+    self._reward = reward
+
+  def reset(self):
+    self.t = 0
+    return np.array([0, 3])
+
+  def step(self, action):
+    assert self.action_space.contains(action)
+    self.t += 1
+    return np.array([self.t / 2, 3]), self._reward, False, {}
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+@pytest.mark.parametrize(
+  'space, expected',
+  [
+    ((-10, 10), [[0, -1], [0.05, -1], [0.1, -1]]),
+    ((-10, 10, np.float16), [[0, -1], [0.05, -1], [0.1, -1]]),
+    ((-np.inf, np.inf), [[0, 3], [0.5, 3], [1, 3]]),
+    ((-np.inf, np.inf, np.float16), [[0, 3], [0.5, 3], [1, 3]]),
+    ((-FLOAT_MAX, FLOAT_MAX), [[0, 3], [0.5, 3], [1, 3]]),
+  ],
+)
+def test_unusual_observations(space, expected, workers):
+  """Integers at first, constant dimensions, and too wide bounds."""
+  env = functools.partial(Counter, *space, reward=np.array([1.0]))
+  batch = continuous.batch(AttrDict(env=env, max_length=9), 2, None, workers)
+  try:
+    rows = [batch.reset()]
+    for _ in range(2):
+      observ, reward, _, _ = batch.step(np.ones([2, 1], np.float32))
+      rows.append(observ)
+  finally:
+    batch.close()
+  assert all(x.dtype == np.float32 for x in rows)
+  np.testing.assert_allclose([x[1] for x in rows], expected, 1e-3)
+  assert reward.tolist() == [1, 1]
+
+
+def test_rewards_beyond_32_bits():
+  env = functools.partial(Counter, -10, 10, reward=1e39)
+  batch = continuous.batch(AttrDict(env=env, max_length=9), 1)
+  batch.reset()
+  with pytest.raises(errors.EnvError, match='Infinite reward'):
+    batch.step(np.ones([1, 1], np.float32))
 
 
 def test_resolving_does_not_depend_on_what_came_before():
