@@ -458,6 +458,7 @@ class PixelObservations(_ChangeObservation):
   Raises:
     AssertionError: If the space is not a Dict or already has the key.
     NotImplementedError: If the rendered dtype cannot be converted.
+    EnvError: If float images to convert to bytes are not within [0, 1].
   """
 
   def __init__(
@@ -481,7 +482,8 @@ class PixelObservations(_ChangeObservation):
     self.observation_space = spaces.dictionary({**parts, key: image})
 
   def _change(self, observ):
-    image = self._env.render('rgb_array')
+    # A copy, as environments may draw over it.
+    image = np.array(self._env.render('rgb_array'))
     if image.shape[:2] != self._size:
       image = _resize(image, self._size)
     return {**observ, self._key: _convert(image, self._dtype)}
@@ -540,7 +542,13 @@ def _convert(image, dtype):
   if image.dtype == dtype:
     return image
   if image.dtype in (np.float32, np.float64) and dtype == np.uint8:
-    return (image * 255).astype(dtype)
+    scaled = image * 255
+    if not (scaled.min() > -1 and scaled.max() < 256):
+      raise errors.EnvError(
+        f'Rendered float images have values from {image.min():g} to '
+        f'{image.max():g}; render values from 0 to 1, or uint8 images.'
+      )
+    return scaled.astype(dtype)
   if image.dtype == np.uint8 and dtype == np.float32:
     return image.astype(dtype) / 255
   raise NotImplementedError(

@@ -29,8 +29,8 @@ def make(
     pixels: Whether to add images to the observations.
 
   Returns:
-    Environment with dict observations: `image` uint8, and `state` float32
-    unless the observation is the image.
+    Environment with dict observations: `image` uint8, and `state` unless the
+    observation is the image; without pixels, `state` is a float32 vector.
 
   Raises:
     UsageError: If the id is unknown, a dependency is missing, actions are
@@ -52,9 +52,15 @@ def make(
     env = wrappers.ObservationDict(env, 'image')
     env = wrappers.ObservationToRender(env)
   else:
+    if not pixels:
+      env = wrappers.ProcessObservation(env, _to_vector)
     env = wrappers.ObservationDict(env, 'state')
   if pixels:
     env = wrappers.PixelObservations(
       env, (image_size, image_size), np.uint8, 'image'
     )
   return wrappers.ConvertTo32Bit(env)
+
+
+def _to_vector(observ):
+  return np.asarray(observ, np.float32).reshape(-1)

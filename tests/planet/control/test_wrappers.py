@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents.envs import spaces
+from agents.run import errors
 from planet.control import wrappers
 from tests import golden, scripted_envs
 from tests.planet.control.recorded import make, play
@@ -151,14 +152,28 @@ def test_pixels_as_floats():
   assert env.observation_space.spaces['image'].contains(image)
 
 
+def test_pixels_that_the_environment_draws_over():
+  inner, canvas = make(), np.zeros((6, 8, 3), np.uint8)
+  env = wrappers.PixelObservations(inner, (6, 8))
+  inner.render = lambda mode: canvas
+  image = env.reset()['image']
+  canvas[:] = 1
+  assert not image.any()
+
+
 def test_impossible_pixels():
-  """No dictionary, a key that exists, and images of integers."""
+  """No dictionary, a key that exists, integers, and floats up to 255."""
   with pytest.raises(AssertionError):
     wrappers.PixelObservations(scripted_envs.VectorEnv(), (6, 8))
   with pytest.raises(AssertionError, match='already present'):
     wrappers.PixelObservations(make(), (6, 8), np.uint8, 'state')
   env = wrappers.PixelObservations(make(image_dtype=np.int32), (6, 8))
   with pytest.raises(NotImplementedError, match='int32'):
+    env.reset()
+  inner = make()
+  env = wrappers.PixelObservations(inner, (6, 8))
+  inner.render = lambda mode: np.full((6, 8, 3), 255.0)
+  with pytest.raises(errors.EnvError, match='255'):
     env.reset()
 
 

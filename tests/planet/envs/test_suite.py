@@ -1,7 +1,10 @@
 """Images of the control suite, drawn in a process without TensorFlow."""
 
+import numpy as np
 import pytest
 
+from agents.envs import wrappers
+from planet.envs import suite
 from tests import processes
 
 COMPARE = """
@@ -32,3 +35,11 @@ print('same')
 @pytest.mark.render
 def test_small_framebuffer_draws_the_same_picture():
   assert processes.run_python('-c', COMPARE).split() == ['same']
+
+
+def test_numbers_among_vectors():
+  env = suite.make('walker', 'walk', 2, 500, pixels=False)
+  keys = ['height', 'orientations', 'velocity']
+  env = wrappers.ConcatObservation(env, keys)
+  assert env.observation_space.shape == (24,)
+  assert env.reset().shape == env.step(np.zeros(6))[0].shape == (24,)
