@@ -22,6 +22,7 @@ import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.resource_tracker
 import os
 import signal
 import sys
@@ -38,6 +39,7 @@ from agents.run import errors
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 _PR_SET_PDEATHSIG = 1  # of Linux
+_FOR_PARENT = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorkerError(Exception):
@@ -280,7 +282,7 @@ def _start_process(constructor, close_timeout):
       and threading.current_thread() is threading.main_thread(),
     ),
   )
-  with _without_main_module():
+  with _without_main_module(), _signals_blocked():
     process.start()
   theirs.close()
   return ours, process
@@ -301,12 +303,27 @@ def _without_main_module() -> Iterator[None]:
     sys.modules['__main__'] = main
 
 
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+  """Keep signals from new processes until they have set their handlers."""
+  # Its start would unblock signals.
+  multiprocessing.resource_tracker.ensure_running()
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_PARENT)
+  try:
+    yield
+  finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _process_main(conn, payload, close_timeout, dies_with_parent):
-  # Signals to the group of the program, as from Ctrl-C, are for the parent;
-  # it ends the environments when it has saved its state.
+  # Signals to the group of the program, as from Ctrl-C, and to all processes,
+  # as from systemd, are for the parent; it ends the environments when it has
+  # saved its state. Programs that an environment starts inherit no handler.
   with contextlib.suppress(OSError):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
+  signal.signal(signal.SIGTERM, lambda *unused: None)
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_PARENT)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()
   import cloudpickle

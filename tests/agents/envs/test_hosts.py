@@ -176,6 +176,21 @@ def test_killed_worker_is_noticed(start):
   assert time.time() - began < 5
 
 
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_for_the_parent(start, number):
+  """From the first moment of a worker on."""
+  # Programs in the background ignore SIGINT, as would their workers.
+  previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+  try:
+    env = start(scripted_envs.VectorEnv)
+  finally:
+    signal.signal(signal.SIGINT, previous)
+  os.kill(env.pid, number)
+  assert env.reset().tolist() == [0, 2]
+  os.kill(env.pid, number)
+  assert env.step(ACTION)[0].tolist() == [1, 2]
+
+
 def test_closures_are_possible(start):
   """Constructors are pickled by value if they have to be."""
   length = 4
