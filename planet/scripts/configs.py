@@ -224,6 +224,12 @@ def _add_episodes(config, params, logdir, own):
     collects = config[f'{phase}_collects'] = AttrDict()
     for overrides in getattr(params, f'{phase}_collects'):
       item = _define_collect(overrides, params, phase, folder)
+      if item.batch_size > 1 and adapters.is_environment(own.get('tasks')):
+        raise errors.UsageError(
+          f'A single environment cannot play {item.batch_size} episodes at '
+          'once; pass a function that returns an environment, or set '
+          'collect_batch: 1.'
+        )
       for task in config.tasks:
         name = f'{item.prefix}_{item.name}_{task.name}'
         if name in collects:

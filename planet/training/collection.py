@@ -109,21 +109,31 @@ def simulate_episodes(
 
 
 def simulate_if(
-  due: tf.Tensor, scope: str, *args: Any
+  due: tf.Tensor,
+  scope: str,
+  earlier: list[tf.Tensor],
+  config: AttrDict,
+  *args: Any,
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Define an operation that plays an episode if it is due.
 
   Args:
     due: Bool tensor.
     scope: Name scope of both branches.
-    *args: Arguments of `simulate_episodes`.
+    earlier: Outputs of other simulations. Without isolation, which may mean a
+      single environment, this one waits for them.
+    config: AttrDict of the run.
+    *args: Further arguments of `simulate_episodes`.
 
   Returns:
     Tuple of a summary and the mean return; '' and 0 if no episode is due.
   """
+  if earlier and config.isolate_envs == 'none':
+    with tf.control_dependencies(earlier):
+      due = tf.identity(due)
   return tf.cond(
     due,
-    lambda: simulate_episodes(*args),
+    lambda: simulate_episodes(config, *args),
     lambda: (tf.constant(''), tf.constant(0.0)),
     name=scope,
   )

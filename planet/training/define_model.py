@@ -79,7 +79,7 @@ def define_model(
 def _define_collection(graph, config, cleanups):
   """Define the collection of training episodes that are due in this step.
 
-  Simulations run in parallel unless they share a simulator.
+  Simulations run in parallel if their environments are isolated.
   """
   summaries: list[tf.Tensor] = []
   training = tf.equal(graph.trainer.phase, 'train')
@@ -93,8 +93,7 @@ def _define_collection(graph, config, cleanups):
       if config.get('total_env_steps'):
         due = tf.cond(due, may_play, lambda: False)
       due, scope = tf.logical_and(training, due), f'should_collect_{name}'
-      summary, _ = collection.simulate_if(
-        due, scope, config, params, graph, cleanups, False, False, name
-      )
+      args = config, params, graph, cleanups, False, False, name
+      summary, _ = collection.simulate_if(due, scope, summaries, *args)
       summaries.append(summary)
   return summaries

@@ -91,9 +91,8 @@ def _define_simulation(graph, config, cleanups):
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
       scope = f'should_simulate_{params.task.name}'
-      summary, score = collection.simulate_if(
-        testing, scope, config, params, graph, cleanups, False, True, name
-      )
+      args = config, params, graph, cleanups, False, True, name
+      summary, score = collection.simulate_if(testing, scope, summaries, *args)
       summaries.append(summary)
       parts.append(params.get('part', 1.0))
       scores.append(score * parts[-1])
