@@ -66,6 +66,8 @@ def train(
   if total_env_steps is not None:
     given['total_env_steps'] = total_env_steps
   logdir = os.fspath(logdir or tempfile.mkdtemp(prefix='planet-'))
+  # The program may change its working directory meanwhile.
+  logdir = os.path.abspath(os.path.expanduser(logdir))
   args = program.parse_args([f'--logdir={logdir}', f'--config={config}'])
   args.params, args.objects, args.seed, args.trust = given, objects, seed, trust
   program.check(args)

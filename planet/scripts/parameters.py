@@ -37,6 +37,8 @@ ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
 Bits = Annotated[Whole, Interval(ge=1, le=8)]
 Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
 Range = Annotated[list[Direction], Len(2, 2)]
+# What TensorFlow allows in the name of a scope.
+Scope = Annotated[str, pydantic.StringConstraints(pattern='^[A-Za-z0-9_./-]+$')]
 _MODELS = 'rssm', 'ssm', 'drnn'
 Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
 Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
@@ -60,7 +62,7 @@ class Collect(schema.Settings):
   Entries without a default here take it from the parameters.
   """
 
-  name: Name = _free('main')
+  name: Scope = _free('main')
   batch_size: Positive = _free(None)
   after: Whole = _free(None)
   every: Positive = _free(None)
@@ -70,7 +72,7 @@ class Collect(schema.Settings):
   action_noise: Amount = _free(None)
   action_noise_ramp: Whole = _free(None)
   action_noise_min: Fraction = _free(None)
-  prefix: Name = _free(None)
+  prefix: Scope = _free(None)
   save_episode_dir: Name = _free(None)
 
 

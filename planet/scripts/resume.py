@@ -168,6 +168,18 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
       f'{size} processes cannot share a batch of {config.batch_shape[0]} '
       'sequences evenly; change batch_shape or the number of processes.'
     )
+  if config.total_env_steps and not config.train_collects:
+    raise errors.UsageError(
+      'Without train_collects, the training never reaches total_env_steps; '
+      'give max_steps instead.'
+    )
+  if 0 < config.test_steps < config.batch_shape[0]:
+    _logger.warning(
+      'Parameter test_steps is %s, less than a batch of %s: some epochs have '
+      'no test and no record. Raise it.',
+      config.test_steps,
+      config.batch_shape[0],
+    )
   for name in config.unused:
     _logger.warning(
       'Parameter %r has no effect with these tasks and parameters.', name
@@ -216,8 +228,10 @@ def restore(
   Raises:
     UsageError: See `planet.trained.load`.
   """
+  given, objects = parameters.name_objects(params or {})
+  given = parameters.check(given)
   trust = references.parse(trust)
-  given = parameters.check(params or {})
+  trust = trust.and_typed(given.get(x) for x in parameters.OWN)
   for key in given:
     if not key.startswith('planner'):
       raise errors.UsageError(
@@ -238,8 +252,10 @@ def restore(
     # A run without test episodes can still be evaluated.
     source.params['test_collects'] = [{}]
   values = parameters.join(_choose_defaults(source), source.params)
-  own = parameters.resolve(values, {}, trust)
+  own = parameters.resolve(values, objects, trust)
   config = _build(logdir, source, values, seed, path, own)
+  with config.unlocked:
+    config.tasks = [tasks.end_early(x) for x in config.tasks]
   if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     return path, config, {x: tuple(y) for x, y in config.source.shapes.items()}

@@ -151,6 +151,14 @@ def define(name: str, params: Any, env: Any = None) -> Task:
   return Task(scope, make, length, ['reward', *row.components], repeat)
 
 
+def end_early(task: Task) -> Task:
+  """Let episodes end as early as the environment, unless the task drives."""
+  make: Any = task.env_ctor
+  if task.is_driving or 'min_length' not in make.keywords:
+    return task
+  return task._replace(env_ctor=functools.partial(make, min_length=0))
+
+
 def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
   """Complete the tasks of a configuration by looking at their environments.
 

@@ -134,24 +134,30 @@ def shoot_up(cell, objective_fn, state, *unused, horizon, **more):
 
 
 def test_parts_of_ones_own(tmp_path):
-  """As objects; found again by name if there is trust in the module."""
+  """As objects; found again by name if there is trust, or typed."""
   *_, record = train(
     logdir=str(tmp_path), planner=shoot_up, image_size=64, max_steps=8
   )
   with pytest.raises(errors.UsageError, match='--trust'):
     planet.load(record['logdir'])
+  image = np.zeros((64, 64, 3), np.uint8)
+  for planner in (shoot_up, f'{__name__}:shoot_up'):
+    with planet.load(record['logdir'], params={'planner': planner}) as agent:
+      action, _ = agent.predict(image, deterministic=True)
+      assert action.tolist() == [1] * 5
   with planet.load(record['logdir'], trust=[__name__]) as agent:
-    image = np.zeros((64, 64, 3), np.uint8)
     action, _ = agent.predict(image, deterministic=True)
     assert action.tolist() == [1] * 5
     several, states = agent.predict(np.stack([image] * 2), deterministic=True)
     assert several.shape == (2, 5) and len(states) == 2
 
 
-def test_interrupt(tmp_path):
+def test_interrupt(tmp_path, monkeypatch):
   """The training is saved, and goes on with the next call."""
-  training = train(logdir=str(tmp_path), max_steps=1000)
+  monkeypatch.chdir(tmp_path)
+  training = train(logdir='.', max_steps=1000)
   record = next(training)
+  monkeypatch.chdir('/')
   with stopping.as_if_asked(), pytest.raises(stopping.StopRequested):
     next(training)
   (path,) = [x for x in names(record['logdir']) if x.endswith('.index')]
@@ -175,6 +181,14 @@ def test_wrong_arguments(args, message, tmp_path):
   with pytest.raises(errors.UsageError, match=message):
     planet.train(logdir=str(tmp_path / 'new'), **args)
   assert not names(tmp_path)
+
+
+def test_what_could_never_work():
+  """No end, and one environment for two episodes at once."""
+  with pytest.raises(errors.UsageError, match='never reaches'):
+    next(train(total_env_steps=2500))
+  with pytest.raises(errors.UsageError, match='cannot play 2 episodes'):
+    next(train(Env(), train_collects=[{}], collect_batch=2))
 
 
 def test_example_of_the_documentation(tmp_path, monkeypatch, capsys):

@@ -2,10 +2,11 @@
 
 import collections
 
+import numpy as np
 import pytest
 
 from agents.run import checkpoint, errors, files
-from planet.scripts import configs, parameters, presets, resume
+from planet.scripts import configs, parameters, presets, resume, tasks
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
@@ -16,7 +17,7 @@ BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}
 def stopped_run(monkeypatch):
   """The runs of these tests stopped at step 120."""
   monkeypatch.setattr(
-    checkpoint, 'find_variables', lambda logdir: f'{logdir}/model.ckpt-120'
+    checkpoint, 'find_variables', lambda x, *more: f'{x}/model.ckpt-120'
   )
 
 
@@ -171,3 +172,34 @@ def test_every_parameter_says_whether_it_may_change():
   for name in parameters.Parameters.names():
     fixed = parameters.Parameters.fixed(name)
     assert fixed is None or 'variables' in fixed or 'episodes' in fixed, name
+
+
+def test_evaluation_ends_with_the_episode(tmp_path):
+  """Unlike training, which needs a hundred steps."""
+  begin(
+    tmp_path,
+    tasks=['gym_CartPole-v1'],
+    observations='vector',
+    batch_shape=[5, 100],
+    action_repeat=1,
+  )
+  _, config, _ = resume.restore(str(tmp_path))
+  (simulation,) = config.test_collects.values()
+  env, steps, done = simulation.task.env_ctor(), 0, False
+  env.reset()
+  while not done:
+    steps += 1
+    _, _, done, _ = env.step(np.array([1, 0], np.float32))
+  assert steps < 20
+
+
+def test_batches_larger_than_a_test_phase_are_told(tmp_path, monkeypatch):
+  monkeypatch.setattr(tasks, 'prepare', lambda *args: {'action': (5,)})
+  said = []
+  monkeypatch.setattr(
+    resume._logger, 'warning', lambda *args: said.append(args)
+  )
+  for test_steps, count in [(5, 0), (0, 0), (4, 1)]:
+    begin(tmp_path, test_steps=test_steps, planner_topk=2)
+    resume.check(go_on(tmp_path)[0], str(tmp_path))
+    assert len(said) == count

@@ -46,6 +46,8 @@ PARAMS = [
   ('{train_collects: [{evry: 5}]}', 'Did you mean every'),
   ('{train_collects: [{every: 0}]}', 'every'),
   ('{train_collects: [{}, {}]}', 'choose unique names'),
+  ('{train_collects: [{name: eval run}]}', "'eval run'"),
+  ('{test_collects: [{prefix: ü}]}', "'ü'"),
   ('{overshooting_scale: 1.0}', 'raise it to at least 2'),
   ('{tasks: [dummy], batch_shape: [5, 2000]}', 'too few'),
   ('{tasks: [dummy], observations: vector}', 'observations: vector needs'),
