@@ -31,14 +31,14 @@ class Parser(argparse.ArgumentParser):
 
   The description is printed unchanged, so it can be a program's docstring. The
   epilog may be a function that `--help` calls. Argument types may be `seed`,
-  `count` and `positive` from `agents.run.schema`.
+  `count`, `positive` and `rate` from `agents.run.schema`.
   """
 
   def __init__(self, **options: Any) -> None:
     formatter = argparse.RawDescriptionHelpFormatter
     super().__init__(**{'formatter_class': formatter, **options})
-    kinds = {'count': schema.Count, 'positive': schema.Positive}
-    for name, kind in {**kinds, 'seed': schema.Seed}.items():
+    for name in ('count', 'positive', 'rate', 'seed'):
+      kind = getattr(schema, name.capitalize())
       self.register('type', name, functools.partial(_read, kind))
 
   def format_help(self) -> str:

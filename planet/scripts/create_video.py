@@ -80,7 +80,7 @@ def run(argv: list[str] | None = None) -> int:
   add('-f', '--force', action='store_true', help='overwrite an existing video')
   add('-x', '--tile_x', type='positive', default=64, help='width of a tile')
   add('-y', '--tile_y', type='positive', default=64, help='height of a tile')
-  add('-r', '--fps', type=float, default=10, help='frames per second')
+  add('-r', '--fps', type='rate', default=10, help='frames per second')
   add('-d', '--dpi', type='positive', default=50, help='scale; 50 is 1:1')
   return entry.run(lambda: main(parser.parse_args(argv)))
 

@@ -212,7 +212,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--episodes', type='positive', default=10, help='episodes per task')
   text = 'write a video (.mp4 or .gif); default: in videos/ of the run'
   add('--video', nargs='?', const='', metavar='FILE', help=text)
-  add('--fps', type=float, default=20, help='frames per second of the video')
+  add('--fps', type='rate', default=20, help='frames per second of the video')
   text = 'checkpoint, such as model.ckpt-1000 or best; default: the newest'
   add('--checkpoint', default=None, help=text)
   text = 'seed of environments and planner'

@@ -28,7 +28,10 @@ _NAMES = ('returns/*', 'objectives/*', 'gradients/norm')
 _MEANS = ('returns/train', 'returns/test')
 _META = ('phase', 'step', 'global_step', 'wall_time', 'env_steps')
 # Runs that differ only in these parameters are averaged.
-_NEUTRAL = ('tasks', 'max_steps', 'isolate_envs', 'checkpoint_every')
+_NEUTRAL = (
+  'tasks max_steps total_env_steps isolate_envs checkpoint_every '
+  'checkpoint_minutes'
+).split()
 
 
 def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:

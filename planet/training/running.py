@@ -222,13 +222,16 @@ class Run:
 
   def _ping(self, stopped):
     while not stopped.wait(self._ping_every):
-      if not self._owns():
-        _logger.warning(
-          'Another worker has taken over the run %s.', self.logdir
-        )
-        self._conflict.set()
-        return
-      self._write_ping()
+      try:
+        if not self._owns():
+          _logger.warning(
+            'Another worker has taken over the run %s.', self.logdir
+          )
+          self._conflict.set()
+          return
+        self._write_ping()
+      except OSError as error:
+        _logger.warning('Cannot write the heartbeat: %s.', error)
 
   def _check_conflict(self):
     if self._conflict.is_set():

@@ -48,12 +48,13 @@ def test_groups(tmp_path):
   paths = [
     make_run(tmp_path, 'a'),
     make_run(tmp_path, 'b', max_steps=7),
+    make_run(tmp_path, 'e', total_env_steps=9, checkpoint_minutes=1),
     make_run(tmp_path, 'c', model='ssm'),
     make_run(tmp_path, 'd', ['dummy', 'other']),
   ]
   groups = group(plot.load_run(x) for x in paths)
   assert {k: len(v) for k, v in groups.items()} == {
-    'debug: dummy': 2,
+    'debug: dummy': 3,
     'debug: dummy, model ssm': 1,
     'debug: dummy, other': 1,
   }

@@ -142,6 +142,7 @@ def test_create_video(tmp_path, capsys):
   with Image.open(output) as image:
     assert image.size == (24, 16)
   assert create_video.run(args[:2] + ['-o', output, '-f', '-x', '7']) == 2
+  assert create_video.run(args + ['-o', output, '-f', '-r', '0']) == 2
 
 
 def write_files(folder, *names, text='x = 1\n'):

@@ -209,6 +209,24 @@ def test_pings_are_kept_up(tmp_path):
   assert running.read_ping(str(tmp_path))[1] > 0.3
 
 
+def test_pings_outlive_an_error(tmp_path, monkeypatch):
+  run = make_run(tmp_path, ping_every=0.05)
+  run.claim()
+  write, failed = folder.mark, []
+
+  def mark(*args):
+    if not failed:
+      failed.append(args)
+      raise OSError('disk is full')
+    write(*args)
+
+  monkeypatch.setattr(folder, 'mark', mark)
+  values = iter(run)
+  next(values)
+  time.sleep(0.5)
+  assert failed and running.read_ping(str(tmp_path))[1] < 0.3
+
+
 def test_run_of_a_living_worker_is_skipped(tmp_path):
   write_ping(tmp_path, 'other')
   with pytest.raises(running.SkipRun):
