@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters, check, spaces, wrappers
+from agents.run import errors
 
 
 def make(
@@ -34,7 +35,8 @@ def make(
 
   Raises:
     UsageError: If the id is unknown, a dependency is missing, actions are
-      neither vectors nor discrete, or observations are not a box.
+      neither vectors nor discrete or have one bound, or observations are not a
+      box.
     EnvError: If the constructor fails.
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
@@ -46,6 +48,12 @@ def make(
     env = wrappers.OneHotAction(env)
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)
+  low, high = env.action_space.low, env.action_space.high
+  if (low > -1).any() or (high < 1).any():
+    raise errors.UsageError(
+      f'The actions of {name} have only one bound, but PlaNet plans within '
+      '[-1, 1]; declare both bounds.'
+    )
   env = wrappers.MinimumDuration(env, min_length)
   env = wrappers.MaximumDuration(env, max_length)
   if observation_is_image:

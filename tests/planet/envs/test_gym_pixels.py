@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from agents.run import errors
 from planet.envs import gym_pixels
 
 
@@ -31,3 +32,15 @@ def test_vectors_of_any_box(observ):
   assert state.dtype == np.float32
   assert state.tolist() == observ.flatten().tolist()
   assert env.observation_space.spaces['state'].contains(state)
+
+
+def test_actions_with_one_bound():
+  class Env(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+
+  env = Env()
+  gym_pixels.make(env, 1, 100, pixels=False)
+  env.action_space = gymnasium.spaces.Box(0, np.inf, (1,))
+  with pytest.raises(errors.UsageError, match='one bound'):
+    gym_pixels.make(env, 1, 100, pixels=False)
