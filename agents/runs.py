@@ -32,7 +32,7 @@ def claim(
   removed again if the command is refused.
 
   Args:
-    name: Name of the configuration.
+    name: Name of the configuration; may be None for the folder of a run.
     logdir: Folder of the runs, or of a run; None to write nothing.
     timestamp: Timestamp in the name of the run; the current time for new runs.
     overrides: Dict of values that the user has given.
@@ -48,9 +48,12 @@ def claim(
       argument does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  config, given = _combine(name, overrides)
   logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
   path = logdir if logdir and folder.has(logdir, 'config.yaml') else None
+  if path and not name:
+    # The run has settings of its own.
+    name = 'default'
+  config, given = _combine(name, overrides)
   if logdir and timestamp:
     path = os.path.join(logdir, f'{timestamp}-{name}')
   known = path and folder.has(path, 'config.yaml')
@@ -78,6 +81,12 @@ def _claim(logdir, path, name, config, given, trust, pair):
         )
       )
     pair = pair or _try_env(config['env'])
+    known = (run.settings or {}).get('spaces')
+    if run.step and known and known != pair:
+      raise errors.UsageError(
+        f'The spaces of the environment of the run in {path} have changed; '
+        'start a new run in another log directory.'
+      )
     run.config = _complete(name, {**config, 'spaces': pair}, path)
     yield run
 

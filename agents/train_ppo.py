@@ -99,7 +99,7 @@ def train(
     threads: Number of threads for large operations; by default one per core,
       shared by the processes of MPI.
     run: Value yielded by `runs.claim`; its configuration is stored once the
-      graph is built.
+      checkpoint is restored.
 
   Yields:
     Mean scores of training and evaluation in turn.
@@ -139,8 +139,6 @@ def train(
         env, config.algorithm, config, comm
       )
       loop = _define_loop(graph, stored.folder, config, observers(), comm)
-      if run:
-        runs.store(run)
       yield from _run(loop, graph, config, comm, threads, stored)
   finally:
     batch_env.close()
@@ -282,6 +280,9 @@ def _run(loop, graph, config, comm, threads, stored):
     if stored.checkpoint:
       saver.restore(sess, stored.checkpoint)
       saver.continue_in(stored.folder)
+    if stored.config:
+      # Of a run that was claimed and whose checkpoint, if any, fits.
+      runs.store(stored)
     broadcast(sess)
     sess.run(begin)
     before = sess.run(graph.step)

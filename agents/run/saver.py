@@ -68,6 +68,7 @@ class Saver(tf.train.Saver):
     """
     try:
       super().restore(sess, save_path)
+      self._check_shapes(save_path)
     except (tf.errors.DataLossError, tf.errors.OutOfRangeError) as error:
       raise errors.UsageError(
         f'The checkpoint {save_path} is damaged ({_find_cause(error)}); move '
@@ -83,6 +84,19 @@ class Saver(tf.train.Saver):
         f'settings ({_find_cause(error)}). Start a new run, or use the version '
         'and settings that wrote it.'
       ) from None
+
+  def _check_shapes(self, path):
+    """Check those of weights, as restoring does not.
+
+    Memories of episodes depend on the number of processes.
+    """
+    stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
+    named = self._var_list
+    if not isinstance(named, dict):
+      named = {x.op.name: x for x in named}
+    for name, variable in named.items():
+      if variable.trainable:
+        variable.shape.assert_is_compatible_with(stored[name])
 
 
 def _find_cause(error):

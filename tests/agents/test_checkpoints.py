@@ -56,3 +56,16 @@ def test_checkpoint_that_does_not_fit(tmp_path):
   text = str(error.value)
   assert os.path.join(tmp_path, 'model.ckpt-7') in text and '\n' not in text
   assert 'not found' in text
+
+
+def test_weights_of_another_shape(tmp_path):
+  """Nothing else would notice; TensorFlow fails when it uses them."""
+  path = str(tmp_path / 'model.ckpt')
+  with tf.Graph().as_default(), tf.Session() as sess:
+    tf.get_variable('weights', [2], use_resource=True)
+    sess.run(tf.global_variables_initializer())
+    utility.define_saver().save(sess, path)
+  with tf.Graph().as_default(), tf.Session() as sess:
+    tf.get_variable('weights', [3], use_resource=True)
+    with pytest.raises(errors.UsageError, match='does not fit .*Shapes'):
+      utility.define_saver().restore(sess, path)

@@ -4,10 +4,13 @@ import functools
 import os
 
 import gymnasium
+import numpy as np
 import pytest
 
 from agents import runs, utility
+from agents.envs import spaces
 from agents.run import checkpoint, errors, files
+from tests import scripted_envs
 from tests.agents import training_runs
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
@@ -114,6 +117,30 @@ def test_environments_that_are_objects(tmp_path):
     assert run.folder == stored and run.config.env is env
   refuse(runs.claim('default', stored).__enter__)
   refuse(runs.claim, 'default', None, None, {**small, 'num_agents': 2})
+
+
+def test_environments_that_change(tmp_path):
+  """A trained run stays as it is when they observe something else."""
+
+  class Env(scripted_envs.VectorEnv):
+    size = 2
+
+    def __init__(self):
+      super().__init__()
+      self.observation_space = spaces.box([-1] * self.size, [1] * self.size)
+      self._observe = lambda t: np.zeros(self.size, np.float32)
+
+  def claim(**more):
+    given = {**SMALL, 'env': Env, **more}
+    return runs.claim('default', str(tmp_path), None, given)
+
+  with claim() as run:
+    runs.store(run)
+    training_runs.write_checkpoint(run.folder, 20)
+  with claim(steps=80) as same:
+    assert same.folder == run.folder
+  Env.size = 3
+  assert 'have changed' in refuse(claim(steps=80).__enter__)
 
 
 def test_two_budgets():
@@ -350,3 +377,10 @@ def test_parameters_that_may_be_zero(name):
 )
 def test_configurations(name, message):
   assert message in refuse(runs.prepare, name)
+
+
+def test_folder_of_a_run_without_its_configuration(tmp_path):
+  run = make_run(tmp_path, '1', 40, seed=3)
+  with runs.claim(None, run, overrides={'steps': 90}) as chosen:
+    assert chosen.folder == run and chosen.config.seed == 3
+  assert 'Give --config' in refuse(runs.claim, None, str(tmp_path))
