@@ -8,6 +8,7 @@ for the next record.
 import atexit
 import concurrent.futures
 import contextlib
+import logging
 import os
 import queue
 import sys
@@ -24,6 +25,8 @@ Record = dict[str, Any]
 _own = threading.local()
 # Stays open: a training keeps the streams that it finds.
 _nowhere = open(os.devnull, 'w')
+# Number of trainings that are silent now, and what they have changed.
+_silent, _streams, _changing = 0, contextlib.ExitStack(), threading.Lock()
 # Path of a lock to the training of this process that holds it.
 _holders: dict[str, '_Worker'] = {}
 
@@ -69,10 +72,12 @@ class Training(Iterator[Record]):
     try:
       result = reply.result()
     except KeyboardInterrupt:
-      # A second one does not wait.
-      with stopping.as_if_asked():
-        concurrent.futures.wait([reply])
-        self.close()
+      # Also after a second one, which does not wait.
+      asked = contextlib.ExitStack()
+      asked.enter_context(stopping.as_if_asked())
+      reply.add_done_callback(lambda unused: asked.close())
+      concurrent.futures.wait([reply])
+      self.close()
       if not isinstance(reply.exception(), stopping.StopRequested | None):
         reply.result()
       raise
@@ -166,6 +171,25 @@ class _Worker(threading.Thread):
 
 @contextlib.contextmanager
 def _silence():
-  with contextlib.redirect_stdout(_nowhere):
-    with contextlib.redirect_stderr(_nowhere):
-      yield
+  """Say nothing but logged warnings.
+
+  Several threads may do so, as the streams are those of all.
+  """
+  global _silent
+  with _changing:
+    if not _silent:
+      # Whoever has set up no logging gets them on the error stream.
+      handler = logging.StreamHandler(sys.stderr)
+      handler.setLevel(logging.WARNING)
+      _streams.callback(setattr, logging, 'lastResort', logging.lastResort)
+      logging.lastResort = handler
+      _streams.enter_context(contextlib.redirect_stdout(_nowhere))
+      _streams.enter_context(contextlib.redirect_stderr(_nowhere))
+    _silent += 1
+  try:
+    yield
+  finally:
+    with _changing:
+      _silent -= 1
+      if not _silent:
+        _streams.close()

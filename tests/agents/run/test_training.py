@@ -15,11 +15,14 @@ import pytest
 from agents.run import folder, stopping, training
 
 SCRIPT = """
+import logging
 import sys
 from agents.run import training
 
 def work():
   try:
+    print('noise', file=sys.stderr)
+    logging.getLogger('agents').warning('caution')
     yield {'epoch': 1}
     yield {'epoch': 2}
   finally:
@@ -87,6 +90,8 @@ def test_the_end_of_the_program_saves(tmp_path, end):
   assert filename.read_text() == 'saved'
   assert done.returncode == bool(end)
   assert ('ValueError' in done.stderr) == bool(end)
+  # Warnings are told, nothing else.
+  assert done.stderr.startswith('caution\n')
 
 
 def test_errors_reach_the_caller():
@@ -109,13 +114,15 @@ def test_sentences_are_printed(capsys):
   assert capsys.readouterr().err == 'There is nothing to do.\n'
 
 
-def test_an_interrupt_saves():
+@pytest.mark.parametrize('times', [[0.2], [0.2, 0.3]])
+def test_an_interrupt_saves(times):
+  """The first one waits for the end of the step, the second one does not."""
   log = []
 
   def busy():
     yield {'epoch': 1}
     while not stopping.requested():
-      time.sleep(0.01)
+      time.sleep(0.6)
     log.append('saved')
     raise stopping.StopRequested
 
@@ -123,13 +130,15 @@ def test_an_interrupt_saves():
   next(records)
   # Processes in the background may ignore it.
   before = signal.signal(signal.SIGINT, signal.default_int_handler)
-  timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-  timer.start()
+  for seconds in times:
+    args = (os.getpid(), signal.SIGINT)
+    threading.Timer(seconds, os.kill, args).start()
   with pytest.raises(KeyboardInterrupt):
     next(records)
   signal.signal(signal.SIGINT, before)
-  assert log == ['saved'] and not stopping.requested()
+  assert log == (['saved'] if len(times) == 1 else [])
   assert list(records) == []
+  assert log == ['saved'] and not stopping.requested()
 
 
 def test_random_numbers_are_separate():
@@ -184,3 +193,27 @@ def test_each_has_its_own_default_graph():
     assert tf.get_default_graph() is graph and not graph.get_operations()
   assert [x['operations'] for x, _ in both] == [1, 2]
   assert [x['operations'] for _, x in both] == [1, 2]
+
+
+def test_silence_of_two_threads(capsys):
+  """The last one gives the streams back, whichever it is."""
+  events = [threading.Event() for _ in range(2)]
+
+  def wait(event):
+    event.wait(10)
+    yield {}
+
+  threads = [
+    threading.Thread(
+      target=next, args=(training.Training(lambda x=x: wait(x)),)
+    )
+    for x in events
+  ]
+  for thread in threads:
+    thread.start()
+    time.sleep(0.1)
+  for event, thread in zip(events, threads):
+    event.set()
+    thread.join()
+  print('heard')
+  assert capsys.readouterr().out == 'heard\n'
