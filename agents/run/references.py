@@ -7,10 +7,12 @@ user trusts the module that defines it.
 
 import contextlib
 import dataclasses
+import functools
 import numbers
 import pkgutil
 import re
 import types
+import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -85,7 +87,8 @@ def name_of(value: Any) -> str:
 
   Returns:
     `module:qualname` if another process can find the object by it, otherwise a
-    text in angle brackets, which `resolve` refuses.
+    text in angle brackets, which `resolve` refuses. That of a function or a
+    `functools.partial` depends on code and values.
   """
   known = value if hasattr(value, '__qualname__') else type(value)
   name = f'{known.__module__}:{known.__qualname__}'
@@ -93,7 +96,32 @@ def name_of(value: Any) -> str:
     with contextlib.suppress(ImportError, AttributeError, ValueError):
       if pkgutil.resolve_name(name) is value:
         return name
-  return f'<{name}>'
+  return f'<{name}{_digest(value)}>'
+
+
+def _digest(value):
+  """Return what tells functions of the same name apart, '' for others."""
+  parts: list[Any]
+  if isinstance(value, functools.partial):
+    keywords = sorted(value.keywords.items())
+    parts = [name_of(value.func), value.args, keywords]
+  elif isinstance(value, types.FunctionType):
+    cells = [x.cell_contents for x in value.__closure__ or ()]
+    parts = [_list_code(value.__code__), value.__defaults__, cells]
+  else:
+    return ''
+  # Addresses differ in another process.
+  text = re.sub(' at 0x[0-9a-f]+', '', repr(parts))
+  return f'-{zlib.crc32(text.encode()):08x}'
+
+
+def _list_code(code):
+  """Return what code does, wherever it stands."""
+  consts = [
+    _list_code(x) if isinstance(x, types.CodeType) else x
+    for x in code.co_consts
+  ]
+  return [code.co_code, code.co_names, consts]
 
 
 def resolve(name: str, trust: Trust = NOTHING) -> Any:

@@ -175,7 +175,7 @@ def test_environments_of_whatever_kind():
     made = adapters.create(given)
     made.seed(0)
     assert made.reset().shape == (3,) and len(made.step([0.0])) == 4
-  with pytest.raises(EnvError, match='<lambda>> returns 3'):
+  with pytest.raises(EnvError, match='<lambda>.* returns 3'):
     adapters.create(lambda: 3)
   with pytest.raises(UsageError, match='pass the object again'):
     adapters.create('<Pendulum-v1>')
