@@ -13,13 +13,15 @@ from agents.tools import phases
 _COLUMNS = (
   'phase global_step mean_score kl_change penalty wall_time episodes'.split()
 )
+# Values of a record that are NaN if there was nothing to measure.
+_MAY_BE_MISSING = 'return', 'test_return', 'loss/value', 'loss/policy'
 
 
 class Display(phases.Observer):
   """Show phases and scores, and write them to the log directory.
 
   Writes `scores.csv`, a line per phase, and `metrics.jsonl`, a line per
-  summary.
+  summary. Removes lines after the first step, left by a killed run.
 
   Args:
     config: Configuration with `logdir`; writes nothing if that is None.
@@ -45,6 +47,7 @@ class Display(phases.Observer):
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
       # What happened after the checkpoint was lost, and happens again.
+      log.cut_metrics(config.logdir, first_step)
       self._scores = log.Table(
         os.path.join(config.logdir, 'scores.csv'),
         _COLUMNS,
@@ -53,8 +56,7 @@ class Display(phases.Observer):
       for row in log.read_table(os.path.join(config.logdir, 'scores.csv')):
         self._episodes = int(row['episodes'] or 0)
       self._updates = config.update_epochs * sum(
-        line['global_step'] <= first_step and _is_update(line)
-        for line in log.read_metrics(config.logdir)
+        map(_is_update, log.read_metrics(config.logdir))
       )
     self._progress = progress.Progress(
       self._status, runs.total_steps(config), stream, unit='steps'
@@ -75,10 +77,12 @@ class Display(phases.Observer):
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
     is_training = phase.name == 'train'
-    if is_training and math.isnan(score):
+    steps = runs.training_steps(self._config, global_step)
+    config = self._config
+    is_full = steps >= (epoch + 1) * config.update_every * config.max_length
+    if is_training and math.isnan(score) and not is_full:
       # No episode has ended in the last part of a phase.
       return
-    steps = runs.training_steps(self._config, global_step)
     self._episodes += phase.episodes if is_training else 0
     if is_training and self._config.eval_episodes:
       # Replaced by that of an evaluation, if one follows.
@@ -88,7 +92,7 @@ class Display(phases.Observer):
     is_last = global_step >= runs.total_steps(self._config)
     self._is_due = is_last or not (is_training and self._config.eval_episodes)
     if math.isnan(score):
-      # No episode has ended in the evaluation.
+      # No episode has ended.
       return
     self._shown['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
@@ -119,7 +123,7 @@ class Display(phases.Observer):
       self._shown['penalty'] = f'{values["penalty"]:.3g}'
       self._updates += self._config.update_epochs
       for name in ('value', 'policy'):
-        self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss')
+        self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss', math.nan)
       steps = runs.training_steps(self._config, global_step)
       self._progress.write(
         f'Update {self._epoch + 1}, {steps} environment steps: '
@@ -136,7 +140,9 @@ class Display(phases.Observer):
     began, self._began = self._began, time.time()
     values, self._values, self._is_due = self._values, {}, False
     seconds = {'seconds': self._began - began}
-    return {'logdir': self._config.logdir, **values, **counts, **seconds}
+    missing = dict.fromkeys(_MAY_BE_MISSING, math.nan)
+    known = {'logdir': self._config.logdir, **missing, **values}
+    return {**known, **counts, **seconds}
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')

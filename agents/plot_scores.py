@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> None:
   runs = []
   for source in args.sources:
     label, _, path = source.rpartition('=')
+    if os.path.exists(os.path.expanduser(source)):
+      label, path = '', source
     runs += load_runs(path, args.phase, label, args.divide)
   groups = {
     label: [run.curves[args.phase] for run in members]

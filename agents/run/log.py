@@ -27,7 +27,7 @@ _NAMES = (
   # PlaNet: mean returns of an epoch, returns of one collection, and what is
   # minimised or maximised, which is why it is not called a loss.
   (r'(train|test)_return', 'returns/{0}'),
-  (r'.*/((?:train|test)_\w+)/return', 'returns/{0}'),
+  (r'.*/((?:train|test)_[\w.-]+)/return', 'returns/{0}'),
   (r'.*/objectives/(\w+)', 'objectives/{0}/{phase}'),
   (r'.*/grad_norm', 'gradients/norm'),
   # PPO.
@@ -327,6 +327,13 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
   for row in read_json(path, _is_metric) if os.path.exists(path) else ():
     rows.setdefault((row['phase'], row['step']), {}).update(row)
   return list(rows.values())
+
+
+def cut_metrics(logdir: str, step: int) -> None:
+  """Remove lines of `metrics.jsonl` after a global step, if there are any."""
+  path = os.path.join(logdir, 'metrics.jsonl')
+  if any(x['global_step'] > step for x in read_metrics(logdir)):
+    cut_json(path, lambda x: _is_metric(x) and x['global_step'] <= step)
 
 
 def plain_name(tag: str, phase: str) -> str | None:

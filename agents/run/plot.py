@@ -368,6 +368,14 @@ def _list_differences(run: Run, others: Sequence[Run]) -> list[str]:
   """Describe the settings in which some runs differ."""
   keys = dict.fromkeys(key for x in others for key in x.settings)
   differing = [
-    k for k in keys if len({str(x.settings.get(k, '')) for x in others}) > 1
+    k for k in keys if len({_show(x.settings.get(k, '')) for x in others}) > 1
   ]
-  return [f'{k} {run.settings[k]}' for k in differing if k in run.settings]
+  return [
+    f'{k} {_show(run.settings[k])}' for k in differing if k in run.settings
+  ]
+
+
+def _show(value: Any) -> str:
+  """Return a value as text, the same for -1 and -1.0."""
+  whole = isinstance(value, float) and value.is_integer()
+  return str(int(value) if whole else value)

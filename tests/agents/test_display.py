@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import types
 
 from agents import display
@@ -183,3 +184,28 @@ def test_scores_without_wall_times(tmp_path):
   score(tmp_path, 20, 25)
   lines = [x.split(',')[:3] for x in path.read_text().splitlines()[1:]]
   assert lines == [['eval', '10', '1'], ['train', '25', '6.25']]
+
+
+def test_epoch_without_an_episode_or_update():
+  """A full phase has a record, with all values; part of one has none."""
+  shown, _ = make(None)
+  shown._config.eval_episodes = 0
+  train = types.SimpleNamespace(name='train', episodes=0)
+  shown.score(train, 0, 12, math.nan)
+  assert shown.take_record() is None
+  shown.score(train, 0, 20, math.nan)
+  record = shown.take_record()
+  assert (record['epoch'], record['environment_steps']) == (1, 20)
+  for name in ('return', 'test_return', 'loss/value', 'loss/policy'):
+    assert math.isnan(record[name])
+
+
+def test_updates_after_a_kill(tmp_path):
+  """What was lost is not counted, not even when the run is continued twice."""
+  run_phases(tmp_path)
+  for first_step in (10, 40):
+    shown, _ = make(tmp_path, first_step)
+    phase = types.SimpleNamespace(name='eval', episodes=3)
+    shown.score(phase, 1, 80, 5.0)
+    assert shown.take_record()['updates'] == 0
+    shown.close()

@@ -80,3 +80,10 @@ def test_bad_input(tmp_path):
   ):
     with pytest.raises(errors.UsageError, match=words):
       plot_scores.load_runs(path, phase)
+
+
+def test_path_with_an_equals_sign(tmp_path):
+  """An argument that exists is no label and path."""
+  path = write(tmp_path / 'rate=0.1' / 'scores.csv', [1, 2])
+  for source in (path, str(tmp_path / 'rate=0.1')):
+    assert plot_scores.run([source, f'--out={tmp_path}/x.png']) == 0

@@ -94,6 +94,8 @@ def test_plain_names(tmp_path):
   """Events over environment steps, beside the lines with their tags."""
   writer = MetricsWriter(str(tmp_path))
   tags = {'graph/a/objectives/image': -3, 'x/optimizer_main/grad_norm': 2}
+  name = 'a/test_gym_Pendulum-v1/return'
+  assert log.plain_name(name, 'test') == 'returns/test_gym_Pendulum-v1'
   writer.write('train', 5, 7, {**tags, 'other': 1}, env_steps=1000)
   writer.write('epoch', 1, 9, {'test_return': 10}, env_steps=2000)
   assert list(log.iterate_events(str(tmp_path / 'scalars')))[0][1] == 1000

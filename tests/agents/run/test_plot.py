@@ -64,7 +64,7 @@ def test_groups():
     plot.Run('a', {}, {'model': 'rssm', 'rate': 1}),
     plot.Run('a', {}, {'model': 'rssm', 'rate': 2}),
     plot.Run('a', {}, {'model': 'rssm'}),
-    plot.Run('a', {}, {'model': 'rssm', 'rate': 1}),
+    plot.Run('a', {}, {'model': 'rssm', 'rate': 1.0}),
     plot.Run('b', {}, {'model': 'ssm', 'rate': 1}),
   ]
   groups = plot.group(runs)
