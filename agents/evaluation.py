@@ -185,8 +185,10 @@ def evaluate(
 
   Args:
     policy: `TrainedAgent`, or any object with the same `predict`.
-    env: Environment of gymnasium, gym or this project, or an id. By default,
-      one from `make_env` of the agent, which is closed afterwards.
+    env: Environment of gymnasium, gym or this project, or an id, which does not
+      render: agents of PlaNet that see images need an environment that was
+      made with `render_mode='rgb_array'`. By default, one from `make_env` of
+      the agent, which is closed afterwards.
     episodes: Number of episodes.
     seed: Seed of the environment before the first episode.
     deterministic: Whether to omit exploration noise.
@@ -203,7 +205,9 @@ def evaluate(
   own = env is None or isinstance(env, str)
   made = policy.make_env() if env is None else adapters.to_gymnasium(env)
   env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
-  seeds = [seed, *[None] * (episodes - 1)]
+  # gymnasium refuses integers of NumPy.
+  first = None if seed is None else int(seed)
+  seeds = [first, *[None] * (episodes - 1)]
   try:
     played = [_play(policy, env, x, deterministic) for x in seeds]
   finally:

@@ -305,6 +305,28 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
   return adapt(made)
 
 
+def portable(env: Any) -> Any:
+  """Return a value for `create` that may go to another process.
+
+  An id then takes its entry in the registry along, as that process does not
+  know what only the main program has registered.
+  """
+  return _Registered(env) if isinstance(env, str) else env
+
+
+class _Registered(str):
+  """Id that `pickle` restores with its entry in gymnasium's registry."""
+
+  def __reduce__(self):
+    return _register, (str(self), gymnasium.registry.get(self))
+
+
+def _register(env_id, spec):
+  if spec:
+    gymnasium.registry.setdefault(env_id, spec)
+  return _Registered(env_id)
+
+
 class _Borrowed(Wrapper):
   """Environment that its owner closes."""
 

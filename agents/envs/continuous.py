@@ -67,10 +67,9 @@ def batch(
     num_workers: Number of processes; 0 for the current one, None for one per
       core.
   """
+  env = adapters.portable(config.env)
   constructors = [
-    functools.partial(
-      make, config.env, None, None if seed is None else seed + x
-    )
+    functools.partial(make, env, None, None if seed is None else seed + x)
     for x in range(num_agents)
   ]
   return ScaledVectorEnv(constructors, config.max_length, num_workers)

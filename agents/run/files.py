@@ -58,8 +58,14 @@ def check_writable(logdir: str) -> None:
   """Create a folder and check that it is writable.
 
   Raises:
-    UsageError: If it is not.
+    UsageError: If it is not, or TensorFlow takes its path for a pattern.
   """
+  for character in '[\\':
+    if character in os.path.abspath(logdir):
+      raise errors.UsageError(
+        f'TensorFlow cannot read files in {logdir}: its path contains '
+        f'{character}. Choose another one.'
+      )
   try:
     os.makedirs(logdir, exist_ok=True)
     tempfile.TemporaryFile(dir=logdir).close()

@@ -61,7 +61,7 @@ def one_of(names: Iterable[str]) -> Any:
       raise ValueError(
         f'give one of {", ".join(known)}, or module:name of your own'
       )
-    return value
+    return str(value) if isinstance(value, str) else value
 
   return Annotated[str, pydantic.PlainValidator(check)]
 

@@ -124,7 +124,7 @@ def test_environment_of_the_training(logdir):
 
 def test_evaluation(logdir):
   with agents.load(logdir) as agent:
-    result = agents.evaluate(agent, episodes=2, seed=1)
+    result = agents.evaluate(agent, episodes=2, seed=np.int64(1))
     other = agents.evaluate(agent, gymnasium.make('Pendulum-v1'), 1, seed=1)
     assert result.lengths == [20, 20] and other.lengths == [200]
     assert result.returns == agents.evaluate(agent, None, 2, seed=1).returns

@@ -4,6 +4,7 @@ import functools
 import random
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from agents.envs.batch_env import BatchEnv
 from agents.run import errors
 from agents.tools import AttrDict, wrappers
 from tests import processes
+from tests.agents.envs import odd_gymnasium
 
 PENDULUM = 'InvertedPendulumBulletEnv-v0'
 
@@ -200,6 +202,18 @@ def test_unusual_observations(space, expected, workers):
   assert all(x.dtype == np.float32 for x in rows)
   np.testing.assert_allclose([x[1] for x in rows], expected, 1e-3)
   assert reward.tolist() == [1, 1]
+
+
+def test_ids_of_the_main_program():
+  """Workers know what only this process has registered."""
+  gymnasium.register('OnlyHere-v0', odd_gymnasium.Odd)
+  config = AttrDict(env='OnlyHere-v0', max_length=9)
+  batch = continuous.batch(config, 1, num_workers=1)
+  try:
+    assert batch.reset().shape == (1, 3)
+  finally:
+    batch.close()
+    del gymnasium.registry['OnlyHere-v0']
 
 
 def test_rewards_beyond_32_bits():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agents.run import files
+from agents.run import errors, files
 from tests import golden
 
 
@@ -80,3 +80,10 @@ def test_locks(tmp_path):
   assert held and files.try_lock(filename) is None
   held.release()
   assert files.try_lock(filename)
+
+
+@pytest.mark.parametrize('name', ['a[1]', 'a\\b'])
+def test_paths_that_tensorflow_cannot_read(name, tmp_path):
+  with pytest.raises(errors.UsageError, match='cannot read files in'):
+    files.check_writable(str(tmp_path / name))
+  assert not list(tmp_path.iterdir())
