@@ -52,8 +52,8 @@ def train(
     `environment_steps`, `episodes` and `updates` (optimizer steps) so far; mean
     returns of the episodes of this epoch, `return` in training and
     `test_return` in evaluation, NaN if none has ended or the last steps are
-    not followed by one; `loss/value` and `loss/policy` of the last update; and
-    `seconds` of this epoch.
+    not followed by one; `loss/value` and `loss/policy` of the last update in
+    this epoch, NaN without one; and `seconds` of this epoch.
 
   Raises:
     UsageError: If an argument is not valid; raised by the first iteration if an
