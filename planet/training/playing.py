@@ -25,7 +25,8 @@ class PlaNet(TrainedAgent):
   The state of `predict` consists of the latent state, the previous action and,
   with planner_warm_start, the rest of the plan. An observation is the array
   that the model was trained on, or a dict that contains it. Actions that are
-  not deterministic have the exploration noise of the training.
+  not deterministic have the exploration noise of the training. All actions are
+  vectors in [-1, 1]; of those for discrete actions, the largest entry counts.
 
   Args:
     checkpoint: Path of the checkpoint.
@@ -70,6 +71,11 @@ class PlaNet(TrainedAgent):
     self.logdir = os.path.dirname(checkpoint)
     logging.getLogger(__name__).info('The model is ready.')
 
+  def make_env(self, render_mode: str | None = None) -> Any:
+    env = super().make_env(render_mode)
+    env.is_adapted = True  # type: ignore[attr-defined]
+    return env
+
   def _make_env(self, render_mode=None):
     env_ctor = collection.recording_constructor(self._config, self._simulation)
     return collection.isolated_env(
@@ -77,17 +83,22 @@ class PlaNet(TrainedAgent):
     )
 
   def _adapt(self, env):
-    if env.observation_space == self.observation_space:
+    if getattr(env.unwrapped, 'is_adapted', False):
       return env
     config, task = self._config, self.task
     pixels = config.observation == 'image'
     args = task.action_repeat, task.max_length, 0, config.image_size, False
     env = gym_pixels.make(env, *args, pixels)
+    if len(config.tasks) > 1:
+      # The agent has the actions of the largest task.
+      env = wrappers.PadActions(env, [env.action_space, self.action_space])
+    check_shape(np.zeros(env.action_space.shape), self.action_space, 'action')
     return adapters.AsGymnasium(
       wrappers.ConcatObservation(env, config.observation_keys)
     )
 
   def save(self, folder: str) -> None:
+    folder = os.path.expanduser(folder)
     os.makedirs(folder, exist_ok=True)
     utility.save_config(self._config, folder)
     self._saver.save(self._sess, os.path.join(folder, self._name))

@@ -2,6 +2,7 @@
 
 import shutil
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -32,11 +33,47 @@ def test_episodes(logdir):
   assert result.returns == again.returns
 
 
-def test_saved_agent(logdir, tmp_path):
+def test_environments_of_ones_own(logdir):
+  """Adapted even if observations fit, unlike those that the agent makes."""
+
+  class Env(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 255, (64, 64, 3), np.uint8)
+    render_mode = 'rgb_array'
+
+    def __init__(self, size):
+      self.action_space = gymnasium.spaces.Box(2, 4, (size,))
+      self.actions = []
+
+    def reset(self, seed=None, options=None):
+      return self.render(), {}
+
+    def step(self, action):
+      assert action in self.action_space
+      self.actions.append(action)
+      return self.render(), 0.0, len(self.actions) == 1000, False, {}
+
+    def render(self):
+      return np.zeros((64, 64, 3), np.uint8)
+
+  env = Env(5)
+  with planet.load(logdir) as agent:
+    assert planet.evaluate(agent, env, episodes=1).lengths == [20]
+    assert len(env.actions) == 1000
+    with pytest.raises(ValueError, match=r'action has shape \(4,\)'):
+      planet.evaluate(agent, Env(4), episodes=1)
+    with agent._config.unlocked:
+      agent._config.tasks *= 2
+    assert planet.evaluate(agent, Env(4), episodes=1).lengths == [20]
+    short = gymnasium.wrappers.TimeLimit(agent.make_env(), 5)
+    assert planet.evaluate(agent, short, episodes=1).lengths == [5]
+
+
+def test_saved_agent(logdir, tmp_path, monkeypatch):
   image = np.random.RandomState(0).randint(0, 255, (64, 64, 3), np.uint8)
   with planet.load(logdir, seed=1) as agent:
     expected, _ = agent.predict(image, deterministic=True)
-    agent.save(str(tmp_path / 'saved'))
+    monkeypatch.setenv('HOME', str(tmp_path))
+    agent.save('~/saved')
   with planet.load(str(tmp_path / 'saved'), seed=1) as agent:
     found, _ = agent.predict(image, deterministic=True)
     assert np.array_equal(found, expected)
