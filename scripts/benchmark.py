@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import entry
+from agents.run import entry, errors
 from scripts import machine
 from scripts.benchmarks import carla, common, her, planet, ppo
 
@@ -91,15 +91,18 @@ def _measure(benchmark, argv, variant, folder, ranks):
   if variant == 'rank':
     mpirun = ['mpirun', '--oversubscribe', '--bind-to', 'none', '-n']
     command = [*mpirun, str(ranks), *command]
-  output = subprocess.run(
+  done = subprocess.run(
     machine.resolve(command),
     env=machine.environ(**benchmark.environ),
     cwd=folder,
     stdout=subprocess.PIPE,
     text=True,
-    check=True,
-  ).stdout
-  lines = [x for x in output.splitlines() if x.startswith(_RESULT)]
+  )
+  if done.returncode:
+    raise errors.Failure(
+      f'The benchmark failed in {folder}; see its output above.'
+    )
+  lines = [x for x in done.stdout.splitlines() if x.startswith(_RESULT)]
   found = [json.loads(x.removeprefix(_RESULT)) for x in lines]
   slowest = max(found, key=lambda x: x['wall_s'])
   return {**slowest, 'cpu_s': sum(x['cpu_s'] for x in found)}

@@ -18,22 +18,25 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from types import ModuleType
 
 from agents.run import entry, errors
 from scripts.comparison.cases import Case
 
-_SYSTEMS = 'planet', 'ppo', 'batch_ppo', 'her', 'digideep'
+_SYSTEMS = 'ppo', 'planet', 'batch_ppo', 'her', 'digideep'
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Run the comparison; return 0 if all numbers agree."""
   args = parse_args(argv)
-  system = _find_system(args.path)
+  system = find_system(args.path, *_SYSTEMS)
   with contextlib.ExitStack() as stack:
     folder = args.out or stack.enter_context(tempfile.TemporaryDirectory())
     # Both sides work in it.
     out = os.path.abspath(os.path.expanduser(folder))
+    if os.path.exists(out) and (os.path.isfile(out) or os.listdir(out)):
+      raise errors.UsageError(f'{out} is not empty; give --out a new folder.')
     os.makedirs(out, exist_ok=True)
     name = system.__name__.rpartition('.')[2]
     if args.record:
@@ -72,9 +75,17 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   return args
 
 
-def _find_system(path):
-  """Return the module that compares the original in a folder."""
-  for name in _SYSTEMS:
+def find_system(path: str, *names: str) -> ModuleType:
+  """Return the module that compares the original in a folder.
+
+  Args:
+    path: Clone of an original, or the folder with `pybullet_envs`.
+    *names: Modules to choose from.
+
+  Raises:
+    UsageError: If there is no such original.
+  """
+  for name in names:
     system = importlib.import_module(f'scripts.comparison.{name}')
     if os.path.exists(os.path.join(path, system.ORIGINAL)):
       return system

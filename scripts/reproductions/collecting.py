@@ -60,20 +60,37 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
   runs = tables.read_runs(folder)
   references = curves.read_reference(entry, results)
   for trial in training.find(entry, out):
-    points = curves.read_run(entry, trial.run)
+    points, record, seed = (
+      curves.read_run(entry, trial.run),
+      trial.read(),
+      trial.seed,
+    )
+    if _should_keep(trial, record, runs.get(seed)):
+      continue
     if len(points[0]):
-      seed = trial.seed
       phases[curves.EVALUATED][seed] = points
       if entry.shows_collected:
         collected = curves.read_run(entry, trial.run, curves.COLLECTED)
         phases[curves.COLLECTED][seed] = collected
-      runs[seed] = make_line(entry, trial.read(), points, references.get(seed))
+      runs[seed] = make_line(entry, record, points, references.get(seed))
   if runs:
     curves.write(path, phases)
     with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
       json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
     figures.draw_entry(entry, folder, results)
   return runs
+
+
+def _should_keep(trial, record, known):
+  """Return whether to keep the known record of a seed; say so."""
+  if not trial.matches(record):
+    print(f'Skipped {trial.folder}, another training: {record["command"]}.')
+    return True
+  better = known and known['complete'] and not record['complete']
+  if better and known['command'] == record['command']:
+    print(f'Skipped {trial.folder}, incomplete; {trial.seed} is complete.')
+    return True
+  return False
 
 
 def collect(out: str, results: str) -> None:

@@ -46,9 +46,11 @@ def _draw_panels(path, results):
       for x in entries
     }
     for entry in entries[: len(entries) == 1]:
-      groups['original code'] = _read_long(entry, results)
+      references = curves.read_reference(entry, results)
+      groups['original code'] = _choose_long(references.values())
     style = plot.Style(
       ylabel=entries[0].measure,
+      trim=True,
       # A single crash would stretch the axis.
       ylim=(-300, 260) if 'driving' in title else None,
       quartiles=True,
@@ -72,13 +74,18 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   path = os.path.join(folder, curves.FILE)
   name = entry.reference
   label = 'original code' if name.endswith('.csv') else name
+  ours = curves.read(path)
+  references = curves.read_reference(entry, results)
+  if entry.bar.kind == 'same':
+    references = {k: v for k, v in references.items() if k in ours}
   groups = {
-    'ours': curves.read(path),
+    'ours': ours,
     'ours, collected with noise': curves.read(path, curves.COLLECTED),
-    label: curves.read_reference(entry, results),
+    label: references,
   }
   style = plot.Style(
     ylabel=entry.measure,
+    trim=True,
     ylim=(-0.02, 1.04) if entry.measure == 'success rate' else None,
     quartiles=True,
     levels=entry.levels,
@@ -87,19 +94,18 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   if shows_reached(entry, lines['ours']):
     _draw_reached(entry, lines, os.path.join(folder, REACHED))
   if label in lines:
-    lines[label] = _read_long(entry, results)
+    lines[label] = _choose_long(lines[label])
   figure = plot.draw(entry.meaning, lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
 
 
-def _read_long(entry, results):
-  """Read reference curves, except for those that stopped at the level.
+def _choose_long(found):
+  """Drop curves that stopped at the level.
 
-  After their end, the median would be that of slow seeds only.
+  The median can be drawn only as far as all curves go.
   """
-  found = list(curves.read_reference(entry, results).values())
   longest = max((x[-1] for x, _ in found), default=0)
-  return [x for x in found if x[0][-1] > longest / 2]
+  return [x for x in found if x[0][-1] >= longest / 2]
 
 
 def shows_reached(entry: Entry, seeds: Sized) -> bool:
@@ -122,7 +128,7 @@ def _draw_reached(entry, groups, path):
       [0, *steps, end],
       [0, *shares, shares[-1]],
       where='post',
-      label=f'{label} ({len(outcomes)} seeds)',
+      label=f'{label} ({len(outcomes)} seed{"s" * (len(outcomes) > 1)})',
     )
   title = f'{entry.meaning}:\n{bars.describe(entry.bar)}'
   axes.set_title(title, fontsize='medium')

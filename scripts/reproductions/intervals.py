@@ -53,7 +53,8 @@ def survival(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray]:
   times = [x.number if y else x.end for x, y in zip(outcomes, reached)]
   data = stats.CensoredData.right_censored(times, np.logical_not(reached))
   cdf = stats.ecdf(data).cdf
-  return cdf.quantiles, cdf.probabilities
+  # A product of fractions, so a half may be 0.4999999999999999.
+  return cdf.quantiles, cdf.probabilities.round(9)
 
 
 def median_time(outcomes: Sequence[Outcome]) -> float:
@@ -72,19 +73,24 @@ def improvement(
   Args:
     ours: Outcomes of our seeds.
     original: Outcomes of the seeds of the original.
-    in_steps: Whether numbers are steps, where fewer are better. Ignores steps
-      after the first end of a seed that did not reach the level.
+    in_steps: Whether numbers are steps, where fewer are better. Two seeds are
+      compared until the end of the one that did not reach the level.
   """
-  missed = [x.end for x in (*ours, *original) if math.isinf(x.number)]
-  horizon = min(missed, default=math.inf) if in_steps else math.inf
+
   sign = -1 if in_steps else 1
-  samples = [
-    [sign * (x.number if x.number <= horizon else math.inf) for x in side]
-    for side in (ours, original)
-  ]
 
-  def compare(ours, original):
-    a, b = np.array(ours)[:, None], np.array(original)
-    return float(((a > b) + 0.5 * (a == b)).mean())
+  def compare(*pair):
+    missed = [x.end for x in pair if in_steps and math.isinf(x.number)]
+    horizon = min(missed, default=math.inf)
+    a, b = (
+      sign * (x.number if x.number <= horizon else math.inf) for x in pair
+    )
+    return (a > b) + 0.5 * (a == b)
 
-  return compare(*samples), interval(compare, *samples)
+  wins = np.array([[compare(x, y) for y in original] for x in ours])
+
+  def mean(rows, columns):
+    return float(wins[np.ix_(rows, columns)].mean())
+
+  seeds = [range(len(x)) for x in (ours, original)]
+  return mean(*seeds), interval(mean, *seeds)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from agents.run import errors, log, stopping
-from scripts import machine
+from scripts import compare, machine
 from scripts.reproductions.entry import ROOT, Entry, fill
 
 # Environment steps per episode; HER logs episodes instead of steps.
@@ -18,7 +18,8 @@ def train(
 ) -> None:
   """Train the original and add its curve to the reference file of the entry.
 
-  Also adds the curve after an interruption; the next call starts over.
+  Also adds the curve after an interruption, unless a longer one is there; the
+  next call starts over.
 
   Args:
     entry: Entry with a reference file.
@@ -29,14 +30,18 @@ def train(
 
   Raises:
     StopRequested: If the user asks to stop.
-    UsageError: If the entry has no reference file, or the original fails.
+    UsageError: If the entry has no reference file, the path no original, or
+      the original fails.
   """
   if not entry.reference.endswith('.csv'):
     raise errors.UsageError(f'{entry.name} has no original to train.')
+  path = os.path.abspath(os.path.expanduser(path))
+  compare.find_system(path, entry.system)
   seed = entry.seeds[0] if seed is None else seed
-  folder = os.path.join(os.path.abspath(out), entry.name, f'original{seed}')
+  out = os.path.abspath(os.path.expanduser(out))
+  folder = os.path.join(out, entry.name, f'original{seed}')
   os.makedirs(folder, exist_ok=True)
-  given = os.path.abspath(path), fill(entry.flags, seed, folder), folder
+  given = path, fill(entry.flags, seed, folder), folder
   module = f'scripts.comparison.{entry.system}_original'
   code = f'from {module} import train; train(*{given!r})'
   environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
@@ -78,7 +83,11 @@ def _add(entry, seed, folder, results):
     ]
   path = os.path.join(results, 'reference', entry.reference)
   before = list(log.read_table(path)) if os.path.exists(path) else []
-  rows = [x for x in before if x['seed'] != seed] + [
+  known = [x for x in before if x['seed'] == seed]
+  if len(known) > len(rows):
+    print(f'Kept the curve of seed {seed} in {path}, which is longer.')
+    return
+  rows = [x for x in before if x not in known] + [
     {'seed': seed, **x} for x in rows
   ]
   rows.sort(key=lambda x: int(x['seed'] or 0))

@@ -53,6 +53,15 @@ class Trial:
     """Folder of the trained agent, for the shipped seed."""
     return os.path.join(self.folder, 'agent')
 
+  @property
+  def shown(self) -> str:
+    """Command of the training, with `RUN` for its folder."""
+    return shlex.join(self.entry.command(self.seed, 'RUN'))
+
+  def matches(self, record: dict[str, Any]) -> bool:
+    """Return whether a record is of this training, if it has been started."""
+    return record.get('command', self.shown) == self.shown
+
   def read(self) -> dict[str, Any]:
     """Return the record.
 
@@ -90,7 +99,7 @@ def train(trial: Trial) -> None:
   entry, seed = trial.entry, trial.seed
   with run_folder.Run.open(trial.folder):
     record = trial.read()
-    if record['complete']:
+    if record['complete'] and trial.matches(record):
       print(f'{entry.name}, seed {seed}: the training is complete.')
       return
     before = fill(entry.before, seed, trial.run)
@@ -98,7 +107,8 @@ def train(trial: Trial) -> None:
       print(shlex.join(before), flush=True)
       environ = machine.environ()
       subprocess.run(machine.resolve(before), env=environ, check=True)
-    record['command'] = shlex.join(entry.command(seed, 'RUN'))
+    record.update(command=trial.shown, complete=False)
+    record.pop('evaluation', None)
     command = entry.command(seed, trial.run)
     print(shlex.join(command), flush=True)
     code = _run_once(trial, record, command)

@@ -58,7 +58,7 @@ def record(name: str, clone: str, out: str) -> None:
   place = os.path.join(data.DATA, folder)
   page = _PROVENANCE.format(
     original=_ORIGINALS[name],
-    version=_find_commit(clone),
+    version=_find_version(name, clone),
     rows='\n'.join(
       f'| {x.name} | {x.numbers} | {x.difference:.0e} |' for x in cases
     ),
@@ -69,12 +69,13 @@ def record(name: str, clone: str, out: str) -> None:
       file_.write(page)
 
 
-def _find_commit(clone):
-  command = ['git', '-C', clone, 'rev-parse', '--show-toplevel', 'HEAD']
-  found = subprocess.run(command, capture_output=True, text=True).stdout.split()
-  if found[:1] == [os.path.realpath(clone)]:
-    return f'commit {found[1]}'
-  return f'PyBullet {metadata.version("pybullet")}'
+def _find_version(name, clone):
+  if name == 'ppo':
+    return f'PyBullet {metadata.version("pybullet")}'
+  command = ['git', '-C', clone, 'describe', '--always', '--abbrev=40']
+  command += ['--exclude=*', '--dirty']
+  done = subprocess.run(command, capture_output=True, text=True)
+  return f'commit {done.stdout.strip() or "unknown"}'
 
 
 def _write(folder, name, found):

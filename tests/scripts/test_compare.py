@@ -43,7 +43,7 @@ def test_exit_code(monkeypatch, tmp_path, capsys, difference, code):
   system = types.SimpleNamespace(
     __name__='scripts.comparison.cases', compare=lambda out: found
   )
-  monkeypatch.setattr(compare, '_find_system', lambda path: system)
+  monkeypatch.setattr(compare, 'find_system', lambda *unused: system)
   monkeypatch.setattr(compare, '_run', lambda *args: None)
   assert compare.main([str(tmp_path)]) == code
   assert ('OUTSIDE' in capsys.readouterr().out) == bool(code)
@@ -52,6 +52,15 @@ def test_exit_code(monkeypatch, tmp_path, capsys, difference, code):
 def test_no_original(tmp_path):
   with pytest.raises(errors.UsageError, match='contains no original'):
     compare.main([str(tmp_path)])
+
+
+def test_used_folder(tmp_path):
+  """Numbers of another comparison would be taken for those of this one."""
+  place = tmp_path / 'pybullet_envs' / 'agents'
+  place.mkdir(parents=True)
+  (place / 'train_ppo.py').touch()
+  with pytest.raises(errors.UsageError, match='not empty'):
+    compare.main([str(tmp_path), f'--out={place}'])
 
 
 def test_broken_original(tmp_path, monkeypatch):

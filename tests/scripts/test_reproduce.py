@@ -272,6 +272,24 @@ def test_failure_is_no_result(toy, tmp_path, capfd):
   assert len(curves.read_run(toy, trial.run)[0]) == 6
 
 
+def test_other_flags_are_another_training(toy, tmp_path):
+  """It is not complete; only runs of the entry's flags are collected."""
+  out, results = str(tmp_path / 'out'), str(tmp_path)
+  other = dataclasses.replace(toy, flags=f'{toy.flags} --seconds=0.01')
+  trial = Trial(toy, 0, out)
+  training.train(dataclasses.replace(trial, entry=other))
+  assert trial.read()['complete']
+  folder = str(tmp_path / 'toy')
+  assert not collecting.summarize(toy, out, folder, results)
+  assert collecting.summarize(other, out, folder, results)
+  training.train(trial)
+  assert len(trial.read()['sittings']) == 2
+  # An incomplete run does not replace a complete one.
+  known = collecting.summarize(toy, out, folder, results)
+  trial.write({**trial.read(), 'complete': False})
+  assert collecting.summarize(toy, out, folder, results) == known
+
+
 def test_stop_as_soon_as_reached(toy, tmp_path):
   slow = f'{toy.flags} --seconds=1'
   entry = dataclasses.replace(toy, flags=slow, stop_early=True)
@@ -474,7 +492,7 @@ def test_shipped_agent(tmp_path, capsys):
     os.path.join(RESULTS, shipping.AGENTS, 'her_reach'), agents / 'her_reach'
   )
   shipped = agents / 'her_reach' / shipping._SHIPPED
-  shipped.write_text('{"mean": 2, "interval": [1.5, 2.5]}')
+  shipped.write_text('{"mean": 2, "std": 0, "episodes": 50}')
   assert reproduce.run([*check, f'--results={tmp_path}']) == 1
   assert 'OUTSIDE' in capsys.readouterr().out
 
@@ -538,6 +556,28 @@ def test_rows_without_an_original(tmp_path):
     originals.train(entry, '', 0, str(tmp_path), str(tmp_path))
 
 
+@pytest.mark.parametrize('path', ['nowhere', golden.ROOT])
+def test_path_without_an_original(path, tmp_path):
+  """This project is not the original, although it has a package `planet`."""
+  entry = entry_lib.find('planet_small')
+  with pytest.raises(errors.UsageError, match='contains no original'):
+    originals.train(entry, path, 0, str(tmp_path), str(tmp_path))
+
+
+def test_longer_curves_of_originals_stay(tmp_path):
+  entry = entry_lib.find('ppo_pendulum')
+  folder = tmp_path / 'reference'
+  folder.mkdir()
+  head, row = 'global_step,phase,mean_score\n', '{},eval,1\n'
+  before = f'seed,{head}1,{row.format(1)}1,{row.format(2)}'
+  (folder / entry.reference).write_text(before)
+  (tmp_path / 'progress.csv').write_text(head + row.format(1))
+  originals._add(entry, '1', str(tmp_path), str(tmp_path))
+  assert (folder / entry.reference).read_text() == before
+  originals._add(entry, '0', str(tmp_path), str(tmp_path))
+  assert (folder / entry.reference).read_text().count('eval') == 3
+
+
 def test_interquartile_mean_and_its_interval():
   """The middle half, against the definition; the interval holds the truth."""
   rng = np.random.RandomState(0)
@@ -562,6 +602,10 @@ def test_times_with_censored_seeds():
   assert dict(zip(steps, shares))[30] == pytest.approx(1 - 0.75 / 2)
   assert intervals.median_time(outcomes) == 30
   assert intervals.median_time(outcomes[1:2]) == np.inf
+  # Half of ten, although a product of fractions is less.
+  numbers = (240, 480, 480, 780, 780, 840, 900, np.inf, np.inf, np.inf)
+  outcomes = [intervals.Outcome(x, 1800) for x in numbers]
+  assert intervals.median_time(outcomes) == 780
 
 
 def test_probability_of_improvement():
@@ -576,3 +620,6 @@ def test_probability_of_improvement():
   # Training may end where the level has been reached.
   stopped = [intervals.Outcome(50, 60)]
   assert intervals.improvement(longer, stopped, True)[0] == 0
+  # A seed that ended early hides nothing of the others.
+  ours = [*stopped, intervals.Outcome(np.inf, 10)]
+  assert intervals.improvement(ours, make(80), True)[0] == 0.75

@@ -64,7 +64,7 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
     file_.write('{config: default, params: {}, values: {tasks: [[main]]}}')
   sitting = dict.fromkeys(('processor', 'versions', 'commit'), '')
   sitting.update(wall_seconds=60, cpu_seconds=60)
-  record = {'complete': False, 'sittings': [sitting], 'command': 'python'}
+  record = {'complete': False, 'sittings': [sitting], 'command': trial.shown}
   trial.write(record)
   folder = str(tmp_path / 'results')
   os.makedirs(folder)
@@ -101,6 +101,25 @@ def test_curves_that_end_at_the_level_count_only_in_shares(
   )
   assert [x.get_text() for x in curve][1] == 'original code'
   assert [x.get_text() for x in reached][1] == 'original code (2 seeds)'
+
+
+def test_lines_end_where_a_seed_ends(tmp_path, monkeypatch):
+  """Beyond, a median would be of other seeds."""
+  saved = []
+  monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
+  entry = entry_lib.load()['pipeline_her_reach']
+  steps, values = np.arange(1.0, 9), np.arange(0.0, 0.8, 0.1)
+  ours = {0: (steps, values), 1: (steps[:3], values[:3])}
+  curves.write(str(tmp_path / curves.FILE), {'eval': ours})
+  theirs = {0: (steps, values), 2: (steps, 1 - values)}
+  (tmp_path / entry.reference).mkdir()
+  path = tmp_path / entry.reference / curves.FILE
+  curves.write(str(path), {'eval': theirs})
+  figures.draw_entry(entry, str(tmp_path), str(tmp_path))
+  lines = {x.get_label(): x for x in saved[0].axes[0].get_lines()}
+  assert len(lines['ours (median of 2 runs, thin)'].get_xdata()) == 3
+  # What is to be the same is drawn for the same seeds.
+  np.testing.assert_allclose(lines[entry.reference].get_ydata(), values)
 
 
 @pytest.mark.parametrize('entry', LABELLED, ids=lambda x: x.name)
