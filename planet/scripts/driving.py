@@ -75,7 +75,7 @@ def define_settings(params: Any) -> dict[str, dict[str, Any]]:
 
 
 def choose_world(
-  settings: dict[str, Any], config: Any, logdir: str
+  settings: dict[str, Any], config: Any, logdir: str, evaluates: bool = False
 ) -> dict[str, Any]:
   """Choose the backend of a run, `server` or `offline`, and its log folder.
 
@@ -86,6 +86,7 @@ def choose_world(
     config: Configuration of the run; stores the choice in `carla_backend`, so
       that all towns use the same backend.
     logdir: Folder of the run, where logs go by default.
+    evaluates: Whether to need only one server, as environments take turns.
 
   Returns:
     Complete settings.
@@ -108,7 +109,8 @@ def choose_world(
   settings = {**settings, 'backend': wanted, 'server_log': logdir}
   if not (settings['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
     settings['log_folder'] = os.path.join(logdir, 'carla_log')
-  if wanted == 'server' and not connect.find_binary(settings):
+  own = evaluates or connect.find_binary(settings)
+  if wanted == 'server' and not own:
     _check_servers(settings, config)
   with config.unlocked:
     config.carla_backend = config.source.carla_backend = wanted

@@ -217,7 +217,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--checkpoint', default=None, help=text)
   text = 'seed of environments and planner'
   add('--seed', type='seed', default=None, help=text)
-  add('--params', default='{}', help='planner parameters as a YAML mapping')
+  text = 'parameters of the planner or CARLA server as a YAML mapping'
+  add('--params', default='{}', help=text)
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)
   args.params = parameters.check(train.parse_params(args.params))

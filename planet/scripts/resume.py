@@ -217,7 +217,7 @@ def restore(
   Args:
     logdir: See `planet.trained.load`, as for all arguments.
     name: Name of the checkpoint.
-    params: Planner parameters.
+    params: Parameters of the planner and of the CARLA server.
     seed: Seed.
     trust: Trusted modules.
 
@@ -233,10 +233,12 @@ def restore(
   trust = references.parse(trust)
   trust = trust.and_typed(given.get(x) for x in parameters.OWN)
   for key in given:
-    if not key.startswith('planner'):
+    driving = key.startswith('carla_') and not parameters.Parameters.fixed(key)
+    if not (driving or key.startswith('planner')):
       raise errors.UsageError(
         f'Parameter {key!r} belongs to the trained model; an evaluation can '
-        'only change parameters that start with planner.'
+        'only change parameters that start with planner, and those of the '
+        'CARLA server.'
       )
   logdir = folder.find_single(logdir)
   path = checkpoint.find_variables(logdir, name)
@@ -259,7 +261,7 @@ def restore(
   if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     return path, config, {x: tuple(y) for x, y in config.source.shapes.items()}
-  return path, config, tasks.prepare(config, logdir)
+  return path, config, tasks.prepare(config, logdir, evaluates=True)
 
 
 def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:

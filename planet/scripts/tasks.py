@@ -159,7 +159,9 @@ def end_early(task: Task) -> Task:
   return task._replace(env_ctor=functools.partial(make, min_length=0))
 
 
-def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
+def prepare(
+  config: Any, logdir: str, evaluates: bool = False
+) -> dict[str, tuple[int, ...]]:
   """Complete the tasks of a configuration by looking at their environments.
 
   Creates each environment once, in a separate process. Chooses the backend of
@@ -168,6 +170,7 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
   Args:
     config: Locked configuration, whose tasks are completed in place.
     logdir: Folder of the run.
+    evaluates: Whether the run only plays, one environment after the other.
 
   Returns:
     Dict from the names of recorded data to the shape of one step.
@@ -180,7 +183,7 @@ def prepare(config: Any, logdir: str) -> dict[str, tuple[int, ...]]:
   for task in config.tasks:
     if task.is_driving:
       settings = task.env_ctor.keywords['settings']
-      settings = driving.choose_world(settings, config, logdir)
+      settings = driving.choose_world(settings, config, logdir, evaluates)
       env_ctor = functools.partial(task.env_ctor, settings=settings)
       task = task._replace(env_ctor=env_ctor)
     if adapters.is_environment(task.env_ctor.args[0]):

@@ -225,6 +225,8 @@ class CarlaEnv:
       place = self._trips.locate(frame.location)
       route = planner.draw_goal(self.backend.lanes, place, None, self._random)
       self.route = self._goal = route or self.route
+      if route:
+        self._coords = self._coords[0], route.goal
       # The next reward depends on the change of the distance to the new goal.
       new = self._measure(frame, self.measurements)
       for name in ('distance_to_goal', 'distance_to_goal_euclidean'):

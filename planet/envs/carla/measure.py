@@ -254,7 +254,8 @@ def reward_terms(
     last_offroad=last['intersection_offroad'],
     otherlane=now['intersection_otherlane'],
     last_otherlane=last['intersection_otherlane'],
-    arrived=now['next_command'] == 'REACH_GOAL',
+    # Only once, as an episode may go on at its goal.
+    arrived=last['next_command'] != 'REACH_GOAL' == now['next_command'],
     lane_speed=lane[0],
     lane_offset=lane[1],
     steer=steer,

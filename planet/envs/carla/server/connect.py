@@ -4,7 +4,6 @@ Claims are locked files in a temporary folder, so they end with their process.
 They only apply to processes of this project on this machine.
 """
 
-import getpass
 import os
 import re
 import socket
@@ -178,7 +177,7 @@ class Claim(NamedTuple):
 
 def make_folder() -> str:
   """Create and return the folder of this user for locks and server logs."""
-  name = f'reference_agents_carla_{getpass.getuser()}'
+  name = f'reference_agents_carla_{os.getuid()}'
   folder = os.path.join(tempfile.gettempdir(), name)
   os.makedirs(folder, exist_ok=True)
   return folder
@@ -204,7 +203,7 @@ def claim_ports(first: int, count: int, step: int) -> Claim:
     UsageError: If no ports are free.
   """
   host = '127.0.0.1'
-  for port in range(first, 65536 - count, step):
+  for port in range(first, 65537 - count, step):
     claim = claim_server(host, port)
     if claim:
       ports = range(port, port + count)
@@ -212,5 +211,5 @@ def claim_ports(first: int, count: int, step: int) -> Claim:
         return claim
       claim.lock.release()
   raise errors.UsageError(
-    f'No ports from {first} are free for a CARLA server; try lower ones.'
+    f'No ports from {first} are free for CARLA; try lower ones.'
   )

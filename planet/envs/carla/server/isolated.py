@@ -16,7 +16,8 @@ from planet.envs.carla.server import connect, world
 
 # Minimum number of attempts, even if they take longer.
 _FEWEST_ATTEMPTS = 3
-# Limits in seconds in case the library hangs despite its own time-outs.
+# Limits in seconds in case the library hangs despite its own time-outs, which
+# may be longer.
 _TICK_LIMIT, _RESET_LIMIT = 60.0, 180.0
 
 
@@ -97,7 +98,11 @@ class IsolatedBackend(backend_lib.Backend):
       os.kill(self.pid, signal.SIGKILL)
 
   def _call_within(self, seconds, *request):
-    limit = threading.Timer(seconds, self._kill)
+    # A tick waits for at most two calls and two images; a reset for more.
+    own = 2 * (self._config['timeout'] + self._config['image_timeout'])
+    if request[0] == 'reset':
+      own = self._config['map_timeout'] + 10 * own
+    limit = threading.Timer(max(seconds, own), self._kill)
     limit.start()
     try:
       return self._call(*request)
