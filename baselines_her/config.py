@@ -68,7 +68,7 @@ def find_dims(env: Any) -> dict[str, int]:
     'o': len(observ['observation']),
     'u': env.action_space.shape[0],
     'g': len(observ['desired_goal']),
-    **{f'info_{key}': max(1, np.size(value)) for key, value in info.items()},
+    **{f'info_{k}': v.size for k, v in check.find_numbers(info).items()},
   }
 
 

@@ -84,17 +84,25 @@ def load(
   dims = {**input_dims, 'ag': input_dims['g']}
   for number in range(num_demo):
     obs, info = data['obs'][number, :T], data['info'][number, : T - 1]
-    episode = {
-      'o': [x['observation'] for x in obs],
-      'ag': [x['achieved_goal'] for x in obs],
-      'g': [x['desired_goal'] for x in obs[: T - 1]],
-      'u': data['acs'][number, : T - 1],
-    }
-    for key in input_dims:
-      if key.startswith('info_'):
-        name = key.removeprefix('info_')
-        episode[key] = [np.ravel(x[name]).astype(float) for x in info]
-    batch = {key: np.array(values)[None] for key, values in episode.items()}
+    try:
+      episode = {
+        'o': [x['observation'] for x in obs],
+        'ag': [x['achieved_goal'] for x in obs],
+        'g': [x['desired_goal'] for x in obs[: T - 1]],
+        'u': data['acs'][number, : T - 1],
+      }
+      for key in input_dims:
+        if key.startswith('info_'):
+          name = key.removeprefix('info_')
+          episode[key] = [np.ravel(x[name]) for x in info]
+      batch = {k: np.array(v, float)[None] for k, v in episode.items()}
+      if not all(np.isfinite(x).all() for x in batch.values()):
+        raise ValueError('it has infinite numbers or NaN')
+    except (KeyError, TypeError, ValueError) as error:
+      raise errors.UsageError(
+        f'Demonstration {number} in {path!r} does not fit: {error!r}; record '
+        'it in the same environment.'
+      ) from None
     for key, values in batch.items():
       if values.shape[-1] != dims[key]:
         raise errors.UsageError(

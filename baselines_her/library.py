@@ -61,7 +61,8 @@ def train(
   flags.check(settings.Flags, args)
   args.env, args.trust = env, trust
   if isinstance(params, settings.Settings):
-    params = {name: getattr(params, name) for name in params.model_fields_set}
+    names = params.model_fields_set - {'rollout_batch_size'}
+    params = {name: getattr(params, name) for name in names}
   plan = run.Plan(args, settings.merge(params or {}))
   return Training(lambda: _train(plan), verbose)
 

@@ -74,7 +74,10 @@ class JSONOutput:
 
 
 class TensorBoardOutput:
-  """Event file with one scalar per key; the step is the number of the row.
+  """Event file with one scalar per key.
+
+  The step is the number of the row, also of one repeated after a crash, which
+  its value `epoch` tells.
 
   Args:
     folder: Folder of the file.
@@ -87,7 +90,7 @@ class TensorBoardOutput:
 
   def writekvs(self, values: Mapping[str, Any]) -> None:
     """Write the values that are numbers."""
-    self._step += 1
+    self._step = int(values.get('epoch', self._step)) + 1
     numbers = {k: float(v) for k, v in values.items() if _is_number(v)}
     self._events.write(self._step, numbers)
     self._events.flush()

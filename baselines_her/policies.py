@@ -123,7 +123,8 @@ def find_run(path: str | os.PathLike[str]) -> str:
 def _find(folder: str) -> str:
   """Return the path of the plain data in a folder, which may not exist."""
   best = os.path.join(folder, 'policies', BEST)
-  for prefix in (os.path.join(folder, 'policy'), best):
+  own = os.path.join(folder, BEST)  # of --policy_dir
+  for prefix in (os.path.join(folder, 'policy'), best, own):
     if os.path.exists(f'{prefix}.json'):
       return f'{prefix}.json'
   if os.path.exists(f'{best}.pkl'):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.run import errors
 from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
@@ -134,7 +135,17 @@ class ReplayBuffer:
     return {**held, 'n_transitions_stored': self.n_transitions_stored}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Restore the result of `state_dict` of a buffer with the same shapes."""
+    """Restore the result of `state_dict` of a buffer with the same shapes.
+
+    Raises:
+      UsageError: If the shapes differ.
+    """
+    for key, values in self.buffers.items():
+      if key not in state or state[key].shape[1:] != values.shape[1:]:
+        raise errors.UsageError(
+          f'The environment of the run has changed: its episodes have {key} of '
+          f'another size. Start a new run.'
+        )
     self.current_size = len(state['u'])
     for key, values in self.buffers.items():
       values[: self.current_size] = state[key]

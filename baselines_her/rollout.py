@@ -180,10 +180,9 @@ class RolloutWorker:
         self._check_end(dones, step)
         break
       self._check_observation(obs, f'in step {step}')
-      successes = [float(x.get('is_success', 0.0)) for x in infos]
+      successes = [np.squeeze(x.get('is_success', 0.0)) for x in infos]
       for key in self.info_keys:
-        values = [np.ravel(x[key]) for x in infos]
-        episode[f'info_{key}'].append(np.array(values, np.float32))
+        episode[f'info_{key}'].append(self._read_info(infos, key, step))
       row = {'o': self.o, 'ag': self.ag, 'u': u, 'g': self.g}
       for key, value in row.items():
         episode[key].append(value.copy())
@@ -217,6 +216,17 @@ class RolloutWorker:
       f'needs episodes of T = {self.T} steps; end them only by a time limit '
       '(max_episode_steps), and set --T if that is another number.'
     )
+
+  def _read_info(self, infos, key, step):
+    rows = [np.ravel(x.get(key, ())) for x in infos]
+    size = self.dims[f'info_{key}']
+    if any(x.size != size or x.dtype.kind not in 'biuf' for x in rows):
+      raise errors.EnvError(
+        f'Environment {self._name} gives info[{key!r}] = {infos[0].get(key)!r} '
+        f'in step {step}, but numbers of size {size} in its first step; give '
+        'the same numbers in every step.'
+      )
+    return np.array(rows, np.float32)
 
   def _check_observation(self, obs: dict[str, np.ndarray], when: str) -> None:
     for key in check.GOAL_KEYS:

@@ -9,6 +9,7 @@ to train one agent with N processes (ranks).
 """
 
 import contextlib
+import glob
 import os
 import subprocess
 import sys
@@ -88,7 +89,7 @@ class Plan:
         missing = files.first_missing(folder)
         stack.enter_context(run_folder.Run.open(folder))
         stack.enter_context(
-          run_folder.removed_if_refused(folder, missing, self._has_checkpoint)
+          run_folder.removed_if_refused(folder, missing, self._has_begun)
         )
         # Another training of this process may have worked here until now.
         self._settle()
@@ -161,6 +162,15 @@ class Plan:
     found = checkpoint.list_folders(self._checkpoints).values()
     return checkpoint.choose_newest(found) is not None
 
+  def _has_begun(self) -> bool:
+    """Return whether there is anything to keep, such as a whole episode."""
+    begun = self._has_checkpoint()
+    pattern = os.path.join(glob.escape(self.folder), '*' + monitor.Monitor.EXT)
+    for path in glob.glob(pattern):
+      with open(path) as file_:
+        begun |= len(file_.readlines()) > 2  # after two of header
+    return begun
+
   def _check_files(self) -> None:
     """Check that all files can be read or written."""
     args, values = self.args, self._settings
@@ -168,6 +178,12 @@ class Plan:
       raise errors.UsageError(
         f'A single environment object cannot serve as {args.num_env} '
         'environments; pass a function that creates them, or num_env=1.'
+      )
+    size = self._task.dims['u']
+    if isinstance(values.max_u, list) and len(values.max_u) != size:
+      raise errors.UsageError(
+        f'Setting --max_u has {len(values.max_u)} values, but actions have '
+        f'{size}; give a number or one for each.'
       )
     usual = settings.Flags.default('num_timesteps')
     if args.total_env_steps and args.num_timesteps != usual:
@@ -217,8 +233,16 @@ def main(argv: list[str]) -> Any:
       this case.
     StopRequested: If the user asks to stop.
   """
+  return _train(Plan(*_read(argv)))
+
+
+def _read(argv):
+  """Return the flags and settings; `env` is None if it is not given."""
   args, unknown = parse_args(argv)
-  return _train(Plan(args, settings.from_words(args, unknown)))
+  given = settings.from_words(args, unknown)
+  if not any(x.partition('=')[0] == '--env' for x in argv):
+    args.env = None
+  return args, given
 
 
 def build_env(
@@ -261,8 +285,7 @@ def run(argv: list[str] | None = None) -> int:
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
 
   def start() -> int:
-    args, unknown = parse_args(argv)
-    given = settings.from_words(args, unknown)
+    args, given = _read(argv)
     try:
       if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
         return 0

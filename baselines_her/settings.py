@@ -9,7 +9,7 @@ import contextlib
 import functools
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -59,7 +59,7 @@ _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
 NETWORK = 'baselines_her.actor_critic:ActorCritic'
 _fixed = functools.partial(setting, fixed='fixed for a run')
 # Settings that follow from others, which `--help` leaves out.
-_DERIVED = ('rollout_batch_size', 'clip_pos_returns', 'network_args')
+_DERIVED = ('rollout_batch_size', 'network_args')
 
 
 class Flags(schema.Settings):
@@ -125,7 +125,9 @@ class Agent(schema.Settings):
   polyak: Fraction = setting(0.95, 'share of the old weights in the target')
   action_l2: Number = setting(1.0, 'penalty on the mean squared action')
   clip_obs: Number = _fixed(200.0, 'limit of raw observations and goals')
-  scope: str = _fixed('ddpg', 'variable scope')
+  scope: Annotated[str, pydantic.StringConstraints(pattern=r'^\w+$')] = _fixed(
+    'ddpg', 'variable scope'
+  )
   relative_goals: Flag = _fixed(False, 'goals relative to achieved goals')
   batch_size: Positive = setting(256, 'transitions per update')
   norm_eps: Number = _fixed(0.01, 'lower bound of the standard deviation')
@@ -165,7 +167,7 @@ class Settings(Params):
   policy_save_interval: Whole = setting(5, 'epochs between saved policies')
   # A number is the limit itself, as `DDPG` of the original takes it.
   clip_return: Limit = _fixed(True, 'clip values to the largest return')
-  clip_pos_returns: Flag = setting(True)
+  clip_pos_returns: Flag = setting(True, 'limit values to 0, if rewards are')
   demo_file: File | None = _fixed(None, 'file of demonstrations (pickle)')
   load_path: File | None = _fixed(None, 'file of initial variables (pickle)')
   gamma: Fraction | None = _fixed(
@@ -223,8 +225,14 @@ class Settings(Params):
       num_envs: Number of environments of this rank.
 
     Raises:
-      UsageError: If the replay is too small for an episode of each environment.
+      UsageError: If episodes have less than two steps, or the replay is too
+        small for an episode of each environment.
     """
+    if time_limit < 2:
+      raise errors.UsageError(
+        f'The time limit of the environment is {time_limit}; HER needs '
+        'episodes of at least 2 steps.'
+      )
     least = num_envs * (self.T or time_limit)
     if self.buffer_size < least:
       raise errors.UsageError(
@@ -290,18 +298,27 @@ def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
   Parses values as Python literals or YAML if possible. As in the original,
   names without a value and words without a name are dropped.
   """
-  result = {}
-  name = None
-  for word in unknown:
+  return {
+    name: schema.parse_value(text)
+    for name, text in _split(unknown)
+    if name and text is not None
+  }
+
+
+def _split(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+  """Yield names and values; no value after, or no name before some words."""
+  name = ''
+  for word in [*words, '--']:
     if word.startswith('--'):
+      if name:
+        yield name, None
       name, equals, text = word[2:].partition('=')
       if equals:
-        result[name] = schema.parse_value(text)
-        name = None
-    elif name:
-      result[name] = schema.parse_value(word)
-      name = None
-  return result
+        yield name, text
+        name = ''
+    else:
+      yield name, word
+      name = ''
 
 
 def merge(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,8 +361,14 @@ def from_words(
   """Return the settings in a command line, see `parse_args`.
 
   Raises:
-    UsageError: If a setting is unknown or its value is not allowed.
+    UsageError: If a setting is unknown or its value is missing or not allowed.
   """
+  for name, text in _split(unknown):
+    if not name or text is None:
+      raise errors.UsageError(
+        f'Cannot read {f"--{name}" if name else text}; write settings as '
+        '--name=value.'
+      )
   own = own_network(args.network)
   given = merge({**parse_cmdline_kwargs(unknown), **own})
   Settings.make(args.env, given)

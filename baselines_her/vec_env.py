@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import episode_log, guard, vector
-from agents.envs.wrappers import Wrapper
+from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs, logger
 
@@ -200,7 +200,8 @@ def make_env(
   env = envs.make(env_id, render_mode, time_limit)
   if seed is not None:
     env.seed(seed)
-  return ClipAndScale(episode_log.Monitor(env, monitor_file), reward_scale)
+  guarded = Guard(env, env.spec.id)
+  return ClipAndScale(episode_log.Monitor(guarded, monitor_file), reward_scale)
 
 
 class ClipAndScale(Wrapper):

@@ -9,7 +9,7 @@ import itertools
 import re
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
   if problem:
     raise errors.EnvError(f'Environment {name} is not usable: {problem}')
   return observation, info
+
+
+def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
+  """Return the numbers and arrays of numbers in an info, as vectors."""
+  flat = {k: np.ravel(v) for k, v in info.items() if not isinstance(v, dict)}
+  return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf' and v.size}
 
 
 def _play(env, name):
@@ -226,11 +232,13 @@ def _ask_gymnasium(env):
 
 def _check_episode(env, env_id, images, report):
   """Play an episode; the first problem concerns all systems."""
-  first_problem = None
+  first_problem, rewarded = None, -np.inf
   began = time.perf_counter()
   played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
   for length, (transition, problem) in enumerate(played):
-    done, info = transition[2:]
+    reward, done, info = transition[1:]
+    if length:
+      rewarded = max(rewarded, np.squeeze(reward))
     first_problem = first_problem or problem
     if length == _RENDER_STEP and images:
       paused = time.perf_counter()
@@ -255,6 +263,15 @@ def _check_episode(env, env_id, images, report):
     if 'is_success' not in info:
       report.hints.append(
         "info has no 'is_success', so HER cannot report a success rate."
+      )
+    if rewarded > 0:
+      report.hints.append(
+        'Rewards are above 0; train HER with --clip_pos_returns=False.'
+      )
+    if np.any(env.action_space.high != 1):
+      report.hints.append(
+        f'Actions go up to {env.action_space.high}; HER uses 1 unless --max_u '
+        'is given.'
       )
   for found in report.problems.values():
     found[:0] = [first_problem] if first_problem else []
@@ -328,7 +345,7 @@ def _find_goal_problem(env):
     return 'it has no method compute_reward(achieved, desired, info).'
   env.reset()
   observation, reward, _, info = env.step(env.action_space.sample())
-  rows = {k: np.repeat(np.reshape(v, [1, -1]), 3, 0) for k, v in info.items()}
+  rows = {k: np.repeat([v], 3, 0) for k, v in find_numbers(info).items()}
   goals = [np.repeat([observation[key]], 3, 0) for key in GOAL_KEYS[1:]]
   try:
     rewards = np.asarray(compute(*goals, rows), float)

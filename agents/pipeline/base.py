@@ -218,8 +218,9 @@ class ExplorerBase:
 
   def _set_meta(self):
     if self.mode == 'train':
-      self.session.monitor.set_meta('frame', self.timesteps)
-      self.session.monitor.set_meta('episode', self.n_episode)
+      ranks, monitor = self.session.comm.Get_size(), self.session.monitor
+      monitor.set_meta('frame', ranks * self.timesteps)
+      monitor.set_meta('episode', ranks * self.n_episode)
 
 
 class MemoryBase:

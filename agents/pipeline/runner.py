@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import shlex
 import signal
 import time
 from collections.abc import Mapping
@@ -159,7 +160,8 @@ class Runner:
       for name, agent in self.agents.items():
         with profiler(f'update/{name}'):
           agent.update()
-    self.state['i_frame'] = self.explorer['train'].timesteps
+    frames = self.explorer['train'].timesteps
+    self.state['i_frame'] = frames * self.session.comm.Get_size()
 
   def test(self) -> None:
     """Evaluate the agents with the statistics of the training explorer."""
@@ -376,10 +378,10 @@ class Runner:
     path = self.session.path
     if path:
       info(f'Logs and checkpoints: {path}')
-      info(f'Curves: agents-plot {path}')
+      info(f'Curves: agents-plot {shlex.quote(path)}')
     if path and not done:
       trust = ','.join(toolbox.list_foreign(self.params))
-      command = f'agents-session --load-checkpoint {path} --resume'
+      command = f'agents-session --load-checkpoint {shlex.quote(path)} --resume'
       info(f'Continue: {command}' + (f' --trust {trust}' if trust else ''))
 
 

@@ -1,5 +1,6 @@
 """Common parameters of all HER trainings."""
 
+import os
 from typing import Any
 
 from agents.pipeline.params import common
@@ -53,6 +54,9 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
   settings = Settings.make(cpanel['model_name'], given).to_plain()
+  for name in ('demo_file', 'load_path'):
+    if settings[name]:
+      settings[name] = os.path.abspath(os.path.expanduser(settings[name]))
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   modes = (
     ['train', 'test', 'eval'] if cpanel['test_activate'] else ['train', 'eval']

@@ -37,6 +37,12 @@ class Odd(gymnasium.Env):
     self.time += 1
     done = self.oddity == 'Early' and self.time == 3
     info = {} if self.oddity == 'Mute' else {'is_success': 0.0}
+    if self.oddity == 'Talking':
+      info = {'is_success': np.zeros(1), 'phase': 'reach', 'more': {'a': 1}}
+    if self.oddity == 'Silent' and self.time == 2:
+      info = {}
+    if self.oddity == 'Raising' and self.time == 2:
+      raise ValueError('the arm is stuck')
     return self._observe(), -1.0, done, False, info
 
   def compute_reward(self, achieved, desired, info):
@@ -66,7 +72,10 @@ class Blind(Odd):
     super().__init__()
 
 
-ODDITIES = 'Fine Broken Early NaN NaNGoal Growing Sign NaNReward Mute'.split()
+ODDITIES = """
+  Fine Broken Early NaN NaNGoal Growing Sign NaNReward Mute
+  Talking Silent Raising
+""".split()
 for _name in ODDITIES:
   gymnasium.register(
     f'{_name}-v0', Odd, max_episode_steps=LIMIT, kwargs={'oddity': _name}

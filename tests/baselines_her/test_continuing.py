@@ -120,6 +120,21 @@ def test_what_may_change(tmp_path):
   assert plan._params['seed'] == 3 and plan._settings.gamma == 0.9
 
 
+def test_environment_of_the_run(tmp_path):
+  """A command that names none goes on with it; another is refused."""
+  begin(tmp_path, '--env=FetchPush-v1')
+  words = ['program', f'--log_path={tmp_path}']
+  assert run_lib.Plan(*run_lib._read(words))._task.name == 'FetchPush-v1'
+  with pytest.raises(errors.UsageError, match='env_name'):
+    run_lib.Plan(*run_lib._read([*words, '--env=FetchReach-v1']))
+
+
+def test_limits_of_actions(tmp_path):
+  assert prepare(tmp_path, '--max_u=[1,1,1,2]')
+  with pytest.raises(errors.UsageError, match='max_u has 3 values'):
+    prepare(tmp_path, '--max_u=[1,1,1]')
+
+
 def test_one_budget(tmp_path):
   with pytest.raises(errors.UsageError, match='exclude each other'):
     prepare(tmp_path, '--total_env_steps=100', '--num_timesteps=50')

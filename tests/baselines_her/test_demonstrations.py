@@ -75,6 +75,20 @@ def test_files_that_do_not_fit(recorded, tmp_path):
   ):
     with pytest.raises(errors.UsageError, match=message):
       list(demonstrations.load(recorded, *args))
+  data = demonstrations.read(recorded)
+  for number, damage in enumerate(
+    (
+      lambda: data['acs'].__setitem__((1, 3), np.nan),
+      lambda: data['info'][1, 3].pop('is_success'),
+      lambda: data['obs'].__setitem__((1, 3), None),
+    )
+  ):
+    damage()
+    path = str(tmp_path / f'{number}.npz')
+    np.savez(path, **data)
+    with pytest.raises(errors.UsageError, match='Demonstration 1 in'):
+      list(demonstrations.load(path, 2, 50, DIMS))
+    assert len(list(demonstrations.load(path, 1, 50, DIMS))) == 1
   (tmp_path / 'bad.npz').write_bytes(b'nonsense')
   np.savez(tmp_path / 'other.npz', a=1)
   np.savez(

@@ -52,6 +52,16 @@ def test_tensorboard(tmp_path):
   assert logger.read_tb(str(tmp_path / 'tb')) == [{'x': 1.5}, {'x': 2.5}]
 
 
+def test_repeated_epochs_in_tensorboard(tmp_path):
+  """Their steps are those of their first time."""
+  for epochs in ((0, 1, 2), (1, 2, 3)):
+    with logger.scoped_configure(str(tmp_path), ['tensorboard']):
+      for epoch in epochs:
+        logger.logkv('epoch', epoch)
+        logger.dumpkvs()
+  assert len(logger.read_tb(str(tmp_path / 'tb'))) == 4
+
+
 def test_levels_and_terminal(capsys, tmp_path):
   with logger.scoped_configure(str(tmp_path), ['stdout']):
     logger.set_level(logger.WARN)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from agents.run import errors
 from baselines_her import her_sampler, replay_buffer
 from tests.baselines_her import toy
 
@@ -79,6 +80,10 @@ def test_state_goes_through():
   other.load_state_dict(buffer.state_dict())
   assert other.current_size == 3 and other.n_transitions_stored == 9
   np.testing.assert_array_equal(other.buffers['u'][:3], stream['u'][:3])
+  state = buffer.state_dict()
+  for changed in ({**state, 'u': state['u'][..., :0]}, {'o': state['o']}):
+    with pytest.raises(errors.UsageError, match='has changed'):
+      other.load_state_dict(changed)
 
 
 def test_misuse():

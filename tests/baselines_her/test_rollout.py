@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 
+from agents.envs import check
 from agents.run import errors
-from baselines_her import envs, play, rollout, vec_env
+from baselines_her import config, envs, play, rollout, vec_env
 from tests.baselines_her import odd_envs, test_programs
 
 MODULE = 'tests.baselines_her.odd_envs'
@@ -47,6 +48,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
     ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
     ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
     ('Growing', 5, r'observation of shape \(3,\), but its .*\(2,\)'),
+    ('Silent', 5, "info\\['is_success'\\] = None in step 2"),
   ],
 )
 def test_refused(name, T, message):
@@ -133,3 +135,24 @@ def test_programs_end(name, message, tmp_path):
   )
   assert re.search(f'Error: .*{message}', error)
   assert error.count('Traceback') == (name == 'Broken')
+
+
+def test_info_of_any_kind():
+  """Text and dictionaries in it are not stored; success may be an array."""
+  env = envs.make(f'{MODULE}:Talking-v0')
+  assert config.find_dims(env) == DIMS
+  check.check_spaces(env, 'Talking-v0', 'her')
+  episode = make_worker('Talking').generate_rollouts()
+  assert episode['info_is_success'].shape == (2, odd_envs.LIMIT - 1, 1)
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_environments_that_raise(number):
+  """The error names environment and step, in processes as well."""
+  name = f'{MODULE}:Raising-v0'
+  env = vec_env.make_vec_env(name, 'robotics', number, 0)
+  env.reset()
+  env.step(np.zeros((number, 1)))
+  with pytest.raises(errors.EnvError, match='Raising-v0 failed in step 2'):
+    env.step(np.zeros((number, 1)))
+  env.close()

@@ -120,6 +120,7 @@ def test_no_discounting():
     ('--bc_loss=1', '--demo_file'),
     ('--demo_batch_size=512 --demo_file=a', 'smaller than batch_size'),
     ('--demo_batch_size=-5 --demo_file=a', 'demo_batch_size'),
+    ('--scope=a-b', 'scope'),
   ],
 )
 def test_bad_settings(word, message):
@@ -131,6 +132,24 @@ def test_replay_holds_an_episode_of_each_environment():
   assert read('--buffer_size=100').complete(50, 2).buffer_size == 100
   with pytest.raises(errors.UsageError, match='at least 100'):
     read('--buffer_size=99').complete(50, 2)
+  with pytest.raises(errors.UsageError, match='at least 2 steps'):
+    read().complete(1, 1)
+
+
+@pytest.mark.parametrize(
+  'words, message',
+  [
+    ('--demo_file --hidden=3', '--demo_file'),
+    ('--n_cylces', '--n_cylces'),
+    ('FetchPush-v1', 'FetchPush-v1'),
+    ('--hidden=3 -layers=2', '-layers=2'),
+  ],
+)
+def test_words_without_a_meaning(words, message):
+  """The original drops them; they may be what the user wanted."""
+  args, unknown = settings.parse_args(['program', *words.split()])
+  with pytest.raises(errors.UsageError, match=message):
+    settings.from_words(args, unknown)
 
 
 @pytest.mark.parametrize(

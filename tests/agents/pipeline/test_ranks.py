@@ -28,6 +28,8 @@ def test_statistics_of_both_ranks(session, name):
   assert list(log['num']) == [6, 6, 6]
   assert list(log['epoch']) == [1, 2, 3]
   assert (log['std'] > 0).all()
+  single = log['frame'][0] // 2
+  assert list(log['frame']) == [2 * single, 4 * single, 6 * single]
 
 
 @pytest.fixture(scope='module')
