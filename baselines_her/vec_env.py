@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, guard, vector
+from agents.envs import adapters, episode_log, guard, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs, logger
@@ -174,6 +174,7 @@ def make_vec_env(
     time_limit: Number of steps of an episode; by default that of the id.
   """
   assert not flatten_dict_observations, 'goals need dictionaries'
+  env_id = adapters.portable(env_id)
   rank = mpi.world().Get_rank()
   folder = folder or logger.get_dir()
   makers = []

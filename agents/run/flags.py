@@ -167,7 +167,7 @@ def _parse(program, declared, values, argv, known_only=False):
 def check(
   declared: type[schema.Settings], args: object, dashes: bool = False
 ) -> None:
-  """Check that all flags have allowed values, even if set by code.
+  """Check and convert the values of all flags, even if set by code.
 
   Args:
     declared: See `run`.
@@ -181,7 +181,8 @@ def check(
     value = getattr(args, name)
     if value != declared.default(name):
       shown = name.replace('_', '-') if dashes else name
-      declared.check({name: value}, f'Flag --{shown}')
+      checked = declared.check({name: value}, f'Flag --{shown}')
+      setattr(args, name, checked[name])
 
 
 def add_arguments(

@@ -139,7 +139,8 @@ def define(name: str, params: Any, env: Any = None) -> Task:
   if row.domain != 'dummy':
     kwargs['pixels'] = params.observations == 'image'
   if row.domain == 'gym':
-    make, args = gym_pixels.make, [row.task if env is None else env, *args]
+    env = adapters.portable(row.task) if env is None else env
+    make, args = gym_pixels.make, [env, *args]
     kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components
   elif row.domain != 'dummy':

@@ -5,6 +5,7 @@ import os
 import signal
 
 import gymnasium
+import numpy as np
 import pytest
 
 import baselines_her
@@ -38,7 +39,7 @@ def test_loop_over_seeds(tmp_path, capfd):
   """Trainings in one process, which say nothing and keep the signals."""
   handler, current = signal.getsignal(signal.SIGINT), logger.get_current()
   capfd.readouterr()
-  for index, seed in enumerate((1, 2, 1)):
+  for index, seed in enumerate(np.array([1, 2, 1])):
     records = list(train(tmp_path / str(index), seed))
     assert [x['epoch'] for x in records] == [1, 2]
     assert [x['updates'] for x in records] == [2, 4]

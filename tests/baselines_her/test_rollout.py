@@ -3,6 +3,7 @@
 import contextlib
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -155,4 +156,13 @@ def test_environments_that_raise(number):
   env.step(np.zeros((number, 1)))
   with pytest.raises(errors.EnvError, match='Raising-v0 failed in step 2'):
     env.step(np.zeros((number, 1)))
+  env.close()
+
+
+def test_ids_of_the_main_program(monkeypatch):
+  """Other processes know what only this one has registered."""
+  spec = gymnasium.spec('Fine-v0')
+  monkeypatch.setitem(gymnasium.registry, 'Local-v0', spec)
+  env = vec_env.make_vec_env('Local-v0', 'robotics', 2, 0)
+  assert env.reset()['observation'].shape == (2, 2)
   env.close()

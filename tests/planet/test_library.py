@@ -37,7 +37,9 @@ def train(env='dummy', logdir=None, total_env_steps=None, **params):
   params = {**PARAMS, **params}
   if total_env_steps:
     del params['max_steps']
-  return planet.train(env, logdir, total_env_steps, 'debug', params, seed=0)
+  return planet.train(
+    env, logdir, total_env_steps, 'debug', params, seed=np.int64(0)
+  )
 
 
 class Env(gymnasium.Env):
