@@ -87,7 +87,8 @@ class PlaNet(TrainedAgent):
       return env
     config, task = self._config, self.task
     pixels = config.observation == 'image'
-    args = task.action_repeat, task.max_length, 0, config.image_size, False
+    own = task.env_ctor.keywords.get('observation_is_image', False)
+    args = task.action_repeat, task.max_length, 0, config.image_size, own
     env = gym_pixels.make(env, *args, pixels)
     if len(config.tasks) > 1:
       # The agent has the actions of the largest task.
