@@ -1,5 +1,7 @@
 """Networks, sampler and values of HER in the trees of the pipeline."""
 
+import os
+
 import pytest
 
 from agents.pipeline import session
@@ -64,7 +66,7 @@ def test_other_parts(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
   'panel',
-  [{'gamma': 0.5, 'T': 6, 'lr': 0.1}, {'load_path': 'weights', 'lr': None}],
+  [{'gamma': 0.5, 'T': 6, 'lr': 0.1}, {'load_path': '/weights', 'lr': None}],
 )
 def test_settings_of_the_panel(panel):
   """All that the command line has, down to the memory."""
@@ -73,6 +75,14 @@ def test_settings_of_the_panel(panel):
   settings = tree['memory']['train']['args']['settings']
   wanted = {**panel, 'lr': None, 'Q_lr': panel['lr'] or 0.001}
   assert {name: settings[name] for name in wanted} == wanted
+
+
+def test_files_of_the_panel():
+  """A session can be resumed from another folder."""
+  found = session.update_cpanel(test_pipeline.cpanel, {'load_path': 'weights'})
+  tree = test_pipeline.gen_params(found)
+  settings = tree['memory']['train']['args']['settings']
+  assert settings['load_path'] == os.path.abspath('weights')
 
 
 @pytest.mark.parametrize(
