@@ -71,4 +71,6 @@ def train(
   args = program.parse_args([f'--logdir={logdir}', f'--config={config}'])
   args.params, args.objects, args.seed, args.trust = given, objects, seed, trust
   program.check(args)
+  # Configurations store no integers of NumPy.
+  args.seed = None if seed is None else int(seed)
   return Training(lambda: program.work(args), verbose)

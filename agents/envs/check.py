@@ -238,7 +238,7 @@ def _check_episode(env, env_id, images, report):
   for length, (transition, problem) in enumerate(played):
     reward, done, info = transition[1:]
     if length:
-      rewarded = max(rewarded, np.squeeze(reward))
+      rewarded = max(rewarded, np.max(reward))
     first_problem = first_problem or problem
     if length == _RENDER_STEP and images:
       paused = time.perf_counter()

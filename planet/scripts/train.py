@@ -168,7 +168,7 @@ def main(args: Any) -> None:
 
 
 def check(args: Any) -> None:
-  """Check and convert the arguments of `main` before importing TensorFlow.
+  """Check the arguments of `main` before TensorFlow is imported.
 
   Checks that depend on the parameters of a stored run are left to `process`.
 
@@ -178,7 +178,7 @@ def check(args: Any) -> None:
   from planet.scripts import parameters, tasks
 
   seed = getattr(args, 'seed', None)
-  args.seed = schema.convert(schema.Seed | None, seed, "Argument 'seed'")
+  schema.convert(schema.Seed | None, seed, "Argument 'seed'")
   params = parameters.build(args.config, args.params)
   if not folder.has(_find_first(args.logdir), 'config.yaml'):
     parameters.check_together(params)

@@ -59,7 +59,7 @@ class IsolatedBackend(backend_lib.Backend):
       try:
         if not self._host:
           self._start()
-        return self._call_within(_RESET_LIMIT, 'reset', episode)
+        return self._call_within('reset', episode)
       except connect.StillLoading as error:
         # A new attempt would stop a server that is still loading its town.
         raise backend_lib.BackendError(str(error)) from None
@@ -79,7 +79,7 @@ class IsolatedBackend(backend_lib.Backend):
     )
 
   def tick(self, control: backend_lib.Control) -> backend_lib.Frame:
-    return self._call_within(_TICK_LIMIT, 'tick', control)
+    return self._call_within('tick', control)
 
   def others(self) -> list[places.Point]:
     try:
@@ -97,17 +97,21 @@ class IsolatedBackend(backend_lib.Backend):
     if self.pid:
       os.kill(self.pid, signal.SIGKILL)
 
-  def _call_within(self, seconds, *request):
-    # A tick waits for at most two calls and two images; a reset for more.
-    own = 2 * (self._config['timeout'] + self._config['image_timeout'])
-    if request[0] == 'reset':
-      own = self._config['map_timeout'] + 10 * own
-    limit = threading.Timer(max(seconds, own), self._kill)
+  def _call_within(self, *request):
+    limit = threading.Timer(self._find_limit(request[0]), self._kill)
     limit.start()
     try:
       return self._call(*request)
     finally:
       limit.cancel()
+
+  def _find_limit(self, name):
+    """Return the seconds that a call may take with its own time-outs."""
+    names = 'timeout', 'image_timeout', 'map_timeout'
+    call, image, load = (self._config[x] for x in names)
+    if name == 'tick':
+      return max(_TICK_LIMIT, 2 * (call + image))
+    return max(_RESET_LIMIT, load + 2 * call + 20 * image)
 
   def _start(self):
     make = functools.partial(_open, self._config)

@@ -129,7 +129,9 @@ def test_blueprints_that_do_not_fit(server, missing, sentence):
 
 
 def test_a_library_that_hangs_in_a_reset(server, monkeypatch):
-  monkeypatch.setattr(isolated, '_RESET_LIMIT', 2.0)
+  monkeypatch.setattr(
+    isolated.IsolatedBackend, '_find_limit', lambda *unused: 2.0
+  )
   with contextlib.closing(
     CarlaEnv(server.config(timeout=60.0, retries=1))
   ) as env:
