@@ -77,8 +77,8 @@ class Display(phases.Observer):
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
     is_training = phase.name == 'train'
-    steps = runs.training_steps(self._config, global_step)
     config = self._config
+    steps = runs.training_steps(config, global_step)
     is_full = steps >= (epoch + 1) * config.update_every * config.max_length
     if is_training and math.isnan(score) and not is_full:
       # No episode has ended in the last part of a phase.

@@ -76,8 +76,8 @@ class JSONOutput:
 class TensorBoardOutput:
   """Event file with one scalar per key.
 
-  The step is the number of the row, also of one repeated after a crash, which
-  its value `epoch` tells.
+  The step is the number of the row, from 1. Rows with `epoch` keep the step of
+  their epoch if they are repeated after a crash.
 
   Args:
     folder: Folder of the file.

@@ -144,7 +144,7 @@ class ReplayBuffer:
       if key not in state or state[key].shape[1:] != values.shape[1:]:
         raise errors.UsageError(
           f'The environment of the run has changed: its episodes have {key} of '
-          f'another size. Start a new run.'
+          'another size. Start a new run.'
         )
     self.current_size = len(state['u'])
     for key, values in self.buffers.items():

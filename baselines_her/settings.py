@@ -167,7 +167,9 @@ class Settings(Params):
   policy_save_interval: Whole = setting(5, 'epochs between saved policies')
   # A number is the limit itself, as `DDPG` of the original takes it.
   clip_return: Limit = _fixed(True, 'clip values to the largest return')
-  clip_pos_returns: Flag = setting(True, 'limit values to 0, if rewards are')
+  clip_pos_returns: Flag = setting(
+    True, 'clip values above 0; False if rewards exceed 0'
+  )
   demo_file: File | None = _fixed(None, 'file of demonstrations (pickle)')
   load_path: File | None = _fixed(None, 'file of initial variables (pickle)')
   gamma: Fraction | None = _fixed(
@@ -306,7 +308,7 @@ def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
 
 
 def _split(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-  """Yield names and values; no value after, or no name before some words."""
+  """Yield pairs of name and value; None or '' for what is missing."""
   name = ''
   for word in [*words, '--']:
     if word.startswith('--'):

@@ -302,6 +302,21 @@ class ObservationDict(_ChangeObservation):
     return {self._key: np.array(observ)}
 
 
+class VectorObservations(_ChangeObservation):
+  """Turn the entries of a dictionary, of any shape, into float32 vectors."""
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    parts = env.observation_space.spaces.items()
+    self.observation_space = spaces.dictionary(
+      {k: spaces.box(x.low.ravel(), x.high.ravel()) for k, x in parts}
+    )
+
+  def _change(self, observ):
+    with np.errstate(over='ignore'):  # `ConvertTo32Bit` raises
+      return {k: np.float32(v).reshape(-1) for k, v in observ.items()}
+
+
 class ConcatObservation(_ChangeObservation):
   """Concatenate entries of a dictionary along the first dimension.
 

@@ -60,15 +60,11 @@ def make(
     env = wrappers.ObservationDict(env, 'image')
     env = wrappers.ObservationToRender(env)
   else:
-    if not pixels:
-      env = wrappers.ProcessObservation(env, _to_vector)
     env = wrappers.ObservationDict(env, 'state')
   if pixels:
     env = wrappers.PixelObservations(
       env, (image_size, image_size), np.uint8, 'image'
     )
+  elif not observation_is_image:
+    env = wrappers.VectorObservations(env)
   return wrappers.ConvertTo32Bit(env)
-
-
-def _to_vector(observ):
-  return np.asarray(observ, np.float32).reshape(-1)

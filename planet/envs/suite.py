@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, opengl, spaces, wrappers
+from agents.envs import adapters, opengl, wrappers
 from agents.run import errors
 
 
@@ -47,30 +47,8 @@ def make(
   if pixels:
     env = wrappers.PixelObservations(env, size, np.uint8, 'image')
   else:
-    env = _Vectors(env)
+    env = wrappers.VectorObservations(env)
   return wrappers.ConvertTo32Bit(env)
-
-
-class _Vectors(wrappers.Wrapper):
-  """Turn numbers, such as the walker's height, into vectors to concatenate."""
-
-  def __init__(self, env):
-    super().__init__(env)
-    parts = env.observation_space.spaces.items()
-    self.observation_space = spaces.dictionary(
-      {k: spaces.box(*map(np.atleast_1d, (x.low, x.high))) for k, x in parts}
-    )
-
-  def step(self, action):
-    observ, *others = self._env.step(action)
-    return _as_vectors(observ), *others
-
-  def reset(self):
-    return _as_vectors(self._env.reset())
-
-
-def _as_vectors(observ):
-  return {key: np.atleast_1d(value) for key, value in observ.items()}
 
 
 def _load(domain, task):

@@ -60,13 +60,10 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
   runs = tables.read_runs(folder)
   references = curves.read_reference(entry, results)
   for trial in training.find(entry, out):
-    points, record, seed = (
-      curves.read_run(entry, trial.run),
-      trial.read(),
-      trial.seed,
-    )
-    if _should_keep(trial, record, runs.get(seed)):
+    seed, record = trial.seed, trial.read()
+    if _should_skip(trial, record, runs.get(seed)):
       continue
+    points = curves.read_run(entry, trial.run)
     if len(points[0]):
       phases[curves.EVALUATED][seed] = points
       if entry.shows_collected:
@@ -81,14 +78,14 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
   return runs
 
 
-def _should_keep(trial, record, known):
-  """Return whether to keep the known record of a seed; say so."""
+def _should_skip(trial, record, known):
+  """Return whether a run does not replace the known record; say why."""
   if not trial.matches(record):
     print(f'Skipped {trial.folder}, another training: {record["command"]}.')
     return True
-  better = known and known['complete'] and not record['complete']
-  if better and known['command'] == record['command']:
-    print(f'Skipped {trial.folder}, incomplete; {trial.seed} is complete.')
+  is_worse = known and known['complete'] and not record['complete']
+  if is_worse and known['command'] == record['command']:
+    print(f'Skipped {trial.folder}: a complete run of this seed is known.')
     return True
   return False
 
@@ -100,7 +97,9 @@ def collect(out: str, results: str) -> None:
       summarize(entry, out, os.path.join(results, entry.name), results)
     if entry.check:
       trial = training.Trial(entry, entry.check.seed, out)
-      if os.path.exists(trial.exported):
+      record = trial.read()
+      done = record['complete'] and trial.matches(record)
+      if done and os.path.exists(trial.exported):
         target = os.path.join(results, shipping.AGENTS, entry.name)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(trial.exported, target)

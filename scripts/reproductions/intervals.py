@@ -76,7 +76,6 @@ def improvement(
     in_steps: Whether numbers are steps, where fewer are better. Two seeds are
       compared until the end of the one that did not reach the level.
   """
-
   sign = -1 if in_steps else 1
 
   def compare(*pair):
