@@ -82,7 +82,12 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
     )
     for flag, default in benchmark.flags.items():
       own.add_argument(f'--{flag}', type=type(default), default=default)
-  return parser.parse_args(argv)
+  args = parser.parse_args(argv)
+  if args.against and not os.path.isdir(args.against):
+    raise errors.UsageError(
+      f'Flag --against is {args.against}; give the folder of a checkout.'
+    )
+  return args
 
 
 def _measure(benchmark, argv, variant, folder, ranks):

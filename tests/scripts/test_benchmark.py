@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents.run import errors
 from scripts import benchmark
 from tests import golden
 
@@ -19,3 +20,8 @@ def test_ratio_to_the_baseline(more, capfd):
   assert result['ratio'] == pytest.approx(cost)
   # The same code is as fast as itself; the other way to render is slower.
   assert result['ratio'] < 1.7 if more else result['ratio'] > 1.7
+
+
+def test_folder_that_is_not_there():
+  with pytest.raises(errors.UsageError, match='--against is nowhere'):
+    benchmark.main(['ppo', '--against', 'nowhere'])

@@ -31,7 +31,7 @@ REPORT = {
 }
 
 
-def define(config='debug', logdir='unused', **params):
+def define(config='debug', logdir='unused', evaluates=False, **params):
   from planet.scripts import resume, tasks
 
   args = AttrDict(config=config, params={**OFFLINE, **params})
@@ -39,7 +39,7 @@ def define(config='debug', logdir='unused', **params):
   assert not result.unused
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(tasks.probe, 'inspect', lambda *unused: REPORT)
-    tasks.prepare(result, logdir)
+    tasks.prepare(result, logdir, evaluates)
   return result
 
 
@@ -292,6 +292,25 @@ def test_plans_begin_at_the_bias():
     result = sess.run(plan(bias=[0.6, 0.0]))
     assert not sess.run(plan()).any()
   np.testing.assert_allclose(result, np.tile([0.6, 0.0], (1, 4, 1)))
+
+
+def test_servers_of_an_evaluation():
+  """Its environments take turns; those of a training need one each."""
+  params = dict(carla_backend='server', carla_servers=['127.0.0.1:2000'])
+  with pytest.raises(errors.UsageError, match='each needs its own'):
+    define(**params)
+  assert define(**params, evaluates=True).carla_backend == 'server'
+
+
+@pytest.mark.parametrize(
+  'key, message', [('fov', 'belongs to the trained model'), ('port', 'no run')]
+)
+def test_parameters_of_an_evaluation(tmp_path, key, message):
+  """Those of the server; others belong to the model."""
+  from planet.scripts import resume
+
+  with pytest.raises(errors.UsageError, match=message):
+    resume.restore(str(tmp_path), params={f'carla_{key}': 100})
 
 
 def test_worlds_do_not_mix(tmp_path):

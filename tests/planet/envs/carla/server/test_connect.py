@@ -108,6 +108,19 @@ def free_port(first):
   return claim.port
 
 
+def test_highest_ports():
+  claim = connect.claim_ports(65533, 3, 10)
+  claim.lock.release()
+  assert claim.port == 65533
+
+
+def test_calls_may_take_as_long_as_their_timeouts():
+  backend = isolated.IsolatedBackend()
+  backend._config = complete(2000, timeout=100.0, map_timeout=500.0)
+  assert backend._find_limit('tick') > 100
+  assert backend._find_limit('reset') > 500
+
+
 def make_program(path, code):
   path.write_text(f'#!{sys.executable}\n{code}\n')
   path.chmod(path.stat().st_mode | stat.S_IXUSR)

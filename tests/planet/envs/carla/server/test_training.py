@@ -58,6 +58,9 @@ def test_training_is_killed_and_continues(start_server, tmp_path):
   processes.run_python(*args, seconds=900)
   assert count_episodes(tmp_path, 'train') > before
   assert count_episodes(tmp_path, 'test') > 1
+  one = json.dumps({'carla_servers': addresses[:1]})
+  played = ['--logdir', str(tmp_path), '--episodes', '1', '--params', one]
+  processes.run_python('-m', 'planet.scripts.evaluate', *played, seconds=300)
   for server in servers:
     state = server.look()
     assert state.town == 'Town02' and state.calls['tick_cue'] > 300
