@@ -311,6 +311,8 @@ def _session_options(cores, threads=None):
     options.intra_op_parallelism_threads = threads or max(1, round(cores))
   if 'TF_NUM_INTEROP_THREADS' not in os.environ:
     options.inter_op_parallelism_threads = 1
+    # Later sessions of the process, of PlaNet for example, have their own.
+    options.use_per_session_threads = True
   # Threads that wait for work would take the cores of the environments.
   options.experimental.disable_thread_spinning = True
   return options

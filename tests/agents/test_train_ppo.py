@@ -323,6 +323,7 @@ def test_threads(monkeypatch):
   def choose(*args):
     options = train_ppo._session_options(*args)
     assert options.inter_op_parallelism_threads == 1
+    assert options.use_per_session_threads
     return options.intra_op_parallelism_threads
 
   monkeypatch.delenv('TF_NUM_INTRAOP_THREADS', raising=False)

@@ -46,7 +46,9 @@ def test_simulations_play_at_the_same_time(monkeypatch, phase, isolation):
   )
   graph = AttrDict(step=tf.constant(1), trainer=AttrDict(phase=phase))
   outputs = DEFINE[phase](graph, config, [])
-  threads = tf.ConfigProto(inter_op_parallelism_threads=2)
+  threads = tf.ConfigProto(
+    inter_op_parallelism_threads=2, use_per_session_threads=True
+  )
   with tf.Session(config=threads) as sess:
     sess.run(outputs)
   assert (log in (list('aabb'), list('bbaa'))) == (isolation == 'none')
