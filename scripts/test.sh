@@ -11,5 +11,5 @@ ensure_browser
 "$VENV/bin/ruff" format --check .
 "$VENV/bin/mypy"
 "$VENV/bin/lint-imports"
-# Tests in one file share fixtures.
-exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile "$@"
+# Tests in one file share fixtures. tests/conftest.py orders the files.
+exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
