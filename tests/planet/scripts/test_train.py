@@ -1,6 +1,7 @@
 """Whole training runs: what they write, how they stop, how they resume."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -16,14 +17,14 @@ from planet.training import running, utility
 from tests import processes
 from tests.planet.scripts import training_runs
 
+FINISHED = {'isolate_envs': 'process', 'checkpoint_every': 10}
+
 
 @pytest.fixture(scope='module')
 def finished(tmp_path_factory):
   """Run of two epochs with environments in processes."""
   logdir = tmp_path_factory.mktemp('finished')
-  result = training_runs.train(
-    logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
-  )
+  result = training_runs.train(logdir, FINISHED)
   assert result.code == 0, result.output
   return logdir, result.output
 
@@ -209,9 +210,7 @@ def test_summaries_of_a_run(finished, phase):
 
 def test_finished_run_has_nothing_to_do(finished):
   logdir, _ = finished
-  result = training_runs.train(
-    logdir, {'isolate_envs': 'process', 'checkpoint_every': 10}
-  )
+  result = training_runs.train(logdir, FINISHED)
   assert result.code == 0 and 'Nothing to do' in result.output
   # Other settings would not be those of what was trained.
   result = training_runs.train(logdir, {'action_repeat': 2})
@@ -228,45 +227,32 @@ def test_busy_run(tmp_path, capsys):
   assert 'Another process is using the run' in sentence
 
 
-@pytest.mark.parametrize(
-  'isolate_envs', ['none', pytest.param('thread', marks=pytest.mark.slow)]
-)
-def test_resume_after_the_end(tmp_path, isolate_envs):
+def test_resume_after_the_end(finished, tmp_path):
   """With more steps, training goes on at the stored step."""
-  params = {'isolate_envs': isolate_envs, 'max_steps': 20}
-  assert training_runs.train(tmp_path, params).code == 0
-  before = training_runs.episodes(tmp_path)
-  result = training_runs.train(tmp_path, {**params, 'max_steps': 40})
+  logdir = tmp_path / 'copy'
+  shutil.copytree(finished[0], logdir)
+  before = training_runs.episodes(logdir)
+  result = training_runs.train(logdir, {**FINISHED, 'max_steps': 60})
   assert result.code == 0, result.output
-  assert 'model.ckpt-20.' in result.output
-  assert 'Epoch 2 phase train (phase step 10, global step 20)' in (
-    training_runs.messages(tmp_path)
+  assert 'model.ckpt-40.' in result.output
+  assert 'Epoch 3 phase train (phase step 20, global step 40)' in (
+    training_runs.messages(logdir)
   )
-  assert 'Epoch 1 ' not in result.output
-  assert training_runs.checkpoints(tmp_path) == [20, 40]
-  assert set(before) < set(training_runs.episodes(tmp_path))
+  assert 'Epoch 2 ' not in result.output
+  assert training_runs.checkpoints(logdir) == [20, 40, 60]
+  assert set(before) < set(training_runs.episodes(logdir))
 
 
-def test_equal_seeds_give_equal_losses(tmp_path):
-  """All losses of the first 20 steps, two in each line; others differ."""
-  params = {
-    'isolate_envs': 'none',
-    'max_steps': 100,
-    'train_steps': 100,
-    'test_steps': 0,
-  }
-  losses = []
-  for name, args in (
-    ('a', ['--seed', '3']),
-    ('b', ['--seed', '3']),
-    ('c', []),
-  ):
-    training_runs.train(tmp_path / name, params, args=args)
+def test_equal_seeds_give_equal_losses(finished, tmp_path):
+  """Other seeds give others."""
+  losses = [training_runs.losses(finished[0])]
+  for name in ('a', 'b'):
+    training_runs.train(tmp_path / name, FINISHED, args=['--seed', '3'])
     losses.append(training_runs.losses(tmp_path / name))
-  first, second, third = losses
-  assert len(first) == 20
+  other, first, second = losses
+  assert len(first) == len(other) == 16
   assert first == second
-  assert first != third
+  assert first[0] != other[0]
 
 
 @pytest.mark.parametrize(
