@@ -46,9 +46,10 @@ def define_model(
         objectives = objectives_lib.average(objectives, ranks.average)
     with graph.unlocked:
       graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
-    # A rank that stops while playing has no exchange left to do.
-    exchanged = optimizer_summaries + [x.value for x in objectives]
-    with tf.control_dependencies(exchanged):
+    # A rank that stops while playing has no exchange left to do. A group, as
+    # TensorFlow would copy tensors into each operation of the planner's loop.
+    exchanged = tf.group(optimizer_summaries, [x.value for x in objectives])
+    with tf.control_dependencies([exchanged]):
       collect_summaries = _define_collection(graph, config, cleanups)
       summary, score = tf.cond(
         trainer.log,
