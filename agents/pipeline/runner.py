@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import tqdm
 
-from agents.pipeline import logs, toolbox
+from agents.pipeline import checkpoints, logs, toolbox
 from agents.run import errors, random_state, references, schema, stopping
 from agents.run import progress as progress_lib
 from agents.run.schema import Amount, Count, Flag, Name, Positive
@@ -41,6 +41,8 @@ class RunnerSettings(schema.Settings):
     test_act: Whether to test.
     test_int: Epochs between tests.
     save_int: Epochs between checkpoints.
+    keep_checkpoints: Newest checkpoints to keep, None for all. That of the best
+      epoch stays as well.
     memory_save: Which checkpoints include the memories.
     score: Statistic that selects the best epoch.
   """
@@ -56,6 +58,7 @@ class RunnerSettings(schema.Settings):
   test_act: Flag = True
   test_int: Positive = 1
   save_int: Positive = 1
+  keep_checkpoints: Positive | None = 5
   memory_save: Literal['never', 'final', 'every'] = 'final'
   score: Name = '/reward/test/episodic'
 
@@ -226,6 +229,10 @@ class Runner:
       'random': random_state.get_random_state(),
     }
     self.session.save_states(states, self.state['i_epoch'], memories)
+    keep = self._settings.keep_checkpoints
+    if self.session.path and keep:
+      best = self.state['best_epoch']
+      checkpoints.remove_old(self.session.path, keep, best)
 
   def load(self) -> None:
     """Restore the loaded checkpoint.

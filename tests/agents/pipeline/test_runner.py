@@ -69,6 +69,15 @@ def test_contents_of_memories(tmp_path, policy, kept):
     assert len(read_checkpoint(path)[1]['memory']['train']['values']) == 9
 
 
+def test_old_checkpoints_are_removed(tmp_path):
+  """All but the newest five and that of the best epoch."""
+  assert start(tmp_path, number_epochs=9, learning_rate=0.0, seed=1) == 0
+  path = tmp_path / 'all' / 'run'
+  best = read_checkpoint(path)[2]['best_epoch']
+  assert best < 5
+  assert list(checkpoints.list_checkpoints(str(path))) == [best, 5, 6, 7, 8, 9]
+
+
 def test_last_checkpoint_is_written_once(tmp_path, monkeypatch):
   epochs = []
   save = runner.Runner.save
