@@ -96,14 +96,13 @@ def check(system, folder):
 def main():
   base = pathlib.Path(sys.argv[1])
   alone = {x: check(x, base / x.__name__) for x in SYSTEMS}
-  # Beside each other, and with another training of the same system.
+  # Beside each other, and with another seed of the same system.
   others = [train(x, base / f'{x.__name__}-other', seed=1) for x in SYSTEMS]
   beside = {x: train(x, base / f'{x.__name__}-beside') for x in SYSTEMS}
   first = {x: next(beside[x]) for x in SYSTEMS}
-  for training in others:
-    next(training)
-  for system in SYSTEMS:
+  for system, training in zip(SYSTEMS, others):
     assert numbers([first[system]]) == numbers(alone[system][:1]), system
+    assert numbers([first[system]]) != numbers([next(training)]), system
   print('The end.')
 
 

@@ -42,6 +42,7 @@ def test_loop_over_seeds(capfd):
   assert capfd.readouterr().out == ''
 
 
+@pytest.mark.slow
 def test_two_at_once():
   """Stepped in turn, they give the same numbers as alone."""
   alone = [timeless(train(None, seed)) for seed in (0, 1)]

@@ -136,7 +136,7 @@ def record_demos(path):
 @pytest.mark.parametrize(
   'num_envs, settings',
   [
-    (1, SMALL),
+    pytest.param(1, SMALL, marks=pytest.mark.slow),
     (1, CROWDED),
     (3, {**SMALL, 'relative_goals': True, 'replay_strategy': 'none'}),
     (2, {**SMALL, 'test_with_polyak': True, 'scope': 'other', 'max_u': 0.5}),

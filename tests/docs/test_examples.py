@@ -25,7 +25,7 @@ SMALL_SESSION = (
 SMALL_PLANET = (
   '{tasks: ["gym_my_env:PushCart-v0"], action_repeat: 20, image_size: 32, '
   'batch_shape: [2, 3], train_steps: 4, test_steps: 4, max_steps: 4, '
-  'num_seed_episodes: 1, train_collects: [], test_collects: [], '
+  'num_seed_episodes: 1, test_collects: [], '
   'planner_iterations: 1, planner_horizon: 2, model_size: 8}'
 )
 
@@ -95,24 +95,17 @@ def test_policy_with_ppo(folder):
   assert len(read(folder, 'my_policy.py').splitlines()) <= 40
 
 
-def test_environment_with_planet(folder):
-  args = ['--logdir', 'logs', '--config', 'debug', '--params', SMALL_PLANET]
+def test_parts_of_planet(folder):
+  """With the environment; a model and a planner by name need trust."""
+  parts = (
+    'model: "my_planet:NormalizedRSSM", planner: "my_planet:random_shooting"'
+  )
+  params = f'{SMALL_PLANET[:-1]}, {parts}}}'
+  args = ['--logdir', 'logs', '--config', 'debug', '--params', params]
   run(folder, 'planet.scripts.train', *args)
   logdir = os.path.join(folder, 'logs', '00001')
   assert os.path.exists(os.path.join(logdir, 'DONE'))
   assert glob.glob(os.path.join(logdir, 'train_episodes', '*.npz'))
-
-
-def test_parts_of_planet(folder):
-  """A model and a planner by name; stored, they need trust."""
-  parts = (
-    'model: "my_planet:NormalizedRSSM", planner: "my_planet:random_shooting"'
-  )
-  params = SMALL_PLANET.replace('train_collects: [], ', '').replace(
-    '}', f', {parts}}}'
-  )
-  args = ['--logdir', 'logs', '--config', 'debug', '--params', params]
-  run(folder, 'planet.scripts.train', *args)
   play = ['planet.scripts.evaluate', '--logdir', 'logs', '--episodes', '1']
   assert 'return' in run(folder, *play, '--trust', 'my_planet,my_env')
   with pytest.raises(AssertionError, match='a module that you trust'):

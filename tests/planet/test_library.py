@@ -154,6 +154,7 @@ def test_parts_of_ones_own(tmp_path):
     assert several.shape == (2, 5) and len(states) == 2
 
 
+@pytest.mark.slow
 def test_interrupt(tmp_path, monkeypatch):
   """The training is saved, and goes on with the next call."""
   monkeypatch.chdir(tmp_path)
