@@ -30,6 +30,7 @@ def define_runner(
     'test_act': cpanel['test_activate'],
     'test_int': cpanel['test_interval'],
     'save_int': cpanel['save_interval'],
+    'keep_checkpoints': 5,
     'memory_save': memory_save,
     'score': score.format('test' if cpanel['test_activate'] else 'train'),
   }
