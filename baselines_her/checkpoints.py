@@ -37,7 +37,7 @@ class Checkpoints:
   ):
     self.newest: str | None = None
     self._store: Any = folder and checkpoint.Checkpoints(
-      os.path.abspath(os.path.expanduser(folder)), mpi.world(), keep=_KEPT
+      os.path.abspath(os.path.expanduser(folder)), mpi.world()
     )
     self._policy = policy
     self._workers = [rollout_worker, evaluator]
@@ -67,7 +67,7 @@ class Checkpoints:
       'random': random_state.get_random_state(),
       'num_envs': policy.rollout_batch_size,
     }
-    self.newest = self._store.save(name, tree, policy.sess)
+    self.newest = self._store.save(name, tree, policy.sess, keep=_KEPT)
     self._last_state = dict(state)
     now = time.time()
     self._next_time = now + (now - began) / _TIME_SHARE

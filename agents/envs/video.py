@@ -30,10 +30,14 @@ def encode_gif(images: Any, fps: float) -> bytes:
     # The default, median cut, takes 20 times as long.
     octree = Image.Quantize.FASTOCTREE
     frames = [x.quantize(method=octree) for x in frames]
-  settings = dict(duration=max(20, round(1000 / fps)), loop=0)
   file_ = io.BytesIO()
   frames[0].save(
-    file_, 'GIF', save_all=True, append_images=frames[1:], **settings
+    file_,
+    'GIF',
+    save_all=True,
+    append_images=frames[1:],
+    duration=max(20, round(1000 / fps)),
+    loop=0,
   )
   return file_.getvalue()
 

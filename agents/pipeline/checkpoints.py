@@ -8,7 +8,6 @@ tree per rank, they contain `runner.yaml`, the parameters, and optionally
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -99,19 +98,6 @@ def remove_memories(session: str, but: str) -> None:
         json.dump({k: v for k, v in sizes.items() if k not in names}, file_)
       for name in names:
         os.remove(os.path.join(path, name))
-
-
-def remove_old(session: str, keep: int, best: int | None) -> None:
-  """Remove all but the newest complete checkpoints and that of the best epoch.
-
-  Args:
-    session: Folder of the session.
-    keep: Number of newest checkpoints to keep.
-    best: Best epoch, or None.
-  """
-  for epoch, path in list(list_checkpoints(session).items())[:-keep]:
-    if epoch != best:
-      shutil.rmtree(path)
 
 
 def set_newer_aside(session: str, epoch: int) -> str | None:

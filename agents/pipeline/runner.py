@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import tqdm
 
-from agents.pipeline import checkpoints, logs, toolbox
+from agents.pipeline import logs, toolbox
 from agents.run import errors, random_state, references, schema, stopping
 from agents.run import progress as progress_lib
 from agents.run.schema import Amount, Count, Flag, Name, Positive
@@ -228,11 +228,13 @@ class Runner:
       'monitor': self.session.monitor.state_dict(),
       'random': random_state.get_random_state(),
     }
-    self.session.save_states(states, self.state['i_epoch'], memories)
-    keep = self._settings.keep_checkpoints
-    if self.session.path and keep:
-      best = self.state['best_epoch']
-      checkpoints.remove_old(self.session.path, keep, best)
+    self.session.save_states(
+      states,
+      self.state['i_epoch'],
+      memories,
+      keep=self._settings.keep_checkpoints,
+      best=self.state['best_epoch'],
+    )
 
   def load(self) -> None:
     """Restore the loaded checkpoint.

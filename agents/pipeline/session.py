@@ -330,6 +330,8 @@ class Session:
     states: Mapping[str, Any],
     index: int,
     memories: Mapping[str, Any] | None = None,
+    keep: int | None = None,
+    best: int | None = None,
   ) -> None:
     """Write a checkpoint unless this is a dry run; all ranks must call it.
 
@@ -337,6 +339,8 @@ class Session:
       states: Nested dict of plain data, bytes and arrays of this rank.
       index: Number of the epoch.
       memories: Contents of the memories by name, or None.
+      keep: Number of newest checkpoints to keep, None for all.
+      best: Epoch whose checkpoint to keep as well, or None.
     """
     if not self._checkpoints:
       return
@@ -350,7 +354,9 @@ class Session:
         checkpoint.write_tree(os.path.join(new, f'memory{rank}'), memories)
 
     name, sess = f'checkpoint-{index}', self.tf_session()
-    path = self._checkpoints.save(name, states, sess, write)
+    path = self._checkpoints.save(
+      name, states, sess, write, keep, f'checkpoint-{best}'
+    )
     if self.path and memories is not None:
       checkpoints.remove_memories(self.path, path)
 

@@ -243,16 +243,12 @@ class Checkpoints:
     folder: Folder of the checkpoints.
     comm: Communicator of the ranks.
     prefix: First part of the names.
-    keep: Number of complete checkpoints to keep, None for all.
   """
 
-  def __init__(
-    self, folder: str, comm: Any, prefix: str = '', keep: int | None = None
-  ):
+  def __init__(self, folder: str, comm: Any, prefix: str = ''):
     self._folder = folder
     self._comm = comm
     self._prefix = prefix
-    self._keep = keep
     self._saver: Any = None
 
   def paths(self) -> dict[str, str]:
@@ -273,6 +269,8 @@ class Checkpoints:
     tree: Any,
     sess: Any = None,
     write: Callable[[str], object] = lambda folder: None,
+    keep: int | None = None,
+    best: str | None = None,
   ) -> str:
     """Write a checkpoint.
 
@@ -281,6 +279,8 @@ class Checkpoints:
       tree: State of this rank, see `write_tree`.
       sess: Session whose variables to save, or None.
       write: Function called with the folder, to add files.
+      keep: Number of complete checkpoints to keep, None for all.
+      best: Name of an older one to keep as well.
 
     Returns:
       Path of the checkpoint.
@@ -292,10 +292,10 @@ class Checkpoints:
         saver.save(sess, os.path.join(new, _VARIABLES), write_state=False)
       write_tree(self._tree_path(new), tree)
       write(new)
-    if self._keep and self._comm.Get_rank() == 0:
+    if keep and self._comm.Get_rank() == 0:
       found = self.paths()
       whole = [x for x, place in found.items() if not find_damage(place)]
-      for other in set(found) - set(whole[-self._keep :]):
+      for other in set(found) - {best, *whole[-keep:]}:
         shutil.rmtree(found[other], ignore_errors=True)
       recover_folders(self._folder)
     return path

@@ -56,19 +56,17 @@ def numpy_episodes(
   loader = loader or loaders.reload_loader
   example = _first_episode(reader, train_dir)
   checked = functools.partial(_read_like, example, reader)
-  # AutoGraph would translate plain functions for a second.
-  plain = tf.autograph.experimental.do_not_convert
 
+  # AutoGraph would take a second to translate the functions of the dataset.
+  @tf.autograph.experimental.do_not_convert
   def define(directory, seed):
     kwargs = {} if seed is None else {'seed': seed}
     dataset = _define_dataset(
       lambda: loader(checked, directory, shape[0], **kwargs), example
     )
     dataset = dataset.flat_map(
-      plain(
-        lambda x: tf.data.Dataset.from_tensor_slices(
-          chunk_sequence(x, shape[1], True, num_chunks)
-        )
+      lambda x: tf.data.Dataset.from_tensor_slices(
+        chunk_sequence(x, shape[1], True, num_chunks)
       )
     )
     dataset = dataset.batch(shape[0], drop_remainder=True)
@@ -77,7 +75,7 @@ def numpy_episodes(
       # differ.
       parallel = 10 if tf.get_default_graph().seed is None else None
       dataset = dataset.map(
-        plain(lambda x: {**x, 'image': preprocess_fn(x['image'])}), parallel
+        lambda x: {**x, 'image': preprocess_fn(x['image'])}, parallel
       )
     # Nothing here needs autotuning, and closing the session would wait up to a
     # minute for its thread.

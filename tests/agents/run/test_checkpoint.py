@@ -159,7 +159,7 @@ class Ranks:
 def test_checkpoints_of_ranks(tmp_path):
   """Variables and trees come back; others of as many ranks only."""
   folder = str(tmp_path / 'checkpoints')
-  saved = checkpoint.Checkpoints(folder, mpi.world(), 'x-', keep=2)
+  saved = checkpoint.Checkpoints(folder, mpi.world(), 'x-')
   assert saved.newest() is None and saved.paths() == {}
   variable = tf.get_variable('x', (3,), tf.int32, tf.zeros_initializer())
   with tf.Session() as sess:
@@ -170,8 +170,10 @@ def test_checkpoints_of_ranks(tmp_path):
         {'index': index},
         sess,
         lambda new: open(os.path.join(new, 'more'), 'w').write('text'),
+        keep=2,
+        best='x-0',
       )
-    assert list(saved.paths()) == ['x-2', 'x-3']
+    assert list(saved.paths()) == ['x-0', 'x-2', 'x-3']
     found = checkpoint.Checkpoints(folder, mpi.world(), 'x-')
     assert found.load(found.paths()['x-2'], sess) == {'index': 2}
     assert sess.run(variable).tolist() == [2, 2, 2]
