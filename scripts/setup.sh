@@ -127,8 +127,7 @@ install_project() {
   [ "$want" = "$have" ] && return
   say "Installing the project with the extras $EXTRAS; this takes minutes."
   "$VENV/bin/python" -m pip install -q --upgrade pip >&2
-  # Python compiles modules when they are first imported.
-  "$VENV/bin/python" -m pip install -q --no-compile -e ".[$EXTRAS]" >&2
+  "$VENV/bin/python" -m pip install -q -e ".[$EXTRAS]" >&2
   version="$(version_of "$VENV/bin/python")"
   case "$version,$EXTRAS," in 3.13,*all,* | 3.13,*dmc,* | 3.13,*test,*)
     # Without labmaze, which has no wheel for this Python; see setup.py.

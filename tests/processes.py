@@ -57,7 +57,7 @@ def is_running(pid):
     return False
 
 
-def wait_for_end(pids, seconds=5):
+def wait_for_end(pids, seconds=30):
   """Processes of a list that still run after some seconds."""
   limit = time.time() + seconds
   while time.time() < limit:

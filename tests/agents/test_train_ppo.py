@@ -110,10 +110,8 @@ def test_sigterm_saves(tmp_path):
     training_runs.wait_for(process, 'Update 2 eval')
     children = find_children(process.pid)
     process.send_signal(signal.SIGTERM)
-    began = time.time()
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
-    assert time.time() - began < 20
     assert 'Repeat the command to continue.' in output
   finally:
     process.kill()

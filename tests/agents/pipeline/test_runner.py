@@ -198,7 +198,7 @@ def test_interrupted_twice(tmp_path):
   """The first Ctrl-C asks to stop after the cycle, the second ends it."""
   assert start(tmp_path, '--create-session-only', epoch_size=2) == 0
   path = tmp_path / 'all' / 'run'
-  repeal = {'runner.n_epochs': 100, 'explorer.train.args.pause': 20.0}
+  repeal = {'runner.n_epochs': 100, 'explorer.train.args.pause': 600.0}
   process = launch(path, **repeal)
   for line in process.stdout:
     if line.startswith('Epoch 1'):
@@ -208,9 +208,7 @@ def test_interrupted_twice(tmp_path):
     if 'press Ctrl-C again' in line:
       break
   process.send_signal(signal.SIGINT)
-  began = time.time()
   assert process.wait(60) == 130
-  assert time.time() - began < 10
   assert list(checkpoints.list_checkpoints(str(path))) == [0]
   repeal = {'runner.n_epochs': 1, 'explorer.train.args.pause': 0.0}
   assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0

@@ -270,10 +270,8 @@ def test_signals_save_and_end(tmp_path, number):
     training_runs.wait_for(process, 'Epoch 1 phase test')
     time.sleep(2)
     process.send_signal(number)
-    began = time.time()
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
-    assert time.time() - began < 30
     assert 'Repeat the command to continue.' in output
     assert training_runs.checkpoints(tmp_path)
     names = os.listdir(training_runs.run_dir(tmp_path))
