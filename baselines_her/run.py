@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from agents.envs import adapters, video
+from agents.envs import adapters, video, window
 from agents.run import (
   checkpoint,
   entry,
@@ -190,6 +190,10 @@ class Plan:
       raise errors.UsageError(
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
+    if args.play:
+      # Refuses one that cannot be shown now, not after the training.
+      mode = 'human' if window.has_display() else 'rgb_array'
+      envs.make(self._env, mode).close()
     if values.demo_file:
       # Reads all of them, and compares the first.
       limit = values.T or self._task.time_limit

@@ -1,9 +1,10 @@
-"""What a user does in one process: three systems, after and beside each other.
+"""What a user does in one process: systems, after and beside each other.
 
-Called with an empty folder. It leaves trainings open; their work has to be
-saved when it ends, by itself.
+Called with an empty folder and the names of the systems. It leaves trainings
+open; their work has to be saved when it ends, by itself.
 """
 
+import importlib
 import pathlib
 import sys
 
@@ -95,12 +96,13 @@ def check(system, folder):
 
 def main():
   base = pathlib.Path(sys.argv[1])
-  alone = {x: check(x, base / x.__name__) for x in SYSTEMS}
+  systems = [importlib.import_module(x) for x in sys.argv[2:]]
+  alone = {x: check(x, base / x.__name__) for x in systems}
   # Beside each other, and with another seed of the same system.
-  others = [train(x, base / f'{x.__name__}-other', seed=1) for x in SYSTEMS]
-  beside = {x: train(x, base / f'{x.__name__}-beside') for x in SYSTEMS}
-  first = {x: next(beside[x]) for x in SYSTEMS}
-  for system, training in zip(SYSTEMS, others):
+  others = [train(x, base / f'{x.__name__}-other', seed=1) for x in systems]
+  beside = {x: train(x, base / f'{x.__name__}-beside') for x in systems}
+  first = {x: next(beside[x]) for x in systems}
+  for system, training in zip(systems, others):
     assert numbers([first[system]]) == numbers(alone[system][:1]), system
     assert numbers([first[system]]) != numbers([next(training)]), system
   print('The end.')

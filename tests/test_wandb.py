@@ -64,7 +64,13 @@ def run(module, *args, mode='offline'):
   )
 
 
-@pytest.mark.parametrize('program', sorted(PROGRAMS))
+@pytest.mark.parametrize(
+  'program',
+  [
+    pytest.param(x, marks=pytest.mark.slow) if x.startswith('planet') else x
+    for x in sorted(PROGRAMS)
+  ],
+)
 def test_programs_send_their_scalars(program, tmp_path):
   if program == 'baselines_her.run':
     pytest.importorskip('gymnasium_robotics')

@@ -79,6 +79,7 @@ def test_training(tmp_path):
   play(run, tmp_path / 'videos')
 
 
+@pytest.mark.slow
 def test_discrete_actions_of_several_lengths(tmp_path):
   """Processes wait for each other at updates, and at the ends of phases."""
   params = dict(num_agents=4, update_every=6, max_length=30)

@@ -137,7 +137,9 @@ class StopAt(phases.Observer):
     self.asked = global_step == self._step
 
 
-@pytest.mark.parametrize('step, begin', [(60, 40), (100, 100)])
+@pytest.mark.parametrize(
+  'step, begin', [(60, 40), pytest.param(100, 100, marks=pytest.mark.slow)]
+)
 def test_stop_within_evaluation(step, begin, tmp_path, monkeypatch):
   """The evaluation begins anew; training goes on where it was."""
   config = training_runs.config()

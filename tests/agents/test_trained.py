@@ -18,6 +18,12 @@ def logdir(tmp_path_factory):
   return _train(tmp_path_factory.mktemp('run'))
 
 
+@pytest.fixture(scope='module')
+def recurrent(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('recurrent')
+  return _train(folder, network='recurrent_gaussian')
+
+
 def _train(folder, **settings):
   config = training_runs.config(**settings)
   config = utility.save_config(config, str(folder))
@@ -70,10 +76,9 @@ def test_noise_only_on_request(logdir):
   assert first == second and first != noisy
 
 
-def test_recurrent_state(tmp_path):
-  logdir = _train(tmp_path, network='recurrent_gaussian')
+def test_recurrent_state(recurrent):
   observation = np.ones(3, np.float32)
-  with agents.load(logdir) as agent:
+  with agents.load(recurrent) as agent:
     first, state = agent.predict(observation, deterministic=True)
     remembered, _ = agent.predict(observation, deterministic=True)
     given, _ = agent.predict(observation, state, deterministic=True)
@@ -95,11 +100,10 @@ def test_batches(logdir):
   np.testing.assert_array_equal(actions, single)
 
 
-def test_recurrent_batches(tmp_path):
+def test_recurrent_batches(recurrent):
   """Each row has a state of its own, until its episode begins anew."""
-  logdir = _train(tmp_path, network='recurrent_gaussian')
   observations = np.ones((2, 3), np.float32)
-  with agents.load(logdir) as agent:
+  with agents.load(recurrent) as agent:
     first, state = agent.predict(observations, deterministic=True)
     later, _ = agent.predict(observations, state, [True, False], True)
     assert agent.predict(observations[0], deterministic=True)[0] == first[0]

@@ -1,6 +1,6 @@
 """What each rank does in the tests of several processes.
 
-Run under mpirun: python -m tests.baselines_her.mpi_ranks WHAT FOLDER
+Run under mpirun: python -m tests.baselines_her.mpi_ranks FOLDER PART...
 """
 
 import os
@@ -77,19 +77,21 @@ def iterate():
   return {'logdir': record['logdir'], 'files': sorted(os.listdir(path))}
 
 
-def main(what, folder):
+def main(folder, *parts):
   mpi_tools.abort_on_errors()
   rank = mpi_tools.world().Get_rank()
-  if what == 'fail' and rank == 1:
-    raise RuntimeError('the second rank has a problem')
-  result = {
-    'recorded': lambda: recorded(rank),
-    'train': lambda: train(rank, folder),
-    'fail': lambda: train(rank, folder),
-    'iterate': iterate,
-  }[what]()
-  result['size'] = mpi_tools.world().Get_size()
-  np.savez(os.path.join(folder, f'rank{rank}.npz'), **result)
+  for part in parts:
+    if part == 'fail' and rank == 1:
+      raise RuntimeError('the second rank has a problem')
+    with tf.Graph().as_default():
+      result = {
+        'recorded': lambda: recorded(rank),
+        'train': lambda: train(rank, folder),
+        'fail': lambda: train(rank, os.path.join(folder, 'fail')),
+        'iterate': iterate,
+      }[part]()
+    result['size'] = mpi_tools.world().Get_size()
+    np.savez(os.path.join(folder, f'{part}{rank}.npz'), **result)
 
 
 if __name__ == '__main__':

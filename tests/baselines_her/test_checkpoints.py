@@ -124,7 +124,10 @@ def read_newest(tmp_path):
     return content['state'], dict(arrays)
 
 
-@pytest.mark.parametrize('name', ['rank0.npz', 'model.ckpt.data'])
+@pytest.mark.parametrize(
+  'name',
+  [pytest.param('rank0.npz', marks=pytest.mark.slow), 'model.ckpt.data'],
+)
 def test_truncated_checkpoint(learn, tmp_path, monkeypatch, name):
   """The one before is continued, says so, and leads to the same end."""
   for epochs in (1, 2, 3):

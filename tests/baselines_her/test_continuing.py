@@ -135,6 +135,11 @@ def test_limits_of_actions(tmp_path):
     prepare(tmp_path, '--max_u=[1,1,1]')
 
 
+def test_play_without_images(tmp_path):
+  with pytest.raises(errors.UsageError, match='takes no render_mode'):
+    prepare(tmp_path, '--env=tests.baselines_her.odd_envs:Blind-v0', '--play')
+
+
 def test_one_budget(tmp_path):
   with pytest.raises(errors.UsageError, match='exclude each other'):
     prepare(tmp_path, '--total_env_steps=100', '--num_timesteps=50')

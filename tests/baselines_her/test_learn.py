@@ -187,7 +187,7 @@ def interrupt_after(monkeypatch, cycles):
   monkeypatch.setattr(stopping, 'requested', requested)
 
 
-@pytest.mark.parametrize('cycles', [3, 5])
+@pytest.mark.parametrize('cycles', [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_interrupted(cycles, tmp_path, monkeypatch):
   """Stopped within an epoch or between two, the end is the same to the bit."""
   toy.use_toy(monkeypatch, 10)

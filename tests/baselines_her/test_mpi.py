@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run_ranks(what, folder, ranks=2):
+def run_ranks(folder, *parts, ranks=2):
   """Run `mpi_ranks` in several processes; returns code and output."""
   environ = {
     **os.environ,
@@ -33,7 +33,7 @@ def run_ranks(what, folder, ranks=2):
   }
   command = [MPIRUN, '--oversubscribe', '-n', str(ranks), sys.executable]
   result = subprocess.run(
-    [*command, '-m', 'tests.baselines_her.mpi_ranks', what, str(folder)],
+    [*command, '-m', 'tests.baselines_her.mpi_ranks', str(folder), *parts],
     env=environ,
     cwd=golden.ROOT,
     timeout=120,
@@ -43,16 +43,23 @@ def run_ranks(what, folder, ranks=2):
   return result.returncode, result.stdout + result.stderr
 
 
-def results(folder, ranks=2):
-  return [np.load(folder / f'rank{x}.npz') for x in range(ranks)]
+@pytest.fixture(scope='module')
+def job(tmp_path_factory):
+  """Folder, exit code and output of two ranks, the second of which fails."""
+  folder = tmp_path_factory.mktemp('job')
+  return folder, *run_ranks(folder, 'recorded', 'train', 'fail')
 
 
-def test_recorded(tmp_path):
+def results(folder, part, ranks=2):
+  return [np.load(folder / f'{part}{x}.npz') for x in range(ranks)]
+
+
+def test_recorded(job):
   """mpi_2ranks.npz: moments, averages, statistics and Adam of two ranks."""
-  code, output = run_ranks('recorded', tmp_path)
-  assert code == 0, output
+  folder, _, output = job
+  assert (folder / 'recorded1.npz').exists(), output
   data = toy.load('mpi_2ranks')
-  for found in results(tmp_path):
+  for found in results(folder, 'recorded'):
     assert found['size'] == 2
     for part in ('mean', 'std', 'count'):
       np.testing.assert_allclose(
@@ -68,28 +75,28 @@ def test_recorded(tmp_path):
       )
 
 
-def test_training_keeps_ranks_equal(tmp_path):
+def test_training_keeps_ranks_equal(job):
   """Weights and statistics are the same to the bit, steps are counted."""
-  code, output = run_ranks('train', tmp_path)
-  assert code == 0, output
-  first, second = results(tmp_path)
+  folder, _, _ = job
+  first, second = results(folder, 'train')
   assert len(first.files) > 20
   for key in first.files:
     np.testing.assert_array_equal(first[key], second[key], err_msg=key)
-  rows = logger.read_json(str(tmp_path / 'progress.json'))
-  lines = logger.read_json(str(tmp_path / 'metrics.jsonl'))
+  rows = logger.read_json(str(folder / 'progress.json'))
+  lines = logger.read_json(str(folder / 'metrics.jsonl'))
   assert len(rows) == len(lines) == 3
   assert [x['env_steps'] for x in lines] == [80, 160, 240]
   assert all(x['world_size'] == 2 for x in lines)
-  assert (tmp_path / 'policies' / 'policy_best.pkl').exists()
+  assert (folder / 'policies' / 'policy_best.pkl').exists()
 
 
+@pytest.mark.slow
 def test_library_without_folder(tmp_path, monkeypatch):
   """All ranks share a temporary one, with the states of all."""
   monkeypatch.setenv('TMPDIR', str(tmp_path))
-  code, output = run_ranks('iterate', tmp_path)
+  code, output = run_ranks(tmp_path, 'iterate')
   assert code == 0, output
-  first, second = results(tmp_path)
+  first, second = results(tmp_path, 'iterate')
   assert first['logdir'] == second['logdir']
   assert {'rank0.npz', 'rank1.npz'} < set(first['files'].tolist())
 
@@ -118,8 +125,8 @@ def test_starts_its_own_ranks(tmp_path):
   assert sorted(lines[:2]) == ['rank 0', 'rank 1'] and lines[2:] == ['parent']
 
 
-def test_failure_ends_the_job(tmp_path):
+def test_failure_ends_the_job(job):
   """The others do not wait for ever, and the traceback is seen."""
-  code, output = run_ranks('fail', tmp_path)
+  _, code, output = job
   assert code != 0
   assert 'the second rank has a problem' in output

@@ -137,9 +137,13 @@ def record_demos(path):
   'num_envs, settings',
   [
     pytest.param(1, SMALL, marks=pytest.mark.slow),
-    (1, CROWDED),
+    pytest.param(1, CROWDED, marks=pytest.mark.slow),
     (3, {**SMALL, 'relative_goals': True, 'replay_strategy': 'none'}),
-    (2, {**SMALL, 'test_with_polyak': True, 'scope': 'other', 'max_u': 0.5}),
+    pytest.param(
+      2,
+      {**SMALL, 'test_with_polyak': True, 'scope': 'other', 'max_u': 0.5},
+      marks=pytest.mark.slow,
+    ),
   ],
 )
 def test_equals_stand_alone(tmp_path, num_envs, settings):

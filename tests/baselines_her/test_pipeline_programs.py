@@ -44,6 +44,7 @@ def weights(folder):
     return policy.__getstate__()['tf']
 
 
+@pytest.mark.slow
 def test_equals_stand_alone(session, tmp_path):
   """The same command line settings lead to the same bits."""
   test_programs.run(

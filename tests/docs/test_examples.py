@@ -78,14 +78,7 @@ def test_environment_suits(folder):
   assert len([x for x in lines if x.strip()]) <= 30
 
 
-def test_environment_with_ppo(folder):
-  args = ['--env=my_env:PushCart-v0', '--logdir=logs', '--config=default']
-  args += ['--params=' + SMALL_PPO, '--noenv_processes']
-  run(folder, 'agents.train_ppo', *args)
-  assert len(training_runs.scores(os.path.join(folder, 'logs'))) == 2
-
-
-def test_policy_with_ppo(folder):
+def test_environment_and_policy_with_ppo(folder):
   args = ['--env=my_env:PushCart-v0', '--logdir=logs', '--config=default']
   small = SMALL_PPO[:-1] + ', network: my_policy:elman}'
   run(
@@ -95,6 +88,7 @@ def test_policy_with_ppo(folder):
   assert len(read(folder, 'my_policy.py').splitlines()) <= 40
 
 
+@pytest.mark.slow
 def test_parts_of_planet(folder):
   """With the environment; a model and a planner by name need trust."""
   parts = (

@@ -27,7 +27,12 @@ def list_kinds(cell):
 
 
 @pytest.mark.parametrize(
-  'name', ['her', 'ppo', pytest.param('planet', marks=pytest.mark.slow)]
+  'name',
+  [
+    'ppo',
+    pytest.param('her', marks=pytest.mark.slow),
+    pytest.param('planet', marks=pytest.mark.slow),
+  ],
 )
 def test_notebook(name, tmp_path, monkeypatch):
   """It shows as many figures as the stored one, in the same cells."""

@@ -103,28 +103,39 @@ def test_budget(tmp_path):
   assert record['logdir'].startswith(os.path.join('/', 'tmp'))
   # Whole epochs are trained: two episodes were due, the third was not played.
   assert record['epoch'] == 1 and record['updates'] == 2
-  *_, record = train('dummy', record['logdir'], 3500, train_collects=collects)
-  assert record['environment_steps'] == 4000
   with pytest.raises(errors.UsageError, match='both limit the training'):
     planet.train('dummy', str(tmp_path), 100, params={'max_steps': 5})
 
 
-def test_environments_of_ones_own(tmp_path):
-  """A function, whose environments live elsewhere, and an environment."""
-  steps = {}
-  for name, env in (('function', lambda: Env()), ('instance', Env())):
-    *_, record = train(env, str(tmp_path / name))
-    assert record['test_return'] == 800
-    steps[name] = record['environment_steps']
-    with planet.load(record['logdir']) as agent:
-      with pytest.raises(errors.UsageError, match='pass the object again'):
-        agent.make_env()
-      result = planet.evaluate(agent, Env(), episodes=1)
-      assert result.returns == [800] and result.lengths == [4]
-  assert steps == {'function': 800, 'instance': 800}
-  assert env.closed == 0 and env.total > 1600
+@pytest.mark.slow
+def test_larger_budget(tmp_path):
+  collects = [{'after': 0, 'every': 2}]
+  logdir = str(tmp_path)
+  *_, record = train('dummy', logdir, 2500, train_collects=collects)
+  assert record['environment_steps'] == 3000
+  *_, record = train('dummy', logdir, 3500, train_collects=collects)
+  assert record['environment_steps'] == 4000
+
+
+INSTANCE = Env()
+
+
+@pytest.mark.parametrize(
+  'env', [lambda: Env(), pytest.param(INSTANCE, marks=pytest.mark.slow)]
+)
+def test_environments_of_ones_own(tmp_path, env):
+  """A function, whose environments live elsewhere, or an environment."""
+  *_, record = train(env, str(tmp_path))
+  assert record['test_return'] == 800 and record['environment_steps'] == 800
+  with planet.load(record['logdir']) as agent:
+    with pytest.raises(errors.UsageError, match='pass the object again'):
+      agent.make_env()
+    result = planet.evaluate(agent, Env(), episodes=1)
+    assert result.returns == [800] and result.lengths == [4]
+  if env is INSTANCE:
+    assert env.closed == 0 and env.total > 1600
   with pytest.raises(errors.UsageError, match='pass the object again'):
-    next(train(None, str(tmp_path / 'function'), max_steps=24))
+    next(train(None, str(tmp_path), max_steps=24))
 
 
 def shoot_up(cell, objective_fn, state, *unused, horizon, **more):

@@ -530,6 +530,7 @@ def test_original(tmp_path):
   ]
 
 
+@pytest.mark.slow
 def test_an_original_ends_with_the_program(tmp_path):
   """SIGTERM ends it; what it has reached so far is added."""
   module = pytest.importorskip('pybullet_envs')

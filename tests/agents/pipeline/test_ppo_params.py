@@ -91,6 +91,7 @@ def test_mistakes(given, words):
     ppo_pendulum.gen_params(cpanel)
 
 
+@pytest.mark.slow
 @pytest.mark.needs('pybullet')
 def test_session(tmp_path):
   """Train, resume and play with the command line; exit code 0."""

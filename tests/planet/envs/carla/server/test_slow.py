@@ -69,7 +69,9 @@ def test_a_client_killed_before_its_first_episode(server):
   assert state.settings[9] == default.actor_active_distance
 
 
-@pytest.mark.parametrize('vehicles', [0, 3])
+@pytest.mark.parametrize(
+  'vehicles', [0, pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_clean_up_without_an_answer(server, capfd, vehicles):
   """The server goes on; the traffic manager aborts its process then."""
   env = CarlaEnv(server.config(vehicles=vehicles))
