@@ -127,7 +127,7 @@ install_project() {
   [ "$want" = "$have" ] && return
   say "Installing the project with the extras $EXTRAS; this takes minutes."
   "$VENV/bin/python" -m pip install -q --upgrade pip >&2
-  "$VENV/bin/python" -m pip install -q -e ".[$EXTRAS]" >&2
+  "$VENV/bin/python" -m pip install -q --no-compile -e ".[$EXTRAS]" >&2
   version="$(version_of "$VENV/bin/python")"
   case "$version,$EXTRAS," in 3.13,*all,* | 3.13,*dmc,* | 3.13,*test,*)
     # Without labmaze, which has no wheel for this Python; see setup.py.
@@ -139,6 +139,8 @@ install_project() {
   3.13) say 'Skipped CARLA and PyBullet, which have no wheels for Python 3.13' \
     '(see docs/install.md to build PyBullet).' ;;
   esac
+  # On all cores, unlike pip, and kept even with PYTHONDONTWRITEBYTECODE.
+  "$VENV/bin/python" -m compileall -qq -j 0 "$VENV/lib" || true
   printf '%s' "$want" >"$stamp"
 }
 

@@ -4,6 +4,7 @@ import os
 
 import nbclient
 import nbformat
+import pytest
 
 from agents import utility
 from tests import golden
@@ -33,6 +34,7 @@ print(len(scores), 'scores')
 """
 
 
+@pytest.mark.slow
 def test_recipes(tmp_path, monkeypatch):
   """The flags and their defaults belong to the notebook."""
   run = str(tmp_path / '1-default')

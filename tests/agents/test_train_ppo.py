@@ -67,13 +67,16 @@ def test_same_seed_same_scores(finished, tmp_path):
 
 def test_resume(tmp_path, capsys):
   """The step goes on; there is nothing to do for a finished run."""
-  result = training_runs.train(tmp_path, args=['--seed=4', '--steps=40'])
-  assert result.code == 0, result.output
+
+  def call(*args):
+    args = ['--seed=4', '--noenv_processes', *args]
+    return train_ppo.run(training_runs.command(tmp_path, args=args)[2:])
+
+  assert call('--steps=40') == 0
   first = training_runs.scores(tmp_path)
   assert [x[1] for x in first] == [40, 80]
-  result = training_runs.train(tmp_path, args=['--seed=4'])
-  assert result.code == 0, result.output
-  assert 'Continuing the run in' in result.output
+  assert call() == 0
+  assert 'Continuing the run in' in capsys.readouterr().err
   rows = training_runs.scores(tmp_path)
   assert [x[1] for x in rows] == [40, 80, 120, 160] and rows[:2] == first
   steps = [x['global_step'] for x in training_runs.metrics(tmp_path)]
@@ -82,8 +85,7 @@ def test_resume(tmp_path, capsys):
   assert {'model.ckpt-80.index', 'model.ckpt-160.index'} <= set(os.listdir(run))
   assert runs.load(run)[1].steps == 80
   timestamp = os.path.basename(run).partition('-')[0]
-  args = ['--seed=4', f'--timestamp={timestamp}', '--noenv_processes']
-  assert train_ppo.run(training_runs.command(tmp_path, args=args)[2:]) == 0
+  assert call(f'--timestamp={timestamp}') == 0
   assert 'Nothing to do: the run in' in capsys.readouterr().err
   assert training_runs.scores(tmp_path) == rows
 

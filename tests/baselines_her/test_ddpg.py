@@ -198,7 +198,10 @@ def fill(policy, data):
     )
 
 
-@pytest.mark.parametrize('name', ['ddpg_plain', 'ddpg_relative_maxu'])
+@pytest.mark.parametrize(
+  'name',
+  ['ddpg_plain', pytest.param('ddpg_relative_maxu', marks=pytest.mark.slow)],
+)
 def test_many_updates_in_one_run(name):
   """The loop in the graph computes what single updates do, to the bit."""
   data = toy.load(name)

@@ -26,14 +26,8 @@ def list_kinds(cell):
   return sorted(y for x in data for y in x if y.startswith('image/'))
 
 
-@pytest.mark.parametrize(
-  'name',
-  [
-    'ppo',
-    pytest.param('her', marks=pytest.mark.slow),
-    pytest.param('planet', marks=pytest.mark.slow),
-  ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['ppo', 'her', 'planet'])
 def test_notebook(name, tmp_path, monkeypatch):
   """It shows as many figures as the stored one, in the same cells."""
   docs = tmp_path / 'docs'

@@ -205,6 +205,7 @@ def test_what_could_never_work():
     next(train(Env(), train_collects=[{}], collect_batch=2))
 
 
+@pytest.mark.slow
 def test_example_of_the_documentation(tmp_path, monkeypatch, capsys):
   """The parameters of the example are replaced by small ones."""
   params = {**PARAMS, 'max_steps': 8, 'test_collects': []}

@@ -195,7 +195,9 @@ def find_variables():
   }
 
 
-@pytest.mark.parametrize('network', ['feed_forward', 'recurrent'])
+@pytest.mark.parametrize(
+  'network', [pytest.param('feed_forward', marks=pytest.mark.slow), 'recurrent']
+)
 def test_equals_algorithm_with_own_memory(network):
   """Bitwise: weights, slots of Adam, filters and penalty of two updates.
 

@@ -134,7 +134,9 @@ def compute_losses(new, old, action, reward, value):
   return scalars, kl, surrogate, entropy
 
 
-@pytest.mark.parametrize('processes', [False, True])
+@pytest.mark.parametrize(
+  'processes', [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_run(tmp_path, processes):
   """Train, load and play; actions and logits are stored."""
   config = training_runs.config(env='CartPole-v1', policy_layers=[8, 4])

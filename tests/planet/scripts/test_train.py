@@ -246,6 +246,7 @@ def test_resume_after_the_end(finished, tmp_path):
   assert set(before) < set(training_runs.episodes(logdir))
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_losses(finished, tmp_path):
   training_runs.train(tmp_path, FINISHED, args=['--seed', '3'])
   losses = training_runs.losses(tmp_path)
