@@ -140,7 +140,7 @@ install_project() {
     '(see docs/install.md to build PyBullet).' ;;
   esac
   # On all cores, unlike pip, and kept even with PYTHONDONTWRITEBYTECODE.
-  "$VENV/bin/python" -m compileall -qq -j 0 "$VENV/lib" || true
+  "$VENV/bin/python" -W ignore -m compileall -qq -j 0 "$VENV/lib" || true
   printf '%s' "$want" >"$stamp"
 }
 
