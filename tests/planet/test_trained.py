@@ -19,8 +19,7 @@ from tests.planet.scripts import training_runs
 def logdir(tmp_path_factory):
   folder = tmp_path_factory.mktemp('run')
   params = {'planner_warm_start': True, 'max_steps': 10}
-  result = training_runs.train(folder, params)
-  assert result.code == 0, result.output
+  training_runs.train_here(folder, params)
   return str(folder)
 
 

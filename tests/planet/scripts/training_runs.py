@@ -1,7 +1,9 @@
 """Training runs in processes of their own, for the tests of the programs."""
 
 import collections
+import contextlib
 import glob
+import io
 import json
 import os
 import re
@@ -37,6 +39,18 @@ def train(logdir, params=None, config='debug', args=(), seconds=240):
   finally:
     process.kill()
   return Result(process.returncode, output)
+
+
+def train_here(logdir, params=None):
+  """Train to the end in this process; returns the output."""
+  from planet.scripts import train as program
+
+  args = ['--logdir', str(logdir), '--config', 'debug']
+  args += ['--params', json.dumps({**SMALL, **(params or {})})]
+  output = io.StringIO()
+  with contextlib.redirect_stdout(output):
+    assert program.run(args) == 0
+  return output.getvalue()
 
 
 def wait_for(process, pattern):

@@ -190,6 +190,7 @@ def wait_for_version(port, config):
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_flags_of_a_program_and_hanging_servers(
   tmp_path, monkeypatch, launcher
 ):

@@ -130,6 +130,7 @@ def test_blueprints_that_do_not_fit(server, missing, sentence):
   assert not server.look().actors
 
 
+@pytest.mark.slow
 def test_a_library_that_hangs_in_a_reset(server, monkeypatch):
   monkeypatch.setattr(
     isolated.IsolatedBackend, '_find_limit', lambda *unused: 2.0
