@@ -66,7 +66,7 @@ def test_tensorflow_is_not_loaded_early():
   """Packages of workers load their names when these are used.
 
   Workers of environments import these modules, and software OpenGL crashes in
-  a process that has TensorFlow.
+  a process that has TensorFlow. TensorFlow does not load Keras; users may.
   """
   modules = list_light_modules()
   assert 'planet.envs.suite' in modules
@@ -77,7 +77,8 @@ def test_tensorflow_is_not_loaded_early():
       f'assert "tensorflow" not in sys.modules, {name!r}'
       for name in modules
     ]
-    + ['print("done")']
+    + ['import agents.tools.tf1', 'assert "keras" not in sys.modules']
+    + ['import keras', 'print("done")']
   )
   assert processes.run_python('-c', code).split() == ['done']
 

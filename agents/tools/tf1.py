@@ -1,7 +1,7 @@
 """The only module that imports TensorFlow: graph mode, quiet, fast on CPUs.
 
-TensorFlow imports Keras, which nothing here uses, to register its optimizers.
-That takes a quarter of the time, so Keras cannot be imported meanwhile.
+TensorFlow imports Keras only to register its optimizers, which takes a quarter
+of the time, so Keras cannot be imported meanwhile.
 
 TensorFlow disables its oneDNN kernels on processors without AVX-512, where they
 are several times faster. The variable that enables them must be set before the
