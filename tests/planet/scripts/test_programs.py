@@ -12,18 +12,16 @@ from tests.planet.scripts import training_runs
 
 
 @pytest.fixture(scope='module')
-def cartpole(tmp_path_factory):
+def logdir(tmp_path_factory):
   """Two epochs on the real simulator."""
   logdir = tmp_path_factory.mktemp('cartpole')
-  output = training_runs.train_here(logdir, {'tasks': ['cartpole_balance']})
-  return logdir, output
+  training_runs.train_here(logdir, {'tasks': ['cartpole_balance']})
+  return logdir
 
 
 @pytest.mark.render
-def test_training_on_the_simulator(cartpole):
+def test_training_on_the_simulator(logdir):
   """Episodes show the cart: images differ, rewards are those of the task."""
-  logdir, output = cartpole
-  assert 'Epoch 2: train return' in output
   folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
   names = training_runs.episodes(logdir)
   assert len(names) == 2
@@ -44,9 +42,8 @@ def test_training_on_the_simulator(cartpole):
 
 
 @pytest.mark.render
-def test_evaluate(cartpole, capsys):
+def test_evaluate(logdir, capsys):
   """Scores, a video and a contact sheet; equal seeds give equal scores."""
-  logdir, _ = cartpole
   args = ['--logdir', str(logdir), '--episodes', '2', '--seed', '1']
   assert evaluate.run(args + ['--video']) == 0
   output = capsys.readouterr().out
@@ -68,8 +65,7 @@ def test_evaluate(cartpole, capsys):
 
 
 @pytest.mark.render
-def test_evaluate_refuses_what_it_cannot_do(cartpole, tmp_path, capsys):
-  logdir, _ = cartpole
+def test_evaluate_refuses_what_it_cannot_do(logdir, tmp_path, capsys):
   base = ['--logdir', str(logdir)]
   for args, message in (
     (['--video', str(tmp_path / 'out.avi')], '.mp4 or .gif'),
