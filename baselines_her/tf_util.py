@@ -144,11 +144,15 @@ def make_function(
     options.fetch.extend(x.name for x in fetches)
   if small:
     options.run_options.inter_op_thread_pool = -1
-  run = sess._make_callable_from_options(options)
   types = [x.dtype.as_numpy_dtype for x in feeds]
 
+  # TensorFlow optimizes the graph here, and many agents need few functions.
+  @functools.cache
+  def run() -> Callable[..., Any]:
+    return sess._make_callable_from_options(options)
+
   def function(*arrays: Any) -> list[np.ndarray]:
-    return run(*[np.asarray(x, t) for x, t in zip(arrays, types)])
+    return run()(*[np.asarray(x, t) for x, t in zip(arrays, types)])
 
   return function
 

@@ -67,7 +67,7 @@ def run(module, *args, mode='offline'):
 @pytest.mark.parametrize(
   'program',
   [
-    pytest.param(x, marks=pytest.mark.slow) if x.startswith('planet') else x
+    x if x.startswith('baselines') else pytest.param(x, marks=pytest.mark.slow)
     for x in sorted(PROGRAMS)
   ],
 )

@@ -122,7 +122,9 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
       agent.predict(np.zeros((64, 64), np.uint8))
 
 
-@pytest.mark.parametrize('program', ['train', 'evaluate', 'load'])
+@pytest.mark.parametrize(
+  'program', [pytest.param('train', marks=pytest.mark.slow), 'evaluate', 'load']
+)
 def test_flipped_bit_of_a_checkpoint(logdir, tmp_path, capsys, program):
   """One sentence, and all files stay as they are."""
   run = tmp_path / '00001'
