@@ -80,7 +80,7 @@ def test_interrupted_cell(tmp_path, monkeypatch, system):
     cells=[nbformat.v4.new_code_cell(x) for x in cells]
   )
   monkeypatch.setenv('PYTHONPATH', golden.ROOT)
-  client = nbclient.NotebookClient(notebook, timeout=120, allow_errors=True)
+  client = nbclient.NotebookClient(notebook, timeout=600, allow_errors=True)
   client.execute()
   first, second = [
     ''.join(x.get('text', '') for x in cell.outputs) for cell in notebook.cells

@@ -48,7 +48,7 @@ def test_recipes(tmp_path, monkeypatch):
     cells=[nbformat.v4.new_code_cell(x) for x in cells]
   )
   monkeypatch.setenv('PYTHONPATH', golden.ROOT)
-  nbclient.NotebookClient(notebook, timeout=120).execute()
+  nbclient.NotebookClient(notebook, timeout=600).execute()
   first, second = [
     ''.join(x.get('text', '') for x in cell.outputs) for cell in notebook.cells
   ]
