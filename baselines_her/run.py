@@ -9,6 +9,7 @@ to train one agent with N processes (ranks).
 """
 
 import contextlib
+import functools
 import glob
 import os
 import subprocess
@@ -17,7 +18,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from agents.envs import adapters, video, window
+from agents.envs import adapters, probe, video, window
 from agents.run import (
   checkpoint,
   entry,
@@ -193,7 +194,8 @@ class Plan:
     if args.play:
       # Refuses one that cannot be shown now, not after the training.
       mode = 'human' if window.has_display() else 'rgb_array'
-      envs.make(self._env, mode).close()
+      name = adapters.portable(self._env)
+      probe.inspect(functools.partial(envs.make, name, mode), lambda env: {})
     if values.demo_file:
       # Reads all of them, and compares the first.
       limit = values.T or self._task.time_limit
