@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets everything up, then trains PlaNet on cartpole_balance with settings for
-# two cores. Repeat the command to resume. Passes arguments to planet-train:
+# two cores; README.md says what it reaches in an hour. Repeat the command to
+# resume. Passes arguments to planet-train:
 # ./scripts/train.sh --logdir ~/logs --config default
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
