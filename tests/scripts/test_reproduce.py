@@ -378,6 +378,24 @@ def test_numbers_of_results_are_generated():
     assert not re.search(stated + r'\d', text, re.IGNORECASE), path
 
 
+def test_numbers_by_the_clock():
+  """Minutes and returns of the timed run are those of its recorded tests."""
+  path = os.path.join(golden.ROOT, 'results', 'planet', 'hour.csv')
+  minutes, steps, returns = np.loadtxt(path, delimiter=',', skiprows=1).T
+  latest = {
+    step: (round(minutes[i]), round(returns[max(0, i - 2) : i + 1].mean()))
+    for i, step in enumerate(steps)
+  }
+  with open(os.path.join(golden.ROOT, 'results', 'planet', 'cpu.md')) as file_:
+    rows = re.findall(r'^\| (\d+),000 \| (\d+) \| (\d+) \|', file_.read(), re.M)
+  assert len(rows) == 6
+  for step, *shown in rows:
+    assert tuple(map(int, shown)) == latest[1000 * int(step)]
+  with open(os.path.join(golden.ROOT, 'README.md')) as file_:
+    (shown,) = re.findall(r'by-the-clock\) had (\d+)\)', file_.read())
+  assert int(shown) == latest[steps[-1]][1]
+
+
 def test_numbers_in_sentences(toy, tmp_path):
   """Of a row, and of its seeds' last evaluations at a step."""
   folder = tmp_path / 'results' / 'toy'
