@@ -65,7 +65,7 @@ class Recorder:
     path, frames = self._path, self._frames
     self.cancel()
     if path:
-      video.write_video(path, np.stack(frames), self._fps)
+      video.write_video(path, frames, self._fps)
     return path
 
   def cancel(self) -> None:

@@ -1,10 +1,10 @@
 """Videos, animations and contact sheets, without an installed ffmpeg."""
 
+import contextlib
 import importlib.util
 import io
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,11 +16,11 @@ _SHEET_WIDTH = 1600
 _FONT_SIZES = (16, 14, 12, 10)
 
 
-def encode_gif(images: Any, fps: float) -> bytes:
+def encode_gif(images: Iterable[np.ndarray], fps: float) -> bytes:
   """Encode frames as a GIF animation that loops forever.
 
   Args:
-    images: uint8 array [time, height, width, 1 or 3].
+    images: uint8 arrays [height, width, 1 or 3].
     fps: Frames per second.
   """
   from PIL import Image
@@ -55,12 +55,14 @@ def _to_image(pixels):
   return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
-def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
+def write_video(
+  filename: str, images: Iterable[np.ndarray], fps: float, scale: int = 1
+) -> None:
   """Write frames to an .mp4 or .gif file, completely or not at all.
 
   Args:
     filename: Path; its extension selects the format.
-    images: uint8 array [time, height, width, 3].
+    images: uint8 arrays [height, width, 3] of one size.
     fps: Frames per second.
     scale: Integer factor by which to enlarge the frames.
 
@@ -69,7 +71,7 @@ def write_video(filename: str, images: Any, fps: float, scale: int = 1) -> None:
       imageio-ffmpeg, which is missing.
   """
   ending = check_ending(filename)
-  images = np.asarray(images).repeat(scale, 1).repeat(scale, 2)
+  images = (x.repeat(scale, 0).repeat(scale, 1) for x in images)
   with files.atomic_path(filename) as temporary:
     if ending == '.mp4':
       _write_mp4(temporary, images, fps)
@@ -206,21 +208,23 @@ def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _write_mp4(filename, images, fps):
-  import imageio.v3 as imageio
+  import imageio.v2 as imageio
 
   if preferred_ending() != '.mp4':
     raise errors.UsageError(
       'Writing .mp4 files needs the package imageio-ffmpeg. Run pip install '
       '"imageio[ffmpeg]", or choose a name that ends in .gif.'
     )
-  # The encoder wants even sizes.
-  pad = [(0, 0)] + [(0, x % 2) for x in images.shape[1:3]] + [(0, 0)]
-  imageio.imwrite(
+  writer = imageio.get_writer(
     filename,
-    np.pad(images, pad, mode='edge'),
-    plugin='FFMPEG',
+    format='FFMPEG',
     fps=fps,
     codec='libx264',
     quality=8,
     macro_block_size=1,
   )
+  with contextlib.closing(writer):
+    for image in images:
+      # The encoder wants even sizes.
+      pad = [(0, x % 2) for x in image.shape[:2]] + [(0, 0)]
+      writer.append_data(np.pad(image, pad, mode='edge'))

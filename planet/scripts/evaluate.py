@@ -10,6 +10,7 @@ also writes a contact sheet, a PNG next to the video.
 
 import argparse
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -74,7 +75,8 @@ def main(args: Any) -> None:
         f'{np.std(scores):.1f}, {len(scores)} episodes.'
       )
     if filename and videos:
-      video.write_video(filename, np.concatenate(videos), args.fps)
+      frames = itertools.chain.from_iterable(videos)
+      video.write_video(filename, frames, args.fps)
       sheet = os.path.splitext(filename)[0] + '.png'
       video.write_png(sheet, video.contact_sheet(videos[:_SHEET_ROWS]))
       print(f'Wrote {filename} and {sheet}.')
