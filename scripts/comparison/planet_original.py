@@ -126,6 +126,9 @@ class _Suite:
 
 
 def _serve(pipe, seed, domain, task):
+  from agents.envs import opengl
+
+  opengl.select_backend()
   from dm_control import suite
 
   env = suite.load(domain, task, {'random': seed})
