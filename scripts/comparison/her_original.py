@@ -1,7 +1,8 @@
 """Make HER of OpenAI Baselines importable on current TensorFlow.
 
 The clone is not changed. Replaces `tf.contrib`, which no longer exists, and the
-environments of mujoco-py by those of gymnasium-robotics.
+environments of mujoco-py by those of gymnasium-robotics. Several environments
+run in one process.
 """
 
 import importlib
@@ -9,6 +10,8 @@ import os
 import sys
 import types
 from typing import Any
+
+import numpy as np
 
 
 def prepare(clone: str) -> Any:
@@ -21,7 +24,6 @@ def prepare(clone: str) -> Any:
   """
   os.environ['TF_USE_LEGACY_KERAS'] = '1'  # tf.layers
   import gym
-  import numpy as np
   import tensorflow.compat.v1 as tf
   from tensorflow.python.ops.data_flow_ops import StagingArea
 
@@ -41,10 +43,14 @@ def prepare(clone: str) -> Any:
   )
   env = _define_env()
   gym.make = lambda name, **unused: env(name)  # type: ignore[assignment]
-  gym.register('FetchReach-v1', entry_point='gym.envs.robotics:GoalEnv')
+  for task in ('Reach', 'Push', 'PickAndPlace', 'Slide'):
+    gym.register(f'Fetch{task}-v1', entry_point='gym.envs.robotics:GoalEnv')
   # Prevent the unneeded registration of its environments.
   sys.modules['pybullet_envs'] = None  # type: ignore[assignment]
   sys.path.insert(0, clone)
+  from baselines.common import cmd_util
+
+  cmd_util.SubprocVecEnv = _define_vec_env(cmd_util.DummyVecEnv)
   return tf
 
 
@@ -67,7 +73,6 @@ def _define_env():
   """Return a class of environments with the interface of that time."""
   import gym
   import gymnasium_robotics  # noqa: F401, registers its environments
-  import numpy as np
 
   gymnasium = importlib.import_module('gymnasium')
 
@@ -107,3 +112,19 @@ def _define_env():
       )
 
   return GoalEnv
+
+
+def _define_vec_env(base):
+  """Return a replacement for environments in separate processes.
+
+  Those processes could not import the clone. As in them, observations keep the
+  dtype that the environments return.
+  """
+
+  class VecEnv(base):  # type: ignore[misc, valid-type]
+    def __init__(self, env_fns):
+      super().__init__(env_fns)
+      for key, value in self.buf_obs.items():
+        self.buf_obs[key] = value.astype(np.float64)
+
+  return VecEnv

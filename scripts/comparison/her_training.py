@@ -49,10 +49,8 @@ def train(side: str, clone: str, out: str, ranks: int, envs: int) -> None:
 
     her_original.prepare(clone)
     from baselines import run as program
-    from baselines.common import cmd_util
     from baselines.her import rollout
 
-    cmd_util.SubprocVecEnv = _define_vec_env(cmd_util.DummyVecEnv)
     start = program.main
   else:
     from baselines_her import rollout
@@ -114,22 +112,6 @@ def _same(name, original, ours):
   ]
   numbers = sum(x.size for x in original.values())
   return Case(name, numbers, float(np.mean(differ)), 0.0)
-
-
-def _define_vec_env(base):
-  """Return a replacement for environments in separate processes.
-
-  Those processes could not import the clone. As in them, observations keep the
-  dtype that the environments return.
-  """
-
-  class VecEnv(base):  # type: ignore[misc, valid-type]
-    def __init__(self, env_fns):
-      super().__init__(env_fns)
-      for key, value in self.buf_obs.items():
-        self.buf_obs[key] = value.astype(np.float64)
-
-  return VecEnv
 
 
 def _round_like_the_original():

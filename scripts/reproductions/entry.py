@@ -104,12 +104,15 @@ class Entry:
   check: Check | None = None
   reward_scale: float = 1.0
 
+  @property
+  def python(self) -> str:
+    """Start of a command, `python` for each rank."""
+    return f'mpirun -n {self.ranks} python' if self.ranks > 1 else 'python'
+
   def command(self, seed: int, run: str) -> list[str]:
     """Return the command that starts or resumes a run in a folder."""
     module, folder = PROGRAMS[self.system]
-    start = f'python -m {module}'
-    if self.ranks > 1:
-      start = f'mpirun -n {self.ranks} {start}'
+    start = f'{self.python} -m {module}'
     session = os.path.join(run, SESSION)
     if self.system == 'pipeline' and checkpoints.list_checkpoints(session):
       return [*start.split(), '--load-checkpoint', session, '--resume']

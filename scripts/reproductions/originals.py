@@ -3,13 +3,12 @@
 import contextlib
 import os
 import subprocess
-import sys
 
 from agents.run import errors, log, stopping
 from scripts import compare, machine
 from scripts.reproductions.entry import ROOT, Entry, fill
 
-# Environment steps per episode; HER logs episodes instead of steps.
+# Environment steps per episode; HER logs episodes per rank instead of steps.
 _STEPS = 50
 
 
@@ -29,7 +28,6 @@ def train(
     results: Folder of all results.
 
   Raises:
-    StopRequested: If the user asks to stop.
     UsageError: If the entry has no reference file, the path no original, or
       the original fails.
   """
@@ -45,7 +43,8 @@ def train(
   module = f'scripts.comparison.{entry.system}_original'
   code = f'from {module} import train; train(*{given!r})'
   environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
-  command = [sys.executable, '-W', 'ignore', '-c', code]
+  start = machine.resolve(entry.python.split())
+  command = [*start, '-W', 'ignore', '-c', code]
   with stopping.handle_signals('Stopping the original.'):
     # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
@@ -57,8 +56,9 @@ def train(
       if stopping.requested():
         process.terminate()
   _add(entry, str(seed), folder, results)
-  stopping.check()
-  if process.returncode:
+  if stopping.requested():
+    print('Stopped; its curve ends here. Repeat the command to start over.')
+  elif process.returncode:
     raise errors.UsageError(
       f'The original ended with exit code {process.returncode}; see its output '
       'above.'
@@ -72,10 +72,11 @@ def _add(entry, seed, folder, results):
   if not rows:
     return
   if entry.system == 'her':
+    steps = _STEPS * entry.ranks
     rows = [
       {
         'epoch': row['epoch'],
-        'timesteps': f'{_STEPS * float(row["train/episode"] or 0):.0f}',
+        'timesteps': f'{steps * float(row["train/episode"] or 0):.0f}',
         'test_success_rate': row['test/success_rate'],
         'test_mean_Q': row['test/mean_Q'],
       }

@@ -269,7 +269,8 @@ def _judge_bar(entry, runs):
 def _compare(entry, results):
   """Summarise the reference curves; empty without any."""
   found = read_outcomes(entry, results)
-  return show(entry, found) if found else ''
+  single = len(found) == 1 and entry.reference.endswith('.csv')
+  return show(entry, found) + ' (1 seed)' * single if found else ''
 
 
 def _estimate(entry):

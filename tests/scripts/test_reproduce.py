@@ -396,6 +396,17 @@ def test_numbers_by_the_clock():
   assert int(shown) == latest[steps[-1]][1]
 
 
+def test_seed_of_both_on_fetch_push():
+  """What docs/originals.md says of her_push."""
+  entry = entry_lib.find('her_push')
+  theirs = curves.read_reference(entry, RESULTS)[0]
+  path = os.path.join(RESULTS, entry.name, curves.FILE)
+  ours = curves.read(path)[0]
+  pairs = zip(*theirs, *ours, strict=False)
+  differ = [step for step, x, _, y in pairs if not np.isclose(x, y)]
+  assert differ[0] == 80000
+
+
 def test_numbers_in_sentences(toy, tmp_path):
   """Of a row, and of its seeds' last evaluations at a step."""
   folder = tmp_path / 'results' / 'toy'
@@ -595,6 +606,18 @@ def test_longer_curves_of_originals_stay(tmp_path):
   assert (folder / entry.reference).read_text() == before
   originals._add(entry, '0', str(tmp_path), str(tmp_path))
   assert (folder / entry.reference).read_text().count('eval') == 3
+
+
+def test_steps_of_an_original_are_those_of_all_ranks(tmp_path):
+  """HER logs episodes of 50 steps per rank; the entry has two ranks."""
+  entry = entry_lib.find('her_push')
+  (tmp_path / 'reference').mkdir()
+  (tmp_path / 'progress.csv').write_text(
+    'epoch,train/episode,test/success_rate,test/mean_Q\n0,100.0,0.1,-0.5\n'
+  )
+  originals._add(entry, '0', str(tmp_path), str(tmp_path))
+  path = tmp_path / 'reference' / entry.reference
+  assert path.read_text().splitlines()[1:] == ['0,0,10000,0.1,-0.5']
 
 
 def test_interquartile_mean_and_its_interval():
