@@ -95,7 +95,12 @@ def load(
         if key.startswith('info_'):
           name = key.removeprefix('info_')
           episode[key] = [np.ravel(x[name]) for x in info]
-      batch = {k: np.array(v, float)[None] for k, v in episode.items()}
+      # Floats keep their precision, in which the normalizers add them up.
+      arrays = {k: np.array(v)[None] for k, v in episode.items()}
+      batch = {
+        k: x if x.dtype.kind == 'f' else x.astype(float)
+        for k, x in arrays.items()
+      }
       if not all(np.isfinite(x).all() for x in batch.values()):
         raise ValueError('it has infinite numbers or NaN')
     except (KeyError, TypeError, ValueError) as error:

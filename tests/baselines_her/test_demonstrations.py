@@ -67,6 +67,18 @@ def test_episodes(recorded):
       np.testing.assert_array_equal(episode['u'][0, t], data['acs'][number, t])
 
 
+def test_precision(recorded, tmp_path):
+  """Normalizers add up floats of 32 bits in 32 bits, as in the original."""
+  data = demonstrations.read(recorded)
+  for observation in data['obs'].flat:
+    observation['desired_goal'] = np.float32(observation['desired_goal'])
+  path = str(tmp_path / 'demo.npz')
+  np.savez(path, **{**data, 'acs': np.ones(data['acs'].shape, np.int8)})
+  episode = next(demonstrations.load(path, 1, 50, DIMS))
+  found = {key: str(episode[key].dtype) for key in ('o', 'g', 'u')}
+  assert found == {'o': 'float64', 'g': 'float32', 'u': 'float64'}
+
+
 def test_files_that_do_not_fit(recorded, tmp_path):
   for args, message in (
     ((3, 50, DIMS), '--num_demo=2'),
