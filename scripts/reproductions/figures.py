@@ -10,7 +10,7 @@ from scripts.reproductions.entry import Entry, find, load
 FILE = 'curve.png'
 PANELS = 'panels.png'
 _PANELS = {
-  'PlaNet on CPU, cart-pole swing-up': 'planet_cartpole_swingup',
+  'PlaNet `cpu`, cart-pole swing-up': 'planet_swingup_hour',
   'PPO, inverted pendulum': 'ppo_pendulum',
   'HER, Fetch tasks': 'her_push her_pick her_slide her_pick_demos',
   'PlaNet `carla_cpu`, driving in the offline world': 'carla_loop',

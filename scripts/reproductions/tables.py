@@ -25,7 +25,7 @@ _NUMBER = re.compile(r'(<!-- (\w+)(?: at (\d+))? -->).*?(?=<!-- / -->)', re.S)
 _LATEST = 3
 _HIGHLIGHTS = (
   'her_reach her_push her_pick ppo_pendulum ppo_swingup '
-  'planet_cartpole_balance planet_cartpole_swingup carla_loop'
+  'planet_balance_hour planet_swingup_hour carla_loop'
 )
 _ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
 
