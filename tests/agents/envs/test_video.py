@@ -1,5 +1,6 @@
-"""Sizes of frames, labels, and contact sheets."""
+"""Sizes of frames, labels, contact sheets, and files."""
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 
@@ -52,3 +53,14 @@ def test_contact_sheet():
   assert (sheet[256:258] == 255).all()
   wide = np.zeros((5, 10, 900, 3), np.uint8)
   assert video.contact_sheet([wide]).shape == (12, 3 * 902, 3)
+
+
+@pytest.mark.parametrize('ending', ['.mp4', '.gif'])
+def test_videos_of_odd_sizes(ending, tmp_path):
+  """Frames may come one by one; the encoder of .mp4 wants even sizes."""
+  path = str(tmp_path / f'video{ending}')
+  frames = (np.full((9, 21, 3), 60 * x, np.uint8) for x in range(4))
+  video.write_video(path, frames, 20, scale=3)
+  found = iio.imread(path)
+  assert found.shape == (4, *((28, 64) if ending == '.mp4' else (27, 63)), 3)
+  np.testing.assert_allclose(found.mean((1, 2, 3)), [0, 60, 120, 180], atol=3)
