@@ -61,7 +61,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--seed', type='seed', help='seed; default: the first of the result')
   text = (
     'train the original in this clone or folder with pybullet_envs instead, '
-    'and add its curve to results/reference'
+    'always from the start, and add its curve to results/reference'
   )
   add('--original', metavar='PATH', help=text)
   add('--out', default='logs/reproduce', help='folder for runs')

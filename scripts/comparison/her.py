@@ -74,7 +74,7 @@ def compare(out: str) -> Iterator[Case]:
       pairs = [(original[x], ours[x]) for x in found]
       difference = largest(relative_norm(a, b) for a, b in pairs)
       numbers = sum(a.size for a, _ in pairs)
-      yield Case(f'{case}: change of {part}', numbers, difference, 1e-5)
+      yield Case(f'{case}: change of {part}', numbers, difference, 2e-5)
   yield from her_training.compare(out)
 
 
@@ -187,6 +187,8 @@ def _train(lib, side, case, episodes, demos, out):
     tf.Graph().as_default(),
     tf.Session(config=tf.ConfigProto(**threads)) as sess,
   ):
+    # Else the weights differ, and with them how far rounding leads.
+    tf.set_random_seed(0)
     agent = _make_agent(lib, _SETTINGS[case])
     variables = {
       x.name: x
