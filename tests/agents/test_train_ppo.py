@@ -123,8 +123,11 @@ def test_sigterm_saves(tmp_path):
   more = ['--noenv_processes', f'--steps={step // 2 + 40}']
   command = training_runs.command(tmp_path, {'steps': 1e6}, more)
   assert train_ppo.run(command[2:]) == 0
-  rows = training_runs.scores(tmp_path)
-  assert [x[1] for x in rows] == list(range(40, 40 * len(rows) + 1, 40))
+  steps = [x[1] for x in training_runs.scores(tmp_path)]
+  # A training phase that was cut has no time left for a whole episode.
+  every = range(40, steps[-1] + 1, 40)
+  assert steps == [x for x in every if not x - 40 < step < x]
+  assert steps[-1] >= step + 40
 
 
 class StopAt(phases.Observer):
