@@ -30,7 +30,8 @@ def test_nested_scopes():
   }
   seconds = {path: x['seconds'] for path, x in totals.items()}
   assert 0.06 <= seconds['/train/envstep'] <= seconds['/train'] <= seconds['/']
-  assert seconds['/update/agent/graph'] <= seconds['/update/agent'] < 0.01
+  assert seconds['/update/agent/graph'] <= seconds['/update/agent']
+  assert seconds['/train'] + seconds['/update/agent'] <= seconds['/']
 
 
 def test_outside_of_root(tmp_path):

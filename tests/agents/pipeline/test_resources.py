@@ -121,8 +121,16 @@ def test_failing_driver(tmp_path, monkeypatch, capsys):
   monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
   path = str(tmp_path / 'monlog.json')
   thread = resources.ResourceThread(path, LOGGER, cpu=False, period=0.01)
+  heard = []
+
+  def listen():
+    heard.append(capsys.readouterr().out)
+    return 'no longer recorded' in ''.join(heard)
+
   thread.start()
-  time.sleep(0.3)
+  wait_for(listen)
+  time.sleep(0.1)
   thread.stop()
-  output = capsys.readouterr().out
+  listen()
+  output = ''.join(heard)
   assert output.count('no longer recorded') == 1 and '9' in output
