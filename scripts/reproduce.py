@@ -83,6 +83,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     raise errors.UsageError(
       'Flags --check and --original need the name of a result; see --list.'
     )
+  if args.check and args.original or args.episodes and not args.check:
+    raise errors.UsageError(
+      'Give either --check, with --episodes if needed, or --original.'
+    )
   return args
 
 

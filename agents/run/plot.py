@@ -55,7 +55,8 @@ class Style:
       by default their mean and standard deviation.
     trim: Whether to draw only the range that all runs of a group cover.
     window: Number of points of the moving average.
-    levels: Dict from label to a reference value, drawn as a horizontal line.
+    levels: Dict from label to the x and y value of a published result. Those
+      beyond the curves are only in the legend.
   """
 
   xlabel: str = 'Environment steps'
@@ -65,7 +66,9 @@ class Style:
   quartiles: bool = False
   trim: bool = False
   window: int = 1
-  levels: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  levels: Mapping[str, tuple[float, float]] = dataclasses.field(
+    default_factory=dict
+  )
 
   def __post_init__(self) -> None:
     if self.window < 1:
@@ -263,12 +266,13 @@ def draw(
       )
     elif style.window > 1:
       axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
-  for number, (label, value) in enumerate(style.levels.items()):
-    axes.axhline(
-      value,
-      color='gray',
-      linewidth=1,
-      linestyle=(':', '--', '-.')[number % 3],
+  end = axes.get_xlim()[1]
+  for (label, (place, value)), marker in zip(style.levels.items(), 'x+*'):
+    axes.plot(
+      *([[place], [value]] if place <= end else [[], []]),
+      marker,
+      color='black',
+      markersize=9,
       label=f'{label}: {value:g}',
     )
   axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)

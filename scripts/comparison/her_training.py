@@ -21,7 +21,7 @@ from scripts.comparison.cases import Case, recorded
 
 # Number of ranks, and of environments per rank.
 _TRAININGS = {'1 rank, 1 environment': (1, 1), '2 ranks, 2 each': (2, 2)}
-# Two epochs with one environment, more with several.
+# Four epochs with one environment, two with several.
 _FLAGS = '--env=FetchReach-v1 --num_timesteps=2000 --seed=0'
 
 

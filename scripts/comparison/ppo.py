@@ -1,7 +1,7 @@
 """Compare PPO with the PyBullet wheel: trainings on the pendulum.
 
 Both sides use the same seeds. Their scores are equal until rounding errors have
-grown, after three to twelve evaluations.
+grown, after one to four evaluations.
 """
 
 import itertools

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from agents.run import plot
+from scripts.reproductions import intervals
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,16 @@ def judge(
     limit = bar.steps
     if bar.factor and reference:
       limit = bar.factor * measure(bar, reference)
-    return None if limit is None else number <= limit
+    # A reference that never reaches the level sets no limit.
+    return None if limit in (None, math.inf) else number <= limit
   if bar.level is None or math.isnan(number):
     return None
   return number >= bar.level
+
+
+def read_outcome(bar: Bar, points: plot.Points) -> intervals.Outcome:
+  """Return measure and end of a curve."""
+  return intervals.Outcome(measure(bar, points), points[0][-1])
 
 
 def describe(bar: Bar) -> str:

@@ -72,10 +72,29 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
       runs[seed] = make_line(entry, record, points, references.get(seed))
   if runs:
     curves.write(path, phases)
-    with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
-      json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
+    _write_runs(folder, runs)
     figures.draw_entry(entry, folder, results)
   return runs
+
+
+def _write_runs(folder, runs):
+  with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
+    json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
+
+
+def judge_again(entry: Entry, results: str) -> None:
+  """Judge all seeds, as bar or reference may have changed."""
+  folder = os.path.join(results, entry.name)
+  found = curves.read(os.path.join(folder, curves.FILE))
+  references = curves.read_reference(entry, results)
+  runs = tables.read_runs(folder)
+  for seed, run in runs.items():
+    points = found[seed]
+    if entry.bar.kind == 'played':
+      points = points[0][-1:], np.array([run['measured']])
+    run['reached'] = bars.judge(entry.bar, points, references.get(seed))
+  if runs:
+    _write_runs(folder, runs)
 
 
 def _should_skip(trial, record, known):
@@ -83,8 +102,7 @@ def _should_skip(trial, record, known):
   if not trial.matches(record):
     print(f'Skipped {trial.folder}, another training: {record["command"]}.')
     return True
-  is_worse = known and known['complete'] and not record['complete']
-  if is_worse and known['command'] == record['command']:
+  if known and known['complete'] and not record['complete']:
     print(f'Skipped {trial.folder}: a complete run of this seed is known.')
     return True
   return False
@@ -95,6 +113,7 @@ def collect(out: str, results: str) -> None:
   for entry in load().values():
     if training.find(entry, out):
       summarize(entry, out, os.path.join(results, entry.name), results)
+    judge_again(entry, results)
     if entry.check:
       trial = training.Trial(entry, entry.check.seed, out)
       record = trial.read()

@@ -65,7 +65,7 @@ class Entry:
       original code today, not our own threshold.
     reason: Clause that explains our own threshold.
     published: Published values with their source, or empty.
-    levels: Dict from label to a published value to draw with the curve.
+    levels: Dict from environment steps to the published value there.
     shows_collected: Whether to plot collected episodes in addition to tests,
       which are rare at the full size of PlaNet; for PlaNet only.
     reference: File in `results/reference` with curves of the original, or the
@@ -92,7 +92,7 @@ class Entry:
   reproduces: bool = False
   reason: str = ''
   published: str = ''
-  levels: dict[str, float] = dataclasses.field(default_factory=dict)
+  levels: dict[int, float] = dataclasses.field(default_factory=dict)
   shows_collected: bool = False
   reference: str = ''
   cores: int = 1
@@ -117,6 +117,11 @@ class Entry:
     if self.system == 'pipeline' and checkpoints.list_checkpoints(session):
       return [*start.split(), '--load-checkpoint', session, '--resume']
     return fill(f'{start} {self.flags} {folder}', seed, run)
+
+
+def shorten(steps: float) -> str:
+  """Return a number of steps such as `855k` or `1.8M`."""
+  return f'{steps / 1e6:g}M' if steps >= 1e6 else f'{steps / 1e3:g}k'
 
 
 @functools.cache

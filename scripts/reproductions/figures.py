@@ -5,7 +5,7 @@ from collections.abc import Sized
 
 from agents.run import plot
 from scripts.reproductions import bars, curves, intervals
-from scripts.reproductions.entry import Entry, find, load
+from scripts.reproductions.entry import Entry, find, load, shorten
 
 FILE = 'curve.png'
 PANELS = 'panels.png'
@@ -54,7 +54,7 @@ def _draw_panels(path, results):
       # A single crash would stretch the axis.
       ylim=(-300, 260) if 'driving' in title else None,
       quartiles=True,
-      levels=entries[0].levels if len(entries) == 1 else {},
+      levels=_label(entries[0].levels) if len(entries) == 1 else {},
     )
     plot.draw(title, {k: v for k, v in groups.items() if v}, style, place)
   return plot.save(figure, path)
@@ -88,7 +88,7 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
     trim=True,
     ylim=(-0.02, 1.04) if entry.measure == 'success rate' else None,
     quartiles=True,
-    levels=entry.levels,
+    levels=_label(entry.levels),
   )
   lines = {k: list(v.values()) for k, v in groups.items() if v}
   if shows_reached(entry, lines['ours']):
@@ -97,6 +97,13 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
     lines[label] = _choose_long(lines[label])
   figure = plot.draw(entry.meaning, lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
+
+
+def _label(levels):
+  return {
+    f'published at {shorten(steps)} steps': (steps, value)
+    for steps, value in levels.items()
+  }
 
 
 def _choose_long(found):
@@ -119,9 +126,7 @@ def _draw_reached(entry, groups, path):
 
   figure, axes = plot.make_figure((6.4, 4))
   for label, curves_ in groups.items():
-    outcomes = [
-      intervals.Outcome(bars.measure(entry.bar, x), x[0][-1]) for x in curves_
-    ]
+    outcomes = [bars.read_outcome(entry.bar, x) for x in curves_]
     steps, shares = intervals.survival(outcomes)
     end = max(x.end for x in outcomes)
     axes.step(

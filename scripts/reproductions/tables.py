@@ -14,7 +14,7 @@ import numpy as np
 
 from agents.run import files
 from scripts.reproductions import bars, curves, figures, intervals
-from scripts.reproductions.entry import Entry, find, load
+from scripts.reproductions.entry import Entry, find, load, shorten
 
 RUNS = 'runs.json'
 # The text between these in README.md and results/README.md is generated.
@@ -126,8 +126,8 @@ def make_short_row(entry: Entry, results: str) -> dict[str, str]:
   """Return the cells of an entry in README.md by column title."""
   runs = read_runs(os.path.join(results, entry.name))
   published = [
-    f'{value:g} {label.removeprefix("published ")}'
-    for label, value in entry.levels.items()
+    f'{value:g} at {shorten(steps)} steps'
+    for steps, value in entry.levels.items()
   ]
   if entry.reference.endswith('.csv'):
     published.append(f'original code: {_compare(entry, results)}')
@@ -231,9 +231,7 @@ def _outcomes(runs):
 def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
   """Return the outcomes of the reference curves."""
   found = curves.read_reference(entry, results).values()
-  return [
-    intervals.Outcome(bars.measure(entry.bar, x), x[0][-1]) for x in found
-  ]
+  return [bars.read_outcome(entry.bar, x) for x in found]
 
 
 def _improve(entry, runs, results):

@@ -93,13 +93,19 @@ def train(trial: Trial) -> None:
   """Train until the run is complete; resume a stopped run.
 
   Raises:
-    UsageError: If another process trains here, or the program fails.
+    UsageError: If another process or command trains here, or the program
+      fails.
     StopRequested: If the user asks to stop.
   """
   entry, seed = trial.entry, trial.seed
   with run_folder.Run.open(trial.folder):
     record = trial.read()
-    if record['complete'] and trial.matches(record):
+    if not trial.matches(record):
+      raise errors.UsageError(
+        f'{trial.folder} contains another training, {record["command"]}. '
+        'Choose another --out.'
+      )
+    if record['complete']:
       print(f'{entry.name}, seed {seed}: the training is complete.')
       return
     before = fill(entry.before, seed, trial.run)

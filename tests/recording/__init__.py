@@ -16,7 +16,7 @@ from importlib import metadata
 import numpy as np
 
 from scripts import machine
-from scripts.comparison.cases import Case
+from scripts.comparison.cases import Case, largest
 from tests.recording import data
 
 _PROVENANCE = """# Where these numbers come from
@@ -84,13 +84,14 @@ def _write(folder, name, found):
   if name.endswith('.json'):
     with open(path) as file_:
       before = json.load(file_)
+    found = {**before, **found}
     if found != before:
       with open(path, 'w') as file_:
         json.dump(found, file_, indent=1)
     return Case(name, len(found), 0.0 if found == before else np.inf, 0.0)
   before = data.read(folder, name.removesuffix('.npz'))
   found = {k: np.asarray(v, before[k].dtype) for k, v in found.items()}
-  difference = max(_compare(before[k], v) for k, v in found.items())
+  difference = largest(_compare(before[k], v) for k, v in found.items())
   np.savez_compressed(path, **{**before, **found})
   return Case(f'{name}', len(found), difference, 0.0)
 
@@ -102,4 +103,5 @@ def _compare(before, now):
   if before.dtype.kind not in 'fc' or np.array_equal(before, now, True):
     return 0.0 if np.array_equal(before, now, before.dtype.kind == 'f') else 1.0
   scale = max(np.nanmax(np.abs(before)), 1e-6)
-  return float(np.abs(np.float64(before) - now).max() / scale)
+  both = np.isnan(before) & np.isnan(now)
+  return float(np.where(both, 0, np.abs(before - now)).max() / scale)

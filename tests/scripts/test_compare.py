@@ -82,7 +82,11 @@ def test_record(tmp_path, monkeypatch):
   (tmp_path / 'her').mkdir()
   path, given = tmp_path / 'her' / 'a.npz', np.float32([1.0, 2.0])
   np.savez(path, given=given, doubled=2 * given, rest=given)
-  results = [('a.npz', {'doubled': np.array([2.0, 4.4])})]
+  np.savez(tmp_path / 'her' / 'b.npz', given=given, lost=given)
+  results = [
+    ('a.npz', {'doubled': np.array([2.0, 4.4])}),
+    ('b.npz', {'given': given, 'lost': np.array([1.0, np.nan])}),
+  ]
   monkeypatch.setattr(
     her_recorder, 'prepare', lambda clone, out: ('her', results)
   )
@@ -91,7 +95,7 @@ def test_record(tmp_path, monkeypatch):
   np.testing.assert_array_equal(found['doubled'], np.float32([2.0, 4.4]))
   np.testing.assert_array_equal(found['rest'], given)
   page = (tmp_path / 'her' / 'PROVENANCE.md').read_text()
-  assert '| a.npz | 1 | 1e-01 |' in page
+  assert '| a.npz | 1 | 1e-01 |\n| b.npz | 2 | nan |' in page
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_all_results_are_listed(capsys):
   lines = capsys.readouterr().out.splitlines()
   listed = [x.split()[0] for x in lines[1:-2] if not x.startswith(' ')]
   assert sorted(listed) == sorted(NAMES)
-  assert any('297 at 100,000 steps' in x for x in lines)
+  assert any('297 +- 39 at 100,000 steps' in x for x in lines)
   (row,) = (x.split() for x in lines if x.startswith('planet_cheetah_run_full'))
   assert row[4] == 'yes'
 
@@ -105,6 +105,8 @@ def test_list_needs_no_tensorflow():
     (['her_reach', '--list'], 'Give either the name'),
     (['ppo_minitaur', '--check'], 'no shipped agent for ppo_minitaur'),
     (['--figure', '--check'], 'need the name of a result'),
+    (['her_reach', '--episodes', '5'], 'Give either --check, with --episodes'),
+    (['her_reach', '--check', '--original', '.'], 'Give either --check'),
   ],
 )
 def test_bad_usage(argv, words, capsys):
@@ -145,6 +147,7 @@ def test_bars_beside_a_reference():
   assert bars.judge(bar, ours, points(0, 3)) is True
   assert bars.judge(bar, ours, points(3, 0)) is False
   assert bars.judge(bar, ours, None) is None
+  assert bars.judge(bar, points(0, 0), points(0, 0)) is None
   assert 'no later than' in bars.describe(Bar('reach', 3, factor=1))
   same = Bar('same')
   assert bars.judge(same, points(1, 2), points(1, 2, 3)) is True
@@ -241,9 +244,8 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
   )
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
     training.train(Trial(entry, 0, str(tmp_path)))
-  mended = dataclasses.replace(entry, flags=entry.flags.replace('--fail=3', ''))
-  training.train(Trial(mended, 0, str(tmp_path)))
-  trial = Trial(toy, 0, str(tmp_path))
+  trial = Trial(entry, 0, str(tmp_path))
+  training.train(trial)
   assert trial.read()['complete']
   with open(os.path.join(trial.folder, 'made.txt')) as file_:
     assert file_.read() == 'made'
@@ -260,12 +262,12 @@ def test_file_of_demonstrations(tmp_path):
 
 def test_failure_is_no_result(toy, tmp_path, capfd):
   broken = dataclasses.replace(toy, flags=f'{toy.flags} --fail=3')
-  trial = Trial(toy, 0, str(tmp_path))
+  trial = Trial(broken, 0, str(tmp_path))
   with pytest.raises(errors.UsageError, match='ended with exit code 7'):
-    training.train(dataclasses.replace(trial, entry=broken))
+    training.train(trial)
   assert not trial.read()['complete']
   assert len(curves.read_run(toy, trial.run)[0]) == 3
-  # The mended program goes on.
+  # It goes on when the cause is gone.
   training.train(trial)
   record = trial.read()
   assert record['complete'] and len(record['sittings']) == 2
@@ -273,7 +275,7 @@ def test_failure_is_no_result(toy, tmp_path, capfd):
 
 
 def test_other_flags_are_another_training(toy, tmp_path):
-  """It is not complete; only runs of the entry's flags are collected."""
+  """Only runs of the entry's flags are continued and collected."""
   out, results = str(tmp_path / 'out'), str(tmp_path)
   other = dataclasses.replace(toy, flags=f'{toy.flags} --seconds=0.01')
   trial = Trial(toy, 0, out)
@@ -281,12 +283,12 @@ def test_other_flags_are_another_training(toy, tmp_path):
   assert trial.read()['complete']
   folder = str(tmp_path / 'toy')
   assert not collecting.summarize(toy, out, folder, results)
-  assert collecting.summarize(other, out, folder, results)
-  training.train(trial)
-  assert len(trial.read()['sittings']) == 2
-  # An incomplete run does not replace a complete one.
-  known = collecting.summarize(toy, out, folder, results)
-  trial.write({**trial.read(), 'complete': False})
+  known = collecting.summarize(other, out, folder, results)
+  with pytest.raises(errors.UsageError, match='contains another training'):
+    training.train(trial)
+  assert len(trial.read()['sittings']) == 1
+  # An incomplete run does not replace a complete one, even of other flags.
+  trial.write({**trial.read(), 'command': trial.shown, 'complete': False})
   assert collecting.summarize(toy, out, folder, results) == known
 
 
@@ -339,7 +341,8 @@ def test_stop_and_continue(toy, tmp_path):
   record = trial.read()
   assert not record['complete'] and record['sittings'][0]['wall_seconds'] >= 0
   assert 1 <= len(curves.read_run(toy, trial.run)[0]) < 6
-  training.train(trial)
+  flags = '--seed={seed} --seconds=2 --slow-stop=1'
+  training.train(dataclasses.replace(trial, entry=make_entry(flags=flags)))
   assert trial.read()['complete']
 
 
@@ -366,6 +369,22 @@ def test_tables_are_the_shipped_ones(tmp_path):
   assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
 
 
+def test_verdicts_are_those_of_the_curves(tmp_path):
+  """Also where the curve of the original has changed since."""
+  results = tmp_path / 'results'
+  shutil.copytree(RESULTS, results)
+  for entry in entry_lib.load().values():
+    before = tables.read_runs(str(results / entry.name))
+    collecting.judge_again(entry, str(results))
+    assert tables.read_runs(str(results / entry.name)) == before, entry.name
+  reference = results / 'reference' / 'ppo_pendulum_curve.csv'
+  reference.write_text('seed,global_step,phase,mean_score\n0,100,eval,200\n')
+  entry = entry_lib.find('ppo_pendulum')
+  collecting.judge_again(entry, str(results))
+  runs = tables.read_runs(str(results / entry.name))
+  assert [runs[seed]['reached'] for seed in (0, 1)] == [False, None]
+
+
 def test_numbers_of_results_are_generated():
   """README and docs state returns and scores between markers only."""
   stated = r'(returns?|scores?|success rates?) (of|is|are|to|after) (about )?-?'
@@ -376,6 +395,18 @@ def test_numbers_of_results_are_generated():
     text = ' '.join(open(path).read().split()).replace(limit, '')
     text = re.sub('<!-- [^/].*?<!-- /.*?-->', '', text)
     assert not re.search(stated + r'\d', text, re.IGNORECASE), path
+
+
+def test_other_numbers_of_the_readme():
+  """None is a result, but for those of random actions and of the clock."""
+  with open(os.path.join(golden.ROOT, 'README.md')) as file_:
+    text = file_.read()
+  first, last = tables.MARKERS
+  links, code = r'\]\([^)]*\)', '```.*?```'
+  generated = f'{first}.*{last}|<!-- [^/].*?<!-- /.*?-->'
+  text = re.sub(f'{generated}|{links}|{code}', '', text, flags=re.DOTALL)
+  known = '1 1.4 15 2.0 2017 2019 274 3 3.10 3.13 30 4 512 684'
+  assert set(re.findall(r'\d+(?:\.\d+)?', text)) == set(known.split())
 
 
 def test_numbers_by_the_clock():

@@ -15,11 +15,11 @@ LABELLED = [x for x in entry_lib.load().values() if x.levels]
 
 
 def test_published_values_are_drawn(tmp_path, monkeypatch):
-  """Each has a line of its own from edge to edge, told apart by its label."""
+  """Each has a marker at its step, if that is on the axis."""
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
   entry = entry_lib.load()['planet_default']
-  steps = np.array([11000.0, 21000.0])
+  steps = np.array([11000.0, 121000.0])
   points = steps, np.array([30, 90])
   curves.write(str(tmp_path / curves.FILE), {'eval': {0: points}})
   figures.draw_entry(entry, str(tmp_path), str(tmp_path))
@@ -32,12 +32,10 @@ def test_published_values_are_drawn(tmp_path, monkeypatch):
     'published at 1M steps: 821',
   ]
   published = list(lines.values())[1:]
-  assert [x.get_ydata()[0] for x in published] == [297, 475, 821]
-  assert len({x.get_linestyle() for x in published}) == 3
-  # They do not stretch the abscissa, but are seen.
-  low, high = axes.get_xlim()
-  assert 10000 < low and high < 22000
-  assert axes.get_ylim()[1] > 821
+  shown = [np.transpose(x.get_data()).tolist() for x in published]
+  assert shown == [[[100000, 297]], [], []]
+  assert len({x.get_marker() for x in published}) == 3
+  assert axes.get_xlim()[1] < 130000 and 297 < axes.get_ylim()[1] < 475
 
 
 def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
