@@ -225,7 +225,11 @@ class Session:
     path = os.path.join(base, name)
     existed = os.path.exists(path)
     # A session killed before its first checkpoint starts over.
-    killed = folder.has(path, _LOCK) and not checkpoints.list_checkpoints(path)
+    killed = (
+      folder.has(path, _LOCK)
+      and not folder.has(path, _DONE)
+      and not checkpoints.open_folder(path, self.comm).paths()
+    )
     if existed and not killed:
       raise errors.UsageError(
         f'Session {path} exists; resume it with --load-checkpoint={path} '

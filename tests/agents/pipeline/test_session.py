@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import types
 
 import numpy as np
@@ -169,6 +170,18 @@ def test_start_that_was_killed(tmp_path, monkeypatch):
     assert start(tmp_path) == 2
   assert start(tmp_path) == 0
   assert start(tmp_path) == 2
+
+
+@pytest.mark.parametrize('pattern', ['checkpoint-*', 'checkpoint-*/COMPLETE'])
+def test_session_without_checkpoints(tmp_path, pattern):
+  """It has begun, so its name stays taken and its files stay as they are."""
+  assert start(tmp_path, number_epochs=1) == 0
+  path = tmp_path / 'all' / 'run'
+  for found in path.glob(f'checkpoints/{pattern}'):
+    shutil.rmtree(found) if found.is_dir() else found.unlink()
+  before = sorted(path.rglob('*'))
+  assert start(tmp_path) == 2
+  assert sorted(path.rglob('*')) == before
 
 
 def test_folder_of_something_else(tmp_path, capsys):
