@@ -609,7 +609,8 @@ def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
     given: Dict from paths such as `runner.n_epochs` to values.
 
   Raises:
-    UsageError: If a path does not exist.
+    UsageError: If a path does not exist or leads to a mapping, or a number,
+      boolean or text has another type than the old value.
   """
   for path, value in given.items():
     node: Any = params
@@ -621,7 +622,14 @@ def repeal(params: dict[str, Any], given: Mapping[str, Any]) -> None:
           f'{errors.suggest(name, known)}'
         )
       parent, node = node, node[name]
-    parent[name] = value
+    called = f'Path {path!r} of --repeal'
+    if isinstance(node, dict) and node:
+      raise errors.UsageError(
+        f'{called} is a mapping; give a value in it, such as '
+        f'{f"{path}.{next(iter(node))}"!r}.'
+      )
+    free = value is None or isinstance(value, (dict, list))
+    parent[name] = schema.check_like(None if free else node, value, called)
 
 
 def copy_modules(session: str, names: Iterable[str]) -> None:

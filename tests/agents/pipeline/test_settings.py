@@ -101,9 +101,24 @@ def test_overrides_as_yaml():
 
 
 def test_repeal():
-  params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1}}}
-  session.repeal(params, {'runner.n_epochs': 7, 'a.b.c': [1]})
-  assert params == {'runner': {'n_epochs': 7}, 'a': {'b': {'c': [1]}}}
+  params = {'runner': {'n_epochs': 2}, 'a': {'b': {'c': 1, 'd': 1}}}
+  given = {'runner.n_epochs': 7.0, 'a.b.c': [1], 'a.b.d': None}
+  session.repeal(params, given)
+  assert params['a']['b'] == {'c': [1], 'd': None}
+  assert params['runner']['n_epochs'] == 7
+  assert type(params['runner']['n_epochs']) is int
+
+
+@pytest.mark.parametrize(
+  'given, message',
+  [
+    ({'runner': {'n_epochs': 5}}, "is a mapping; .* 'runner.n_epochs'"),
+    ({'runner.n_epochs': 'many'}, 'must be like 2'),
+  ],
+)
+def test_wrong_repeal(given, message):
+  with pytest.raises(errors.UsageError, match=message):
+    session.repeal({'runner': {'n_epochs': 2}}, given)
 
 
 @pytest.mark.parametrize('path', ['runner.n_epoch', 'runer', 'a.b.c.d'])
