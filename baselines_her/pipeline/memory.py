@@ -46,7 +46,7 @@ class HERMemory(MemoryBase):
     sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, mode)
-    values = Settings.read(settings)
+    values = Settings.make(env['name'], settings)
     self.env = env
     self.task = config.Task(env['name'])
     self.settings = values.complete(

@@ -311,6 +311,18 @@ def test_memory(started):
     small.load_state_dict(memory.state_dict())
 
 
+def test_settings_of_the_memory(started):
+  """They are checked and completed as on a command line."""
+  memory = started.memory['train']
+  args = started.params['memory']['train']['args']
+  settings = {**args['settings'], 'lr': 0.1}
+  other = type(memory)(memory.session, env=memory.env, settings=settings)
+  assert other.settings.Q_lr == other.settings.pi_lr == 0.1
+  settings['gamma'] = 1
+  with pytest.raises(errors.UsageError, match='there is no limit to clip'):
+    type(memory)(memory.session, env=memory.env, settings=settings)
+
+
 def test_two_agents_of_one_scope(started):
   """The second one would not be saved, so it is refused."""
   agent = started.agents['agent']
