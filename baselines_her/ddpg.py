@@ -281,20 +281,20 @@ class DDPG:
     self.Q_adam.check_synced()
     self.pi_adam.check_synced()
 
-  def check_finite(self, checkpoint: str | None = None) -> None:
+  def check_finite(self, kept: str) -> None:
     """Check that weights and statistics are finite before saving them.
 
     Args:
-      checkpoint: Path of the last complete checkpoint, for the error.
+      kept: Description of the last complete checkpoint, for the error.
 
     Raises:
       NotFinite: If they are not.
     """
     if not self._graph.is_finite()[0]:
       raise errors.NotFinite(
-        f'The weights are not finite after {self.Q_adam.t} updates. Lower the '
-        'learning rates (--lr) or the rewards, and start a new run. Last '
-        f'complete checkpoint: {checkpoint or "none"}.'
+        f'The weights are not finite after {self.Q_adam.t} updates; {kept}. '
+        'Lower the learning rates (setting lr) or the rewards, and start a new '
+        'run.'
       )
 
   def clear_buffer(self) -> None:

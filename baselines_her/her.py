@@ -217,7 +217,7 @@ def train_epochs(
         policy.update_target_net()
         state['cycle'] += 1
         report.end_cycle()
-        policy.check_finite(checkpoints.newest)
+        policy.check_finite(f'last checkpoint: {checkpoints.newest or "none"}')
         _stop_if_requested(state, checkpoints)
 
       # Episodes without exploration, which are not stored.
