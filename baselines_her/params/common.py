@@ -58,9 +58,6 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     if settings[name]:
       settings[name] = os.path.abspath(os.path.expanduser(settings[name]))
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
-  modes = (
-    ['train', 'test', 'eval'] if cpanel['test_activate'] else ['train', 'eval']
-  )
   return {
     'runner': common.define_runner(
       cpanel, '/success/{}', cpanel['memory_save']
@@ -76,6 +73,6 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     'agents': {'agent': {'name': 'baselines_her.pipeline.agent.HERAgent'}},
     'explorer': {
       mode: {'name': 'baselines_her.pipeline.explorer.HERExplorer'}
-      for mode in modes
+      for mode in ('train', 'test', 'eval')
     },
   }

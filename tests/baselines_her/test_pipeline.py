@@ -355,7 +355,11 @@ def test_bad_values(panel, message):
 
 
 def test_without_tests(tmp_path):
-  """Training alone keeps periodic policies, but has no best one."""
+  """Training alone keeps periodic policies, but has no best one.
+
+  Tests can be switched on later.
+  """
+  assert 'test' in tree({'test_activate': False})['explorer']
   _, runner = train(tmp_path, test_activate=False)
   assert set(runner.explorer) == {'train'}
   names = {x.name for x in (tmp_path / 'run' / 'policies').iterdir()}
