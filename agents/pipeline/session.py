@@ -642,7 +642,7 @@ def copy_modules(session: str, names: Iterable[str]) -> None:
   Raises:
     UsageError: If a module does not exist.
   """
-  for name in sorted({x.split('.')[0] for x in names}):
+  for name in sorted({x.split('.')[0] or x for x in names}):
     module = toolbox.get_module(name)
     target = os.path.join(session, 'modules')
     if hasattr(module, '__path__'):

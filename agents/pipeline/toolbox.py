@@ -26,6 +26,11 @@ def get_module(name: str) -> types.ModuleType:
     UsageError: If the module does not exist. Errors raised inside it are passed
       on.
   """
+  if not name or name.startswith('.'):
+    raise errors.UsageError(
+      f'{name!r} is not the name of a module; give a dotted name without path, '
+      'such as agents.pipeline.params.ddpg_pendulum.'
+    )
   try:
     return importlib.import_module(name)
   except ModuleNotFoundError as error:

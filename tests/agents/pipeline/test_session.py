@@ -276,6 +276,7 @@ def test_play(tmp_path, capsys):
   [
     ('tests.agents.pipeline.toys', 'There is no module'),
     ('agents.run.files', "has no 'cpanel'"),
+    ('./toy', "'./toy' is not the name of a module"),
   ],
 )
 def test_wrong_parameters(tmp_path, params, message):

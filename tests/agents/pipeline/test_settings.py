@@ -137,6 +137,11 @@ def test_help_lists_the_control_panel(capsys):
   assert 'ddpg_pendulum' in capsys.readouterr().out
 
 
+def test_modules_to_copy(tmp_path):
+  with pytest.raises(errors.UsageError, match="'.' is not the name of a"):
+    session.copy_modules(str(tmp_path), ['.'])
+
+
 def test_names_that_need_trust():
   """What the report of a run adds to the command that continues it."""
   tree = {
