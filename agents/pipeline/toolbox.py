@@ -17,6 +17,7 @@ from agents.run import errors, references
 
 # Keys of files whose formats can hold programs.
 _PICKLES = ('demo_file', 'load_path')
+_OWN = references.Trust(references.PROJECT)
 
 
 def get_module(name: str) -> types.ModuleType:
@@ -87,7 +88,7 @@ def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
       references.check_pickle(name, trust)
     elif key == 'from_module':
       references.check_place(name, name, trust)
-    elif key == 'name' and ':' in name:
+    elif key == 'name' and ':' in name and not _OWN.covers(name):
       references.check_env_id(name, trust)
     else:
       references.resolve(name, trust)
@@ -99,8 +100,7 @@ def list_foreign(tree: Mapping[str, Any]) -> list[str]:
     name if key in (*_PICKLES, 'from_module') else _split(name)[0]
     for key, name in list_names(tree)
   }
-  known = references.Trust((*references.PROJECT, 'numpy', 'tensorflow'))
-  return sorted(x for x in found if not known.covers(x))
+  return sorted(x for x in found if not _OWN.covers(x))
 
 
 def list_packages(tree: Mapping[str, Any]) -> list[str]:

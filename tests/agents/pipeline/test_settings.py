@@ -3,7 +3,7 @@
 import pytest
 
 from agents.pipeline import session, toolbox
-from agents.run import errors
+from agents.run import errors, references
 
 TOY = ['--params', 'tests.agents.pipeline.toy']
 
@@ -153,7 +153,20 @@ def test_names_that_need_trust():
         'args': {'env': {'name': 'own:Id-v0', 'from_module': 'registers'}},
       },
       'test': {'args': {'env': {'name': 'Pendulum-v1'}}},
+      'eval': {'args': {'activation': {'reference': 'numpy:tanh'}}},
     },
   }
-  assert toolbox.list_foreign(tree) == ['/a/b', 'my', 'own', 'registers']
+  found = toolbox.list_foreign(tree)
+  assert found == ['/a/b', 'my', 'numpy', 'own', 'registers']
+  with pytest.raises(references.NotTrusted):
+    toolbox.check_names(tree['explorer']['eval'], references.NOTHING)
   assert toolbox.list_packages(tree) == ['agents', 'baselines_her']
+
+
+def test_names_of_this_project():
+  """A class can be written with a colon, and none but those meant for it."""
+  own = {'name': 'agents.pipeline.ddpg:DDPGAgent'}
+  toolbox.check_names(own, references.NOTHING)
+  assert toolbox.list_foreign(own) == []
+  with pytest.raises(references.NotTrusted):
+    toolbox.check_names({'name': 'agents.run.files:os'}, references.NOTHING)
