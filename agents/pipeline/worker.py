@@ -52,9 +52,11 @@ class Worker:
       title = name if window else None
       created = recorder.RecordEpisodes(created, paths, title, video.SIZE)
     self._env = episode_log.Monitor(created, csv_path, name)
+    self._begun = False
 
   def reset(self) -> dict[str, np.ndarray]:
     """Start an episode; return a dict from path to observation."""
+    self._begun = True
     return self._check(self._env.reset())
 
   def step(self, actions: dict[str, Any]) -> tuple:
@@ -82,6 +84,9 @@ class Worker:
 
   def state_dict(self) -> dict:
     """Return the random state and, if supported, that of the environment."""
+    if not self._begun:
+      # Until the first episode, only the seed counts.
+      return {'rows': self._env.episodes}
     state: dict[str, Any] = {
       'return': self._env.episode_return,
       'length': self._env.episode_length,
@@ -103,12 +108,14 @@ class Worker:
     Removes rows of later episodes, because these are played again.
 
     Returns:
-      None if the episode continues; the first observation of a new episode if
-      the state of the environment is unknown.
+      None if the episode continues or none has begun; the first observation of
+      a new episode if the state of the environment is unknown.
     """
+    self._env.truncate(state['rows'])
+    if set(state) == {'rows'}:
+      return None
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
-    self._env.truncate(state['rows'])
     generator = self._find_generator()
     if generator is not None and 'random' in state:
       generator.bit_generator.state = state['random']

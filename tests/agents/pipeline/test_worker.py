@@ -55,6 +55,14 @@ def test_rows_after_a_kill(tmp_path, restorable):
   assert [x.split(',')[1] for x in rows] == ['2'] * 3
 
 
+def test_state_before_the_first_episode():
+  """The seed still decides about it."""
+  env = {'name': 'Pendulum-v1'}
+  resumed = worker.Worker(env, 1)
+  assert resumed.load_state_dict(worker.Worker(env, 1).state_dict()) is None
+  np.testing.assert_equal(resumed.reset(), worker.Worker(env, 1).reset())
+
+
 def test_constructor_of_gymnasium():
   """Its environment gets the interface of the others."""
   tree = {'constructor': 'gymnasium.envs.classic_control.pendulum.PendulumEnv'}
