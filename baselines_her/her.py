@@ -1,7 +1,7 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -69,13 +69,16 @@ def learn(
   params, values, notes = config.settle(task.name, seed, given, run)
   for note in notes:
     logger.warn(note)
-  if mpi.world().Get_rank() == 0:
+
+  def begin():
     for folder in filter(None, {logger.get_dir(), checkpoint_dir}):
       config.write_params(params, folder)
+
   return train(
     **prepare(values, task, env, total_timesteps, seed, eval_env),
     save_path=save_path,
     checkpoint_dir=checkpoint_dir,
+    begin=begin,
   )
 
 
@@ -158,6 +161,7 @@ def train_epochs(
   save_path: str | None,
   demo_file: str | None,
   checkpoint_dir: str | None = None,
+  begin: Callable[[], object] = lambda: None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
 ) -> Generator[Record | str, None, None]:
@@ -176,6 +180,8 @@ def train_epochs(
     policy_save_interval: See `PolicySaver`, also for `save_path`.
     demo_file: Demonstrations, required by an agent with `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
+    begin: Function that the first rank calls once the checkpoint has proved to
+      fit.
     mirrors: See `agents.run.log.MetricsWriter`.
     **kwargs: Ignored.
 
@@ -198,8 +204,10 @@ def train_epochs(
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
   state.update(checkpoints.restore())
   folder = checkpoint_dir and logger.get_dir()
-  if folder and mpi.world().Get_rank() == 0:
-    reports.forget_epochs(folder, state['epoch'])
+  if mpi.world().Get_rank() == 0:
+    begin()
+    if folder:
+      reports.forget_epochs(folder, state['epoch'])
   saver = PolicySaver(policy, save_path, policy_save_interval)
   with reports.Report(
     rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors

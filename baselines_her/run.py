@@ -100,8 +100,6 @@ class Plan:
       self._describe()
       if not self._continues:
         monitor.begin_anew(folder, rank)
-      if rank == 0:
-        config.write_params(self._params, folder)
       # More threads would make the order of sums, and thus numbers, random.
       stack.enter_context(tf_util.own_graph())
       env, seed = self._env, self._params['seed']
@@ -126,6 +124,7 @@ class Plan:
           'save_path': self._policies,
           'checkpoint_dir': self._checkpoints,
           'mirrors': mirrors,
+          'begin': functools.partial(config.write_params, self._params, folder),
         }
       except stopping.StopRequested:
         again = f'continue with --log_path={folder} and the same settings.'

@@ -220,8 +220,13 @@ def test_other_settings_are_refused(tmp_path, monkeypatch):
   learn(tmp_path, total_timesteps=20, **kwargs)
   with pytest.raises(errors.UsageError, match='hidden: 8 -> 16'):
     learn(tmp_path, override_params={**SMALL, 'hidden': 16}, **kwargs)
+  params = tmp_path / 'params.json', tmp_path / 'checkpoints' / 'params.json'
+  before = [x.read_text() for x in params]
   with pytest.raises(errors.UsageError, match='1 environments per rank'):
-    learn(tmp_path, num_envs=2, **kwargs)
+    other = {**SMALL, 'lr': 0.5}
+    learn(tmp_path, num_envs=2, override_params=other, **kwargs)
+  # What is refused does not count when the run is continued.
+  assert [x.read_text() for x in params] == before
   with pytest.raises(errors.UsageError, match='gamma: None -> 0.5'):
     learn(tmp_path, gamma=0.5, **kwargs)
   with pytest.raises(errors.UsageError, match='seed: 1 -> 2'):

@@ -91,6 +91,17 @@ def test_left_and_continued(tmp_path, capsys):
     baselines_her.train(None, tmp_path / 'parts', 15)
 
 
+def test_refused_run_keeps_its_settings(tmp_path):
+  """Only a checkpoint that fits may change them."""
+  list(train(tmp_path, 1, 5))
+  before = (tmp_path / 'params.json').read_text()
+  for path in (tmp_path / 'checkpoints').iterdir():
+    (path / 'rank1.json').write_text('{}')
+  with pytest.raises(errors.UsageError, match='saved with 2 ranks'):
+    list(train(tmp_path, 1, lr=0.5))
+  assert (tmp_path / 'params.json').read_text() == before
+
+
 def make_env():
   return gymnasium.make(ENV)
 
