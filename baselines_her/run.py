@@ -245,7 +245,8 @@ def _read(argv):
   """Return the flags and settings; `env` is None if it is not given."""
   args, unknown = parse_args(argv)
   given = settings.from_words(args, unknown)
-  if not any(x.partition('=')[0] == '--env' for x in argv):
+  # The last one counts, also with one dash or in a --flagfile.
+  if parse_args([argv[0], '--env=-', *argv[1:]])[0].env == '-':
     args.env = None
   return args, given
 

@@ -129,6 +129,18 @@ def test_environment_of_the_run(tmp_path):
     run_lib.Plan(*run_lib._read([*words, '--env=FetchReach-v1']))
 
 
+def test_ways_to_name_the_environment(tmp_path):
+  """All that absl reads, not only two dashes."""
+  (tmp_path / 'flags').write_text('--env=FetchPush-v1')
+  for words in (
+    ['-env=FetchPush-v1'],
+    ['--env', 'FetchPush-v1'],
+    [f'--flagfile={tmp_path}/flags'],
+  ):
+    assert run_lib._read(['program', *words])[0].env == 'FetchPush-v1'
+  assert run_lib._read(['program', '--seed=1'])[0].env is None
+
+
 def test_limits_of_actions(tmp_path):
   assert prepare(tmp_path, '--max_u=[1,1,1,2]')
   with pytest.raises(errors.UsageError, match='max_u has 3 values'):
