@@ -12,6 +12,7 @@ import contextlib
 import functools
 import glob
 import os
+import signal
 import subprocess
 import sys
 import types
@@ -123,8 +124,8 @@ class Plan:
           **her.prepare(self._settings, self._task, env, steps, seed),
           'save_path': self._policies,
           'checkpoint_dir': self._checkpoints,
-          'mirrors': mirrors,
           'begin': functools.partial(config.write_params, self._params, folder),
+          'mirrors': mirrors,
         }
       except stopping.StopRequested:
         again = f'continue with --log_path={folder} and the same settings.'
@@ -299,7 +300,8 @@ def run(argv: list[str] | None = None) -> int:
       # The ranks have said why.
       return error.returncode
     with stopping.handle_signals(
-      'Stopping after this cycle; press Ctrl-C again to exit at once.'
+      'Stopping after this cycle; press Ctrl-C again to exit at once.',
+      (signal.SIGUSR1,),
     ):
       plan = Plan(args, given)
       flags.run_app(lambda rest: _train(plan), argv)

@@ -4,6 +4,7 @@ import functools
 import importlib
 import inspect
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -119,6 +120,8 @@ def reshape_for_broadcasting(
 def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """Start the same program again as several processes under mpirun.
 
+  SIGTERM to this process reaches them as SIGUSR1.
+
   Args:
     n: Number of processes.
     extra_mpi_args: Further arguments of mpirun.
@@ -143,7 +146,7 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   program = ['-m', spec.name, *sys.argv[1:]] if spec else sys.argv
   command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
   try:
-    subprocess.check_call(
+    process = subprocess.Popen(
       command, env={**os.environ, **dict.fromkeys(names, '1')}
     )
   except FileNotFoundError:
@@ -151,4 +154,11 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
       f'Flag --num_cpu={n} needs mpirun, which is not installed. Run pip '
       "install 'reference-agents[mpi]', or omit the flag."
     ) from None
+  with process:
+    # After SIGTERM, mpirun would end the ranks before they have saved.
+    signal.signal(
+      signal.SIGTERM, lambda *unused: process.send_signal(signal.SIGUSR1)
+    )
+    if code := process.wait():
+      raise subprocess.CalledProcessError(code, command)
   return 'parent'

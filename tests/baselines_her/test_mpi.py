@@ -102,13 +102,27 @@ def test_library_without_folder(tmp_path, monkeypatch):
 
 
 def test_starts_its_own_ranks(tmp_path):
-  """Root may do so, too; in containers there is nobody else."""
+  """Root may do so, too; in containers there is nobody else.
+
+  SIGTERM to the process that has started them leaves them time to save.
+  """
   script = tmp_path / 'program.py'
   script.write_text(
+    'import os, signal, time\n'
     'from agents.run import mpi\n'
     'from baselines_her import util\n'
+    'os.environ.setdefault("PARENT", str(os.getpid()))\n'
     'if util.mpi_fork(2, ["--oversubscribe"]) == "child":\n'
-    '  print("rank", mpi.world().Get_rank(), flush=True)\n'
+    '  asked, rank = [], mpi.world().Get_rank()\n'
+    '  signal.signal(signal.SIGUSR1, lambda *_: asked.append(rank))\n'
+    '  mpi.world().Barrier()\n'
+    '  if rank == 0:\n'
+    '    os.kill(int(os.environ["PARENT"]), signal.SIGTERM)\n'
+    '  limit = time.time() + 20\n'
+    '  while not asked and time.time() < limit:\n'
+    '    time.sleep(0.01)\n'
+    '  mpi.world().Barrier()\n'
+    '  print("rank", *asked, flush=True)\n'
     'else:\n'
     '  print("parent", flush=True)\n'
   )
