@@ -206,8 +206,8 @@ class Settings(Params):
     if result.gamma == 1 and result.clip_return is True:
       # The original divides by zero. Only the user can decide not to clip.
       raise errors.UsageError(
-        'With --gamma=1 there is no limit to clip returns at; add '
-        '--clip_return=0 or use a smaller value.'
+        'With gamma=1 there is no limit to clip returns at; set '
+        'clip_return=False or a smaller gamma.'
       )
     if result.bc_loss and not result.demo_file:
       raise errors.UsageError('Setting --bc_loss needs --demo_file.')

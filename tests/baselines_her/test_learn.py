@@ -273,7 +273,7 @@ def test_values_without_limit(tmp_path, monkeypatch):
   """Without discounting nothing is clipped, if the user says so."""
   toy.use_toy(monkeypatch, 10)
   learn(tmp_path, total_timesteps=20, gamma=1, clip_return=False)
-  with pytest.raises(errors.UsageError, match='clip_return=0'):
+  with pytest.raises(errors.UsageError, match='clip_return=False'):
     learn(tmp_path, total_timesteps=20, gamma=1)
 
 

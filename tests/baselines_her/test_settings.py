@@ -93,7 +93,7 @@ def test_none_leaves_files_away():
 
 def test_no_discounting():
   """Returns without bound leave nothing to clip at."""
-  with pytest.raises(errors.UsageError, match='--clip_return=0'):
+  with pytest.raises(errors.UsageError, match='clip_return=False'):
     read('--gamma=1')
   assert read('--gamma=1', '--clip_return=0').return_limit == float('inf')
 
