@@ -297,10 +297,6 @@ class DDPG:
         'run.'
       )
 
-  def clear_buffer(self) -> None:
-    """Remove all episodes."""
-    self.buffer.clear_buffer()
-
   def logs(self, prefix: str = '') -> list[tuple[str, Any]]:
     """Return names and dimension means of the normalizers' statistics."""
     start = f'{prefix.rstrip("/")}/' if prefix else ''

@@ -23,9 +23,9 @@ class DDPGAgent(base.AgentBase):
     n_update: Optimization steps per update.
     noise: Dict of the `mu`, `theta` and `sigma` of `Noise`, in units of half
       the action range.
-    policy: Function that creates a `DDPGPolicy`, or an object with its methods,
-      from the TensorFlow session, the size of observations, and the lower and
-      upper action bounds.
+    policy: Function that creates a `DDPGPolicy`, or an object with its methods
+      `act` and `update`, from the TensorFlow session, the size of observations,
+      and the lower and upper action bounds.
     **kwargs: See `AgentBase`; the action space is a bounded box, the sampler
       returns transitions, see `samplers.sample_replay`.
 
