@@ -42,7 +42,7 @@ class RunnerSettings(schema.Settings):
     test_int: Epochs between tests.
     save_int: Epochs between checkpoints.
     keep_checkpoints: Newest checkpoints to keep, None for all. That of the best
-      epoch stays as well.
+      epoch stays as well, if `save_int` divides its number.
     memory_save: Which checkpoints include the memories.
     score: Statistic that selects the best epoch.
   """
