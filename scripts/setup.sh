@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Creates .venv, installs the project and makes sure that OpenGL can render.
+# Creates .venv, installs the project and makes sure that MuJoCo can render.
 # Skips steps that are up to date. Run it alone, or let train.sh and test.sh
 # source it from the root of the project.
 #   PYTHON  Python to use; default: the best one found
@@ -147,6 +147,8 @@ install_project() {
 ensure_opengl() {
   # Check only once.
   [ -e "$VENV/.opengl" ] && return
+  # Only MuJoCo needs it.
+  "$VENV/bin/python" -m pip show -q mujoco 2>/dev/null || return 0
   local probe='from agents.envs import opengl; print(opengl.select_backend())'
   if ! "$VENV/bin/python" -c "$probe" >"$VENV/.opengl.tmp" 2>/dev/null; then
     say 'OpenGL cannot render yet; trying to install the Mesa drivers.'

@@ -53,10 +53,10 @@ def put_python(place, version, name=None):
   put(place, name or f'python{version}', text)
 
 
-def create(place, **environ):
+def create(place, then='', **environ):
   """Run `create_venv`; exit code, version, name of the folder, messages."""
   script = os.path.join(golden.ROOT, 'scripts', 'setup.sh')
-  code = f'set -euo pipefail; . {script}; create_venv; echo "$VENV"'
+  code = f'set -euo pipefail; . {script}; create_venv\n{then}\necho "$VENV"'
   result = subprocess.run(
     [str(place / 'bin' / 'bash'), '-c', code],
     cwd=place,
@@ -140,3 +140,10 @@ def test_nothing_that_will_do(place):
   put_python(place, '3.9', 'python3')
   code, _, _, message = create(place)
   assert code == 2 and 'Error: this needs Python 3.10 to 3.13, or uv' in message
+
+
+def test_opengl_only_for_mujoco(place):
+  """Extras without MuJoCo need no drivers."""
+  put_python(place, '3.11')
+  code, _, _, message = create(place, 'ensure_opengl')
+  assert code == 0 and 'OpenGL' not in message
