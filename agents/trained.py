@@ -80,6 +80,7 @@ class PPO(TrainedAgent):
     return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:
+    folder = os.path.expanduser(folder)
     os.makedirs(folder, exist_ok=True)
     plain = configs.to_plain({**self.config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)

@@ -51,11 +51,13 @@ def test_actions_are_those_of_the_network(logdir):
   assert np.allclose(action, 2 * np.clip(x, -1, 1), atol=1e-4)
 
 
-def test_saved_agent(logdir, tmp_path):
+def test_saved_agent(logdir, tmp_path, monkeypatch):
+  monkeypatch.setenv('HOME', str(tmp_path))
+  monkeypatch.chdir(tmp_path)
   observation = np.array([0.5, -0.5, 3.0], np.float32)
   with agents.load(logdir) as agent:
     expected, _ = agent.predict(observation, deterministic=True)
-    agent.save(str(tmp_path / 'saved'))
+    agent.save('~/saved')
   with agents.load(str(tmp_path / 'saved')) as agent:
     assert agent.predict(observation, deterministic=True)[0] == expected
   path = utility.latest_checkpoint(str(tmp_path / 'saved'))
