@@ -104,6 +104,11 @@ def visualize(
     UsageError: If there is no run or no checkpoint, or videos cannot be shown
       or written.
   """
+  if render and num_agents > 1 and not env_processes:
+    raise errors.UsageError(
+      f'{num_agents} environments in one process cannot have windows of their '
+      'own; omit --noenv_processes, or give --num_agents=1.'
+    )
   if render:
     window.check()
   with trained.load(logdir, checkpoint, trust) as agent:
@@ -132,7 +137,9 @@ def visualize(
       )
       for index in range(num_agents)
     ]
-    env = batch_env.VectorEnv(constructors, None if env_processes else 0)
+    # A process has one window.
+    workers = num_agents if render else None
+    env = batch_env.VectorEnv(constructors, workers if env_processes else 0)
     episodes: list[dict[str, Any]] = []
     try:
       for episode in itertools.islice(_play(agent, env), num_episodes):

@@ -1,11 +1,12 @@
 """The program that plays episodes of trained PPO agents and makes videos."""
 
 import os
+from unittest import mock
 
 import pytest
 
 from agents import train_ppo, visualize_ppo
-from agents.envs import video
+from agents.envs import batch_env, video, window
 from tests.agents import training_runs
 
 
@@ -52,6 +53,17 @@ def test_videos_without_ffmpeg(finished, tmp_path, monkeypatch):
   assert os.path.getsize(episode['video']) > 1000
 
 
+def test_windows(finished, tmp_path, monkeypatch):
+  """Each has a process, whatever the number of cores."""
+  env = mock.Mock(side_effect=KeyboardInterrupt)
+  monkeypatch.setattr(batch_env, 'VectorEnv', env)
+  monkeypatch.setattr(window, 'check', lambda: None)
+  with pytest.raises(KeyboardInterrupt):
+    visualize_ppo.visualize(finished, str(tmp_path), 9, 9, render=True)
+  constructors, workers = env.call_args.args
+  assert len(constructors) == workers == 9
+
+
 def test_seed_of_videos(finished, tmp_path):
   """The same episodes again; another environment plays others."""
 
@@ -78,6 +90,10 @@ def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
   )
   assert 'no checkpoint model.ckpt-7' in sentence(
     f'--logdir={finished}', '--checkpoint=model.ckpt-7'
+  )
+  assert '2 environments in one process' in sentence(
+    *(f'--logdir={finished}', '--render', '--num_agents=2'),
+    '--noenv_processes',
   )
   for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
     monkeypatch.delenv(name, raising=False)
