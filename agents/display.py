@@ -21,7 +21,8 @@ class Display(phases.Observer):
   """Show phases and scores, and write them to the log directory.
 
   Writes `scores.csv`, a line per phase, and `metrics.jsonl`, a line per
-  summary. Removes lines after the first step, left by a killed run.
+  summary. Removes lines after the first step, left by a killed run, and takes
+  the values of an unfinished epoch from those before.
 
   Args:
     config: Configuration with `logdir`; writes nothing if that is None.
@@ -53,11 +54,14 @@ class Display(phases.Observer):
         _COLUMNS,
         lambda row: _step_of(row) <= first_step,
       )
+      steps = config.update_every + config.eval_episodes
+      begin = first_step - first_step % (steps * config.max_length)
       for row in log.read_table(os.path.join(config.logdir, 'scores.csv')):
         self._episodes = int(row['episodes'] or 0)
-      self._updates = config.update_epochs * sum(
-        map(_is_update, log.read_metrics(config.logdir))
-      )
+        if row['phase'] == 'train' and _step_of(row) > begin:
+          self._values['return'] = float(row['mean_score'] or math.nan)
+      for line in log.read_metrics(config.logdir):
+        self._remember(line, line['global_step'] > begin)
     self._progress = progress.Progress(
       self._status, runs.total_steps(config), stream, unit='steps'
     )
@@ -117,13 +121,7 @@ class Display(phases.Observer):
     self, phase: Any, step: int, global_step: int, summary: Any
   ) -> None:
     scalars = log.read_summary(summary)
-    values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
-    if 'kl_change' in values:
-      self._shown['kl'] = f'{values["kl_change"]:.3g}'
-      self._shown['penalty'] = f'{values["penalty"]:.3g}'
-      self._updates += self._config.update_epochs
-      for name in ('value', 'policy'):
-        self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss', math.nan)
+    if values := self._remember(scalars):
       steps = runs.training_steps(self._config, global_step)
       self._progress.write(
         f'Update {self._epoch + 1}, {steps} environment steps: '
@@ -131,6 +129,18 @@ class Display(phases.Observer):
       )
     if self._metrics and scalars:
       self._metrics.write(phase.name, step, global_step, scalars, global_step)
+
+  def _remember(self, scalars, in_epoch=True):
+    """Remember an update; return its values by name, {} for other scalars."""
+    values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
+    if 'kl_change' not in values:
+      return {}
+    self._shown['kl'] = f'{values["kl_change"]:.3g}'
+    self._shown['penalty'] = f'{values.get("penalty", math.nan):.3g}'
+    self._updates += self._config.update_epochs
+    for name in ('value', 'policy') if in_epoch else ():
+      self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss', math.nan)
+    return values
 
   def take_record(self) -> training.Record | None:
     """Return the record of a finished epoch for `agents.train`, once."""
@@ -187,11 +197,6 @@ def describe_update(values: dict[str, float]) -> str:
   if episodes:
     parts.append(f'kl cutoff! ({episodes:.3g} episodes per epoch)')
   return ', '.join(parts)
-
-
-def _is_update(scalars):
-  """Whether scalars are those of an update."""
-  return any(x.endswith('/kl_change') for x in scalars)
 
 
 def _step_of(row):

@@ -5,6 +5,8 @@ import json
 import math
 import types
 
+import pytest
+
 from agents import display
 from agents.run import log
 from agents.tools.tf1 import tf
@@ -95,9 +97,13 @@ def test_line_of_an_update():
   assert display.describe_update({'mean_score': 1.0}) == ''
 
 
-def run_phases(logdir):
-  """One update and its evaluation, as the loop tells about them."""
+def run_phases(logdir, stop=False):
+  """One update and its evaluation, as the loop tells about them.
+
+  Stops between them on request.
+  """
   shown, stream = make(logdir)
+  before = ''
   train, eval_ = [
     types.SimpleNamespace(name=x, steps=20, episodes=3)
     for x in ('train', 'eval')
@@ -116,6 +122,10 @@ def run_phases(logdir):
   shown.score(train, 0, 20, 3.25)
   shown.summary(train, 20, 20, summary)
   assert shown.take_record() is None
+  if stop:
+    shown.close()
+    before = stream.getvalue()
+    shown, stream = make(logdir, 20)
   shown.start_phase(eval_, 0, 0, 20)
   shown.step(eval_, 20, 40)
   shown.score(eval_, 0, 40, 4.0)
@@ -135,12 +145,13 @@ def run_phases(logdir):
   assert shown.take_record() is None
   shown.checkpoint('some/path')
   shown.close()
-  return stream.getvalue()
+  return before + stream.getvalue()
 
 
-def test_phases(tmp_path):
+@pytest.mark.parametrize('stop', [False, True])
+def test_phases(tmp_path, stop):
   """Scores are shown and kept; the penalty belongs to the evaluation."""
-  output = run_phases(tmp_path)
+  output = run_phases(tmp_path, stop)
   assert 'Return 3.25. Update 1 train, 20 environment steps.' in output
   assert 'Return 4.00. Update 1 eval, 20 environment steps.' in output
   assert 'Saved some/path.' in output
