@@ -5,8 +5,8 @@ Example:
   ppo-train --config=cartpole --logdir=~/logdir
 
 To continue a run that was stopped or killed, repeat the command. A different
---seed starts a new run, and so do most parameters; learning rate, discounts and
-KL settings may change. To train with several processes, use mpirun -n N
+--seed starts a new run, and so do most parameters; learning rate, discounts, KL
+target and cutoff may change. To train with several processes, use mpirun -n N
 ppo-train ...
 """
 

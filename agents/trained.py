@@ -43,8 +43,8 @@ def load(
   path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
   if not path:
     raise errors.UsageError(
-      f'There is no checkpoint in {logdir} yet. One is written after a phase, '
-      'at most once a minute, and at the end of training.'
+      f'There is no checkpoint in {logdir} yet. The first one is written after '
+      'a phase, after a minute or ten evaluations, or at the end of training.'
     )
   return PPO(config, path)
 
