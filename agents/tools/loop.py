@@ -120,6 +120,13 @@ class Loop(phases.PhaseMachine):
       Mean scores as floats, whenever a report is due.
     """
     self._saver = saver
+    # Weights, slots and statistics; mean scores may be NaN.
+    with sess.graph.as_default():
+      self._finite = [
+        tf.reduce_all(tf.math.is_finite(x))
+        for x in tf.global_variables()
+        if x.dtype.is_floating and x.shape.ndims and '_temporary' not in x.name
+      ]
     yield from self._iterate(sess, int(sess.run(self._step)), max_step)
     step = int(sess.run(self._step))
     if not max_step or step < max_step:

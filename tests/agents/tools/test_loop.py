@@ -290,6 +290,24 @@ def test_infinite_scores_end_the_run(tmp_path, score):
   assert checkpoint.read_best_score(str(tmp_path)) == 1
 
 
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+  """Even if no score shows it; what is not saved does not matter."""
+  weights = tf.Variable([1.0, 1.0])
+  tf.Variable([np.nan], name='last_temporary')
+  with tf.control_dependencies([weights.assign([1.0, np.nan])]):
+    score = tf.constant(5.0)
+  loop = Loop(str(tmp_path), best_phase='eval')
+  loop.add_phase('train', True, 1.0, '', 2, None, None, 2)
+  loop.add_phase('eval', True, score, '', 1, 1)
+  with (
+    graphs.session() as sess,
+    pytest.raises(errors.NotFinite, match='step 3'),
+  ):
+    list(loop.run(sess, tf.train.Saver(), 6))
+  assert checkpoint.newest_step(str(tmp_path)) == 2
+  assert not (tmp_path / 'best').exists()
+
+
 def test_numbers_that_are_not_finite_end_the_run():
   value = tf.check_numerics(tf.constant(np.nan), 'loss')
   loop = Loop(None)
