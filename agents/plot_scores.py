@@ -18,7 +18,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import entry, errors, files, plot
+from agents.run import entry, errors, plot
+from agents.run import folder as folder_lib
 
 # What does not set runs apart in the legend.
 _NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
@@ -56,7 +57,8 @@ def load_runs(
     divide: Number to divide steps by.
 
   Raises:
-    UsageError: If the file does not exist or has no scores of the phase.
+    UsageError: If the file does not exist or has no scores of the phase, or the
+      settings of a run are damaged.
   """
   folders = plot.find_runs([path], 'scores.csv')
   names = [os.path.join(x, 'scores.csv') for x in folders]
@@ -82,7 +84,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--out', required=True, help='image file to write')
   add('--phase', default='eval', help='phase to plot, train or eval')
   add('--title', default='', help='title of the plot')
-  add('--divide', type=float, default=1, help='number to divide the steps by')
+  add('--divide', type='rate', default=1, help='number to divide the steps by')
   add('--window', type='positive', default=1, help='points to average')
   return parser.parse_args(argv)
 
@@ -96,7 +98,7 @@ def _describe(path: str) -> tuple[str, dict[str, Any]]:
   folder, name = os.path.split(os.path.abspath(path))
   if not os.path.exists(os.path.join(folder, 'config.yaml')):
     return name.removesuffix('.csv'), {}
-  config = files.read_yaml(os.path.join(folder, 'config.yaml'))
+  config = folder_lib.read_settings(folder)
   source = os.path.basename(folder).partition('-')[2] or 'ppo'
   settings = {k: v for k, v in config.items() if k not in _NEUTRAL}
   return f'{source} {config.get("env", "")}', settings

@@ -72,14 +72,18 @@ def test_bad_input(tmp_path):
   table = write(tmp_path / 'a.csv', [1])
   (tmp_path / 'b.csv').write_text('phase,step\neval,1\n')
   (tmp_path / 'empty').mkdir()
+  write(tmp_path / 'damaged' / 'scores.csv', [1])
+  (tmp_path / 'damaged' / 'config.yaml').write_text('')
   for path, phase, words in (
     (table, 'test', 'no scores of phase test'),
     (str(tmp_path / 'none.csv'), 'eval', 'No such file'),
     (str(tmp_path / 'empty'), 'eval', 'no scores of phase eval'),
     (str(tmp_path / 'b.csv'), 'eval', 'Use a CSV file with the columns'),
+    (str(tmp_path / 'damaged'), 'eval', 'Cannot read .*config.yaml'),
   ):
     with pytest.raises(errors.UsageError, match=words):
       plot_scores.load_runs(path, phase)
+  assert plot_scores.run([table, '--out=x.png', '--divide=0']) == 2
 
 
 def test_path_with_an_equals_sign(tmp_path):
