@@ -1,10 +1,13 @@
 """Observation and action spaces, all of gymnasium's types."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
+
+_logger = logging.getLogger(__name__)
 
 
 def box(low: Any, high: Any, dtype: Any = np.float32) -> gymnasium.spaces.Box:
@@ -133,6 +136,8 @@ def _bounds(space, enabled, name):
     finite = np.isfinite(2 * (high - low)).all()
   if enabled and not finite:
     raise ValueError(f'Cannot normalize infinite {name} range.')
+  if enabled is None and not finite:
+    _logger.info('Not normalizing infinite %s range.', name)
   if enabled is False or not finite:
     return None
   return low, high

@@ -1,5 +1,7 @@
 """Wrappers of PPO, against `ppo/wrappers`; see also planet/control."""
 
+import logging
+
 import gymnasium
 import numpy as np
 import pytest
@@ -128,11 +130,13 @@ def test_time_limit_is_no_end():
     assert info.get('truncated') is truncated
 
 
-def test_infinite_ranges_cannot_be_normalized():
+def test_infinite_ranges_cannot_be_normalized(caplog):
   env = scripted_envs.VectorEnv(low=(-np.inf,), high=(np.inf,))
   with pytest.raises(ValueError, match='infinite action range'):
     wrappers.RangeNormalize(env, action=True)
-  env = wrappers.RangeNormalize(env)
+  with caplog.at_level(logging.INFO):
+    env = wrappers.RangeNormalize(env)
+  assert 'Not normalizing infinite action range.' in caplog.messages
   env.reset()
   env.step(np.float32([5]))
   assert env.actions[0].tolist() == [5]
