@@ -6,6 +6,7 @@ plain text: a name of this project, or `module:name` for user code.
 
 import functools
 import pkgutil
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -34,9 +35,20 @@ def _check_env(value):
   return value
 
 
+def _check_pattern(value):
+  try:
+    re.compile(value)
+  except re.error as error:
+    raise ValueError(
+      f'give regular expressions; {value!r} is none: {error}'
+    ) from None
+  return value
+
+
 _Environment = Annotated[str, pydantic.PlainValidator(_check_env)]
 Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]
+_Pattern = Annotated[str, pydantic.AfterValidator(_check_pattern)]
 Layers = Annotated[list[Positive], MinLen(1)]
 
 # Format of `config.yaml`.
@@ -81,7 +93,7 @@ class Config(schema.Settings):
   network: schema.one_of(_NETWORKS) = _fixed(  # type: ignore[valid-type]
     'feed_forward_gaussian', 'network of policy and value function'
   )
-  weight_summaries: dict[str, Any] = setting(
+  weight_summaries: dict[str, _Pattern] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
     'groups of weights to summarize, as regular expressions',
   )
@@ -232,6 +244,7 @@ def import_own(
 
   Raises:
     NotTrusted: If it contains a name that is not trusted; nothing is imported.
+    UsageError: If a name does not exist, or is neither a function nor a class.
   """
   env = values.get('env')
   if not str(env).startswith('<'):
@@ -241,6 +254,12 @@ def import_own(
     for key in ('algorithm', 'network', 'optimizer')
     if isinstance(values.get(key), str) and ':' in values[key]
   }
+  for key, value in found.items():
+    if not callable(value):
+      raise errors.UsageError(
+        f'Parameter {key!r} is {values[key]!r}, of type '
+        f'{type(value).__name__}; give module:name of a function or class.'
+      )
   return {**values, **found}
 
 

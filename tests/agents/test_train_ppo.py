@@ -199,6 +199,9 @@ BAD = [
   ([*PENDULUM, '--params=[1]'], 'give a mapping'),
   ([*PENDULUM, '--params={a: ['], 'not valid YAML'),
   ([*PENDULUM, '--params={num_agnets: 2}'], 'Did you mean num_agents'),
+  ([*PENDULUM, '--params={network: "sys:path"}'], 'of a function or class'),
+  ([*PENDULUM, '--params={weight_summaries: {a: "*"}}'], "'*' is none"),
+  ([*PENDULUM, '--params={weight_summaries: {a: 3}}'], 'valid string'),
   ([*PENDULUM, '--steps=-5'], "'steps' is -5"),
   ([*PENDULUM, '--step=5'], 'Flag --step is unknown'),
   (
