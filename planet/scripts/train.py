@@ -88,7 +88,7 @@ def _work(config, logdir, ranks, mirrors=()):
   from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
-  from planet.training import episode_folder, utility
+  from planet.training import episode_folder, running, utility
   from planet.training import ranks as ranks_lib
   from planet.training.display import Display
 
@@ -133,11 +133,11 @@ def _work(config, logdir, ranks, mirrors=()):
     for _ in scores:
       try:
         yield displays[0].values if displays else {}
-      except GeneratorExit:
-        # If the caller closes the first rank, all others stop, too.
+      except (GeneratorExit, running.WorkerConflict) as error:
+        # If the first rank ends here, all others stop, too.
         with contextlib.suppress(stopping.StopRequested):
           ranks.sync(True)
-        raise
+        scores.throw(error)
       ranks.sync()
 
 

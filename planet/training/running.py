@@ -142,7 +142,9 @@ class Run:
         values = self._experiment.process_fn(self.logdir)
         with contextlib.closing(values):
           for value in values:
-            self._check_conflict()
+            if self._conflict.is_set():
+              # Closing would save the run, which now belongs to the other.
+              values.throw(WorkerConflict(self.logdir))
             yield value
         self._check_conflict()
         folder.mark(self.logdir, 'DONE')

@@ -5,11 +5,12 @@ import time
 
 import pytest
 
-from agents.run import checkpoint, errors
+from agents.run import checkpoint, errors, stopping
 from agents.run import folder as run_folder
 from planet.scripts import resume, train
+from planet.tools import numpy_episodes
 from planet.tools.attr_dict import AttrDict
-from planet.training import running
+from planet.training import running, utility
 
 
 def make_args(logdir, **changes):
@@ -120,6 +121,28 @@ def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   first, second, third = worked
   assert first == third != second
   assert all((tmp_path / x / 'DONE').exists() for x in worked)
+
+
+@pytest.mark.parametrize('lost', [True, False])
+def test_lost_run_is_not_saved(lost, tmp_path, monkeypatch):
+  """Unlike one that the caller leaves."""
+  saved = []
+
+  def learn(*unused):
+    with stopping.on_close(lambda: saved.append(1)):
+      yield 1.0
+
+  monkeypatch.setattr(utility, 'train', learn)
+  monkeypatch.setattr(utility, 'collect_initial_episodes', lambda *unused: None)
+  monkeypatch.setattr(numpy_episodes, 'numpy_episodes', lambda *_, **__: None)
+  values = train.process(str(tmp_path), make_args(tmp_path))
+  next(values)
+  if lost:
+    with pytest.raises(running.WorkerConflict):
+      values.throw(running.WorkerConflict())
+  else:
+    values.close()
+  assert bool(saved) != lost
 
 
 def test_runs_that_are_over_go_on(tmp_path, monkeypatch):

@@ -161,8 +161,13 @@ def test_abandoned_run_can_be_resumed(tmp_path):
 
 
 def test_takeover_is_noticed(tmp_path):
-  """The worker that lost the run stops, and leaves it to the other."""
-  run = make_run(tmp_path, lambda logdir: itertools.count(), ping_every=0.05)
+  """The worker that lost the run stops, saves nothing, and leaves it."""
+
+  def process_fn(unused_logdir):
+    with stopping.on_close((tmp_path / 'saved').touch):
+      yield from itertools.count()
+
+  run = make_run(tmp_path, process_fn, ping_every=0.05)
   run.claim()
   write_ping(tmp_path, 'other')
   limit = time.time() + 60
