@@ -293,7 +293,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   text = "parameters as a YAML mapping; '#' is read as a comma"
   add('--params', default='{}', help=text)
   text = (
-    'heartbeat interval in seconds for workers that share runs; 0 to disable'
+    'heartbeat interval in seconds for workers that share runs, the same for '
+    'all of them; 0 to disable'
   )
   add('--ping_every', type='count', default=0, help=text)
   text = 'resume existing runs'
