@@ -32,6 +32,11 @@ def check() -> None:
     raise StopRequested('The user asked to stop.')
 
 
+def sleep(seconds: float) -> None:
+  """Sleep; wake up early if the user asks the program to stop."""
+  _requested.wait(seconds)
+
+
 @contextlib.contextmanager
 def as_if_asked() -> Iterator[None]:
   """Make `requested` return True inside this context, as after a signal."""

@@ -224,6 +224,7 @@ def work(
     if ranks.should_stop():
       return
   ranks.comm.bcast(None)
+  stopping.check()
   if not worked:
     yield _find_nothing(args)
 

@@ -63,13 +63,18 @@ class Experiment:
   may_reopen: Callable[[str], bool] = lambda logdir: False
 
   def __iter__(self) -> Iterator['Run']:
-    """Yield each claimed `Run`; iterate over it before requesting the next."""
+    """Yield each claimed `Run`; iterate over it before requesting the next.
+
+    Ends early when the user asks to stop.
+    """
     basedir = os.path.expanduser(self.basedir)
     is_run = folder.has(basedir, 'config.yaml')
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):
       over.add(basedir)
     for number in self._generate_numbers(1 if is_run else self.num_runs):
+      if stopping.requested():
+        return
       logdir = basedir if is_run else os.path.join(basedir, f'{number:05d}')
       # Runs that end from now on are not reopened.
       run = Run(logdir, self, logdir in over)
@@ -83,7 +88,7 @@ class Experiment:
       numbers = list(range(1, count + 1))
       random.Random(uuid.uuid4().int).shuffle(numbers)
       yield from numbers
-    time.sleep(2 * self.ping_every)
+    stopping.sleep(2 * self.ping_every)
     yield from numbers if count else itertools.count(1)
 
 
@@ -112,7 +117,7 @@ class Run:
 
     Raises:
       SkipRun: If the run is finished, belongs to another worker, or may not be
-        resumed.
+        resumed; or if the user asks to stop.
       UsageError: If this is the only run of the experiment and another process
         works on it.
     """
@@ -121,8 +126,8 @@ class Run:
       self._check_open()
       self._write_ping()
       # If several workers claim the run at the same time, the last one wins.
-      time.sleep(self._ping_every)
-      if not self._owns():
+      stopping.sleep(self._ping_every)
+      if stopping.requested() or not self._owns():
         raise SkipRun(self.logdir)
       self._lock = lock.pop_all()
 

@@ -145,6 +145,14 @@ def test_lost_run_is_not_saved(lost, tmp_path, monkeypatch):
   assert bool(saved) != lost
 
 
+def test_stop_before_the_first_run(tmp_path, capsys):
+  """It begins none, and does not say that there was none."""
+  with stopping.as_if_asked(), pytest.raises(stopping.StopRequested):
+    train.main(make_args(tmp_path))
+  assert not os.listdir(tmp_path)
+  assert 'Nothing to do' not in capsys.readouterr().out
+
+
 def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
   """Failed ones and those with more steps to go; nobody deletes files."""
   worked = []

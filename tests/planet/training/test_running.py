@@ -304,6 +304,16 @@ def test_finished_run_is_asked_for_once(tmp_path):
   assert list(experiment) == []
 
 
+def test_stop_while_waiting(tmp_path):
+  """After a request, no worker waits for heartbeats or begins a run."""
+  run = make_run(tmp_path, ping_every=30)
+  endless = running.Experiment(str(tmp_path), count_to_ten, ping_every=30)
+  with processes.time_limit(10), stopping.as_if_asked():
+    with pytest.raises(running.SkipRun):
+      run.claim()
+    assert list(endless) == []
+
+
 def test_endless_experiments_count_up(tmp_path):
   experiment = running.Experiment(
     str(tmp_path), count_to_ten, num_runs=None, ping_every=0
