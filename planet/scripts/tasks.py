@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
+
 from agents.envs import adapters, opengl, probe
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
@@ -65,9 +67,10 @@ def describe() -> str:
 
 def name_env(env: Any) -> str:
   """Return the task name of an environment, its id, or its constructor."""
-  name = adapters.name_of(env)
-  other = not isinstance(env, str) or re.search('-v[0-9]|:', env)
-  return f'gym_{name}' if other and not name.startswith('gym_') else name
+  if not isinstance(env, str) or env in gymnasium.registry:
+    return f'gym_{adapters.name_of(env)}'
+  other = re.search('-v[0-9]|:', env) and not env.startswith('gym_')
+  return f'gym_{env}' if other else env
 
 
 def define_all(params: Any, env: Any = None) -> list[Task]:

@@ -1,5 +1,8 @@
 """Tasks of the specification, and environments by their ids."""
 
+import sys
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -45,6 +48,19 @@ def test_other_tasks():
   assert define('gym_my.envs:A-v0').name == 'gym_my.envs_A-v0'
   # Ids of gymnasium need no version.
   assert define('gym_Own').env_ctor.args[0] == 'Own'
+
+
+def test_names_of_environments(monkeypatch):
+  """The names of packages and functions may begin with gym_, too."""
+  for name in ('dummy', 'gym_cheetah', 'gym_Pendulum-v1', 'gym_a:make'):
+    assert tasks.name_env(name) == name
+  assert tasks.name_env('Pendulum-v1') == 'gym_Pendulum-v1'
+  assert tasks.name_env('a:make') == 'gym_a:make'
+  monkeypatch.setitem(gymnasium.registry, 'gym_a/B-v0', None)
+  assert tasks.name_env('gym_a/B-v0') == 'gym_gym_a/B-v0'
+  monkeypatch.setattr(define, '__module__', 'gym_a')
+  monkeypatch.setitem(sys.modules, 'gym_a', sys.modules[__name__])
+  assert tasks.name_env(define) == 'gym_gym_a:define'
 
 
 @pytest.mark.render
