@@ -168,10 +168,15 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
       f'{size} processes cannot share a batch of {config.batch_shape[0]} '
       'sequences evenly; change batch_shape or the number of processes.'
     )
-  if config.total_env_steps and not config.train_collects:
+  endless = config.train_steps and any(
+    x.steps_until <= 0 and x.save_episode_dir == config.train_dir
+    for x in config.train_collects.values()
+  )
+  if config.total_env_steps and not endless:
     raise errors.UsageError(
-      'Without train_collects, the training never reaches total_env_steps; '
-      'give max_steps instead.'
+      'Without train_steps and an entry of train_collects that has neither '
+      'until nor save_episode_dir, the training may never reach '
+      'total_env_steps; give max_steps instead.'
     )
   if 0 < config.test_steps < config.batch_shape[0]:
     _logger.warning(
@@ -195,14 +200,18 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
   shapes = tasks.prepare(config, logdir)
   with config.unlocked:
     config.source.shapes = {key: list(value) for key, value in shapes.items()}
+  _check_bias(config, shapes)
+  for directory in (config.train_dir, config.test_dir):
+    episode_folder.check(directory, shapes, config.required_length)
+
+
+def _check_bias(config, shapes):
   bias = config.planner_bias
   if bias and (len(bias),) != shapes['action']:
     raise errors.UsageError(
       f'Parameter planner_bias has {len(bias)} values, but actions have '
       f'{shapes["action"][0]} dimensions; give one value for each.'
     )
-  for directory in (config.train_dir, config.test_dir):
-    episode_folder.check(directory, shapes, config.required_length)
 
 
 def restore(
@@ -260,8 +269,11 @@ def restore(
     config.tasks = [tasks.end_early(x) for x in config.tasks]
   if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
     # The environment was an object of an earlier program.
-    return path, config, {x: tuple(y) for x, y in config.source.shapes.items()}
-  return path, config, tasks.prepare(config, logdir, evaluates=True)
+    shapes = {x: tuple(y) for x, y in config.source.shapes.items()}
+  else:
+    shapes = tasks.prepare(config, logdir, evaluates=True)
+  _check_bias(config, shapes)
+  return path, config, shapes
 
 
 def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:

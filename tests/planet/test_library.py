@@ -199,7 +199,7 @@ def test_wrong_arguments(args, message, tmp_path):
 
 def test_what_could_never_work():
   """No end, and one environment for two episodes at once."""
-  with pytest.raises(errors.UsageError, match='never reaches'):
+  with pytest.raises(errors.UsageError, match='never reach'):
     next(train(total_env_steps=2500))
   with pytest.raises(errors.UsageError, match='cannot play 2 episodes'):
     next(train(Env(), train_collects=[{}], collect_batch=2))

@@ -174,6 +174,30 @@ def test_every_parameter_says_whether_it_may_change():
     assert fixed is None or 'variables' in fixed or 'episodes' in fixed, name
 
 
+@pytest.mark.parametrize(
+  'params',
+  [
+    {'train_collects': []},
+    {'train_collects': [{'until': 100}]},
+    {'train_collects': [{'save_episode_dir': 'elsewhere'}]},
+    {'train_steps': 0},
+  ],
+)
+def test_steps_that_training_may_never_reach(params, tmp_path):
+  begin(tmp_path, total_env_steps=5000, **params)
+  with pytest.raises(errors.UsageError, match='give max_steps instead'):
+    resume.check(go_on(tmp_path)[0], str(tmp_path))
+
+
+def test_bias_of_an_evaluation(tmp_path, monkeypatch):
+  """It needs one value for each dimension of the actions, as in training."""
+  shapes = {'action': (5,)}
+  monkeypatch.setattr(tasks, 'prepare', lambda *args, **kwargs: shapes)
+  begin(tmp_path)
+  with pytest.raises(errors.UsageError, match='give one value for each'):
+    resume.restore(str(tmp_path), params={'planner_bias': [0.6]})
+
+
 def test_evaluation_ends_with_the_episode(tmp_path):
   """Unlike training, which needs a hundred steps."""
   begin(
