@@ -170,7 +170,8 @@ def annotate(episode: Any) -> np.ndarray:
       rewards below.
 
   Returns:
-    uint8 array [time, larger height, larger width, 3].
+    uint8 array [time, larger height, larger width, 3], of the same size for all
+    maps.
   """
   results = []
   maps = episode.get('maps')
@@ -182,9 +183,11 @@ def annotate(episode: Any) -> np.ndarray:
       f'episode {episode.number}  step {step}  return {returns[index]:.1f}'
     ]
     if maps is not None:
-      height = max(len(frame), len(maps[index]))
-      parts = [_center(x, height) for x in (frame, maps[index])]
-      frame = np.concatenate(parts, 1)
+      # Maps of different towns need one size.
+      side = max(len(frame), *maps[index].shape[:2])
+      above = _center(maps[index], side, side)
+      frame = _center(frame, side, frame.shape[1])
+      frame = np.concatenate([frame, above], 1)
       drive, steer = episode.actions[index]
       lines[0] += f'  reward {episode.rewards[index]:.2f}'
       lines.append(
@@ -197,11 +200,11 @@ def annotate(episode: Any) -> np.ndarray:
   return np.stack(results)
 
 
-def _center(image, height):
-  """Pad the image at the top and bottom by repeating its edges."""
-  above = (height - len(image)) // 2
-  below = height - len(image) - above
-  return np.pad(image, ((above, below), (0, 0), (0, 0)), mode='edge')
+def _center(image, *size):
+  """Pad the image to [height, width] by repeating its edges."""
+  missing = np.subtract(size, image.shape[:2])
+  pads = [(x // 2, x - x // 2) for x in missing]
+  return np.pad(image, (*pads, (0, 0)), mode='edge')
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:

@@ -83,12 +83,13 @@ def test_map_from_above():
   assert np.abs(after.mean(0) - car.mean(0)).max() > 10
 
 
+@pytest.mark.parametrize('size', [(100, 256), (256, 99)])
 @pytest.mark.parametrize('channels, width', [(3, 256), (1, 256), (6, 512)])
-def test_video_of_driving(channels, width):
-  """Camera beside the map, two lines of numbers below."""
+def test_video_of_driving(channels, width, size):
+  """Camera beside the map, two lines of numbers below; one size for all."""
   episode = AttrDict(
     observations=np.full([3, 64, 64, channels], 200, np.uint8),
-    maps=np.full([3, 100, 256, 3], 100, np.uint8),
+    maps=np.full([3, *size, 3], 100, np.uint8),
     rewards=np.float32([1, 2, 3]),
     actions=np.float32([[0.5, 0.1], [-0.5, 0], [0, -1]]),
     number=1,
@@ -97,7 +98,7 @@ def test_video_of_driving(channels, width):
   frames = evaluate.annotate(episode)
   assert frames.shape == (3, 256 + 48, width + 256, 3)
   assert (frames[:, :256, :width] == 200).all()
-  # A low map has its ground above and below, and no black.
+  # A map that is not square has its ground around it, and no black.
   assert (frames[:, :256, width:] == 100).all()
   captions = {x[256:].tobytes() for x in frames}
   assert len(captions) == 3
