@@ -66,7 +66,7 @@ class EnvConfig(schema.Settings):
   dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
     0.1, 'simulated seconds per step'
   )
-  seed: Count | None = setting(None, 'environment seed; default: --seed')
+  seed: Count | None = setting(None, 'environment seed if there is no --seed')
   # Episodes; with None, the scenario decides.
   scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
   vehicles: Count | None = setting(None, 'default: from the scenario')
