@@ -78,7 +78,8 @@ def train(
   parts = [x.get('part', 1.0) for x in config.test_collects.values()]
   trainer.score_weight = sum(parts)
   if total := config.get('total_env_steps'):
-    episodes = episode_folder.EpisodeLog(config.train_dir)
+    repeat = config.tasks[0].action_repeat
+    episodes = episode_folder.EpisodeLog(config.train_dir, repeat)
     trainer.may_play = lambda: episodes.count_steps() < total
   cleanups = []
   try:

@@ -1,7 +1,11 @@
-"""Printing of metrics."""
+"""Printing of metrics, and the limit of environment steps."""
+
+import numpy as np
+import pytest
 
 from agents.run import messages
 from agents.tools.tf1 import tf
+from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 from tests import graphs
 
@@ -32,3 +36,25 @@ def test_lines_of_batches_that_do_not_divide_the_interval(tmp_path):
       sess.run(line, {step: value})
   found = [x.split('[')[1] for x in path.read_text().splitlines()]
   assert found == ['0 ]', '144 ]', '240 ]']
+
+
+def test_limit_counts_repeated_actions(tmp_path, monkeypatch):
+  """Also those of episodes that do not say how often theirs are repeated."""
+  np.savez(tmp_path / 'some.npz', reward=np.zeros(11))
+  left = []
+
+  def model_fn(unused_data, trainer, unused_config):
+    left.append(trainer.may_play())
+    raise InterruptedError
+
+  monkeypatch.setattr(utility, 'get_batch', lambda *unused: None)
+  for limit in (80, 81):
+    config = AttrDict(
+      train_dir=str(tmp_path),
+      tasks=[AttrDict(action_repeat=8)],
+      test_collects={},
+      total_env_steps=limit,
+    )
+    with pytest.raises(InterruptedError):
+      next(utility.train(model_fn, None, None, config))
+  assert left == [False, True]
