@@ -13,6 +13,7 @@ from planet.tools.image_strip_summary import image_strip_summary
 from planet.tools.show_channels import show_channels
 
 _MAX_BATCH = 10
+_MAX_PANELS = 20
 
 
 def timing_summaries(
@@ -159,7 +160,8 @@ def trajectory_summaries(
 ) -> list[tf.Tensor]:
   """Plot predictions, targets and log-probabilities over time.
 
-  Plots the first sequence of the batch, without images.
+  Plots the first sequence of the batch, without images, and the first 20
+  dimensions of each prediction.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
@@ -174,7 +176,7 @@ def trajectory_summaries(
   with tf.name_scope('state'):
     summaries = []
     for name in names:
-      lines = _lines(dists[name].mode()[0], target[name][0])
+      lines = _lines(dists[name].mode()[0], target[name][0])[:_MAX_PANELS]
       titles = tuple(f'{name} {i}' for i in range(lines.shape[0].value))
       name = f'{name}_trajectory'
       summaries.append(_plot_summary(name, lines, labels, context, titles))

@@ -91,6 +91,21 @@ def test_lines_of_trajectory_plots(monkeypatch):
   assert (labels, titles) == (None, ('reward',))
 
 
+def test_trajectories_of_many_dimensions(monkeypatch):
+  """More than 20 panels would take long to draw."""
+  shapes = []
+
+  def plot(tag, lines, *unused):
+    shapes.append(lines.shape)
+    return b''
+
+  monkeypatch.setattr(summary_lib, '_plot', plot)
+  state = tf.ones((BATCH, TIME, 348))
+  dists = {'state': tfd.Independent(tfd.Normal(state, 1.0), 1)}
+  graphs.evaluate(summary_lib.trajectory_summaries(dists, {'state': state}, 2))
+  assert sorted(shapes) == [(1, 1, TIME), (20, 2, TIME)]
+
+
 def test_prediction_pictures():
   """Ten sequences with all steps; the animation has targets on top."""
   dists, target = make_predictions()
