@@ -166,8 +166,8 @@ def fail_to_construct():
   raise ValueError('broken constructor')
 
 
-def refuse_to_construct():
-  raise errors.UsageError('Install something first.')
+def refuse_to_construct(kind=errors.UsageError):
+  raise kind('Install something first.')
 
 
 class BytesEnv(ScriptedEnv):

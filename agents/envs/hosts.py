@@ -358,7 +358,8 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except Exception as error:
-    if not isinstance(error, (errors.UsageError, errors.EnvError)):
+    known = errors.UsageError, errors.EnvError, errors.WorkerDeath
+    if not isinstance(error, known):
       error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
       conn.send((error, None))

@@ -45,7 +45,7 @@ class Failure(RuntimeError):
 
 
 class WorkerDeath(Failure):
-  """A process that runs environments was killed; the message says how."""
+  """A process that environments need has died; the message says how."""
 
   advice = ' Repeat the command to continue.'
 

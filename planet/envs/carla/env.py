@@ -131,11 +131,11 @@ class CarlaEnv:
       Observation.
 
     Raises:
-      UsageError: If the last five episodes failed, or the backend is no longer
+      WorkerDeath: If the last five episodes failed, or the backend is no longer
         available.
     """
     if self._failures >= _FAILED_EPISODES:
-      raise errors.UsageError(
+      raise errors.WorkerDeath(
         f'{self._failures} episodes in a row have failed; check the CARLA '
         'server and its log.'
       )
@@ -158,7 +158,7 @@ class CarlaEnv:
     try:
       frame = self.backend.reset(wanted)
     except backend_lib.BackendError as error:
-      raise errors.UsageError(str(error)) from None
+      raise errors.WorkerDeath(str(error)) from None
     start, self._goal = self._trips.follow(
       self._scenario, start, route, (*frame.location, frame.yaw), self._random
     )

@@ -85,10 +85,12 @@ def test_failing_constructor(start, strategy):
 
 
 @both
-def test_usage_errors_stay_usage_errors(start, strategy):
+@pytest.mark.parametrize('kind', [errors.UsageError, errors.WorkerDeath])
+def test_explained_errors_stay_what_they_are(start, strategy, kind):
   """The sentence arrives as it is, without traceback."""
-  env = start(scripted_envs.refuse_to_construct, strategy)
-  with pytest.raises(errors.UsageError) as error:
+  make = functools.partial(scripted_envs.refuse_to_construct, kind)
+  env = start(make, strategy)
+  with pytest.raises(kind) as error:
     _ = env.action_space
   assert str(error.value) == 'Install something first.'
 

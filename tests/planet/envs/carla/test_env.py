@@ -280,7 +280,7 @@ def test_five_failed_episodes_are_too_many():
     env.reset()
     env.step(np.zeros(2))
     assert env.step(np.zeros(2))[2]
-  with pytest.raises(errors.UsageError, match='5 episodes in a row'):
+  with pytest.raises(errors.WorkerDeath, match='5 episodes in a row'):
     env.reset()
 
 

@@ -121,7 +121,7 @@ def test_blocked_starts(server, make_env):
     lane, arc = env.backend.lanes.locate(env.surroundings.nearest(env.location))
     assert now['distance_to_goal'] == env.route.distance(lane, arc)
   server.set(blocked=1000)
-  with pytest.raises(errors.UsageError, match='is free for the ego vehicle'):
+  with pytest.raises(errors.WorkerDeath, match='is free for the ego vehicle'):
     env.reset()
 
 

@@ -65,7 +65,7 @@ def test_server_that_stays_away(server, caplog):
     server.kill()
     assert env.step(np.zeros(2))[3] == {'step_error': True}
     with pytest.raises(
-      errors.UsageError, match='Could not start an episode in 3 attem'
+      errors.WorkerDeath, match='Could not start an episode in 3 attem'
     ):
       env.reset()
   assert len([x for x in caplog.records if 'Attempt' in x.getMessage()]) == 3

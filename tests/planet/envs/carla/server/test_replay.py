@@ -77,7 +77,7 @@ def test_failed_episodes_are_played_again(server, tmp_path):
 
 
 def test_replays_end_after_five_failures(server, tmp_path):
-  with pytest.raises(errors.UsageError, match='5 episodes in a row have fai'):
+  with pytest.raises(errors.WorkerDeath, match='5 episodes in a row have fai'):
     collect(server, str(tmp_path), range(1, 100))
   assert not list(tmp_path.iterdir())
 
