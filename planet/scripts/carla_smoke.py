@@ -252,7 +252,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--episodes', type='positive', default=3, help='number of episodes')
   add('--steps', type='positive', default=100, help='steps per episode')
   add('--size', type='positive', default=128, help='image size in pixels')
-  add('--out', default='carla_smoke', help='folder for the report and images')
+  text = 'folder for the report and images'
+  add('--out', type=os.path.expanduser, default='carla_smoke', help=text)
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit')

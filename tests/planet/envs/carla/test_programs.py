@@ -37,6 +37,11 @@ def test_smoke_script(tmp_path, capsys):
   assert imageio.imread(tmp_path / 'episodes.png').std() > 5
 
 
+def test_home_folder(monkeypatch):
+  monkeypatch.setenv('HOME', '/home/me')
+  assert carla_smoke.parse_args(['--out=~/x']).out == '/home/me/x'
+
+
 def test_smoke_script_can_fail(tmp_path, capsys):
   """Three seconds of full throttle on a straight hit nothing."""
   args = ['--episodes', '1', '--map', 'loop', '--drive', 'full_throttle']
