@@ -6,7 +6,6 @@ configuration.
 """
 
 import functools
-import inspect
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -271,10 +270,8 @@ def _define_simulation(task, item, params, own):
     iterations=params.planner_iterations,
     **({'bias': bias} if bias else {}),
   )
-  known = dict(inspect.getmembers(objectives, inspect.isfunction))
-  if 'collect_objective' in own:
-    known[params.collect_objective] = own['collect_objective']
-  objective = errors.find('Objective', item.objective, known)
+  is_own = item.objective != 'reward'
+  objective = own['collect_objective'] if is_own else objectives.reward
   ramp = dict(ramp=item.action_noise_ramp, min=item.action_noise_min)
   exploration = AttrDict(
     scale=item.action_noise, schedule=bind(schedule.linear, **ramp)
