@@ -202,12 +202,12 @@ def test_every_parameter_has_an_effect():
     set(configs.default(AttrDict(), dict(values, **changes)).unused)
     for changes in (
       dict(model='rssm'),
-      dict(model='ssm'),
+      dict(model='ssm', overshooting_scale=1.0, overshooting_distance=2),
       dict(model='drnn', loader='scan'),
       driving,
     )
   ]
-  assert not set.intersection(*unused)
+  assert set.intersection(*unused) == {'bound_action'}
   assert 'future_rnn' in unused[1] and 'drnn_sample_to_sample' in unused[0]
   assert 'carla_fov' in unused[0] and 'camera_id' in unused[3]
 

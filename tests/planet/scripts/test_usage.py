@@ -10,7 +10,7 @@ from agents.run import errors
 from agents.run import folder as run_folder
 from agents.tools import devices
 from planet import trained
-from planet.scripts import evaluate, resume, train
+from planet.scripts import evaluate, parameters, resume, train
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder
 from tests.agents.envs import odd_gymnasium
@@ -92,18 +92,25 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
   params = train.parse_params(
     '{tasks: [dummy], isolate_envs: none, camera_id: 1, future_rnn: false, '
     'drnn_action_to_decoder: true, touch_loss_scale: 2, loader: reload, '
-    'loader_every: 7, loader_max_bytes: 9}'
+    'loader_every: 7, loader_max_bytes: 9, overshooting_distance: 3, '
+    'bound_action: tanh}'
   )
   args = AttrDict(config='debug', params=params)
   resume.check(resume.define_config(str(tmp_path), args), str(tmp_path))
   warned = [x.args[1] for x in logger.warning.call_args_list]
   assert warned == [
+    'bound_action',
     'camera_id',
     'drnn_action_to_decoder',
     'loader_every',
     'loader_max_bytes',
+    'overshooting_distance',
     'touch_loss_scale',
   ]
+  for kind, unused in [('vector', ['image_bits']), ('image', [])]:
+    given = {'image_bits': 8, 'observations': kind}
+    built = parameters.build('debug', given)
+    assert parameters.find_unused(built, ['reward']) == unused
 
 
 def test_precision_without_hardware(capsys, tmp_path, monkeypatch):
