@@ -109,8 +109,10 @@ def test_last_points_are_sent(tmp_path, port, mirrors):
   assert not is_listening(port)
 
 
-def test_server_dies(port, mirrors, capsys):
+def test_server_dies(port, mirrors, monkeypatch, capsys):
   """One warning, and the training goes on."""
+  # Points that the thread sends meanwhile would fail as well.
+  monkeypatch.setattr(visdom_mirror, '_SEND_SECONDS', 1e6)
   mirror = visdom_mirror.VisdomMirror(port, 'a', None, LOGGER)
   mirrors.append(mirror)
   mirror.write(1, {'x': 1})

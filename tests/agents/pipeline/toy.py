@@ -7,8 +7,9 @@ import time
 import numpy as np
 
 from agents.pipeline.base import AgentBase, ExplorerBase
-from agents.run import errors
+from agents.run import errors, stopping
 from agents.tools.tf1 import tf
+from tests import processes
 
 cpanel = {
   'number_epochs': 2,
@@ -140,6 +141,10 @@ class MeanAgent(AgentBase):
     self.updates += 1
     if self.updates == self._signal_at:
       os.kill(os.getpid(), signal.SIGUSR1)
+      # Another thread turns it into a request, in its own time.
+      with processes.time_limit(30):
+        while not stopping.requested():
+          time.sleep(0.01)
     self.session.monitor('/update/loss', self.step()['loss'])
 
   def state_dict(self):
