@@ -156,4 +156,4 @@ def test_all_ranks_end_together(ranks, error, code, words):
   )
   assert result.returncode == code, result.stderr
   assert not words or result.stderr.count(words) == 1
-  assert time.monotonic() - began < 15
+  assert time.monotonic() - began < 40

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import numpy as np
 import pytest
@@ -114,30 +115,45 @@ def test_sentences_are_printed(capsys):
   assert capsys.readouterr().err == 'There is nothing to do.\n'
 
 
-@pytest.mark.parametrize('times', [[0.2], [0.2, 0.3]])
-def test_an_interrupt_saves(times):
+def interrupt_in(name):
+  """Send Ctrl-C once `next` of the main thread is in a function."""
+  main = threading.main_thread().ident
+  limit, names = time.monotonic() + 30, []
+  while (name, '__next__') not in zip(names, names[1:]):
+    assert time.monotonic() < limit, names
+    time.sleep(0.01)
+    frames = traceback.walk_stack(sys._current_frames()[main])
+    names = [x.f_code.co_name for x, _ in frames]
+  os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_an_interrupt_saves(count):
   """The first one waits for the end of the step, the second one does not."""
-  log = []
+  log, left = [], threading.Event()
 
   def busy():
     yield {'epoch': 1}
-    for _ in range(9):
-      time.sleep(0.6)
-      if stopping.requested():
-        log.append('saved')
-        raise stopping.StopRequested
+    # The rest is one step, which goes on after the interrupts.
+    interrupt_in('result')
+    if count == 2:
+      interrupt_in('wait')
+    left.wait(0.3 if count == 1 else 30)
+    if stopping.requested():
+      log.append('saved')
+      raise stopping.StopRequested
 
   records = training.Training(busy)
   next(records)
   # Processes in the background may ignore it.
   before = signal.signal(signal.SIGINT, signal.default_int_handler)
-  for seconds in times:
-    args = (os.getpid(), signal.SIGINT)
-    threading.Timer(seconds, os.kill, args).start()
-  with pytest.raises(KeyboardInterrupt):
-    next(records)
-  signal.signal(signal.SIGINT, before)
-  assert log == (['saved'] if len(times) == 1 else [])
+  try:
+    with pytest.raises(KeyboardInterrupt):
+      next(records)
+  finally:
+    signal.signal(signal.SIGINT, before)
+  assert log == (['saved'] if count == 1 else [])
+  left.set()
   assert list(records) == []
   assert log == ['saved'] and not stopping.requested()
 
