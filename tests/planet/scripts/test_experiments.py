@@ -1,7 +1,6 @@
 """Which runs of an experiment a process works on, and with which seeds."""
 
 import os
-import time
 
 import pytest
 
@@ -106,16 +105,22 @@ def test_episodes_are_checked_in_claimed_runs(tmp_path):
 
 def test_next_run_after_a_takeover(tmp_path, monkeypatch):
   """A worker that loses a run goes on, and comes back when it is left."""
-  worked = []
+  worked, claimed = [], []
+  claim = running.Run.claim
+
+  def claim_and_note(run):
+    claim(run)
+    claimed.append(run)
 
   def process(logdir, args, **unused):
     worked.append(os.path.basename(logdir))
     yield 1.0
     if len(worked) == 1:
       run_folder.mark(logdir, 'PING', 'other')
-      time.sleep(0.3)
+      assert claimed[0]._conflict.wait(30)
       yield 2.0
 
+  monkeypatch.setattr(running.Run, 'claim', claim_and_note)
   monkeypatch.setattr(train, 'process', process)
   train.main(make_args(tmp_path, num_runs=2, ping_every=0.1))
   first, second, third = worked
