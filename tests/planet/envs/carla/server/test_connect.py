@@ -57,8 +57,8 @@ def listen_silently():
     yield listener.getsockname()[1]
 
 
-def choose(port):
-  return driving.find_world(complete(port))
+def choose(port, **config):
+  return driving.find_world(complete(port, **config))
 
 
 def test_nothing_listens(caplog):
@@ -84,16 +84,17 @@ def test_another_program_listens(caplog):
 
 def test_another_version(start_server):
   port = start_server(faults={'version': '0.9.15'}).port
-  assert 'is version 0.9.15; install 0.9.16' in fail(port)
-  assert choose(port) == 'offline'
+  assert 'is version 0.9.15; install 0.9.16' in fail(port, timeout=5.0)
+  assert choose(port, timeout=5.0) == 'offline'
 
 
 @pytest.mark.parametrize('version', ['0.9.16', '0.9.16-dirty'])
 def test_right_version(start_server, version):
   """Then `auto` takes it, also if it still loads its town."""
   port = start_server(faults={'version': version, 'loading': 60}).port
-  assert choose(port) == 'server'
-  assert 'has not loaded a town within 1 s; raise carla_start_t' in fail(port)
+  assert choose(port, timeout=5.0) == 'server'
+  message = fail(port, timeout=5.0)
+  assert 'has not loaded a town within 1 s; raise carla_start_t' in message
 
 
 def test_unknown_host():
@@ -121,8 +122,8 @@ def test_calls_may_take_as_long_as_their_timeouts():
   assert backend._find_limit('reset') > 500
 
 
-def make_program(path, code):
-  path.write_text(f'#!{sys.executable}\n{code}\n')
+def make_program(path, code, interpreter=sys.executable):
+  path.write_text(f'#!{interpreter}\n{code}\n')
   path.chmod(path.stat().st_mode | stat.S_IXUSR)
   return str(path)
 
@@ -161,17 +162,11 @@ def test_output_of_a_program_without_a_log(tmp_path, monkeypatch):
   assert len(list(tmp_path.glob(f'*/carla_server_{port}.log'))) == 1
 
 
-SLEEPY = """
-import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'])
-print('waiting', child.pid, flush=True)
-time.sleep(99)
-"""
-
-
 def test_program_that_never_answers_leaves_no_process(tmp_path, monkeypatch):
   """The whole group is ended, also what the program has started."""
-  program = make_program(tmp_path / 'server', SLEEPY)
+  # A shell needs little of the time to start.
+  code = 'sleep 99 & echo waiting $!; wait'
+  program = make_program(tmp_path / 'server', code, '/bin/sh')
   monkeypatch.setenv(connect.SERVER_VARIABLE, program)
   message = fail(closed_port(), server_log=str(tmp_path), start_timeout=3.0)
   assert 'has not loaded a town within 3 s' in message

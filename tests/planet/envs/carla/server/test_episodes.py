@@ -165,6 +165,8 @@ def test_collisions_of_a_tick(server, make_env):
   server.hit('vehicle', 500.0)
   server.hit('walker', 20.0)
   server.hit('wall', 7.0)
+  # The image comes after all three events, which may arrive apart.
+  server.set(image_delay=0.3)
   _, reward, _, info = env.step(np.zeros(2))
   assert reward == -300
   kinds = 'vehicles', 'pedestrians', 'other'

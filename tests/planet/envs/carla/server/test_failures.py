@@ -30,7 +30,7 @@ def lose_images(server, unused_start):
 @pytest.mark.parametrize('fail', [lose, lose_images])
 def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
   """No half-written episode; the next reset connects anew."""
-  settings = server.config(timeout=3.0, image_timeout=0.5, retry_pause=0.5)
+  settings = server.config(timeout=3.0, image_timeout=2.0, retry_pause=0.5)
   settings = {k: v for k, v in settings.items() if k not in ('x_res', 'y_res')}
   env = task_env.make(1, 20, 32, 10, settings=settings)
   env = CollectGymDataset(env, str(tmp_path))

@@ -38,9 +38,9 @@ class Losing(wrappers.Wrapper):
     return self._env.step(action)
 
 
-def collect(server, folder, losses):
+def collect(server, folder, losses, image_timeout=0.5):
   """Rewards of a planned episode, and its environment."""
-  settings = server.config(image_timeout=0.5)
+  settings = server.config(image_timeout=image_timeout)
   settings = {k: v for k, v in settings.items() if k[1:] != '_res'}
   make = functools.partial(
     task_env.make, 1, DURATION, 32, 10, settings=settings
@@ -68,7 +68,7 @@ def collect(server, folder, losses):
 
 def test_failed_episodes_are_played_again(server, tmp_path):
   """At once, and only the whole one is recorded."""
-  reward, env = collect(server, str(tmp_path), {4, 6})
+  reward, env = collect(server, str(tmp_path), {4, 6}, 2.0)
   assert env.steps == 4 + 2 + DURATION
   (path,) = tmp_path.iterdir()
   with np.load(path) as episode:

@@ -1,6 +1,7 @@
 """Images of the library, and what we make of them."""
 
 import queue
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ carla = pytest.importorskip('carla')
 
 from planet.envs.carla import sensors  # noqa: E402
 from planet.envs.carla.server import sensors as server_sensors  # noqa: E402
+from tests import processes  # noqa: E402
 
 
 @pytest.fixture
@@ -67,6 +69,10 @@ def test_images_are_matched_by_frame(server, world):
   """Older ones are dropped; missing and newer ones are errors."""
   actor = put_camera(world, 'rgb')
   camera = server_sensors.Camera(actor, sensors.SENSORS['use_rgb'], 5.0)
+  # Until it listens, it misses images.
+  with processes.time_limit(30):
+    while not camera.has_sent():
+      time.sleep(0.01)
   number = world.wait_for_tick().frame + 5
   image = camera.read(number)
   assert image.shape == (30, 40, 3) and image[0, 0, 0] == number % 200

@@ -26,8 +26,8 @@ def fail_reset(env):
 
 def test_the_start_may_take_a_while(start_server):
   """The version comes at once, all else with the town."""
-  server = start_server(faults={'loading': 4.0})
-  CarlaEnv(server.config(timeout=1.0)).close()
+  server = start_server(faults={'loading': 5.0})
+  CarlaEnv(server.config(timeout=2.0)).close()
   assert not server.look().synchronous
 
 
@@ -35,8 +35,8 @@ def test_a_server_of_ours_is_left_to_load(launcher, monkeypatch, tmp_path):
   """It is started once only."""
   from tests.planet.envs.carla.server.protocol import handle
 
-  monkeypatch.setenv(handle.OPTIONS, json.dumps({'faults': {'loading': 4.0}}))
-  config = {'backend': 'server', 'port': 26000, 'timeout': 1.0, 'seed': 0}
+  monkeypatch.setenv(handle.OPTIONS, json.dumps({'faults': {'loading': 5.0}}))
+  config = {'backend': 'server', 'port': 26000, 'timeout': 2.0, 'seed': 0}
   with contextlib.closing(
     CarlaEnv(config | {'server_log': str(tmp_path), 'vehicles': 0})
   ):
@@ -61,7 +61,7 @@ def test_a_client_killed_before_its_first_episode(server):
   os.kill(env.backend.pid, signal.SIGKILL)
   env.close()
   assert server.look().synchronous
-  server.set(subscribe_delay=0.5)
+  server.set(subscribe_delay=0.2)
   CarlaEnv(server.config()).close()
   state = server.look()
   assert not state.synchronous
@@ -92,14 +92,15 @@ def test_clean_up_without_an_answer(server, capfd, vehicles):
 
 def test_images_that_begin_late(server, caplog):
   """Cameras listen a while after they are told to."""
-  server.set(subscribe_delay=0.5)
-  config = server.config(use_sensor='use_2rgb', image_timeout=0.2)
+  server.set(subscribe_delay=1.5)
+  config = server.config(use_sensor='use_2rgb', image_timeout=1.0)
   with contextlib.closing(CarlaEnv(config)) as env:
     env.reset()
     assert 'step_error' not in env.step(np.zeros(2))[3]
   assert not [x for x in caplog.records if x.levelname != 'INFO']
-  server.set(lost_images=10**6)
-  with contextlib.closing(CarlaEnv({**config, 'retries': 1})) as env:
+  server.set(subscribe_delay=0.0, lost_images=10**6)
+  config.update(image_timeout=0.2, retries=1)
+  with contextlib.closing(CarlaEnv(config)) as env:
     sentence, seconds = fail_reset(env)
     assert 'no first image within 2 s; raise carla_image_t' in sentence
     assert seconds < 20
@@ -158,7 +159,7 @@ def test_default_weather_is_a_clear_noon(server):
 
 def test_collisions_later_than_their_image(server):
   """They count in the step in which they happened, however long they last."""
-  server.set(collision_delay=0.1)
+  server.set(collision_delay=0.02)
   with contextlib.closing(
     CarlaEnv(server.config(vehicles=0, pedestrians=0))
   ) as env:
