@@ -16,8 +16,6 @@ import sys
 from agents.envs import check
 from agents.run import entry
 
-check_env = check.check
-
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""

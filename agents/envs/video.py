@@ -14,6 +14,7 @@ SIZE = 256  # Height or width of frames, whichever is smaller.
 _GAP = 2
 _SHEET_WIDTH = 1600
 _FONT_SIZES = (16, 14, 12, 10)
+_STRIP_HEIGHT = 24
 
 
 def encode_gif(images: Iterable[np.ndarray], fps: float) -> bytes:
@@ -161,13 +162,12 @@ def resize(
   return np.asarray(Image.fromarray(image).resize((width, height), kind))
 
 
-def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
+def caption(image: np.ndarray, text: str) -> np.ndarray:
   """Add a dark strip with a line of text below an image.
 
   Args:
     image: uint8 array [height, width, 3].
     text: Text; the font shrinks if it would be too wide.
-    height: Height of the strip in pixels.
 
   Returns:
     uint8 array [height + strip, width, 3].
@@ -175,12 +175,12 @@ def caption(image: np.ndarray, text: str, height: int = 24) -> np.ndarray:
   from PIL import Image, ImageDraw, ImageFont
 
   width = image.shape[1]
-  strip = Image.new('RGB', (width, height), (24, 24, 24))
+  strip = Image.new('RGB', (width, _STRIP_HEIGHT), (24, 24, 24))
   draw = ImageDraw.Draw(strip)
   fonts = [ImageFont.load_default(x) for x in _FONT_SIZES]
   fitting = [x for x in fonts if x.getlength(text) <= width - 8]
   font = (fitting or fonts[-1:])[0]
-  place = (4, height // 2)
+  place = (4, _STRIP_HEIGHT // 2)
   draw.text(place, text, fill=(240, 240, 240), font=font, anchor='lm')
   return np.concatenate([image, np.asarray(strip)], 0)
 

@@ -629,10 +629,10 @@ class ConvertTo32Bit(_ChangeObservation):
     return to_32_bit(observ)
 
 
-def to_32_bit(array: np.ndarray, copy: bool = False) -> np.ndarray:
+def to_32_bit(array: np.ndarray) -> np.ndarray:
   """Convert an array from 64 to 32 bits; other dtypes are kept."""
   dtype = {'float64': np.float32, 'int64': np.int32}.get(array.dtype.name)
-  return array.astype(dtype or array.dtype, copy=copy)
+  return array.astype(dtype or array.dtype, copy=False)
 
 
 class CacheSpaces(Wrapper):

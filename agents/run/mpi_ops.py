@@ -56,14 +56,13 @@ def allreduce_all(tensors: list[tf.Tensor], comm: Any) -> list[tf.Tensor]:
 
 
 def define_broadcast(
-  variables: list[tf.Variable], comm: Any, root: int = 0
+  variables: list[tf.Variable], comm: Any
 ) -> Callable[[tf.Session], None]:
-  """Copy the values of variables from one process to all others.
+  """Copy the values of variables from the first process to all others.
 
   Args:
     variables: List of variables, the same in all processes.
     comm: Communicator, see `agents.run.mpi.world`.
-    root: Rank of the process that has the values.
 
   Returns:
     Function of a session; all processes must call it.
@@ -74,7 +73,7 @@ def define_broadcast(
   def broadcast(sess):
     if comm is None or comm.Get_size() == 1:
       return
-    values = comm.bcast(sess.run(variables), root)
+    values = comm.bcast(sess.run(variables))
     sess.run(assigns, dict(zip(holders, values)))
 
   return broadcast

@@ -19,8 +19,6 @@ def dense(
   inputs: tf.Tensor,
   units: int,
   activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
-  name: str = 'dense',
-  use_bias: bool = True,
   kernel_initializer: Any = None,
   trainable: bool = True,
   scope: Any = None,
@@ -31,24 +29,21 @@ def dense(
     inputs: Float tensor [..., features]; the last dimension must be known.
     units: Number of outputs.
     activation: Function of the result; linear by default.
-    name: Default name of the scope.
-    use_bias: Whether to add a bias.
     kernel_initializer: Initializer of the kernel [features, units].
     trainable: Whether the variables are trainable.
     scope: Exact name of the scope, to share the weights of an earlier call
-      where variables are reused; overrides `name`.
+      where variables are reused.
 
   Returns:
     Float tensor [..., units].
   """
   features = inputs.shape.as_list()[-1]
-  with tf.variable_scope(scope, None if scope else name):
+  with tf.variable_scope(scope, None if scope else 'dense'):
     kernel = _kernel('kernel', (features, units), kernel_initializer, trainable)
     is_matrix = inputs.shape.ndims == 2
     flat = inputs if is_matrix else tf.reshape(inputs, [-1, features])
     outputs = tf.matmul(flat, kernel)
-    if use_bias:
-      outputs = tf.nn.bias_add(outputs, _bias(units, trainable))
+    outputs = tf.nn.bias_add(outputs, _bias(units, trainable))
     if activation:
       outputs = activation(outputs)
     if not is_matrix:
@@ -62,7 +57,6 @@ def conv2d(
   kernel_size: int,
   strides: int = 1,
   activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
-  name: str = 'conv2d',
 ) -> tf.Tensor:
   """Convolution without padding, channels last.
 
@@ -72,13 +66,12 @@ def conv2d(
     kernel_size: Height and width of the kernel.
     strides: Stride of the kernel in both directions.
     activation: Function of the result; linear by default.
-    name: Default name of the scope.
 
   Returns:
     Float tensor [batch, new height, new width, filters].
   """
   channels = inputs.shape.as_list()[-1]
-  with tf.variable_scope(None, name):
+  with tf.variable_scope(None, 'conv2d'):
     kernel = _kernel('kernel', (kernel_size, kernel_size, channels, filters))
     outputs = tf.nn.conv2d(inputs, kernel, strides, 'VALID')
     outputs = tf.nn.bias_add(outputs, _bias(filters))
@@ -91,7 +84,6 @@ def conv2d_transpose(
   kernel_size: int,
   strides: int = 1,
   activation: Callable[[tf.Tensor], tf.Tensor] | None = None,
-  name: str = 'conv2d_transpose',
 ) -> tf.Tensor:
   """Transposed convolution without padding, channels last.
 
@@ -105,7 +97,6 @@ def conv2d_transpose(
     kernel_size: Height and width of the kernel.
     strides: Distance between the outputs of neighboring inputs.
     activation: Function of the result; linear by default.
-    name: Default name of the scope.
 
   Returns:
     Float tensor [batch, (height - 1) * strides + kernel_size, same for the
@@ -113,7 +104,7 @@ def conv2d_transpose(
     filters, channels].
   """
   _, height, width, channels = inputs.shape.as_list()
-  with tf.variable_scope(None, name):
+  with tf.variable_scope(None, 'conv2d_transpose'):
     kernel = _kernel('kernel', (kernel_size, kernel_size, filters, channels))
     if height == width == 1:
       flat = tf.reshape(kernel, [kernel_size**2 * filters, channels])
@@ -132,9 +123,7 @@ def conv2d_transpose(
     return activation(outputs) if activation else outputs
 
 
-def gru_cell(
-  inputs: tf.Tensor, state: tf.Tensor, name: str = 'gru_cell'
-) -> tf.Tensor:
+def gru_cell(inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
   """Compute one step of a gated recurrent unit (GRU) in the block layout.
 
   With inputs x, state h, and gates in the order reset, update:
@@ -148,14 +137,13 @@ def gru_cell(
   Args:
     inputs: Float tensor [batch, features].
     state: Float tensor [batch, units].
-    name: Default name of the scope of `w_ru`, `b_ru`, `w_c` and `b_c`.
 
   Returns:
     New state [batch, units], which is also the output.
   """
   features = inputs.shape.as_list()[-1]
   units = state.shape.as_list()[-1]
-  with tf.variable_scope(None, name):
+  with tf.variable_scope(None, 'gru_cell'):
     w_ru = _kernel('w_ru', (features + units, 2 * units))
     b_ru = tf.get_variable(
       'b_ru', (2 * units,), initializer=tf.ones_initializer()
