@@ -268,7 +268,9 @@ def _run(loop, graph, config, comm, threads, stored):
   weights = tools.count_weights()
   _logger.info('Graph contains %s trainable weights.', f'{weights:,}')
   saver = utility.define_saver(exclude=(r'.*_temporary.*',))
-  broadcast = mpi_ops.define_broadcast(tf.global_variables(), comm)
+  # Episodes that count in the next score belong to one process.
+  shared = [x for x in tf.global_variables() if 'streaming_mean' not in x.name]
+  broadcast = mpi_ops.define_broadcast(shared, comm)
   begin = graph.algo.begin_together() if comm.Get_size() > 1 else ()
   options = _session_options(mpi.find_share(comm).cores, threads)
   # Leaving a session would start a thread, which nobody may at the very end.

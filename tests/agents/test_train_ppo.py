@@ -15,6 +15,7 @@ from agents.tools import phases
 from tests import processes
 from tests.agents import training_runs
 from tests.agents.envs import odd_gymnasium
+from tests.agents.ppo import test_algorithm
 
 
 @pytest.fixture(scope='module')
@@ -340,6 +341,26 @@ def test_threads(monkeypatch):
   monkeypatch.setenv('TF_NUM_INTRAOP_THREADS', '4')
   # TensorFlow reads the variable where nothing else is set.
   assert choose(8.0) == 0 and choose(8.0, 5) == 5
+
+
+class Second(test_algorithm.Comm):
+  """The first process has restored sums that are not zero."""
+
+  def Get_rank(self):
+    return 1
+
+  def bcast(self, value):
+    if not isinstance(value, list):
+      return value
+    is_sum = [x.dtype == np.float32 and x.shape == () and x == 0 for x in value]
+    return [1e6 if y else x for x, y in zip(value, is_sum)]
+
+
+def test_scores_of_finished_episodes_count_once():
+  config = training_runs.config(eval_episodes=0, steps=40)
+  (score,) = train_ppo.train(config, False, Second())
+  # Rewards of the pendulum are negative.
+  assert score < 0
 
 
 def test_agents_that_cannot_be_shared():
