@@ -275,7 +275,8 @@ def draw(
       markersize=9,
       label=f'{label}: {value:g}',
     )
-  axes.set(title=title, xlabel=style.xlabel, ylabel=style.ylabel)
+  axes.set_title(title, wrap=True)
+  axes.set(xlabel=style.xlabel, ylabel=style.ylabel)
   axes.set(ylim=style.ylim)
   axes.margins(x=0.02)
   if style.counts:
