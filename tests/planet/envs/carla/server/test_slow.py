@@ -19,7 +19,7 @@ from planet.envs.carla.server import isolated  # noqa: E402
 def fail_reset(env):
   """Sentence and seconds of a reset that fails."""
   began = time.monotonic()
-  with pytest.raises(errors.UsageError) as caught:
+  with pytest.raises(errors.WorkerDeath) as caught:
     env.reset()
   return str(caught.value), time.monotonic() - began
 
@@ -126,7 +126,7 @@ def test_spawning_that_hangs(server):
 def test_blueprints_that_do_not_fit(server, missing, sentence):
   server.set(missing=[missing])
   with contextlib.closing(CarlaEnv(server.config(retries=1))) as env:
-    with pytest.raises(errors.UsageError, match=f'blueprint {sentence}'):
+    with pytest.raises(errors.WorkerDeath, match=f'blueprint {sentence}'):
       env.reset()
   assert not server.look().actors
 
