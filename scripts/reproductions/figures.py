@@ -47,7 +47,7 @@ def _draw_panels(path, results):
     }
     for entry in entries[: len(entries) == 1]:
       references = curves.read_reference(entry, results)
-      groups['original code'] = _choose_long(references.values())
+      groups['original code'] = list(references.values())
     style = plot.Style(
       ylabel=entries[0].measure,
       trim=True,
@@ -93,8 +93,6 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   lines = {k: list(v.values()) for k, v in groups.items() if v}
   if shows_reached(entry, lines['ours']):
     _draw_reached(entry, lines, os.path.join(folder, REACHED))
-  if label in lines:
-    lines[label] = _choose_long(lines[label])
   figure = plot.draw(entry.meaning, lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
 
@@ -104,15 +102,6 @@ def _label(levels):
     f'published at {shorten(steps)} steps': (steps, value)
     for steps, value in levels.items()
   }
-
-
-def _choose_long(found):
-  """Drop curves that stopped at the level.
-
-  The median can be drawn only as far as all curves go.
-  """
-  longest = max((x[-1] for x, _ in found), default=0)
-  return [x for x in found if x[0][-1] >= longest / 2]
 
 
 def shows_reached(entry: Entry, seeds: Sized) -> bool:

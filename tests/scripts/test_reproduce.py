@@ -438,6 +438,18 @@ def test_seed_of_both_on_fetch_push():
   assert differ[0] == 80000
 
 
+def test_first_evaluations_of_both_on_the_pendulum():
+  """What results/ppo/README.md says of ppo_pendulum."""
+  entry = entry_lib.find('ppo_pendulum')
+  ours = curves.read(os.path.join(RESULTS, entry.name, curves.FILE))
+  pairs = [
+    (theirs[1][0], ours[seed][1][0])
+    for seed, theirs in curves.read_reference(entry, RESULTS).items()
+  ]
+  assert len(pairs) == 20
+  assert sum(np.isclose(x, y, rtol=1e-5) for x, y in pairs) == 17
+
+
 def test_numbers_in_sentences(toy, tmp_path):
   """Of a row, and of its seeds' last evaluations at a step."""
   folder = tmp_path / 'results' / 'toy'

@@ -75,32 +75,6 @@ def test_collected_episodes_are_drawn(tmp_path, monkeypatch):
   assert tables.read_runs(folder)[0]['measured'] == 180
 
 
-def test_curves_that_end_at_the_level_count_only_in_shares(
-  tmp_path, monkeypatch
-):
-  """The others would pull the median down once those have ended."""
-  saved = {}
-  monkeypatch.setattr(
-    plot, 'save', lambda figure, path: saved.update({path: figure})
-  )
-  entry = entry_lib.load()['ppo_pendulum']
-  steps, values = np.arange(1.0, 9), np.arange(0.0, 240, 30)
-  whole = steps, values
-  ours = {'eval': dict.fromkeys(range(4), whole)}
-  curves.write(str(tmp_path / curves.FILE), ours)
-  (tmp_path / 'reference').mkdir()
-  stopped = steps[:3], values[:3] + 150
-  reference = {'eval': {0: whole, 1: stopped}}
-  curves.write(str(tmp_path / 'reference' / entry.reference), reference)
-  figures.draw_entry(entry, str(tmp_path), str(tmp_path))
-  curve, reached = (
-    saved[str(tmp_path / x)].axes[0].get_legend().get_texts()
-    for x in (figures.FILE, figures.REACHED)
-  )
-  assert [x.get_text() for x in curve][1] == 'original code'
-  assert [x.get_text() for x in reached][1] == 'original code (2 seeds)'
-
-
 def test_lines_end_where_a_seed_ends(tmp_path, monkeypatch):
   """Beyond, a median would be of other seeds."""
   saved = []
