@@ -6,6 +6,7 @@ Figures are drawn without pyplot, so they do not need a display.
 
 import dataclasses
 import fnmatch
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -267,7 +268,8 @@ def draw(
     elif style.window > 1:
       axes.plot(*runs[0], color=line.get_color(), alpha=0.3, linewidth=0.8)
   end = axes.get_xlim()[1]
-  for (label, (place, value)), marker in zip(style.levels.items(), 'x+*'):
+  markers = itertools.cycle('x+*')
+  for (label, (place, value)), marker in zip(style.levels.items(), markers):
     axes.plot(
       *([[place], [value]] if place <= end else [[], []]),
       marker,
