@@ -21,6 +21,8 @@ Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
 # Fewer runs are drawn each; more have a band.
+# Lines whose legend fits beside them.
+_FEW_LINES = 2
 _FEW_RUNS = 5
 _GRID = 300
 _LONGEST = 30
@@ -290,7 +292,11 @@ def draw(
     )
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
-  axes.legend(loc='best', fontsize='small', framealpha=0.7)
+  place: dict[str, Any] = {'loc': 'best'}
+  if len(groups) > _FEW_LINES:
+    # Many lines leave no room among them.
+    place = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
+  axes.legend(fontsize='small', framealpha=0.7, **place)
   return axes.figure
 
 

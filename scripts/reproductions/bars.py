@@ -99,7 +99,7 @@ def describe(bar: Bar) -> str:
   level = '' if bar.level is None else f' >= {bar.level:g}'
   by = f' by step {bar.steps:,.0f}' if bar.steps else ''
   if bar.factor:
-    by = f' within {bar.factor:g} times the steps of the curve beside it'
+    by = f' within {bar.factor:g} times the steps of the original, seed by seed'
   if bar.factor == 1:
     by = ' no later than in the curve to compare with'
   first, last = 'first evaluation', 'last evaluation'

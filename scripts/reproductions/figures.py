@@ -9,6 +9,14 @@ from scripts.reproductions.entry import Entry, find, load, shorten
 
 FILE = 'curve.png'
 PANELS = 'panels.png'
+# Tasks of PlaNet's paper, and the step at which they are compared with the
+# values that CURL quotes for the original's full size.
+SIX = (
+  'planet_100k_cheetah planet_100k_finger planet_100k_reacher '
+  'planet_100k_walker planet_100k_cup planet_swingup_hour'
+).split()
+SIX_STEP = 100000
+SIX_FILE = 'planet/six.png'
 _PANELS = {
   'PlaNet `cpu`, cart-pole swing-up': 'planet_swingup_hour',
   'PPO, inverted pendulum': 'ppo_pendulum',
@@ -31,7 +39,27 @@ def draw(results: str) -> list[str]:
   paths = list(drawn.values())
   if drawn.keys() >= set(' '.join(_PANELS.values()).split()):
     paths.append(_draw_panels(os.path.join(results, PANELS), results))
+  if drawn.keys() & set(SIX):
+    paths.append(_draw_six(os.path.join(results, SIX_FILE), results))
   return paths
+
+
+def _draw_six(path, results):
+  """Draw the tasks of PlaNet's paper, those not run with the values only."""
+  figure, axes = plot.make_figure((13, 7), 2, 3)
+  for place, entry in zip(axes.flat, map(find, SIX)):
+    found = curves.read(os.path.join(results, entry.name, curves.FILE))
+    style = plot.Style(
+      ylabel=entry.measure,
+      quartiles=True,
+      trim=True,
+      levels=_label({SIX_STEP: entry.levels[SIX_STEP]}),
+    )
+    lines = {'ours': list(found.values())} if found else {}
+    place.set(xlim=(0, 1.1 * SIX_STEP))
+    plot.draw(entry.meaning.split(', ')[-1], lines, style, place)
+    place.set(xlim=(0, 1.1 * SIX_STEP))
+  return plot.save(figure, path)
 
 
 def _draw_panels(path, results):

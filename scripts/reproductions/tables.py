@@ -23,6 +23,7 @@ MARKERS = '<!-- results -->', '<!-- /results -->'
 # evaluations of its seeds at a step.
 _NUMBER = re.compile(r'(<!-- (\w+)(?: at (\d+))? -->).*?(?=<!-- / -->)', re.S)
 _LATEST = 3
+_LAST = 5
 _HIGHLIGHTS = (
   'her_reach her_push her_pick ppo_pendulum ppo_swingup '
   'planet_balance_hour planet_swingup_hour carla_loop'
@@ -59,7 +60,8 @@ def make_list() -> str:
 def write(results: str) -> None:
   """Update the tables and numbers of all pages."""
   full = [make_row(x, results) for x in load().values()]
-  short = [make_short_row(find(x), results) for x in _HIGHLIGHTS.split()]
+  short = [make_row(find(x), results, False) for x in _HIGHLIGHTS.split()]
+  short.insert(-1, make_row_of_six(results))
   above = os.path.dirname(os.path.abspath(results))
   for path in list_pages(results):
     with open(path) as file_:
@@ -84,11 +86,41 @@ def _show_number(results, match):
   folder = os.path.join(results, entry.name)
   if not step:
     return match[1] + show(entry, _outcomes(read_runs(folder)))
-  means = [
-    values[steps <= int(step)][-_LATEST:].mean()
-    for steps, values in curves.read(os.path.join(folder, curves.FILE)).values()
-  ]
-  return f'{match[1]}{statistics.mean(means):.0f}'
+  return f'{match[1]}{_mean_at(folder, int(step), _LATEST):.0f}'
+
+
+def _mean_at(folder, step, count):
+  """Return the mean of all seeds' last evaluations by a step, NaN if none."""
+  found = curves.read(os.path.join(folder, curves.FILE)).values()
+  means = [y[x <= step][-count:].mean() for x, y in found if min(x) <= step]
+  return statistics.mean(means or [math.nan])
+
+
+def make_row_of_six(results: str) -> dict[str, str]:
+  """Return the row of README.md on the six tasks of PlaNet's paper."""
+  above, hours = [], []
+  for name in figures.SIX:
+    folder = os.path.join(results, name)
+    if runs := read_runs(folder):
+      published = find(name).levels[figures.SIX_STEP]
+      above.append(_mean_at(folder, figures.SIX_STEP, _LAST) >= published)
+      hours += [
+        x['cpu_hours'] * figures.SIX_STEP / x['steps'] for x in runs.values()
+      ]
+  missing = len(figures.SIX) - len(above)
+  return {
+    'result': (
+      '[PlaNet `cpu`, six tasks of the paper at 100k steps]'
+      f'(results/{figures.SIX_FILE})'
+    ),
+    'measure': 'return, mean of the last five tests',
+    'published, or original code today': (
+      'values of the full size, quoted by CURL'
+    ),
+    'ours': f'{sum(above)} of 6 at or above'
+    + f' ({missing} not run yet)' * bool(missing),
+    'cost per seed': _show_hours(statistics.mean(hours)) if hours else '-',
+  }
 
 
 def insert(text: str, rows: list[dict[str, str]]) -> str:
@@ -100,54 +132,58 @@ def insert(text: str, rows: list[dict[str, str]]) -> str:
   return re.sub(f'{first}.*{last}', lambda unused: new, text, flags=re.DOTALL)
 
 
-def make_row(entry: Entry, results: str) -> dict[str, str]:
-  """Return the cells of an entry by column title."""
+def make_row(
+  entry: Entry, results: str, detailed: bool = True
+) -> dict[str, str]:
+  """Return the cells of an entry by column title.
+
+  Args:
+    entry: Entry.
+    results: Folder of all results.
+    detailed: Whether this is for the page in `results`, where details follow,
+      rather than for README.md.
+  """
   name, runs = entry.name, read_runs(os.path.join(results, entry.name))
-  measured = f'{entry.measure}: {bars.describe(entry.bar)}'
-  if figures.shows_reached(entry, runs):
-    measured += f' ([share of seeds]({name}/{figures.REACHED}))'
-  original = _compare(entry, results)
-  if original and not entry.reference.endswith('.csv'):
-    measured += f' ({entry.reference}: {original})'
-    original = ''
-  return {
-    'result': f'[{name}]({name}/{figures.FILE})' if runs else name,
-    'what': entry.meaning,
-    'published': entry.published or '-',
-    'measured': measured,
-    'original code, today': original or '-',
-    'ours': describe(entry, runs) + _improve(entry, runs, results),
-    'state': judge(entry, runs),
-    'cost per seed': show_cost(entry, runs),
-  }
-
-
-def make_short_row(entry: Entry, results: str) -> dict[str, str]:
-  """Return the cells of an entry in README.md by column title."""
-  runs = read_runs(os.path.join(results, entry.name))
+  what = entry.measure
+  if entry.bar.in_steps:
+    word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
+    what = f'steps {word.format(what)} {entry.bar.level:g}'
   published = [
     f'{value:g} at {shorten(steps)} steps'
     for steps, value in entry.levels.items()
   ]
   if entry.reference.endswith('.csv'):
     published.append(f'original code: {_compare(entry, results)}')
-  what = entry.measure
-  if entry.bar.in_steps:
-    word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
-    what = f'steps {word.format(what)} {entry.bar.level:g}'
-  hours = statistics.mean([x['cpu_hours'] for x in runs.values()] or [math.nan])
-  ours = show(entry, _outcomes(runs))
-  if len(runs) == 1 or not entry.bar.in_steps:
+  link = f'{"" if detailed else "results/"}{name}/{figures.FILE}'
+  ours = show(entry, _outcomes(runs)) if runs else '-'
+  if runs and (len(runs) == 1 or not entry.bar.in_steps):
     ours += f' ({len(runs)} {_seeds(runs)})'
+  details = _detail(entry, runs, results) if detailed else ''
   return {
-    'result': f'[{entry.meaning}](results/{entry.name}/{figures.FILE})',
+    'result': f'[{entry.meaning}]({link})' if runs else entry.meaning,
     'measure': what,
     'published, or original code today': '; '.join(published) or '-',
-    'ours': f'{ours}: {_judge_bar(entry, runs)}',
-    'cost on one core': (
-      f'{hours:.1f} h' if hours >= 1 else f'{60 * hours:.0f} min'
-    ),
+    'ours': f'{ours}: {_judge_bar(entry, runs, results)}{details}',
+    'cost per seed': show_cost(entry, runs),
   }
+
+
+def _detail(entry, runs, results):
+  """Return what a reader of the page can unfold under a row."""
+  lines = {
+    'name': f'`{entry.name}`',
+    'published': entry.published,
+    'measured': bars.describe(entry.bar),
+    'ours': describe(entry, runs) + _improve(entry, runs, results),
+    'state': judge(entry, runs),
+  }
+  if not entry.reference.endswith('.csv'):
+    lines['compare'] = entry.reference
+    lines['compare'] += f': {_compare(entry, results)}' * bool(entry.reference)
+  if figures.shows_reached(entry, runs):
+    lines['curves'] = f'[share of seeds]({entry.name}/{figures.REACHED})'
+  text = '<br>'.join(f'{k}: {v}' for k, v in lines.items() if v)
+  return f'<details><summary>details</summary>{text}</details>'
 
 
 def describe(entry: Entry, runs: Runs) -> str:
@@ -175,26 +211,24 @@ def describe(entry: Entry, runs: Runs) -> str:
 
 
 def judge(entry: Entry, runs: Runs) -> str:
-  """Describe the state of a result."""
-  if not runs:
-    return f'not run: {_estimate(entry)}' + ' per seed' * (len(entry.seeds) > 1)
-  words = [_judge_bar(entry, runs)]
+  """Describe how complete and how comparable a result is."""
   complete = sum(x['complete'] for x in runs.values())
-  if complete < len(entry.seeds):
-    words.append(f'{complete} of {len(entry.seeds)} seeds complete')
-  if entry.reduced:
-    words.append(entry.reduced)
-  return '; '.join(words)
+  words = [f'{complete} of {len(entry.seeds)} seeds complete']
+  return '; '.join([*words, *filter(None, [entry.reduced])])
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:
   """Return the CPU hours per seed, with an estimate for incomplete runs."""
   if not runs:
     return _estimate(entry)
-  text = f'{statistics.mean(x["cpu_hours"] for x in runs.values()):.2g} CPU h'
+  text = _show_hours(statistics.mean(x['cpu_hours'] for x in runs.values()))
   if not all(x['complete'] for x in runs.values()):
     text += f' so far, {_estimate(entry)} in all'
   return text
+
+
+def _show_hours(hours):
+  return f'{hours:.2g} CPU h' if hours >= 1 else f'{60 * hours:.0f} CPU min'
 
 
 def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
@@ -249,19 +283,27 @@ def _improve(entry, runs, results):
   )
 
 
-def _judge_bar(entry, runs):
-  """Describe whether the bar is met, a published one or our own."""
+def _judge_bar(entry, runs, results):
+  """Return whether the bar is met, a published one or our own, and its rule."""
+  if not runs:
+    return f'not run, {_estimate(entry)}'
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   if not verdicts:
     missing = all(x['measured'] is None for x in runs.values())
     skipped = missing and not entry.bar.in_steps
     return 'not measured' if skipped else 'no threshold'
-  word = 'reproduced' if entry.reproduces else 'own threshold met'
+  word = 'own threshold met'
+  if entry.reproduces:
+    # A single curve of the original may be luck.
+    seeds = len(read_outcomes(entry, results))
+    few = f'agrees with {seeds} seed(s) of the original'
+    word = 'reproduced' if seeds >= _FEW else few
   if not any(verdicts):
     word = 'not reproduced' if entry.reproduces else 'own threshold missed'
   elif not all(verdicts):
     word += f' by {sum(verdicts)} of {len(verdicts)} seeds'
-  return word + f' ({entry.reason})' * bool(entry.reason)
+  reason = f', {entry.reason}' * bool(entry.reason)
+  return f'{word} ({bars.describe(entry.bar)}{reason})'
 
 
 def _compare(entry, results):

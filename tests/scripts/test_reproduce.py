@@ -35,7 +35,8 @@ from tests import golden
 NAMES = """
   ppo_pendulum ppo_swingup ppo_doublependulum ppo_minitaur ppo_cheetah
   her_reach her_push her_pick her_slide her_pick_demos
-  planet_balance_hour planet_swingup_hour
+  planet_balance_hour planet_swingup_hour planet_100k_cheetah
+  planet_100k_finger planet_100k_reacher planet_100k_walker planet_100k_cup
   planet_cartpole_balance planet_cartpole_swingup planet_cheetah_run
   planet_small planet_default planet_cheetah_vector carla_loop
   pipeline_her_reach pipeline_ppo_pendulum pipeline_ddpg_pendulum
@@ -173,9 +174,7 @@ def test_bar_of_the_trained_agent():
   assert tables.describe(entry, {0: line}) == (
     'not measured (seed 0; 200 steps)'
   )
-  assert tables.judge(entry, {0: line}) == (
-    'not measured; 1 of 2 seeds complete'
-  )
+  assert tables.judge(entry, {0: line}) == '1 of 2 seeds complete'
 
 
 def test_from_training_to_table(toy, tmp_path, capfd):
@@ -202,7 +201,8 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   found = curves.read(os.path.join(results, 'toy', 'curve.csv'))
   assert found[1][1].tolist() == [11, 51, 151, 197, 200, 201]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert '| 400 (seed 1; 600 steps) | own threshold met; 1 of 2 seeds' in table
+  assert '400 (1 seed): own threshold met (' in table
+  assert '400 (seed 1; 600 steps)' in table and '1 of 2 seeds' in table
   assert os.path.exists(os.path.join(results, 'toy', 'curve.png'))
   # Seeds from elsewhere are added to those that are there.
   other = str(tmp_path / 'other')
@@ -210,9 +210,7 @@ def test_from_training_to_table(toy, tmp_path, capfd):
   assert reproduce.run([*collect[:2], other, *collect[3:]]) == 0
   assert sorted(tables.read_runs(os.path.join(results, 'toy'))) == [0, 1]
   table = (tmp_path / 'results' / 'README.md').read_text()
-  assert (
-    '400 (2 of 2 seeds) (seeds 0, 1; 600 steps) | own threshold met |' in table
-  )
+  assert '400 (2 of 2 seeds) (seeds 0, 1; 600 steps)' in table
 
 
 def test_sessions_of_the_pipeline(tmp_path):
@@ -359,14 +357,31 @@ def test_tables_are_the_shipped_ones(tmp_path):
     x.name: tables.make_row(x, RESULTS) for x in entry_lib.load().values()
   }
   row = rows['planet_cheetah_run_full']
-  assert row['ours'] == '-'
-  assert row['state'] == 'not run: about 24 h on a GPU'
+  assert row['ours'].startswith('-: not run, about 24 h on a GPU')
   # Half of the first evaluations in results/reference.
-  original = 'original code, today'
-  assert rows['ppo_pendulum'][original] == '144,000 (20 of 20 seeds)'
+  original = 'published, or original code today'
+  words = 'original code: 144,000 (20 of 20 seeds)'
+  assert rows['ppo_pendulum'][original] == words
   # Compared with a row of ours.
   row = rows['her_pick_demos']
-  assert '(her_pick: 440,000)' in row['measured'] and row[original] == '-'
+  assert 'her_pick: 440,000' in row['ours'] and row[original] == '-'
+  assert all(len(x) == 5 for x in rows.values())
+
+
+def test_nothing_is_reproduced_without_its_rule():
+  """Nor by a comparison with fewer than three curves of the original."""
+  rows = [tables.make_row(x, RESULTS) for x in entry_lib.load().values()]
+  for entry, row in zip(entry_lib.load().values(), rows):
+    rule = re.escape(bars.describe(entry.bar))
+    said = re.findall(r'\breproduced\b.*', row['ours'].split('<details>')[0])
+    for words in said:
+      assert re.search(rf'\({rule}', words), entry.name
+      known = len(curves.read_reference(entry, RESULTS))
+      assert known >= 3 or not entry.reference, entry.name
+  for path in tables.list_pages(RESULTS):
+    for line in open(path).read().splitlines():
+      if line.startswith('| [') and 'reproduced' in line:
+        assert re.search(r'reproduced( by [\w ]+)? \(', line), (path, line)
 
 
 def test_verdicts_are_those_of_the_curves(tmp_path):
@@ -404,7 +419,10 @@ def test_other_numbers_of_the_readme():
   first, last = tables.MARKERS
   links, code = r'\]\([^)]*\)', '```.*?```'
   generated = f'{first}.*{last}|<!-- [^/].*?<!-- /.*?-->'
-  text = re.sub(f'{generated}|{links}|{code}', '', text, flags=re.DOTALL)
+  steps = r'\d+,000'
+  text = re.sub(
+    f'{generated}|{links}|{code}|{steps}', '', text, flags=re.DOTALL
+  )
   known = '1 1.4 15 2.0 2017 2019 274 3 3.10 3.13 30 4 512 684'
   assert set(re.findall(r'\d+(?:\.\d+)?', text)) == set(known.split())
 
@@ -423,7 +441,7 @@ def test_numbers_by_the_clock():
   for step, *shown in rows:
     assert tuple(map(int, shown)) == latest[1000 * int(step)]
   with open(os.path.join(golden.ROOT, 'README.md')) as file_:
-    (shown,) = re.findall(r'by-the-clock\) had (\d+)\)', file_.read())
+    (shown,) = re.findall(r'tests returned\s+(\d+)', file_.read())
   assert int(shown) == latest[steps[-1]][1]
 
 
@@ -486,7 +504,7 @@ def test_every_shipped_agent_has_a_reason():
 
 def test_every_threshold_has_a_reason():
   for entry in entry_lib.load().values():
-    own = 'own threshold' in tables.make_row(entry, RESULTS)['state']
+    own = 'own threshold' in tables.make_row(entry, RESULTS)['ours']
     assert entry.reason or not own, entry.name
 
 
@@ -502,22 +520,31 @@ def test_table_between_markers():
 
 
 @pytest.mark.parametrize(
-  'reproduces, reached, words',
+  'references, reached, words',
   [
-    (True, [True, True], 'reproduced'),
-    (True, [True, False], 'reproduced by 1 of 2 seeds'),
-    (True, [False], 'not reproduced'),
-    (False, [True], 'own threshold met'),
-    (False, [False], 'own threshold missed'),
-    (False, [None], 'no threshold'),
+    (3, [True, True], 'reproduced ('),
+    (3, [True, False], 'reproduced by 1 of 2 seeds ('),
+    (3, [False], 'not reproduced ('),
+    (1, [True], 'agrees with 1 seed(s) of the original ('),
+    (0, [True], 'own threshold met ('),
+    (0, [False], 'own threshold missed ('),
+    (0, [None], 'no threshold'),
   ],
 )
-def test_verdicts(reproduces, reached, words):
+def test_verdicts(references, reached, words, tmp_path):
   """Only what the original has reached is reproduced."""
-  entry = make_entry(reproduces=reproduces, seeds=range(len(reached)))
-  line = {'complete': True, 'measured': 3}
-  runs = {i: {**line, 'reached': x} for i, x in enumerate(reached)}
-  assert tables.judge(entry, runs) == words
+  seeds = range(len(reached))
+  entry = make_entry(reproduces=references > 0, seeds=seeds, reference='x.csv')
+  (tmp_path / 'reference').mkdir()
+  lines = [f'{x},100,eval,200' for x in range(references)]
+  text = '\n'.join(['seed,global_step,phase,mean_score', *lines])
+  (tmp_path / 'reference' / 'x.csv').write_text(text)
+  line = {'complete': True, 'measured': 3, 'steps': 100, 'cpu_hours': 1}
+  (tmp_path / entry.name).mkdir()
+  runs = {str(i): {**line, 'reached': x} for i, x in enumerate(reached)}
+  (tmp_path / entry.name / tables.RUNS).write_text(json.dumps(runs))
+  cell = tables.make_row(entry, str(tmp_path), detailed=False)['ours']
+  assert cell.partition(': ')[2].startswith(words)
 
 
 def test_cost_of_what_is_under_way():

@@ -105,8 +105,10 @@ def test_panels(monkeypatch):
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
   figures.draw(entry_lib.RESULTS)
-  axes = saved[-1].axes
+  axes = saved[-2].axes
   assert len(axes) == 4
   assert axes[3].get_ylim() == (-300, 260)
   labels = [x.get_label() for x in axes[1].get_lines()]
   assert any('original code' in x for x in labels)
+  # The tasks of PlaNet's paper, run or not.
+  assert len(saved[-1].axes) == 6
