@@ -292,11 +292,11 @@ def draw(
     )
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
-  place: dict[str, Any] = {'loc': 'best'}
+  where: dict[str, Any] = {'loc': 'best'}
   if len(groups) > _FEW_LINES:
     # Many lines leave no room among them.
-    place = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
-  axes.legend(fontsize='small', framealpha=0.7, **place)
+    where = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
+  axes.legend(fontsize='small', framealpha=0.7, **where)
   return axes.figure
 
 
