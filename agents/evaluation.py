@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, vector
+from agents.envs import adapters, check, spaces, vector
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -151,7 +151,7 @@ class Evaluation:
     returns: Sum of rewards of each episode.
     lengths: Number of actions in each episode.
     successes: Whether each episode ended in success, if the environment
-      reports `info['is_success']`; empty otherwise.
+      reports `is_success` or `success` in its info; empty otherwise.
   """
 
   returns: list[float]
@@ -227,18 +227,18 @@ def _play(policy, env, seed, deterministic):
   if hasattr(policy, 'reset'):
     policy.reset()
   (observation, info), state, done = env.reset(seed=seed), None, False
-  return_, length = 0.0, 0
+  return_, length, fit = 0.0, 0, spaces.fitting(env.action_space)
   while not done:
     action, state = policy.predict(
       observation, state=state, deterministic=deterministic
     )
-    observation, reward, terminated, truncated, info = env.step(action)
+    observation, reward, terminated, truncated, info = env.step(fit(action))
     done = terminated or truncated
     if info.get('step_error'):
       return _play(policy, env, None, deterministic)
     return_ += float(reward)
     length += 1
-  return return_, length, info.get('is_success')
+  return return_, length, check.find_success(info)
 
 
 def check_shape(

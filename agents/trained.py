@@ -96,8 +96,6 @@ class PPO(TrainedAgent):
     args = (observation[None], not deterministic)
     action, *state = self._decide(*args, *([state] if self._state_size else []))
     action = self._ranges.clipped_action(action[0])
-    # Discrete actions are numbers, not arrays.
-    action = np.asarray(action, self.action_space.dtype)[()]
     return action, state[0] if state else None
 
   def _define(self, path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import adapters, check
+from agents.envs import adapters, check, spaces
 from agents.run import errors, files, references
 from agents.run import folder as run_folder
 from baselines_her import envs, her_sampler, logger, settings
@@ -34,6 +34,10 @@ class Task:
     name: Id or other name of the environment.
     time_limit: Steps per episode.
     dims: Result of `find_dims`.
+    usual: Settings by name that suit the environment better than the defaults:
+      `clip_pos_returns` is False if rewards can be above 0.
+    info: Dict to store with policies: `env_name`, and `action_space` as plain
+      data.
     reward_fun: Function of `ag_2`, `g` and `info` to rewards.
 
   Raises:
@@ -45,8 +49,17 @@ class Task:
     self.name = adapters.name_of(env)
     env = envs.make(env)
     self.time_limit = env._max_episode_steps
-    self.dims = find_dims(env)
+    observ, reward, info = check.try_step(env)
+    self.dims = _measure(env, observ, info)
     self.reward_fun = find_reward(env)
+    compute = env.compute_reward
+    positive = reward > 0 or check.has_positive_rewards(compute, observ, info)
+    self.usual = {'clip_pos_returns': False} if positive else {}
+    self.info = {
+      'env_name': self.name,
+      'action_space': spaces.to_plain(env.action_space),
+    }
+    self._tells_success = check.find_success(info) is not None
 
   def make_sampler(
     self, values: settings.Settings
@@ -56,6 +69,27 @@ class Task:
       values.replay_strategy, values.replay_k, self.reward_fun
     )
 
+  def notes(self, values: settings.Settings) -> list[str]:
+    """Return sentences for the user about the environment.
+
+    Args:
+      values: Settings of the training.
+    """
+    found = []
+    if self.usual and values.clip_pos_returns:
+      found.append(
+        f'Rewards of {self.name} can be above 0, but clip_pos_returns=True '
+        'limits values to 0, so that HER learns nothing from them; set '
+        'clip_pos_returns=False.'
+      )
+    elif self.usual:
+      found.append(
+        f'Rewards of {self.name} can be above 0: clip_pos_returns=False.'
+      )
+    if not self._tells_success:
+      found.append("info has no 'is_success'; success rates are 0.")
+    return found
+
 
 def find_dims(env: Any) -> dict[str, int]:
   """Return the sizes of observation `o`, action `u`, goal `g` and `info_*`.
@@ -63,7 +97,11 @@ def find_dims(env: Any) -> dict[str, int]:
   Raises:
     EnvError: If a step reveals a mistake of the environment.
   """
-  observ, info = check.try_step(env)
+  observ, _, info = check.try_step(env)
+  return _measure(env, observ, info)
+
+
+def _measure(env, observ, info):
   return {
     'o': len(observ['observation']),
     'u': env.action_space.shape[0],
@@ -84,6 +122,7 @@ def settle(
   given: Mapping[str, Any],
   run: str | None = None,
   trust: references.Trust = references.NOTHING,
+  usual: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], settings.Settings, list[str]]:
   """Determine the settings of a new or continued training.
 
@@ -96,6 +135,7 @@ def settle(
     given: Settings by name.
     run: Folder of the run to continue, None for a new one.
     trust: Trust in names that the run may contain.
+    usual: Defaults of a new run that suit its environment, see `Task`.
 
   Returns:
     Tuple of the data to store with the run, the settings, and sentences that
@@ -107,7 +147,8 @@ def settle(
   old = {} if run is None else read_params(run)
   chosen = env_name or old.get('env_name') or settings.Flags.default('env')
   stored = {k: v for k, v in old.items() if k in settings.Settings.names()}
-  values = settings.Settings.make(chosen, {**stored, **given})
+  usual = {} if old else usual or {}
+  values = settings.Settings.make(chosen, {**usual, **stored, **given})
   own = {'version': _VERSION, 'env_name': chosen, 'seed': seed}
   params = {**own, **values.to_plain()}
   for name in ('demo_file', 'load_path'):
@@ -123,8 +164,8 @@ def settle(
   fixed.update(env_name='fixed for a run', seed='the random state continues')
   changed = run_folder.find_changes(run, old, named, fixed.get)
   lines = [f'{name}: {x} -> {y}' for name, (x, y) in changed.items()]
-  usual = settings.Settings.usual(chosen)
-  kept = {k: v for k, v in stored.items() if k not in named and v != usual[k]}
+  default = settings.Settings.usual(chosen)
+  kept = {k: v for k, v in stored.items() if k not in named and v != default[k]}
   if kept:
     words = ', '.join(f'{name}: {value}' for name, value in kept.items())
     lines.append(f'Settings kept from the run: {words}.')

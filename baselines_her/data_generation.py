@@ -63,11 +63,10 @@ def record_episode(env: Any) -> tuple[list, list, list]:
     Tuple of lists: T + 1 observations, T actions, T infos.
   """
   controller = Controller()
-  space = env.action_space
   obs, acs, infos, done = [env.reset()], [], [], False
   while not done:
     action = controller.act(obs[-1])
-    observ, _, done, info = env.step(np.clip(action, space.low, space.high))
+    observ, _, done, info = env.step(action)
     obs.append(observ)
     acs.append(action)
     infos.append({'is_success': info['is_success']})

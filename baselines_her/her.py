@@ -66,8 +66,10 @@ def learn(
   checkpoint_dir = checkpoint_dir and os.path.expanduser(checkpoint_dir)
   continues = checkpoint_dir and checkpoint.list_folders(checkpoint_dir)
   run = checkpoint_dir if continues else None
-  params, values, notes = config.settle(task.name, seed, given, run)
-  for note in notes:
+  params, values, changes = config.settle(
+    task.name, seed, given, run, usual=task.usual
+  )
+  for note in [*changes, *task.notes(values)]:
     logger.warn(note)
 
   def begin():
@@ -112,7 +114,7 @@ def prepare(
     values,
     task.dims,
     sample_transitions=task.make_sampler(values),
-    info={'env_name': task.name},
+    info=task.info,
   )
   if values.load_path is not None:
     tf_util.load_variables(values.load_path, sess=policy.sess)

@@ -14,6 +14,8 @@ from baselines_her import logger
 
 BEST = 'policy_best'
 _VERSION = 1
+# Older policies have no space.
+_INFO = 'env_name', 'action_space'
 
 
 class PolicySaver:
@@ -67,7 +69,7 @@ def save_plain(policy: Any, prefix: str) -> None:
   state = policy.__getstate__()
   tree = {
     'version': _VERSION,
-    'env_name': policy.info['env_name'],
+    **{x: policy.info[x] for x in _INFO if x in policy.info},
     'settings': state['settings'],
     'dims': state['dims'],
     'weights': state['tf'],
@@ -148,7 +150,7 @@ def _load_plain(prefix: str, trust: references.Trust) -> Any:
     {
       'settings': tree['settings'],
       'dims': tree['dims'],
-      'info': {'env_name': tree['env_name']},
+      'info': {x: tree[x] for x in _INFO if x in tree},
       'tf': tree['weights'],
     }
   )

@@ -180,7 +180,7 @@ class RolloutWorker:
         self._check_end(dones, step)
         break
       self._check_observation(obs, f'in step {step}')
-      successes = [float(np.squeeze(x.get('is_success', 0.0))) for x in infos]
+      successes = [check.find_success(x) or 0.0 for x in infos]
       for key in self.info_keys:
         episode[f'info_{key}'].append(self._read_info(infos, key, step))
       row = {'o': self.o, 'ag': self.ag, 'u': u, 'g': self.g}

@@ -71,8 +71,11 @@ class Plan:
     self.folder = logger.choose_dir(args.log_path)
     self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
     self._checkpoints = os.path.join(self.folder, 'checkpoints')
+    self._usual: dict[str, Any] = {}
     self._settle()
     self._task = config.Task(self._env)
+    self._usual = self._task.usual
+    self._settle()
     self._check_files()
 
   @contextlib.contextmanager
@@ -135,9 +138,7 @@ class Plan:
   @property
   def notes(self) -> list[str]:
     """Sentences for the user about the settings and the environment."""
-    if 'info_is_success' in self._task.dims:
-      return self._changes
-    return [*self._changes, "info has no 'is_success'; success rates are 0."]
+    return [*self._changes, *self._task.notes(self._settings)]
 
   def _settle(self):
     """Inspect the folder and determine the settings."""
@@ -155,6 +156,7 @@ class Plan:
       self._given,
       self.folder if self._continues else None,
       references.parse(args.trust),
+      self._usual,
     )
     self._env = self._params['env_name'] if args.env is None else args.env
 

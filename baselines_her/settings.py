@@ -168,7 +168,7 @@ class Settings(Params):
   # A number is the limit itself, as `DDPG` of the original takes it.
   clip_return: Limit = _fixed(True, 'clip values to the largest return')
   clip_pos_returns: Flag = setting(
-    True, 'clip values above 0; False if rewards exceed 0'
+    True, 'clip values above 0; default False where rewards exceed 0'
   )
   demo_file: File | None = _fixed(None, 'file of demonstrations (pickle)')
   load_path: File | None = _fixed(None, 'file of initial variables (pickle)')

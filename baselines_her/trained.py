@@ -54,8 +54,12 @@ class HER(TrainedAgent):
     self.observation_space = spaces.dictionary(
       {key: spaces.box([-np.inf] * x, [np.inf] * x) for key, x in sizes}
     )
-    limit = np.broadcast_to(policy.max_u, [policy.dimu])
-    self.action_space = spaces.box(-limit, limit)
+    if plain := policy.info.get('action_space'):
+      self.action_space = spaces.from_plain(plain)
+    else:
+      limit = np.broadcast_to(policy.max_u, [policy.dimu])
+      self.action_space = spaces.box(-limit, limit)
+    self._fit = spaces.fitting(self.action_space)
 
   def _make_env(self, render_mode=None):
     return envs.make(self.policy.info['env_name'], render_mode, self.policy.T)
@@ -69,7 +73,7 @@ class HER(TrainedAgent):
     parts = [np.asarray(observation[key]) for key in check.GOAL_KEYS]
     exploration = {} if deterministic else self._exploration
     action = self.policy.get_actions(*parts, **exploration)
-    return np.asarray(action, np.float32), None
+    return self._fit(action), None
 
 
 load = HER

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, episode_log, guard, vector
+from agents.envs import adapters, episode_log, guard, spaces, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs, logger
@@ -206,7 +206,7 @@ def make_env(
 
 
 class ClipAndScale(Wrapper):
-  """Clip actions to their space and scale rewards.
+  """Fit actions to their space, with 0 for NaN, and scale rewards.
 
   Args:
     env: Environment.
@@ -215,14 +215,13 @@ class ClipAndScale(Wrapper):
 
   def __init__(self, env: Any, reward_scale: float = 1.0):
     super().__init__(env)
-    self._low, self._high = env.action_space.low, env.action_space.high
+    self._fit = spaces.fitting(env.action_space)
     self._reward_scale = reward_scale
 
   def step(self, action: np.ndarray) -> tuple:
     if np.isnan(np.vdot(action, action)):
       action = np.nan_to_num(action)
-    action = np.minimum(np.maximum(action, self._low), self._high)
-    obs, reward, done, info = self._env.step(action)
+    obs, reward, done, info = self._env.step(self._fit(action))
     return obs, reward * self._reward_scale, done, info
 
 

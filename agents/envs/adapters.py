@@ -3,7 +3,8 @@
 All other code uses one interface: `reset() -> observation`, `step(action) ->
 (observation, reward, done, info)`, `observation_space` and `action_space` (of
 gymnasium), `render(mode)`, `seed` and `close`. When a time limit ends an
-episode, `info['truncated']` is set.
+episode, `info['truncated']` is set. Whatever action arrives, the environment
+gets a legal one, see `spaces.fitting`.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import gymnasium
 import numpy as np
 
 from agents.envs import guard, hosts, quiet, spaces
-from agents.envs.wrappers import Wrapper, with_own_randomness
+from agents.envs.wrappers import FitActions, Wrapper, with_own_randomness
 from agents.run import errors, references
 
 
@@ -37,6 +38,7 @@ class GymnasiumEnv(Wrapper):
     self.requested_id = env_id or (env.spec.id if env.spec else None)
     self.observation_space = env.observation_space
     self.action_space = env.action_space
+    self._fit = spaces.fitting(env.action_space)
 
   def seed(self, seed: int) -> None:
     """Seed the action space now and the environment at its next reset."""
@@ -53,6 +55,7 @@ class GymnasiumEnv(Wrapper):
     return observ
 
   def step(self, action: Any) -> tuple:
+    action = self._fit(action)
     observ, reward, terminated, truncated, info = self._env.step(action)
     if truncated and not terminated:
       info = dict(info, truncated=True)
@@ -84,6 +87,7 @@ class GymEnv(Wrapper):
     self._started = False
     self.observation_space = spaces.convert(env.observation_space)
     self.action_space = spaces.convert(env.action_space)
+    self._fit = spaces.fitting(self.action_space)
 
   def seed(self, seed: int) -> None:
     """Seed the environment and its action space."""
@@ -97,7 +101,7 @@ class GymEnv(Wrapper):
       return self._env.reset()
 
   def step(self, action: Any) -> tuple:
-    observ, reward, done, info = self._env.step(action)
+    observ, reward, done, info = self._env.step(self._fit(action))
     if info.get('TimeLimit.truncated'):
       info = dict(info, truncated=True)
     return observ, reward, bool(done), info
@@ -141,6 +145,10 @@ class DeepMindWrapper(Wrapper):
     ones = np.ones(spec.shape)
     return spaces.box(spec.minimum * ones, spec.maximum * ones)
 
+  @functools.cached_property
+  def _fit(self):
+    return spaces.fitting(self.action_space)
+
   def seed(self, seed: int) -> None:
     """Seed the environment and its action space."""
     self._env.task.random.seed(seed)
@@ -150,7 +158,7 @@ class DeepMindWrapper(Wrapper):
     return dict(self._env.reset().observation)
 
   def step(self, action: Any) -> tuple:
-    time_step = self._env.step(action)
+    time_step = self._env.step(self._fit(action))
     observ, reward = dict(time_step.observation), time_step.reward or 0
     return observ, reward, time_step.last(), {'discount': time_step.discount}
 
@@ -265,13 +273,14 @@ def adapt(env: Any) -> Any:
     env: Environment of gymnasium, gym, or this project.
 
   Returns:
-    Environment; the same object if it already has the interface.
+    Environment whose actions are fitted to its space, see `spaces.fitting`.
   """
   if isinstance(env, gymnasium.Env):
     return GymnasiumEnv(env)
   # Without importing gym, which few environments need.
   gym = sys.modules.get('gym')
-  return GymEnv(env) if gym and isinstance(env, gym.Env) else env
+  is_gym = gym and isinstance(env, gym.Env)
+  return GymEnv(env) if is_gym else FitActions(env)
 
 
 def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:

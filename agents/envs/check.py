@@ -9,7 +9,7 @@ import itertools
 import re
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from agents.run import errors
 # Systems as users name them, and as sentences do.
 SYSTEMS = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}
 GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
+SUCCESS_KEYS = ('is_success', 'success')
 _NEEDED = {
   'observation': 'a Box, such as a one-hot vector or a flattened dictionary',
   'action': 'a Box or Discrete space',
@@ -68,10 +69,19 @@ def check_spaces(env: Any, name: Any, system: str) -> None:
         f'The {kind} space of {name} is {space}, but {SYSTEMS[system]} needs '
         f'{_NEEDED[kind]}. Wrap the environment and register it under a new id.'
       )
-  if not discrete and len(env.action_space.shape) != 1:
+  if discrete:
+    return
+  if len(env.action_space.shape) != 1:
     raise errors.UsageError(
       f'The actions of {name} have shape {env.action_space.shape}, but '
       f'{SYSTEMS[system]} needs vectors.'
+    )
+  low, high = spaces.float_bounds(env.action_space)
+  unscaled = ~spaces.find_scalable(env.action_space)
+  if system == 'planet' and (unscaled & ((low > -1) | (high < 1))).any():
+    raise errors.UsageError(
+      f'The actions of {name} have only one bound, or bounds too far apart to '
+      'scale, but PlaNet plans within [-1, 1]; declare two finite bounds.'
     )
 
 
@@ -82,7 +92,7 @@ def find_time_limit(env: Any) -> int | None:
   return limit or getattr(env, '_max_episode_steps', None)
 
 
-def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
+def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
   """Reset an environment, take a random action, and check the results.
 
   Args:
@@ -90,19 +100,53 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, dict[str, Any]]:
     name: Name that the user gave; the environment's id by default.
 
   Returns:
-    Tuple of the initial observation and the info of the step.
+    Tuple of the initial observation, and the reward and info of the step.
 
   Raises:
     EnvError: Describes the first problem.
   """
   name = guard.find_name(env) if name is None else name
   played = _play(env, name)
-  (observation, _, _, info), problem = next(played)
+  (observation, reward, _, info), problem = next(played)
   if not problem:
-    (_, _, _, info), problem = next(played)
+    (_, reward, _, info), problem = next(played)
   if problem:
     raise errors.EnvError(f'Environment {name} is not usable: {problem}')
-  return observation, info
+  return observation, float(np.squeeze(reward)), info
+
+
+def has_positive_rewards(
+  compute: Callable[..., Any], observation: dict, info: Mapping[str, Any]
+) -> bool:
+  """Return whether rewards of a goal environment can be above 0.
+
+  Where goals are rarely reached by chance, no step shows that. Therefore asks
+  for the rewards of goals that are reached, too.
+
+  Args:
+    compute: Function of batches of achieved goals, goals and infos to rewards.
+    observation: Observation of a goal environment.
+    info: Info of a step.
+  """
+  achieved, desired = (observation[key] for key in GOAL_KEYS[1:])
+  pairs = [(achieved, desired), (achieved, achieved), (desired, desired)]
+  rows = {
+    k: np.repeat([v], len(pairs), 0) for k, v in find_numbers(info).items()
+  }
+  rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
+  return bool((np.asarray(rewards, float) > 0).any())
+
+
+def find_success(info: Mapping[str, Any]) -> float | None:
+  """Return whether an info reports success, None if it does not say.
+
+  Environments name it `is_success` or, like mazes, `success`.
+  """
+  for key in SUCCESS_KEYS:
+    value = np.asarray(info.get(key))
+    if value.size == 1 and value.dtype.kind in 'biuf':
+      return float(value.reshape(()))
+  return None
 
 
 def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -126,7 +170,7 @@ def _play(env, name):
   while not done:
     number += 1
     with guard.explained(name, f'in step {number}'):
-      transition = env.step(env.action_space.sample())
+      transition = env.step(spaces.sample(env.action_space))
     observation, reward, done, _ = transition
     problem = _find_problem(observation, space, f'step {number}', reward)
     yield transition, problem
@@ -187,7 +231,8 @@ def check(
         report.add(system, str(error))
     report.facts['observations'] = str(env.observation_space)
     report.facts['actions'] = str(env.action_space)
-    if not np.isfinite(getattr(env.action_space, 'low', 0)).all():
+    space = env.action_space
+    if hasattr(space, 'low') and not spaces.find_scalable(space).all():
       report.hints.append(
         'The action space has no finite bounds: actions are not scaled, and '
         'PlaNet plans within [-1, 1]. Declare bounds in action_space.'
@@ -260,13 +305,14 @@ def _check_episode(env, env_id, images, report):
         f'The episode ended after {length} of {limit} steps; HER needs '
         'episodes of equal length, so never set terminated.',
       )
-    if 'is_success' not in info:
+    if find_success(info) is None:
       report.hints.append(
         "info has no 'is_success', so HER cannot report a success rate."
       )
-    if rewarded > 0:
+    compute = env.unwrapped.compute_reward
+    if rewarded > 0 or has_positive_rewards(compute, transition[0], info):
       report.hints.append(
-        'Rewards are above 0; train HER with --clip_pos_returns=False.'
+        'Rewards can be above 0, so HER uses --clip_pos_returns=False.'
       )
     if np.any(env.action_space.high != 1):
       report.hints.append(
@@ -344,7 +390,7 @@ def _find_goal_problem(env):
   if compute is None:
     return 'it has no method compute_reward(achieved, desired, info).'
   env.reset()
-  observation, reward, _, info = env.step(env.action_space.sample())
+  observation, reward, _, info = env.step(spaces.sample(env.action_space))
   rows = {k: np.repeat([v], 3, 0) for k, v in find_numbers(info).items()}
   goals = [np.repeat([observation[key]], 3, 0) for key in GOAL_KEYS[1:]]
   try:

@@ -201,17 +201,12 @@ class ScaledVectorEnv(batch_env.VectorEnv):
 
   def _allocate(self, observ):
     space, count = self._raw_action_space, len(self)
-    if spaces.is_discrete(space):
-      action_dtype = np.dtype(np.int32)
-    else:
-      kind = space.dtype if np.dtype(space.dtype).kind == 'f' else 'f4'
-      action_dtype = np.result_type(kind, 'f4')
     observ_dtype = observ.dtype
     if self._raw_observ_dtype.kind == 'f':
       # The first observation may consist of integers.
       observ_dtype = np.result_type(observ, self._raw_observ_dtype)
     layout = {
-      'action': ((count, *space.shape), action_dtype),
+      'action': ((count, *space.shape), np.dtype(space.dtype)),
       'observ': ((count, *observ.shape), observ_dtype),
       'reward': ((count,), np.float64),
       'done': ((count,), bool),

@@ -14,6 +14,7 @@ _EXPLAINED = (
   errors.UsageError,
   errors.WorkerDeath,
   errors.EnvError,
+  errors.NotFinite,
   stopping.StopRequested,
 )
 

@@ -29,7 +29,7 @@ def measure(env: Any) -> dict[str, tuple[int, ...]]:
   Raises:
     EnvError: If an observation or reward does not match the spaces.
   """
-  observ, _ = check.try_step(env)
+  observ, _, _ = check.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
   return {**shapes, 'action': env.action_space.shape, 'reward': ()}
 

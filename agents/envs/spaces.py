@@ -1,11 +1,13 @@
 """Observation and action spaces, all of gymnasium's types."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
+
+from agents.run import errors
 
 _logger = logging.getLogger(__name__)
 
@@ -57,6 +59,87 @@ def from_plain(plain: Mapping[str, Any]) -> Any:
   return box(low, high, dtype)
 
 
+def fitting(space: Any) -> Callable[[Any], Any]:
+  """Return the function that every action passes on its way to an environment.
+
+  The result is the nearest action of the space, with its dtype. Sides without
+  a bound end at the largest number of the dtype, so actions are always finite.
+  Boxes of integers get the nearest integers, the even one of two.
+
+  Args:
+    space: Space of gym or gymnasium. Discrete actions only get the dtype,
+      dictionaries are treated by entry, and other kinds are left alone.
+
+  Returns:
+    Function from one action, or a batch of them, to legal ones. It raises
+    `NotFinite` for NaN.
+  """
+  if hasattr(space, 'spaces') and isinstance(space.spaces, Mapping):
+    parts = {key: fitting(part) for key, part in space.spaces.items()}
+    return lambda action: {
+      k: parts[k](v) if k in parts else v for k, v in action.items()
+    }
+  if is_discrete(space):
+    # Plain integers suit every environment.
+    kind = np.dtype(getattr(space, 'dtype', None) or np.int64)
+    return lambda action: (
+      action if isinstance(action, int) else np.asarray(action).astype(kind)[()]
+    )
+  if not hasattr(space, 'low'):
+    return lambda action: action
+  low, high = np.asarray(space.low), np.asarray(space.high)
+  dtype = np.dtype(getattr(space, 'dtype', None) or low.dtype)
+  if dtype.kind == 'f':
+    most = np.finfo(dtype).max
+    low, high = np.maximum(low, -most), np.minimum(high, most)
+    return lambda action: _clip(action, low, high).astype(dtype, copy=False)
+
+  def nearest(action):
+    if np.asarray(action).dtype == dtype:
+      return _clip(action, low, high)
+    # The ends of 64 bit integers are not numbers of 64 bit floats.
+    lowest, highest = low.astype(np.float64), high.astype(np.float64)
+    value = np.rint(_clip(action, lowest, highest))
+    within = (lowest < value) & (value < highest)
+    whole = np.where(within, value, 0).astype(dtype)
+    return np.where(within, whole, np.where(value >= highest, high, low))
+
+  return nearest
+
+
+def _clip(action, low, high):
+  clipped = np.minimum(np.maximum(action, low), high)
+  if (clipped != clipped).any():
+    raise errors.NotFinite(
+      f'An action is NaN: {action}. Training has diverged; lower the learning '
+      'rate, and start from an earlier checkpoint or anew.'
+    )
+  return clipped
+
+
+def sample(space: Any) -> Any:
+  """Draw a random action, from [-1, 1] if the range is too wide to draw from.
+
+  Args:
+    space: Space of gymnasium.
+  """
+  try:
+    with np.errstate(over='ignore'):
+      return space.sample()
+  except OverflowError:
+    return fitting(space)(space.np_random.uniform(-1, 1, space.shape))
+
+
+def find_scalable(space: Any) -> np.ndarray:
+  """Return which dimensions of a box have bounds to scale by, bool [...].
+
+  An infinite bound is none, nor is a range too wide for its dtype.
+  """
+  low, high = float_bounds(space)
+  with np.errstate(over='ignore', invalid='ignore'):
+    return np.isfinite(2 * (high - low))
+
+
 class Ranges:
   """Linear scaling between the ranges of an environment and [-1, 1].
 
@@ -86,6 +169,7 @@ class Ranges:
     action: bool | None = None,
   ):
     self._start = first_action(action_space)
+    self._fit = fitting(action_space)
     self._observ = _bounds(observation_space, observ, 'observation')
     self._action = None
     self.observation_space, self.action_space = observation_space, action_space
@@ -117,29 +201,30 @@ class Ranges:
     return (value + 1) / 2 * (high - low) + low
 
   def clipped_action(self, value: Any) -> Any:
-    """Return `action` of the clipped value, never beyond the range."""
-    if self._start is not None:
-      return self.action(value)
-    value = np.clip(value, self.action_space.low, self.action_space.high)
-    # Rounding can lead beyond.
-    scaled = self.action(value)
-    return np.clip(scaled, *self._action) if self._action else scaled
+    """Return `action` of the clipped value, see `fitting`."""
+    if self._start is None:
+      value = np.clip(value, self.action_space.low, self.action_space.high)
+    return self._fit(self.action(value))
 
 
 def _bounds(space, enabled, name):
   """Lower and upper bounds to scale by, or None."""
-  low, high = (
-    x if x.dtype.kind == 'f' else x.astype(np.float32)
-    for x in (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
-  )
-  with np.errstate(over='ignore', invalid='ignore'):
-    finite = np.isfinite(2 * (high - low)).all()
+  finite = find_scalable(space).all()
   if enabled and not finite:
     raise ValueError(f'Cannot normalize infinite {name} range.')
   if enabled is None and not finite:
     _logger.info('Not normalizing infinite %s range.', name)
   if enabled is False or not finite:
     return None
+  return float_bounds(space)
+
+
+def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
+  """Return lower and upper bounds as floats, infinite if there are none."""
+  bounds = (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
+  low, high = (
+    x if x.dtype.kind == 'f' else x.astype(np.float32) for x in bounds
+  )
   return low, high
 
 

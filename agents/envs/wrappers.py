@@ -70,23 +70,40 @@ class ActionRepeat(Wrapper):
 class NormalizeActions(Wrapper):
   """Map actions from [-1, 1] to the range of the environment.
 
-  Dimensions without finite bounds are passed through unchanged.
+  Dimensions without finite bounds, or with bounds too far apart for their
+  dtype, are passed through unchanged.
   """
 
   def __init__(self, env: Any):
     super().__init__(env)
-    space = env.action_space
-    self._enabled = np.isfinite(space.low) & np.isfinite(space.high)
-    self._low = np.where(self._enabled, space.low, -1)
-    self._high = np.where(self._enabled, space.high, 1)
+    self._enabled = spaces.find_scalable(env.action_space)
+    low, high = spaces.float_bounds(env.action_space)
+    self._low = np.where(self._enabled, low, -1)
+    self._high = np.where(self._enabled, high, 1)
+    # What is too wide to scale counts as infinite.
+    wide = np.isfinite(low) & np.isfinite(high) & ~self._enabled
     self.action_space = spaces.box(
-      np.where(self._enabled, -1, space.low),
-      np.where(self._enabled, 1, space.high),
+      np.where(self._enabled, -1, np.where(wide, -np.inf, low)),
+      np.where(self._enabled, 1, np.where(wide, np.inf, high)),
     )
 
   def step(self, action: Any) -> tuple:
     mapped = (action + 1) / 2 * (self._high - self._low) + self._low
     return self._env.step(np.where(self._enabled, mapped, action))
+
+
+class FitActions(Wrapper):
+  """Turn actions into legal ones of the environment, see `spaces.fitting`.
+
+  The last wrapper before environments that need no other adapter.
+  """
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self._fit = spaces.fitting(env.action_space)
+
+  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
+    return self._env.step(self._fit(action), *args, **kwargs)
 
 
 class ClipAction(Wrapper):

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from agents.pipeline.params import common
+from baselines_her import config
 from baselines_her.settings import Settings
 
 # Settings that the pipeline has other names for.
@@ -19,7 +20,8 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
 
   Returns:
     Dict of plain data. `epoch_size` is the number of cycles per epoch,
-    `num_workers` that of environments per rank; for the rest see `Settings`.
+    `num_workers` that of environments per rank; `clip_pos_returns` is None for
+    the value that suits the environment. For the rest see `Settings`.
   """
   panel = {
     'model_name': env_name,
@@ -36,6 +38,7 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
     # Overrides must have the same type, so a default of 5 would refuse 2.5.
     real = Settings.base(name) is float and value is not None
     panel[_RENAMED.get(name, name)] = float(value) if real else value
+  panel['clip_pos_returns'] = None
   return panel
 
 
@@ -49,10 +52,13 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     Nested dict of plain data.
 
   Raises:
-    UsageError: If a value is not valid.
+    UsageError: If a value is not valid, or the environment does not fit.
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
+  if given.get('clip_pos_returns') is None:
+    del given['clip_pos_returns']
+    given.update(config.Task(cpanel['model_name']).usual)
   settings = Settings.make(cpanel['model_name'], given).to_plain()
   for name in ('demo_file', 'load_path'):
     if settings[name]:

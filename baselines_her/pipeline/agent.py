@@ -52,7 +52,7 @@ class HERAgent(AgentBase):
       own.task.dims,
       sample_transitions=own.buffer.sample_transitions,
       buffer=own.buffer,
-      info={'env_name': own.task.name},
+      info=own.task.info,
     )
     if self.policy.sess is not session.tf_session():
       raise errors.UsageError(

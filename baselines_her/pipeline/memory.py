@@ -52,6 +52,8 @@ class HERMemory(MemoryBase):
     self.settings = values.complete(
       self.task.time_limit, values.rollout_batch_size
     )
+    for note in self.task.notes(self.settings):
+      session.logger.warn(note)
     draw = (
       sampler(self.task.reward_fun)
       if sampler

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters, check, spaces, wrappers
-from agents.run import errors
 
 
 def make(
@@ -48,12 +47,6 @@ def make(
     env = wrappers.OneHotAction(env)
   env = wrappers.ActionRepeat(env, action_repeat)
   env = wrappers.NormalizeActions(env)
-  low, high = env.action_space.low, env.action_space.high
-  if (low > -1).any() or (high < 1).any():
-    raise errors.UsageError(
-      f'The actions of {name} have only one bound, but PlaNet plans within '
-      '[-1, 1]; declare both bounds.'
-    )
   env = wrappers.MinimumDuration(env, min_length)
   env = wrappers.MaximumDuration(env, max_length)
   if observation_is_image:
