@@ -60,11 +60,14 @@ def mpi_moments(
 def mpi_average(value: Any) -> np.ndarray:
   """Return the mean of a number, or of a list's elements, over all ranks.
 
-  Ranks may have lists of different lengths. An empty list, like a list of
-  zeros, counts as a single zero.
+  Ranks may have lists of different lengths; all elements count the same. The
+  mean of nothing is zero.
   """
   values = np.ravel(value)
-  return np.asarray(mpi_moments(values if values.any() else np.zeros(1))[0])
+  local = np.array([values.sum(dtype=np.float64), values.size])
+  total = np.empty_like(local)
+  mpi.world().Allreduce(local, total)
+  return np.asarray(total[0] / max(total[1], 1))
 
 
 def check_seeds(comm: Any) -> None:

@@ -90,7 +90,7 @@ def define_update(
       summary = tf.cond(
         tf.equal(index, config.update_epochs // 2),
         lambda: _summarize(
-          batch, output, losses, gradients, value_loss, terms, config
+          batch, output, losses, gradients, value_loss, terms, config, comm
         ),
         lambda: summary,
       )
@@ -243,17 +243,23 @@ def _add_up(groups):
   return list(totals.values())
 
 
-def _summarize(batch, output, losses, gradients, value_loss, terms, config):
-  """Return a summary of an optimizer step."""
+def _summarize(
+  batch, output, losses, gradients, value_loss, terms, config, comm
+):
+  """Return a summary of an optimizer step; its means are those of all ranks."""
   entropy = batch.mask * _describe_policy(batch, output).entropy()
   # Zeros stand behind the longest episode.
   padding = [[0, 0], [0, batch.horizon - tf.shape(entropy)[1]]]
-  scalars = {
-    'avg_value_loss': losses['value'],
-    'avg_surr_loss': tf.reduce_mean(terms['surrogate_loss']),
-    'avg_kl_penalty': tf.reduce_mean(terms['kl_penalty']),
-    'avg_policy_loss': losses['policy'],
-  }
+  surrogate = tf.reduce_mean(terms['surrogate_loss'])
+  kl_penalty = tf.reduce_mean(terms['kl_penalty'])
+  if comm is not None and comm.Get_size() > 1:
+    # The losses are parts of the mean over all episodes already.
+    share = tf.cast(tf.size(batch.length), tf.float32) / config.update_every
+    surrogate, kl_penalty = surrogate * share, kl_penalty * share
+  means = [losses['value'], surrogate, kl_penalty, losses['policy']]
+  means = tf.unstack(mpi_ops.allreduce(tf.stack(means), comm))
+  names = 'value_loss', 'surr_loss', 'kl_penalty', 'policy_loss'
+  scalars = {f'avg_{name}': mean for name, mean in zip(names, means)}
   histograms = {
     **terms,
     'value_loss': tf.pad(value_loss, padding),

@@ -106,13 +106,15 @@ class Ranks:
     return result
 
   def average_score(self, score: float, weight: float) -> float:
-    """Return the weighted mean score of all ranks.
+    """Return the weighted mean score of the ranks that have one.
 
     Args:
-      score: Mean return of the episodes that this rank played.
+      score: Mean return of the episodes that this rank played, NaN without
+        any.
       weight: Fraction of all episodes that this rank played.
     """
-    pairs = [x for x in self.comm.allgather((score, weight)) if x[1]]
+    pairs = self.comm.allgather((score, weight))
+    pairs = [x for x in pairs if x[1] and not np.isnan(x[0])]
     total = sum(weight for _, weight in pairs)
     return sum(x * weight for x, weight in pairs) / total if pairs else score
 

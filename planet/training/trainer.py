@@ -185,6 +185,8 @@ class Trainer(phases.PhaseMachine):
     summary, score, global_step = self.ranks.run(execute)
     if report:
       score = self.ranks.average_score(float(score), self.score_weight)
+      if self.ranks.size > 1:
+        summary = _replace_score(summary, phase.name, score)
       self.ranks.check_same(sess)
     return summary, score, int(global_step)
 
@@ -231,6 +233,15 @@ class Trainer(phases.PhaseMachine):
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return int(sess.run(self.global_step))
+
+
+def _replace_score(summary, name, score):
+  """Return a summary with the score of all ranks instead of that of one."""
+  changed = tf.Summary.FromString(summary)
+  for value in changed.value:
+    if value.tag.endswith(f'trainer/{name}/score'):
+      value.simple_value = score
+  return changed.SerializeToString()
 
 
 def _choose_restorer(sess, keeper, variables, path):

@@ -60,6 +60,16 @@ def play(run, outdir):
   assert len(videos) == 1 and os.path.exists(videos[0]['video'])
 
 
+def test_means_of_an_update():
+  """Those of two ranks that differ are those of one process."""
+  result = launch('-m', 'tests.agents.ppo.rank_update')
+  assert result.code == 0, result.output
+  (line,) = [x for x in result.output.splitlines() if x.startswith('[{')]
+  together, alone = json.loads(line)
+  assert len(alone) >= 6 and set(together) == set(alone)
+  assert together == pytest.approx(alone, rel=1e-3, abs=1e-5)
+
+
 def test_training(tmp_path):
   """Weights stay the same bit for bit; one folder, one score per phase.
 

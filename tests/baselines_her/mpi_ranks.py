@@ -23,6 +23,8 @@ def recorded(rank):
   result['average'] = her.mpi_average(float(data['mpi_average_in'][rank]))
   # Lists of different lengths, one of them empty.
   result['lists'] = her.mpi_average([[], [3.0, 4.0]][rank])
+  # Lists of zeros count as many elements.
+  result['zeros'] = her.mpi_average([[-50.0] * 10, [0.0] * 10][rank])
   with toy.session() as sess:
     with tf.variable_scope('n'):
       stats = normalizer.Normalizer(3, 0.01, 5, sess)

@@ -66,7 +66,8 @@ def test_recorded(job):
         found[f'mom_{part}'], data[f'mom_{part}'], 1e-9, 1e-12
       )
     np.testing.assert_allclose(found['average'], data['mpi_average_out'])
-    np.testing.assert_allclose(found['lists'], 7 / 3)
+    np.testing.assert_allclose(found['lists'], 3.5)
+    np.testing.assert_allclose(found['zeros'], -25)
     for part in ('sum', 'sumsq', 'count', 'mean', 'std'):
       golden.assert_close(found[f'norm_{part}'], data[f'norm_{part}'])
     for scale in (0, 1):

@@ -250,13 +250,24 @@ def test_ranks_go_through_the_phases_together(tmp_path):
     np.testing.assert_allclose(scores, expected, 1e-6)
     assert global_step == 8 and weight == 5
   assert (tmp_path / 'model.ckpt-8.index').exists()
-  tags = {
-    value.tag
+  shown = [
+    (value.tag, value.simple_value)
     for path in (tmp_path / 'test').iterdir()
     for event in tf.train.summary_iterator(str(path))
     for value in event.summary.value
-  }
+  ]
+  tags = {tag for tag, _ in shown}
   assert 'of_0' in tags and 'of_1' not in tags
+  scores = [value for tag, value in shown if tag.endswith('trainer/test/score')]
+  np.testing.assert_allclose(scores, expected, 1e-6)
+
+
+def test_rank_without_finished_episodes():
+  """Does not make the mean of the others NaN."""
+  given = [(np.nan, 1.0), (2.0, 1.0), (5.0, 2.0)]
+  assert rank_threads.run(
+    3, lambda comm: Ranks(comm).average_score(*given[comm.Get_rank()])
+  ) == [4, 4, 4]
 
 
 @pytest.mark.parametrize('stop_rank', [0, 1])
