@@ -44,12 +44,14 @@ def compute(rows, comm):
     observ = tf.constant(draw(3))
     length = tf.constant(np.full(EPISODES, TIME, np.int32)[rows])
     family = type(network(observ, length).policy)
-    policy = family(draw(1), draw(1) - 1)
+    mean, logstd = 0.1 * draw(1), 0.1 * draw(1) - 1
+    policy = family(tf.constant(mean), tf.constant(logstd))
     episodes = update.Episodes(
-      observ, tf.constant(draw(1)), policy, tf.constant(draw()), length
+      observ, tf.constant(0.3 * draw(1)), policy, tf.constant(draw()), length
     )
     penalty = tf.get_variable('penalty', initializer=1.0)
-    optimizer = tf.train.AdamOptimizer(0.01)
+    # Adam would make steps out of rounding.
+    optimizer = tf.train.GradientDescentOptimizer(0.01)
     summary = update.define_update(
       episodes, network, optimizer, penalty, CONFIG, comm
     )
