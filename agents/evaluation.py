@@ -69,8 +69,8 @@ class TrainedAgent(abc.ABC):
       deterministic: Whether to omit exploration noise.
 
     Returns:
-      Tuple of the action, float32 [size] in the range of the environment, or an
-      integer if actions are discrete, and the state, None if the agent has
+      Tuple of the action, [size] with range and dtype of the action space, or
+      an integer if actions are discrete, and the state, None if the agent has
       none; for a batch, arrays [n, ...] and a list of n states.
 
     Raises:
