@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 # Format of config.yaml.
 VERSION = 1
-_LIMITS = {'max_steps', 'total_env_steps'}
+_LIMITS = 'max_steps', 'total_env_steps'
 
 
 def define_config(logdir: str, args: Any) -> AttrDict:
@@ -113,18 +113,28 @@ def _choose_defaults(source):
 def _change(source, usual, given, seed, run):
   """Apply new parameters to a resumed run; return lines for the user.
 
-  Parameters that are not given keep their stored values. `changes` lists dicts
-  of the `step` and `[old, new]` for each name.
+  Parameters that are not given keep their stored values. Of the two limits, a
+  new one replaces the other, also in `usual`. `changes` lists dicts of the
+  `step` and `[old, new]` for each name.
   """
-  if given.keys() & _LIMITS:
-    # A new limit replaces the old one.
-    for name in _LIMITS - given.keys():
-      source.params.pop(name, None)
   before = {**usual, **source.params}
+  if before['total_env_steps']:
+    # Such a run ignores max_steps.
+    before['max_steps'] = None
+  replaced: dict[str, Any] = {}
+  for name, other in (_LIMITS, _LIMITS[::-1]):
+    if given.get(name):
+      replaced[other] = None
+      source.params.pop(other, None)
+  if 'total_env_steps' in replaced:
+    usual['total_env_steps'] = None
   fixed = parameters.Parameters.fixed
-  changed = folder.find_changes(run.folder, before, given, fixed)
+  changed = folder.find_changes(
+    run.folder, before, {**given, **replaced}, fixed
+  )
   kept = sorted(set(source.params) - set(given))
-  source.params = {**source.params, **{x: given[x] for x in changed}}
+  new = {name: given[name] for name in changed if name in given}
+  source.params = {**source.params, **new}
   if seed not in (None, source.seed):
     changed['seed'] = [source.seed, seed]
     source.seed = seed

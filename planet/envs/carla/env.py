@@ -139,8 +139,10 @@ class CarlaEnv:
         f'{self._failures} episodes in a row have failed; check the CARLA '
         'server and its log.'
       )
-    if self._failures and not self._failed and (
-      self._step > self._failed_step or self.measurements['done']
+    if (
+      self._failures
+      and not self._failed
+      and (self._step > self._failed_step or self.measurements['done'])
     ):
       # Shorter episodes, such as the rest of a simulation, prove nothing.
       self._failures = self._failed_step = 0
