@@ -14,7 +14,6 @@ from typing import Any
 from agents.run import checkpoint, errors, folder, references
 from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, tasks
-from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
 
@@ -202,10 +201,10 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
   precision.check(config.precision)
   for collect in config.random_collects.values():
     directory = collect.save_episode_dir
-    if not collect.num_episodes and not loaders.list_episodes(directory):
+    if not collect.num_episodes and not episode_folder.count(directory, 1):
       raise errors.UsageError(
-        f'There are no episodes in {directory} and num_seed_episodes is 0; '
-        'copy episodes there or raise num_seed_episodes.'
+        f'There are no readable episodes in {directory} and num_seed_episodes '
+        'is 0; copy episodes there or raise num_seed_episodes.'
       )
   shapes = tasks.prepare(config, logdir)
   with config.unlocked:

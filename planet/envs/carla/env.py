@@ -91,7 +91,7 @@ class CarlaEnv:
     self._reward = rewards.REWARDS[self._config['reward_function']]
     self.seed(self._config['seed'])
     self._episode = 0
-    self._failures = self._failed_step = 0
+    self._step = self._failures = self._failed_step = 0
     self._failed = False
     size = 5 if self._config['state'] == 'full' else 1
     high = np.full(size, np.inf)
