@@ -51,6 +51,8 @@ def define_model(
     exchanged = tf.group(optimizer_summaries, [x.value for x in objectives])
     with tf.control_dependencies([exchanged]):
       collect_summaries = _define_collection(graph, config, cleanups)
+    # Afterwards, as summaries count the episodes.
+    with tf.control_dependencies([exchanged, *collect_summaries]):
       summary, score = tf.cond(
         trainer.log,
         lambda: define_summaries(graph, config, cleanups),
