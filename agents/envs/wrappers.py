@@ -9,6 +9,7 @@ environments run in separate processes.
 import contextlib
 import logging
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -681,13 +682,17 @@ def with_own_randomness(env: Any) -> Any:
   return OwnRandomness(env)
 
 
+# Threads take turns: what they exchange belongs to the process.
+_EXCHANGE = threading.RLock()
+
+
 class OwnRandomness(Wrapper):
   """Give a seeded environment its own global random number generators.
 
   Some environments draw from `random` and `np.random` regardless of their seed,
   so they depend on everything else in the process. After `seed`, the state of
-  these generators is swapped during each call; before that nothing changes. Do
-  not use it from several threads at once.
+  these generators is swapped during each call; before that nothing changes. In
+  several threads, such environments work one after the other.
 
   It costs about 20 microseconds per call, mostly for the state of `random`.
   NumPy's generator is swapped rather than its state, which is cheap, but drops
@@ -725,15 +730,16 @@ class OwnRandomness(Wrapper):
       return
     # Its stubs do not name these functions.
     legacy: Any = np.random
-    others = random.getstate(), legacy.get_bit_generator()
-    random.setstate(self._python)
-    legacy.set_bit_generator(self._numpy)
-    try:
-      yield
-    finally:
-      self._python = random.getstate()
-      random.setstate(others[0])
-      legacy.set_bit_generator(others[1])
+    with _EXCHANGE:
+      others = random.getstate(), legacy.get_bit_generator()
+      random.setstate(self._python)
+      legacy.set_bit_generator(self._numpy)
+      try:
+        yield
+      finally:
+        self._python = random.getstate()
+        random.setstate(others[0])
+        legacy.set_bit_generator(others[1])
 
 
 class Guard(Wrapper):

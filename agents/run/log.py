@@ -320,12 +320,13 @@ class MetricsWriter:
 def read_metrics(logdir: str) -> list[dict[str, Any]]:
   """Return the lines of `metrics.jsonl`, an empty list without that file.
 
-  Merges lines of the same phase and step; later values win.
+  Merges lines of the same phase and global step; later values win. (The step
+  of a phase may fall when a run continues with longer epochs.)
   """
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}
   for row in read_json(path, _is_metric) if os.path.exists(path) else ():
-    rows.setdefault((row['phase'], row['step']), {}).update(row)
+    rows.setdefault((row['phase'], row['global_step']), {}).update(row)
   return list(rows.values())
 
 

@@ -1,5 +1,6 @@
 """Play episodes with random actions."""
 
+import datetime
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ def random_episodes(
   outdir: str | None = None,
   first_action: Sequence[float] | None = None,
   action_repeat: int | None = None,
+  began: datetime.datetime | None = None,
+  seed: int | None = None,
 ) -> list[dict[str, np.ndarray]]:
   """Play episodes with uniformly random actions.
 
@@ -23,6 +26,8 @@ def random_episodes(
     outdir: Folder to write episodes to; None to return them.
     first_action: Range of the first dimension of actions, or None for [-1, 1].
     action_repeat: Simulator steps per action, stored with each episode.
+    began: See `CollectGymDataset`.
+    seed: See `CollectGymDataset`; seeds nothing here.
 
   Returns:
     List of episodes, each a dict of arrays [time, ...]; empty with `outdir`.
@@ -30,7 +35,7 @@ def random_episodes(
   Raises:
     StopRequested: If the user asks to stop; finished episodes stay on disk.
   """
-  env = CollectGymDataset(env_ctor(), outdir, action_repeat)
+  env = CollectGymDataset(env_ctor(), outdir, action_repeat, began, seed)
   episodes: list[dict[str, np.ndarray]] = []
   count = 0
   try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from agents.envs import batch_env
 from agents.run import progress, stopping
+from agents.tools import nested
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
@@ -84,8 +85,8 @@ def collect_rollouts(
   """Reset the environments and play a number of steps.
 
   If a step of an environment fails, that is, if its info contains `step_error`,
-  this environment starts over, unless it has finished an episode. The others
-  continue meanwhile.
+  its episode is dropped: it is no score, and the environment is reset for the
+  steps that are left. The next simulation plays another one.
 
   Args:
     step: Tensor of the training step.
@@ -109,66 +110,31 @@ def collect_rollouts(
   env = InGraphBatchEnv(watched, initial_done=False)
   agent = MPCAgent(env, step, False, False, agent_config)
 
-  def simulate_fn(index):
+  def simulate_fn(unused_last, index):
     done, score, _ = simulate_step(
       env, agent, log=False, reset=tf.equal(index, 0)
     )
     with tf.control_dependencies([done, score]):
       failed = tf.py_func(lambda: watched.failed, [], tf.bool, name='failed')
       failed.set_shape(done.shape)
-      values = env.observ, env.action, env.reward
-      return failed, (done & ~failed, score, *values)
+      return done & ~failed, score, env.observ, env.action, env.reward
 
-  like = env.done, env.reward, env.observ, env.action, env.reward
-  values = _collect_steps(simulate_fn, duration, like)
-  done, score, image, action, reward = values
-  score = tf.boolean_mask(tf.transpose(score), tf.transpose(done))
+  initializer = nested.map(
+    tf.zeros_like, (env.done, env.reward, env.observ, env.action, env.reward)
+  )
+  # The steps do not depend on the carried values: only parallel_iterations=1
+  # keeps them in order.
+  done, score, image, action, reward = tf.scan(
+    simulate_fn, tf.range(duration), initializer, parallel_iterations=1
+  )
+  score = tf.boolean_mask(score, done)
+  image, action, reward = map(_agents_first, (image, action, reward))
   return score, image, action, reward, env.close
 
 
-def _collect_steps(simulate_fn, duration, like):
-  """Play until each environment has made all steps without a failure.
-
-  Args:
-    simulate_fn: Function from the index of a step to the failures of the
-      environments, bool [agents], and a tuple of tensors [agents, ...], the
-      first being True where an episode ended.
-    duration: Number of steps.
-    like: Tuple of tensors of the same dtypes and shapes.
-
-  Returns:
-    List of tensors [agents, time, ...] of the steps after the last failure.
-  """
-  (count,) = like[0].shape.as_list()
-  arrays = [
-    tf.TensorArray(x.dtype, duration, True, element_shape=x.shape) for x in like
-  ]
-
-  def body(index, begin, is_over, arrays):
-    failed, values = simulate_fn(index)
-    with tf.control_dependencies([failed, *values]):
-      again = failed & ~is_over & (index - begin < duration)
-      return (
-        index + 1,
-        tf.where(again, tf.fill([count], index + 1), begin),
-        is_over | values[0],
-        [array.write(index, x) for array, x in zip(arrays, values)],
-      )
-
-  # Only parallel_iterations=1 keeps the steps of the environments in order.
-  _, begin, _, arrays = tf.while_loop(
-    lambda index, begin, *_: tf.reduce_any(index - begin < duration),
-    body,
-    (0, tf.zeros(count, tf.int32), tf.zeros(count, tf.bool), arrays),
-    parallel_iterations=1,
-    back_prop=False,
-  )
-  results = []
-  for steps in (x.stack() for x in arrays):
-    rows = [steps[begin[i] : begin[i] + duration, i] for i in range(count)]
-    results.append(tf.stack(rows))
-    results[-1].set_shape([count, duration, *steps.shape[2:]])
-  return results
+def _agents_first(tensor):
+  """Transpose [time, agents, ...] to [agents, time, ...]."""
+  return tf.transpose(tensor, [1, 0, *range(2, tensor.shape.ndims)])
 
 
 def simulate_step(
@@ -213,7 +179,7 @@ class WatchedEnv(batch_env.VectorEnv):
     self.failed = np.array([bool(x.get('step_error')) for x in infos])
     if self.failed.any():
       logging.getLogger(__name__).warning(
-        'A step of %s failed; discarding the episode.', self.name
+        'A step of %s failed; the episode is dropped.', self.name
       )
     return observ, reward, done | self.failed, infos
 

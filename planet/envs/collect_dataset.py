@@ -1,13 +1,14 @@
 """Record episodes to disk."""
 
 import datetime
+import functools
 import os
 import uuid
 from typing import Any
 
 import numpy as np
 
-from agents.envs.wrappers import Wrapper
+from agents.envs.wrappers import Wrapper, to_32_bit
 from agents.run import files
 
 # Scalar entry of episode files: simulator steps per action.
@@ -24,26 +25,45 @@ class CollectGymDataset(Wrapper):
   Records `applied_action` from the info, if present, instead of the given
   action.
 
+  Observations and actions have the dtypes of their spaces, or their 32 bit
+  versions, whichever values an episode happens to have.
+
   Writes files atomically. Skips episodes whose last step has `step_error` in
-  its info.
+  its info. Names sort by time. With a seed and `began`, they sort by `began`,
+  the number of the episode and the seed instead: environments that play at the
+  same time finish in any order.
 
   Args:
     env: Environment. Observations that are not dicts are recorded as `observ`.
       `step` and `reset` may support `blocking=False`.
     outdir: Folder to write to, created if needed, or None.
     action_repeat: Simulator steps per action, stored with the episode.
+    began: Time at which these recordings began, the same for all environments
+      that play at the same time.
+    seed: Seed that tells this environment from the others; also set by `seed`.
 
   Raises:
     RuntimeError: At the end of an episode with values that are not numbers.
   """
 
   def __init__(
-    self, env: Any, outdir: str | None, action_repeat: int | None = None
+    self,
+    env: Any,
+    outdir: str | None,
+    action_repeat: int | None = None,
+    began: datetime.datetime | None = None,
+    seed: int | None = None,
   ) -> None:
     super().__init__(env)
     self._action_repeat = action_repeat
+    self._began, self._seed, self._written = began, seed, 0
     self._outdir = outdir and os.path.expanduser(outdir)
     self._episode: list[dict[str, Any]] = []
+
+  def seed(self, seed: int | None) -> None:
+    self._seed = seed
+    if hasattr(self._env, 'seed'):
+      self._env.seed(seed)
 
   def step(self, action: np.ndarray, blocking: bool = True) -> Any:
     if blocking:
@@ -60,13 +80,17 @@ class CollectGymDataset(Wrapper):
   def _process_step(self, action, observ, reward, done, info):
     self._record(observ, np.array(info.get('applied_action', action)), reward)
     if done:
-      episode = _stack(self._episode)
+      episode = _stack(self._episode, self._dtypes)
       if not self._outdir:
         info = dict(info, episode=episode)
       elif info.get('step_error'):
         print('Discarded an episode because one of its steps failed.')
       else:
-        write_episode(episode, self._outdir, self._action_repeat)
+        name = None
+        if self._began and self._seed is not None:
+          name = name_episode(self._began, self._written, self._seed)
+        self._written += 1
+        write_episode(episode, self._outdir, self._action_repeat, name)
     return observ, reward, done, info
 
   def _process_reset(self, observ):
@@ -76,13 +100,41 @@ class CollectGymDataset(Wrapper):
     self._record(observ, np.zeros(space.shape, space.dtype), 0.0)
     return observ
 
+  @functools.cached_property
+  def _dtypes(self):
+    space = self._env.observation_space
+    parts = getattr(space, 'spaces', {'observ': space})
+    parts = {**parts, 'action': self._env.action_space}
+    return {key: part.dtype for key, part in parts.items()}
+
   def _record(self, observ, action, reward):
     observ = observ if isinstance(observ, dict) else {'observ': observ}
     self._episode.append({**observ, 'action': action, 'reward': reward})
 
 
+def name_episode(
+  time: datetime.datetime, number: int | None = None, seed: int = 0
+) -> str:
+  """Return a new name, the time and 32 hexadecimal digits as in the original.
+
+  Args:
+    time: Local time, by which names sort first.
+    number: Number below 2 ** 32, by which names of equal times sort, and then
+      by the seed; None to sort names by time only.
+    seed: Number below 2 ** 32.
+  """
+  digits = f'{time.microsecond:05x}'
+  if number is not None:
+    digits += f'{number:08x}{seed:08x}'
+  digits += uuid.uuid4().hex
+  return f'{time:%Y%m%dT%H%M%S}-{digits[:32]}'
+
+
 def write_episode(
-  episode: dict[str, Any], outdir: str, action_repeat: int | None = None
+  episode: dict[str, Any],
+  outdir: str,
+  action_repeat: int | None = None,
+  name: str | None = None,
 ) -> str:
   """Write an episode to a new file in a folder.
 
@@ -90,12 +142,13 @@ def write_episode(
     episode: Dict of arrays [time, ...].
     outdir: Folder, created if needed.
     action_repeat: See `CollectGymDataset`.
+    name: Result of `name_episode`; by default, for the current time.
 
   Returns:
     Path of the file.
   """
-  timestamp = datetime.datetime.now().strftime('%Y%m%dT%H%M%S')
-  filename = os.path.join(outdir, f'{timestamp}-{uuid.uuid4().hex}.npz')
+  name = name or name_episode(datetime.datetime.now())
+  filename = os.path.join(outdir, f'{name}.npz')
   if action_repeat:
     episode = {**episode, ACTION_REPEAT: np.int64(action_repeat)}
   with files.atomic_write(filename, 'wb') as file_:
@@ -103,7 +156,7 @@ def write_episode(
   return filename
 
 
-def _stack(transitions):
+def _stack(transitions, dtypes):
   episode = {
     key: np.array([x[key] for x in transitions]) for key in transitions[0]
   }
@@ -113,4 +166,20 @@ def _stack(transitions):
         f'Entry {key!r} of the episode has values that are not numbers, such '
         f'as {sequence.flat[0]!r}.'
       )
+    episode[key] = _convert(sequence, dtypes.get(key) or sequence.dtype)
   return episode
+
+
+def _convert(array, dtype):
+  """Return an array in the dtype of its space, or its 32 bit version.
+
+  Keeps values that are no numbers of the space, such as fractions.
+  """
+  small = to_32_bit(np.empty(0, dtype)).dtype
+  target = dtype if array.dtype.itemsize > small.itemsize else small
+  if array.dtype == target or not (
+    np.can_cast(array.dtype, target, 'same_kind')
+    or (array.dtype.kind in 'iu' and np.dtype(target).kind in 'iu')
+  ):
+    return array
+  return array.astype(target)

@@ -1,5 +1,6 @@
 """Tasks, and constructors that wrap their environments."""
 
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ def recording_env(
   outdir: str | None,
   keys: Sequence[str],
   action_repeat: int,
+  began: datetime.datetime | None = None,
 ) -> Any:
   """Create an environment that records episodes and joins observations.
 
@@ -40,10 +42,11 @@ def recording_env(
     outdir: Folder for the episodes, or None to record none.
     keys: Observations to concatenate for the encoder.
     action_repeat: Simulator steps per action.
+    began: See `CollectGymDataset`.
   """
   env = env_ctor()
   if outdir:
-    env = CollectGymDataset(env, outdir, action_repeat)
+    env = CollectGymDataset(env, outdir, action_repeat, began)
   return wrappers.ConcatObservation(env, keys)
 
 

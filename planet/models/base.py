@@ -109,19 +109,24 @@ class Base:
       prior = self._transition_tpl(
         prev_state, prev_action, nested.map(tf.zeros_like, obs)
       )
-      if use_obs is False:
-        posterior = prior
-        if not self._complete:
-          # Create all weights in the first step, even unused ones.
-          self._define_posterior(prev_state, prev_action, obs, prior)
-      elif use_obs is True:
-        posterior = self._define_posterior(prev_state, prev_action, obs, prior)
-      else:
-        posterior = tf.cond(
-          use_obs,
-          lambda: self._define_posterior(prev_state, prev_action, obs, prior),
-          lambda: nested.map(tf.identity, prior),
-        )
+      # The next step waits for both samples: only then are the random numbers
+      # of seeded runs drawn in the same order.
+      with tf.control_dependencies(nested.flatten(prior)):
+        if use_obs is False:
+          posterior = prior
+          if not self._complete:
+            # Create all weights in the first step, even unused ones.
+            self._define_posterior(prev_state, prev_action, obs, prior)
+        elif use_obs is True:
+          posterior = self._define_posterior(
+            prev_state, prev_action, obs, prior
+          )
+        else:
+          posterior = tf.cond(
+            use_obs,
+            lambda: self._define_posterior(prev_state, prev_action, obs, prior),
+            lambda: nested.map(tf.identity, prior),
+          )
     self._complete = True
     return (prior, posterior), posterior
 

@@ -14,7 +14,6 @@ from typing import Any
 from agents.run import checkpoint, errors, folder, references
 from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, tasks
-from planet.tools import loaders
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
 
@@ -22,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 # Format of config.yaml.
 VERSION = 1
-_LIMITS = {'max_steps', 'total_env_steps'}
+_LIMITS = 'max_steps', 'total_env_steps'
 
 
 def define_config(logdir: str, args: Any) -> AttrDict:
@@ -113,18 +112,28 @@ def _choose_defaults(source):
 def _change(source, usual, given, seed, run):
   """Apply new parameters to a resumed run; return lines for the user.
 
-  Parameters that are not given keep their stored values. `changes` lists dicts
-  of the `step` and `[old, new]` for each name.
+  Parameters that are not given keep their stored values. Of the two limits, a
+  new one replaces the other, also in `usual`. `changes` lists dicts of the
+  `step` and `[old, new]` for each name.
   """
-  if given.keys() & _LIMITS:
-    # A new limit replaces the old one.
-    for name in _LIMITS - given.keys():
-      source.params.pop(name, None)
   before = {**usual, **source.params}
+  if before['total_env_steps']:
+    # Such a run ignores max_steps.
+    before['max_steps'] = None
+  replaced: dict[str, Any] = {}
+  for name, other in (_LIMITS, _LIMITS[::-1]):
+    if given.get(name):
+      replaced[other] = None
+      source.params.pop(other, None)
+  if 'total_env_steps' in replaced:
+    usual['total_env_steps'] = None
   fixed = parameters.Parameters.fixed
-  changed = folder.find_changes(run.folder, before, given, fixed)
+  changed = folder.find_changes(
+    run.folder, before, {**given, **replaced}, fixed
+  )
   kept = sorted(set(source.params) - set(given))
-  source.params = {**source.params, **{x: given[x] for x in changed}}
+  new = {name: given[name] for name in changed if name in given}
+  source.params = {**source.params, **new}
   if seed not in (None, source.seed):
     changed['seed'] = [source.seed, seed]
     source.seed = seed
@@ -192,10 +201,10 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
   precision.check(config.precision)
   for collect in config.random_collects.values():
     directory = collect.save_episode_dir
-    if not collect.num_episodes and not loaders.list_episodes(directory):
+    if not collect.num_episodes and not episode_folder.count(directory, 1):
       raise errors.UsageError(
-        f'There are no episodes in {directory} and num_seed_episodes is 0; '
-        'copy episodes there or raise num_seed_episodes.'
+        f'There are no readable episodes in {directory} and num_seed_episodes '
+        'is 0; copy episodes there or raise num_seed_episodes.'
       )
   shapes = tasks.prepare(config, logdir)
   with config.unlocked:

@@ -12,6 +12,7 @@ processes, see docs/clusters.md.
 
 import argparse
 import contextlib
+import datetime
 import functools
 import logging
 import os
@@ -93,6 +94,8 @@ def _work(config, logdir, ranks, mirrors=()):
   from planet.training.display import Display
 
   utility.collect_initial_episodes(config, ranks)
+  with config.unlocked:
+    config.began = ranks.comm.bcast(datetime.datetime.now())
   if config.observation == 'vector':
     with config.unlocked:
       config.vector_statistics = episode_folder.read_statistics(

@@ -29,8 +29,8 @@ def numpy_episodes(
 ) -> AttrDict:
   """Read episodes from two folders as batches of chunks.
 
-  Renames episodes that are damaged or differ from the first one in keys, dtypes
-  or shapes.
+  Renames episodes that are damaged or differ from the first one in keys, kinds
+  of numbers or shapes. Integers other than uint8 become float32.
 
   Args:
     train_dir: Folder of .npz episodes for training.
@@ -43,7 +43,8 @@ def numpy_episodes(
     num_chunks: Number of chunks per episode; see `chunk_sequence`.
     preprocess_fn: Function applied to batches of images.
     seed: Seed for the order of episodes. Each loader then uses its own random
-      generator, because both run in threads.
+      generator, because both run in threads. Batches are not read in advance:
+      it would depend on time which new episodes they are chosen from.
 
   Returns:
     AttrDict of the datasets `train` and `test`. Their elements are dicts of
@@ -81,7 +82,9 @@ def numpy_episodes(
     # minute for its thread.
     options = tf.data.Options()
     options.autotune.enabled = False
-    return dataset.prefetch(10).with_options(options)
+    if seed is None:
+      dataset = dataset.prefetch(10)
+    return dataset.with_options(options)
 
   return AttrDict(
     train=define(train_dir, seed),
@@ -129,7 +132,11 @@ def _first_episode(reader, directory):
   for filename in loaders.list_episodes(directory):
     episode = loaders.read_episode(reader, filename)
     if episode is not None:
-      return episode
+      # Older versions recorded an episode of whole numbers as integers.
+      return {
+        key: value.astype(np.float32) if value.dtype.kind == 'i' else value
+        for key, value in episode.items()
+      }
   raise ValueError(
     f'There are no readable episodes in {directory}; collect some first.'
   )
@@ -152,6 +159,10 @@ def _read_like(example, reader, filename):
     ValueError: If they differ in key, dtype or shape.
   """
   episode = reader(filename)
+  for key in episode.keys() & example.keys():
+    dtype = example[key].dtype
+    if np.can_cast(episode[key].dtype, dtype, 'same_kind'):
+      episode[key] = episode[key].astype(dtype, copy=False)
   expected, found = _describe(example), _describe(episode)
   if found != expected:
     raise ValueError(f'it has {found} instead of {expected}')

@@ -1,5 +1,7 @@
 """Collect random episodes before training and planned ones during it."""
 
+import collections
+import datetime
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +24,7 @@ def collect_initial_episodes(
   """Play random episodes until every task has its initial episodes.
 
   Existing episodes count; the first collection of a folder claims them first.
+  Renames those of them that are damaged.
 
   Args:
     config: AttrDict with `random_collects`, `isolate_envs` and `seed`.
@@ -29,13 +32,17 @@ def collect_initial_episodes(
   """
   ranks = ranks or Ranks()
   items = sorted(config.random_collects.items())
-  watches = {
-    params.save_episode_dir: loaders.Watch(params.save_episode_dir)
-    for _, params in items
-  }
+  needed: collections.Counter[str] = collections.Counter()
+  for _, params in items:
+    needed[params.save_episode_dir] += params.num_episodes
+  watches = {folder: loaders.Watch(folder) for folder in needed}
+  for watch in watches.values():
+    watch.find_new()
   # Count once, before any rank plays.
-  found = {key: len(watch.find_new()) for key, watch in watches.items()}
-  existing = ranks.comm.bcast(found)
+  found = None
+  if ranks.is_first:
+    found = {x: episode_folder.count(x, most) for x, most in needed.items()}
+  existing, began = ranks.comm.bcast((found, datetime.datetime.now()))
   turn = 0
   for name, params in items:
     folder = params.save_episode_dir
@@ -49,12 +56,14 @@ def collect_initial_episodes(
     first, count = ranks.share(missing, turn)
     turn += missing
     seed = derive_seed(config.get('seed'), name, reused + first)
-    ranks.run(functools.partial(_play_randomly, config, params, count, seed))
+    ranks.run(
+      functools.partial(_play_randomly, config, params, count, seed, began)
+    )
     for filename in watches[folder].find_new():
       episode_folder.log_recorded(filename)
 
 
-def _play_randomly(config, params, count, seed):
+def _play_randomly(config, params, count, seed, began):
   """Play some of the initial episodes of a task."""
   if not count:
     return
@@ -67,6 +76,8 @@ def _play_randomly(config, params, count, seed):
     params.save_episode_dir,
     params.get('first_action'),
     params.task.action_repeat,
+    began,
+    seed,
   )
 
 
@@ -169,6 +180,7 @@ def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
     params.save_episode_dir,
     tuple(config.observation_keys),
     params.task.action_repeat,
+    config.get('began'),
   )
 
 

@@ -51,6 +51,8 @@ def define_model(
     exchanged = tf.group(optimizer_summaries, [x.value for x in objectives])
     with tf.control_dependencies([exchanged]):
       collect_summaries = _define_collection(graph, config, cleanups)
+    # Afterwards, as summaries count the episodes.
+    with tf.control_dependencies([exchanged, *collect_summaries]):
       summary, score = tf.cond(
         trainer.log,
         lambda: define_summaries(graph, config, cleanups),
@@ -88,11 +90,22 @@ def _define_collection(graph, config, cleanups):
     tf.py_func(graph.trainer.may_play, [], tf.bool), ()
   )
   with tf.variable_scope('collection'):
-    for name, params in config.train_collects.items():
-      when = params.steps_after, params.steps_every, params.steps_until
-      due = schedule.binary(graph.step, config.batch_shape[0], *when)
-      if config.get('total_env_steps'):
-        due = tf.cond(due, may_play, lambda: False)
+    dues = [
+      schedule.binary(
+        graph.step,
+        config.batch_shape[0],
+        params.steps_after,
+        params.steps_every,
+        params.steps_until,
+      )
+      for params in config.train_collects.values()
+    ]
+    if config.get('total_env_steps') and dues:
+      # Asked once, so that no collection sees the episodes of the others.
+      training = tf.cond(
+        tf.logical_and(training, tf.reduce_any(dues)), may_play, lambda: False
+      )
+    for due, (name, params) in zip(dues, config.train_collects.items()):
       due, scope = tf.logical_and(training, due), f'should_collect_{name}'
       args = config, params, graph, cleanups, False, False, name
       summary, _ = collection.simulate_if(due, scope, summaries, *args)

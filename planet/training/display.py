@@ -1,6 +1,7 @@
 """Show progress and one line per epoch, and write metrics to disk."""
 
 import logging
+import math
 import time
 from collections.abc import Iterable
 from typing import Any, TextIO
@@ -42,12 +43,14 @@ class Display(phases.Observer):
     self._train.update()
     self._test.update()
     self._seen = len(self._train.returns)
-    train, test = config.train_steps, config.test_steps
-    self._sizes = config.batch_shape[0], train, train + test
+    first_step = config.get('first_step') or 0
+    self._updates = _count_updates(config, first_step)
     self._losses: dict[str, float] = {}
     self._began = time.monotonic()
     self.values: dict[str, Any] = {'logdir': logdir}
     self._metrics = log.MetricsWriter(logdir, mirrors)
+    # What happened after the checkpoint was lost, and happens again.
+    log.cut_metrics(logdir, first_step)
     self._progress = progress.Progress(self._status, config.max_steps, stream)
 
   def start_phase(
@@ -63,6 +66,7 @@ class Display(phases.Observer):
     )
 
   def step(self, phase: phases.Phase, amount: int, global_step: int) -> None:
+    self._updates += phase.name == 'train'
     self._progress.update(amount, global_step)
 
   def score(
@@ -75,7 +79,8 @@ class Display(phases.Observer):
     values: dict[str, float] = {'episodes': len(returns)}
     train, test = 'no new episode', 'no episode ended'
     if new:
-      values['train_return'] = sum(new) / len(new)
+      # Exact, as episodes that end at the same time are found in any order.
+      values['train_return'] = math.fsum(new) / len(new)
       train = f'{values["train_return"]:.1f} ({len(new)} episodes)'
     _logger.debug('Score %.4g.', score)
     if score == score:
@@ -88,14 +93,12 @@ class Display(phases.Observer):
     self._metrics.write('epoch', epoch + 1, global_step, values, steps)
     if new:
       values['return'] = values.pop('train_return')
-    batch, train_steps, epoch_steps = self._sizes
-    begins = np.arange(0, global_step, batch)
     now = time.monotonic()
     self.values = {
       'logdir': self.values['logdir'],
       'epoch': epoch + 1,
       'environment_steps': steps,
-      'updates': int((begins % epoch_steps < train_steps).sum()),
+      'updates': self._updates,
       'seconds': now - self._began,
       **values,
       **self._losses,
@@ -134,6 +137,21 @@ class Display(phases.Observer):
       'return': f'{returns[-1]:.1f}' if returns else None,
       'disk': f'{(self._train.bytes + self._test.bytes) / 2**20:.0f}M',
     }
+
+
+def _count_updates(config, step):
+  """Return the number of updates up to a step, under all earlier settings."""
+  names = 'train_steps', 'test_steps', 'batch_shape'
+  values = {name: config[name] for name in names}
+  changes = config.get('source', {}).get('changes', [])
+  count = 0
+  for change in [*reversed(changes), {'step': 0}]:
+    begins = np.arange(change['step'], step, values['batch_shape'][0])
+    epoch = values['train_steps'] + values['test_steps']
+    count += int((begins % epoch < values['train_steps']).sum())
+    values.update({x: change[x][0] for x in names if x in change})
+    step = min(step, change['step'])
+  return count
 
 
 def _find_losses(scalars):

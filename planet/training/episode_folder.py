@@ -1,5 +1,6 @@
 """Check, count and summarise recorded episodes on disk."""
 
+import itertools
 import logging
 import os
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 
 from agents.run import errors
 from planet.envs.collect_dataset import ACTION_REPEAT
-from planet.tools import loaders
+from planet.tools import loaders, numpy_episodes
 
 _logger = logging.getLogger(__name__)
 
@@ -50,6 +51,21 @@ def check(
     )
   for filename, found_shapes in foreign.items():
     loaders.quarantine(filename, f'it has {_describe(found_shapes)}')
+
+
+def count(directory: str, most: int) -> int:
+  """Return the number of readable episodes, at most `most`.
+
+  Renames those that are damaged, as far as it reads.
+
+  Args:
+    directory: Folder of .npz files; may be missing.
+    most: Number from which on nothing is read.
+  """
+  names = loaders.list_episodes(directory)
+  reader = numpy_episodes.episode_reader
+  found = (loaders.read_episode(reader, x) for x in names)
+  return sum(1 for _ in itertools.islice((x for x in found if x), most))
 
 
 class EpisodeLog:

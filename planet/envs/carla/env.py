@@ -91,7 +91,7 @@ class CarlaEnv:
     self._reward = rewards.REWARDS[self._config['reward_function']]
     self.seed(self._config['seed'])
     self._episode = 0
-    self._failures = 0
+    self._step = self._failures = self._failed_step = 0
     self._failed = False
     size = 5 if self._config['state'] == 'full' else 1
     high = np.full(size, np.inf)
@@ -139,8 +139,13 @@ class CarlaEnv:
         f'{self._failures} episodes in a row have failed; check the CARLA '
         'server and its log.'
       )
-    if not self._failed:
-      self._failures = 0
+    if (
+      self._failures
+      and not self._failed
+      and (self._step > self._failed_step or self.measurements['done'])
+    ):
+      # Shorter episodes, such as the rest of a simulation, prove nothing.
+      self._failures = self._failed_step = 0
     self._failed = False
     self._episode += 1
     choices = self._config['scenarios']
@@ -276,6 +281,7 @@ class CarlaEnv:
     )
     self._failed = True
     self._failures += 1
+    self._failed_step = max(self._failed_step, self._step)
     self._log.add_measurements(
       {'episode_id': self._episode, 'step_error': str(error)}
     )

@@ -1,6 +1,9 @@
 """Wrappers of PPO, against `ppo/wrappers`; see also planet/control."""
 
+import concurrent.futures
 import logging
+import random
+import time
 
 import gymnasium
 import numpy as np
@@ -171,3 +174,27 @@ def test_largest_number_chooses():
   env.action_space.seed(0)
   chosen = [env.step(env.action_space.sample())[0] for _ in range(300)]
   assert min(chosen.count(x) for x in (5, 6, 7)) > 70
+
+
+class Global(scripted_envs.ScriptedEnv):
+  """Draws from the generators of the process, and lets other threads run."""
+
+  def step(self, action):
+    observ, _, done, info = super().step(action)
+    reward = random.random()
+    time.sleep(0.002)
+    return observ, reward + np.random.uniform(), done, info
+
+
+def test_own_randomness_in_threads():
+  """Seeded environments play the same beside each other as alone."""
+
+  def play(seed):
+    env = wrappers.OwnRandomness(Global(100))
+    env.seed(seed)
+    env.reset()
+    return [env.step(np.zeros(1, np.float32))[1] for _ in range(30)]
+
+  alone = [play(seed) for seed in range(3)]
+  with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    assert list(pool.map(play, range(3))) == alone

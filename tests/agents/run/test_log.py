@@ -116,6 +116,18 @@ def test_read_metrics(tmp_path):
   assert [(x['phase'], x['a']) for x in rows] == [('train', 3), ('test', 2)]
 
 
+def test_longer_epochs_delete_no_metrics(tmp_path):
+  """Epochs and steps of a phase fall, the global step does not."""
+  writer = MetricsWriter(str(tmp_path))
+  places = [(1, 20), (2, 40), (3, 60), (1, 160), (2, 260), (3, 360)]
+  for epoch, global_step in places:
+    writer.write('epoch', epoch, global_step, {'a': global_step}, 0)
+  rows = log.read_metrics(str(tmp_path))
+  assert [(x['step'], x['a']) for x in rows] == places
+  log.cut_metrics(str(tmp_path), 160)
+  assert [x['a'] for x in log.read_metrics(str(tmp_path))] == [20, 40, 60, 160]
+
+
 def test_table(tmp_path):
   """Columns are added as keys appear, sorted among the new ones."""
   path = tmp_path / 'table.csv'

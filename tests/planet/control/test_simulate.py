@@ -1,6 +1,8 @@
 """Episodes played from within the graph, against `planet/simulate`."""
 
+import ast
 import functools
+import inspect
 import os
 
 import numpy as np
@@ -216,45 +218,59 @@ class FailingEnv(scripted_envs.CountingImageEnv):
     return observ, reward, done, info
 
 
-def play(*envs):
-  """Outputs, and how many steps of each episode were played."""
+def play(*envs, simulations=1):
+  """Outputs of each simulation, and the steps of each episode."""
   tf.reset_default_graph()
   remaining = iter(envs)
   *outputs, close = collect_rollouts(
     tf.constant(0), lambda: next(remaining), DURATION, len(envs), agent_config()
   )
-  values = run(outputs)
+  values = [run(outputs) for _ in range(simulations)]
   close()
   return values, [x.played for x in envs]
 
 
-def test_failed_episodes_are_played_again():
-  """From their start and for all steps; nothing of the failed ones is left."""
-  values, played = play(FailingEnv(10, {0: 3, 1: 7}))
+def test_scan_plays_the_episodes():
+  """Of the original: all steps of all agents, one at a time."""
+  tree = ast.parse(inspect.getsource(collect_rollouts))
+  calls = {
+    ast.unparse(x.func): x for x in ast.walk(tree) if isinstance(x, ast.Call)
+  }
+  scan = calls['tf.scan']
+  assert [ast.unparse(x) for x in scan.args] == [
+    'simulate_fn',
+    'tf.range(duration)',
+    'initializer',
+  ]
+  assert {x.arg: ast.unparse(x.value) for x in scan.keywords} == {
+    'parallel_iterations': '1'
+  }
+  assert 'tf.while_loop' not in calls
+
+
+def test_failed_episodes_are_dropped():
+  """They are no scores, nor is their rest; the next simulation plays again."""
+  values, played = play(FailingEnv(10, {0: 3}), simulations=2)
   assert played == [[3, 7, 10]]
+  assert [len(x[0]) for x in values] == [0, 1]
   expected, _ = play(FailingEnv(10, {}, first=2))
-  for value, other in zip(values, expected):
+  for value, other in zip(values[1], expected[0]):
     np.testing.assert_array_equal(value, other)
-  assert values[0].shape == (1,) and values[1].shape == (1, 10, 4, 4, 3)
 
 
-def test_others_play_on_during_replays():
-  """Each gives what it gives alone, whichever fails; all scores count."""
+def test_others_play_on_after_failures():
+  """Each gives what it gives alone, whichever fails; whole episodes count."""
   values, played = play(FailingEnv(6, {}), FailingEnv(6, {0: 4, 1: 2}))
-  assert played == [[6, 6, 4], [4, 2, 6, 4]]
-  alone = [play(FailingEnv(6, {}, first))[0] for first in (0, 2)]
-  for index in (1, 2, 3):
+  assert played == [[6, 4], [4, 2, 4]]
+  alone = [play(FailingEnv(6, x))[0][0] for x in ({}, {0: 4, 1: 2})]
+  for index in (0, 1, 2, 3):
     expected = np.concatenate([x[index] for x in alone])
-    golden.assert_close(values[index], expected, **golden.MODEL)
-  # Of the first one only those within its own steps.
-  expected = [x[0][0] for x in alone]
-  golden.assert_close(values[0], np.float32(expected), **golden.MODEL)
+    golden.assert_close(values[0][index], expected, **golden.MODEL)
+  assert values[0][0].shape == (1,)
 
 
 def test_failures_after_whole_episodes():
-  """They need no replay, and are no scores."""
+  """They are no scores, and change none."""
   values, played = play(FailingEnv(4, {1: 2}))
   assert played == [[4, 2, 4]]
-  assert values[0].shape == (1 + 1,)
-  values, played = play(FailingEnv(6, {1: 2}))
-  assert played == [[6, 2, 2]] and values[0].shape == (1,)
+  assert values[0][0].shape == (1 + 1,)

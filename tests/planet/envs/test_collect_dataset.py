@@ -1,14 +1,18 @@
 """Episodes that are recorded while they are played."""
 
+import datetime
 import functools
 import os
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 
 from agents.run import stopping
 from planet.control import random_episodes, wrappers
+from planet.envs import collect_dataset, constructors, gym_pixels
+from planet.tools import loaders, numpy_episodes
 from tests import golden, scripted_envs
 from tests.planet.control import recorded
 
@@ -151,3 +155,106 @@ def test_random_episodes_close_the_environment(monkeypatch):
   with pytest.raises(stopping.StopRequested):
     random_episodes(Env, 1)
   assert len(closed) == 2
+
+
+def test_names_sort_by_time(tmp_path):
+  """Also within a second."""
+  paths = [
+    collect_dataset.write_episode({'reward': np.zeros(2)}, str(tmp_path))
+    for _ in range(20)
+  ]
+  assert loaders.list_episodes(str(tmp_path)) == paths
+
+
+def test_names_of_seeded_episodes(tmp_path):
+  """They sort in the same order, whichever environment is done first."""
+  began = datetime.datetime.now()
+
+  def play(folder, order):
+    envs = {
+      seed: wrappers.CollectGymDataset(
+        scripted_envs.ScriptedEnv(1), str(folder), 1, began
+      )
+      for seed in (7, 8)
+    }
+    for seed, env in envs.items():
+      env.seed(seed)
+    for seed in order:
+      envs[seed].reset()
+      envs[seed].step(np.float32([seed / 10]))
+    return [x['action'][1, 0] * 10 for x in read_all(folder)]
+
+  expected = [7, 8, 7, 8]
+  np.testing.assert_allclose(play(tmp_path / 'a', [7, 8, 8, 7]), expected)
+  np.testing.assert_allclose(play(tmp_path / 'b', [8, 8, 7, 7]), expected)
+  name = os.listdir(tmp_path / 'a')[0]
+  pattern = golden.load_json('planet/wrappers')['collect_filename_regex']
+  assert re.match(pattern, name)
+
+
+class Whole(gymnasium.Env):
+  """Whole numbers in the first episode, as integers; later also others."""
+
+  metadata: dict = {}
+  render_mode = None
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def __init__(self, dtype=np.float32, kind=np.array):
+    self.observation_space = gymnasium.spaces.Box(0, 9, (2,), dtype)
+    self._kind, self._episode = kind, 0
+
+  def _observe(self):
+    late = self._episode > 1 and self._time > 1
+    return self._kind([self._time, 0.5 if late else 0])
+
+  def reset(self, seed=None, options=None):
+    self._time, self._episode = 0, self._episode + 1
+    return self._observe(), {}
+
+  def step(self, action):
+    self._time += 1
+    return self._observe(), self._time, self._time == 3, False, {}
+
+
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+def test_dtypes_are_those_of_the_space(dtype, tmp_path):
+  """Whatever numbers an episode has; rewards are float64."""
+  env = gym_pixels.make(Whole(dtype), 1, 100, pixels=False)
+  env = constructors.recording_env(lambda: env, str(tmp_path), ['state'], 1)
+  for _ in range(3):
+    env.reset()
+    # Not even actions need the right dtype.
+    while not env.step(np.zeros(1))[2]:
+      pass
+  found = [{k: v.dtype.name for k, v in x.items()} for x in read_all(tmp_path)]
+  assert found == 3 * [
+    {
+      'state': 'float32',
+      'action': 'float32',
+      'reward': 'float64',
+      'action_repeat': 'int64',
+    }
+  ]
+  example = numpy_episodes.episode_reader(loaders.list_episodes(tmp_path)[0])
+  read = functools.partial(
+    numpy_episodes._read_like, example, numpy_episodes.episode_reader
+  )
+  files = loaders.list_episodes(tmp_path)
+  assert all(loaders.read_episode(read, x) for x in files)
+
+
+@pytest.mark.parametrize(
+  'given, space, stored',
+  [
+    ('int64', 'float64', 'float64'),
+    ('int32', 'float64', 'float32'),
+    ('float32', 'float64', 'float32'),
+    ('int64', 'uint8', 'uint8'),
+    ('bool', 'float32', 'float32'),
+    # Fractions are no numbers of the space; nothing is lost.
+    ('float32', 'int32', 'float32'),
+  ],
+)
+def test_stored_dtypes(given, space, stored):
+  array = collect_dataset._convert(np.ones(2, given), np.dtype(space))
+  assert array.dtype.name == stored and array.tolist() == [1, 1]

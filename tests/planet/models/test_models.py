@@ -168,3 +168,24 @@ def test_samples_are_drawn():
     one, two = [sess.run(noise) for _ in range(2)]
   assert abs(one.mean()) < 0.05 and abs(one.std() - 1) < 0.05
   assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize(
+  'cell, sizes', [(models.RSSM, (3, 4, 5)), (models.SSM, (3, 5))]
+)
+def test_order_of_random_numbers(cell, sizes):
+  """A next step waits for both samples, so that all are drawn in turn."""
+  tf.reset_default_graph()
+  cell = cell(*sizes)
+  obs, action = tf.zeros([1, 5]), tf.zeros([1, 2])
+  (_, _), state = cell.step(obs, action, True, cell.zero_state(1, tf.float32))
+  operations = tf.get_default_graph().get_operations()
+  draws = {x for x in operations if x.type == 'RandomStandardNormal'}
+  waits, todo = set(), [state['mean'].op]
+  while todo:
+    op = todo.pop()
+    if op not in waits:
+      waits.add(op)
+      todo += [*op.control_inputs, *[x.op for x in op.inputs]]
+  own = {x for x in draws if x not in waits}
+  assert len(draws) >= 2 and len(own) == 1

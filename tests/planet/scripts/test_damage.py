@@ -35,9 +35,7 @@ def work(tmp_path):
 
 def test_damaged_episode(episodes, tmp_path, capsys):
   """It is set aside with a sentence, and the training goes on."""
-  content = bytearray(episodes[1].read_bytes())
-  content[len(content) // 2] ^= 1
-  episodes[1].write_bytes(content)
+  damage(episodes[1])
   assert work(tmp_path) == 0
   assert (tmp_path / '00001' / 'DONE').exists()
   assert f'{episodes[1].name} (' in capsys.readouterr().err
@@ -65,3 +63,38 @@ def test_disk_that_does_not_answer(episodes, tmp_path, capsys, monkeypatch):
   assert all(x.exists() for x in episodes)
   names = os.listdir(tmp_path / '00001')
   assert 'DONE' not in names and 'FAIL' not in names
+
+
+def damage(path):
+  """Change a byte in the middle, which leaves the headers as they are."""
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 1
+  path.write_bytes(content)
+
+
+@pytest.mark.parametrize('phase', ['train', 'test'])
+def test_only_episode_is_damaged(phase, tmp_path, capsys):
+  """What is missing is collected, with a sentence."""
+  params = PARAMS.replace('num_seed_episodes: 0', 'num_seed_episodes: 1')
+  flags = ['--logdir', str(tmp_path), *FLAGS]
+  assert train.run([*flags, params]) == 0
+  folder = tmp_path / '00001' / f'{phase}_episodes'
+  (path,) = folder.iterdir()
+  damage(path)
+  capsys.readouterr()
+  assert (
+    train.run([*flags, params.replace('max_steps: 8', 'max_steps: 16')]) == 0
+  )
+  out, err = capsys.readouterr()
+  assert f'Cannot use episode {path}' in err and 'Traceback' not in err
+  assert f'Collecting 1 initial episodes ({phase}-dummy)' in out
+  names = sorted(x.name for x in folder.iterdir())
+  assert len(names) == 2 and f'{path.name}.damaged' in names
+
+
+def test_only_episode_of_fixed_data_is_damaged(episodes, tmp_path, capsys):
+  for path in episodes:
+    damage(path)
+  assert work(tmp_path) == 2
+  last = capsys.readouterr().err.splitlines()[-1]
+  assert 'There are no readable episodes in' in last

@@ -1,12 +1,20 @@
 """Runs that go on with other parameters than they began with."""
 
 import collections
+import json
 
 import numpy as np
 import pytest
 
 from agents.run import checkpoint, errors, files
-from planet.scripts import configs, parameters, presets, resume, tasks
+from planet.scripts import (
+  configs,
+  parameters,
+  presets,
+  resume,
+  tasks,
+  train,
+)
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
 
@@ -187,6 +195,77 @@ def test_steps_that_training_may_never_reach(params, tmp_path):
   begin(tmp_path, total_env_steps=5000, **params)
   with pytest.raises(errors.UsageError, match='give max_steps instead'):
     resume.check(go_on(tmp_path)[0], str(tmp_path))
+
+
+def test_new_limit_replaces_the_other(tmp_path):
+  """In the configuration, in config.yaml, and in what is told, both ways."""
+  begin(tmp_path, total_env_steps=300)
+  go_on(tmp_path)
+  for limits, expected in [
+    # The limit of the preset is a change, too.
+    ({'max_steps': 500}, {'max_steps': [None, 500]}),
+    ({'total_env_steps': 300}, {'max_steps': [500, None]}),
+    ({'total_env_steps': 400}, {'total_env_steps': [300, 400]}),
+    ({'max_steps': 900}, {'max_steps': [None, 900]}),
+    ({}, {}),
+    ({'max_steps': 900}, {}),
+    ({'total_env_steps': 400}, {'max_steps': [900, None]}),
+    ({}, {}),
+  ]:
+    before = utility.load_config(str(tmp_path)).get('changes', [])
+    total = utility.load_config(str(tmp_path))['values']['total_env_steps']
+    config, lines = go_on(tmp_path, **limits)
+    if limits:
+      (name,) = limits
+      assert config[name] == limits[name]
+      given = {'max_steps', 'total_env_steps'} - {name}
+      assert all(config[x] is None for x in given)
+    else:
+      assert config.total_env_steps == total
+    stored = utility.load_config(str(tmp_path))
+    new = stored.get('changes', [])[len(before) :]
+    if expected and 'total_env_steps' not in expected:
+      other = config.total_env_steps
+      expected['total_env_steps'] = [total, other]
+    assert new == ([{'step': 120, **expected}] if expected else [])
+    told = [x for x in lines.splitlines() if ' -> ' in x]
+    assert sorted(x.partition(' (')[0] for x in told) == sorted(
+      f'{x}: {old} -> {new}' for x, (old, new) in expected.items()
+    )
+    assert not (len(set(stored.params) & {'max_steps', 'total_env_steps'}) > 1)
+
+
+@pytest.mark.parametrize(
+  'first, second',
+  [
+    ({'total_env_steps': 60}, {'max_steps': 12}),
+    ({'max_steps': 12}, {'total_env_steps': 4000}),
+  ],
+)
+def test_run_goes_on_to_the_other_limit(
+  first, second, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.undo()
+  small = {
+    'tasks': ['dummy'],
+    'image_size': 32,
+    'batch_shape': [2, 3],
+    'train_steps': 10,
+    'test_steps': 2,
+    'model_size': 8,
+    'test_collects': [],
+    'isolate_envs': 'none',
+  }
+  for limit in (first, second):
+    params = json.dumps({**small, **limit})
+    flags = ['--logdir', str(tmp_path), '--config', 'debug']
+    assert train.run([*flags, '--params', params]) == 0
+  logdir = str(tmp_path / '00001')
+  assert not resume.is_unfinished(logdir, second)
+  if 'max_steps' in second:
+    assert checkpoint.newest_step(logdir) == 12
+  (name,) = second
+  assert f'{name}: None -> {second[name]}' in capsys.readouterr().out
 
 
 def test_bias_of_an_evaluation(tmp_path, monkeypatch):

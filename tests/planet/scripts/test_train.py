@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -252,6 +253,35 @@ def test_equal_seeds_give_equal_losses(finished, tmp_path):
   losses = training_runs.losses(tmp_path)
   assert len(set(losses)) == 16
   assert losses == training_runs.losses(finished[0])
+
+
+def test_equal_seeds_give_equal_runs(tmp_path):
+  """Episodes, their order and all metrics, with parallel collections."""
+  names = 'abc'
+  params = {
+    'max_steps': 60,
+    'image_size': 32,
+    'batch_shape': [5, 4],
+    'action_repeat': 250,
+    'train_collects': [dict(name=x, after=10, every=10) for x in names],
+    'isolate_envs': 'thread',
+  }
+  found = []
+  for logdir in (tmp_path / 'a', tmp_path / 'b'):
+    training_runs.train_here(logdir, params, ['--seed', '1'])
+    folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
+    episodes = []
+    for name in training_runs.episodes(logdir):
+      with np.load(os.path.join(folder, name)) as episode:
+        episodes.append(episode['image'].tobytes())
+    times = re.compile('wall_time|second')
+    rows = [
+      {k: v for k, v in row.items() if not times.search(k)}
+      for row in training_runs.metrics(logdir)
+    ]
+    found.append((episodes, rows))
+  assert len(found[0][0]) == len(set(found[0][0])) == 1 + 2 * 3
+  assert found[0] == found[1]
 
 
 @pytest.mark.slow

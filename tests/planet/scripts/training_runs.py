@@ -39,13 +39,13 @@ def train(logdir, params=None, config='debug', args=(), seconds=240):
   return Result(process.returncode, output)
 
 
-def train_here(logdir, params=None):
+def train_here(logdir, params=None, more=()):
   """Train to the end in this process."""
   from planet.scripts import train as program
 
   args = ['--logdir', str(logdir), '--config', 'debug']
   args += ['--params', json.dumps({**SMALL, **(params or {})})]
-  assert program.run(args) == 0
+  assert program.run([*args, *more]) == 0
 
 
 def wait_for(process, pattern):

@@ -1,6 +1,7 @@
 """Recorded episodes as files, and as datasets of chunks."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -154,3 +155,40 @@ def test_sessions_close_at_once(tmp_path):
   datasets = numpy_episodes.numpy_episodes(str(tmp_path), str(tmp_path), (1, 2))
   for dataset in datasets.values():
     assert dataset.options().autotune.enabled is False
+
+
+def test_episodes_of_whole_numbers(tmp_path):
+  """Older versions recorded them as integers; all are used, as float32."""
+  for name, state in (('a', [1, 2, 3]), ('b', [0.5, 1, 2])):
+    state, reward = np.array(state)[:, None], np.zeros(3)
+    np.savez(tmp_path / f'{name}.npz', state=state, reward=reward)
+  data = numpy_episodes.numpy_episodes(
+    str(tmp_path), str(tmp_path), (2, 3), seed=0
+  )
+  batch = tf.data.make_one_shot_iterator(data.train).get_next()
+  with tf.Session() as sess:
+    state = sess.run(batch)['state']
+  assert state.dtype == np.float32
+  assert sorted(state[:, 0, 0]) == [0.5, 1]
+  assert sorted(x.name for x in tmp_path.iterdir()) == ['a.npz', 'b.npz']
+
+
+def test_seeded_batches_are_not_read_in_advance(tmp_path):
+  """New episodes would be found sooner or later, as time has it."""
+  np.savez(tmp_path / 'a.npz', reward=np.zeros(3))
+  count = []
+
+  def loader(reader, directory, batch_size, seed=None):
+    while True:
+      count.append(seed)
+      yield reader(str(tmp_path / 'a.npz'))
+
+  data = numpy_episodes.numpy_episodes(
+    str(tmp_path), str(tmp_path), (2, 3), loader=loader, seed=5
+  )
+  batch = tf.data.make_one_shot_iterator(data.train).get_next()
+  with tf.Session() as sess:
+    for number in range(1, 4):
+      sess.run(batch)
+      time.sleep(0.1)
+      assert count == 2 * number * [5]

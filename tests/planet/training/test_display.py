@@ -66,6 +66,10 @@ def test_line_of_an_epoch(tmp_path):
   shown = display.Display(str(tmp_path), config, stream)
   (tmp_path / 'train_episodes').mkdir()
   write(tmp_path / 'train_episodes', 100, 0.5)
+  for step, name in enumerate(4 * ['train'] + ['test']):
+    phase = phases.Phase(name, 15, 4)
+    shown.start_phase(phase, 0, 0, 4 * step)
+    shown.step(phase, 4, 4 * step + 4)
   shown.score(None, 0, 20, 3.0)
   record = shown.values
   assert record.pop('seconds') >= 0
@@ -74,7 +78,6 @@ def test_line_of_an_epoch(tmp_path):
     'epoch': 1,
     'environment_steps': 100,
     'episodes': 1,
-    # Those that begin at 0, 4, 8 and 12.
     'updates': 4,
     'return': 50.5,
     'test_return': 3.0,
@@ -95,9 +98,47 @@ def test_line_of_an_epoch(tmp_path):
     (200, 'objectives/image/train', -2.0),
     (200, 'returns/train', 101.0),
   ]
-  assert stream.getvalue() == (
+  told = stream.getvalue().splitlines(keepends=True)
+  assert ''.join(x for x in told if 'train: 0/15' not in x) == (
     'Epoch 1: train return 50.5 (1 episodes), test return 3.0, '
     '100 environment steps.\n'
     'Epoch 2: train return 101.0 (1 episodes), test return no episode ended, '
     '200 environment steps.\n'
   )
+
+
+def test_updates_of_earlier_settings_count(tmp_path):
+  """And only metrics up to the checkpoint are kept."""
+  config = AttrDict(
+    train_dir=str(tmp_path),
+    test_dir=str(tmp_path),
+    max_steps=1000,
+    batch_shape=[10, 5],
+    train_steps=90,
+    test_steps=10,
+    tasks=[AttrDict(action_repeat=1)],
+    first_step=120,
+  )
+  changes = [
+    {'step': 40, 'train_steps': [15, 90], 'test_steps': [5, 10]},
+    {'step': 80, 'seed': [1, 2]},
+    {'step': 100, 'batch_shape': [[4, 5], [10, 5]]},
+  ]
+  metrics = log.MetricsWriter(str(tmp_path))
+  for step in (100, 120, 140):
+    metrics.write('train', step, step, {'a': 1}, 0)
+  updates = []
+  for source in ({}, {'changes': changes}):
+    shown = display.Display(
+      str(tmp_path), AttrDict(config, source=source), io.StringIO()
+    )
+    phase = phases.Phase('train', 90, 10)
+    shown.start_phase(phase, 1, 20, 120)
+    shown.step(phase, 10, 130)
+    shown.score(None, 1, 130, 0.0)
+    updates.append(shown.values['updates'])
+    shown.close()
+  # In 0 to 39: 4 of 5; 40 to 99: those before 90; from 100 on: 2.
+  assert updates == [9 + 2 + 1, 2 * 4 + 13 + 2 + 1]
+  rows = log.read_metrics(str(tmp_path))
+  assert [x['step'] for x in rows if x['phase'] == 'train'] == [100, 120]

@@ -38,8 +38,8 @@ class Losing(wrappers.Wrapper):
     return self._env.step(action)
 
 
-def collect(server, folder, losses, image_timeout=0.5):
-  """Rewards of a planned episode, and its environment."""
+def collect(server, folder, losses, image_timeout=0.5, simulations=1):
+  """Scores and rewards of the last simulation, and the environment."""
   settings = server.config(image_timeout=image_timeout)
   settings = {k: v for k, v in settings.items() if k[1:] != '_res'}
   make = functools.partial(
@@ -55,30 +55,41 @@ def collect(server, folder, losses, image_timeout=0.5):
   config = test_simulate.agent_config()
   config.unlock()
   config.encoder = lambda obs: tf.reduce_mean(obs['image'], [2, 3])
-  _, _, _, reward, close = collect_rollouts(
+  score, _, _, reward, close = collect_rollouts(
     tf.constant(0), env_ctor, DURATION, 1, config
   )
   try:
     with graph_errors.unwrapped():
-      reward = test_simulate.run(reward)
+      for _ in range(simulations):
+        scores, rewards = test_simulate.run([score, reward])
   finally:
     close()
-  return reward[0], envs[0]
+  return scores, rewards[0], envs[0]
 
 
-def test_failed_episodes_are_played_again(server, tmp_path):
-  """At once, and only the whole one is recorded."""
-  reward, env = collect(server, str(tmp_path), {4, 6}, 2.0)
-  assert env.steps == 4 + 2 + DURATION
+def test_failed_episodes_are_dropped(server, tmp_path):
+  """Neither they nor what follows them are recorded or scored."""
+  scores, _, env = collect(server, str(tmp_path), {4, 6}, 2.0)
+  assert env.steps == DURATION
+  assert not len(scores) and not list(tmp_path.iterdir())
+
+
+def test_next_simulation_plays_the_episode_again(server, tmp_path):
+  """Only the whole one is recorded."""
+  scores, reward, env = collect(server, str(tmp_path), {4, 6}, 2.0, 2)
+  assert env.steps == 2 * DURATION
   (path,) = tmp_path.iterdir()
   with np.load(path) as episode:
     assert len(episode['image']) == DURATION + 1
     np.testing.assert_allclose(episode['reward'][1:], reward, 1e-6)
+  np.testing.assert_allclose(scores, [reward.sum()], 1e-5)
 
 
-def test_replays_end_after_five_failures(server, tmp_path):
+@pytest.mark.parametrize('losses', [range(1, 100), range(8, 100, 12)])
+def test_five_failures_in_a_row_end_the_run(server, tmp_path, losses):
+  """Also if the rest of each simulation works."""
   with pytest.raises(errors.WorkerDeath, match='5 episodes in a row have fai'):
-    collect(server, str(tmp_path), range(1, 100))
+    collect(server, str(tmp_path), losses, simulations=6)
   assert not list(tmp_path.iterdir())
 
 
