@@ -17,8 +17,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import absl.flags
-
 from agents import configs, runs, utility
 from agents.run import (
   entry,
@@ -31,52 +29,75 @@ from agents.run import (
   stopping,
   wandb_mirror,
 )
-from agents.run.schema import Positive, setting
 from agents.tools import graph_errors
+from agents.tools.lazy_tf import tf
 
 # `python -m` gives this module another name.
 _logger = logging.getLogger('agents.train_ppo')
 
 
-class Flags(schema.Settings):
-  """Declaration of the flags."""
+FLAGS = tf.app.flags.FLAGS
 
-  logdir: str | None = setting(
-    None, 'Folder for the runs. If omitted, nothing is saved.'
+
+def define_flags(flag_values: Any = FLAGS) -> None:
+  """Define the flags of `ppo-train`."""
+  into = {'flag_values': flag_values}
+  tf.app.flags.DEFINE_string(
+    'logdir', None, 'Folder for the runs. If omitted, nothing is saved.', **into
   )
-  timestamp: schema.FileName | None = setting(
+  tf.app.flags.DEFINE_string(
+    'timestamp',
     None,
     'Timestamp of the run to start or continue. By default, continue the '
     'newest unfinished run with the same settings that no other process is '
     'using; if all are finished, there is nothing to do; start a new run if '
     'there is none.',
+    **into,
   )
-  config: str | None = setting(None, 'Configuration, see below.')
-  env_processes: bool = setting(
-    True, 'Step the environments in separate processes.'
+  tf.app.flags.DEFINE_string(
+    'config', None, 'Configuration, see below.', **into
   )
-  env: str | None = setting(
-    None, 'Environment id. Overrides the configuration.'
+  tf.app.flags.DEFINE_boolean(
+    'env_processes',
+    True,
+    'Step the environments in separate processes.',
+    **into,
   )
-  seed: schema.Seed | None = setting(None, 'Random seed.')
-  total_env_steps: float | None = setting(
+  tf.app.flags.DEFINE_string(
+    'env', None, 'Environment id. Overrides the configuration.', **into
+  )
+  tf.app.flags.DEFINE_integer('seed', None, 'Random seed.', **into)
+  tf.app.flags.DEFINE_float(
+    'total_env_steps',
     None,
     'Number of environment steps to train, summed over all environments and '
     'processes, without evaluation. Overrides the configuration.',
+    **into,
   )
-  steps: float | None = setting(
-    None, 'Same as --total_env_steps, under its original name.'
+  tf.app.flags.DEFINE_float(
+    'steps',
+    None,
+    'Same as --total_env_steps, under its original name.',
+    **into,
   )
-  threads: Positive | None = setting(
-    None, 'Number of threads for updates. By default, one per core.'
+  tf.app.flags.DEFINE_integer(
+    'threads',
+    None,
+    'Number of threads for updates. By default, one per core.',
+    **into,
   )
-  params: str = setting(
+  tf.app.flags.DEFINE_string(
+    'params',
     '{}',
     'YAML mapping of parameters that override the configuration, such as '
     "'{num_agents: 10, network: recurrent_gaussian}'.",
+    **into,
   )
-  wandb: str | None = setting(None, flags.WANDB)
-  trust: list[str] | None = setting(None, references.HELP)
+  tf.app.flags.DEFINE_string('wandb', None, flags.WANDB, **into)
+  tf.app.flags.DEFINE_multi_string('trust', None, references.HELP, **into)
+  flags.limit('timestamp', schema.FileName, **into)
+  flags.limit('seed', schema.Seed, **into)
+  flags.limit('threads', schema.Positive, **into)
 
 
 def train(
@@ -110,7 +131,6 @@ def train(
   """
   from agents.envs import adapters, continuous
   from agents.tools import in_graph_batch_env
-  from agents.tools.tf1 import tf
 
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
@@ -152,53 +172,42 @@ def main(_: Any) -> None:
       case.
     StopRequested: If the user asks to stop.
   """
-  FLAGS = flags.read(absl.flags.FLAGS, Flags)
+  given = flags.read(define_flags, FLAGS)
   comm = mpi.world()
   utility.set_up_logging()
   with stopping.handle_signals():
     if comm.Get_rank() == 0:
-      with _claim(FLAGS) as run:
+      with _claim(given) as run:
         finished = runs.nothing_to_do(run)
         comm.bcast(None if finished else run.config)
         for line in filter(None, (run.reason, *run.changes, finished)):
           _logger.info('%s', line)
         if not finished:
-          _train_and_report(run, FLAGS, comm)
+          _train_and_report(run, given, comm)
     else:
       logging.getLogger('agents').setLevel(logging.WARNING)
       config = comm.bcast(None)
       if config:
-        list(train(config, FLAGS.env_processes, comm, threads=FLAGS.threads))
+        list(train(config, given.env_processes, comm, threads=given.threads))
     stopping.check()
 
 
-def _claim(FLAGS):
+def _claim(given):
   """Return the run that the flags select."""
-  wandb_mirror.check(FLAGS.wandb, FLAGS.logdir)
+  wandb_mirror.check(given.wandb, given.logdir)
   example = '{num_agents: 10, learning_rate: 3e-4}'
-  overrides = schema.parse_mapping(FLAGS.params, 'params', example)
+  overrides = schema.parse_mapping(given.params, 'params', example)
   for name in ('env', 'seed', 'steps'):
-    if getattr(FLAGS, name) is not None:
-      overrides[name] = getattr(FLAGS, name)
-  overrides = runs.add_budget(overrides, FLAGS.total_env_steps)
-  trust = references.parse(FLAGS.trust)
+    if getattr(given, name) is not None:
+      overrides[name] = getattr(given, name)
+  overrides = runs.add_budget(overrides, given.total_env_steps)
+  trust = references.parse(given.trust)
   return runs.claim(
-    FLAGS.config, FLAGS.logdir, FLAGS.timestamp, overrides, trust
+    given.config, given.logdir, given.timestamp, overrides, trust
   )
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-  """Run the program; return the exit code.
-
-  Args:
-    argv: List of arguments; those of the process by default.
-  """
-  name, text = 'ppo-train', __doc__ or ''
-  more = configs.describe()
-  return entry.run(lambda: flags.run(name, text, Flags, main, argv, more))
-
-
-def _train_and_report(run, FLAGS, comm):
+def _train_and_report(run, given, comm):
   """Train on the first rank, and print the progress."""
   from agents import display
   from agents.tools import devices
@@ -210,11 +219,11 @@ def _train_and_report(run, FLAGS, comm):
 
   def observers():
     shown = configs.to_plain(config)
-    mirrors = wandb_mirror.make_mirrors(FLAGS.wandb, run.folder, shown)
+    mirrors = wandb_mirror.make_mirrors(given.wandb, run.folder, shown)
     return [display.Display(config, run.step, mirrors=mirrors)]
 
-  args = comm, observers, FLAGS.threads, run
-  for _ in train(config, FLAGS.env_processes, *args):
+  args = comm, observers, given.threads, run
+  for _ in train(config, given.env_processes, *args):
     pass
 
 
@@ -259,7 +268,6 @@ def _run(loop, graph, config, comm, threads, stored):
   """Run the loop in a session, and save at any orderly end."""
   from agents import tools
   from agents.run import mpi_ops
-  from agents.tools.tf1 import tf
 
   if config.update_every % config.num_agents:
     _logger.warning('Number of agents should divide episodes per update.')
@@ -305,8 +313,6 @@ def _session_options(cores, threads=None):
     cores: Number of cores for this process alone, see `mpi.HostShare`.
     threads: Number of threads for an operation, one per core by default.
   """
-  from agents.tools.tf1 import tf
-
   options = tf.ConfigProto(allow_soft_placement=True)
   options.gpu_options.allow_growth = True
   if threads or 'TF_NUM_INTRAOP_THREADS' not in os.environ:
@@ -318,6 +324,21 @@ def _session_options(cores, threads=None):
   # Threads that wait for work would take the cores of the environments.
   options.experimental.disable_thread_spinning = True
   return options
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments; those of the process by default.
+  """
+
+  def start():
+    more = configs.describe
+    with flags.parsed('ppo-train', __doc__, define_flags, argv, more) as words:
+      tf.app.run(main, words)
+
+  return entry.run(start)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import absl.flags
 import numpy as np
 
 from agents import trained
@@ -39,36 +38,57 @@ from agents.run import (
   schema,
   stopping,
 )
-from agents.run.schema import setting
+from agents.tools.lazy_tf import tf
+
+FLAGS = tf.app.flags.FLAGS
 
 
-class Flags(schema.Settings):
-  """Declaration of the flags."""
-
-  logdir: str | None = setting(
-    None, 'Log directory of the run, or a folder with a single run.'
+def define_flags(flag_values: Any = FLAGS) -> None:
+  """Define the flags of `ppo-visualize`."""
+  into = {'flag_values': flag_values}
+  tf.app.flags.DEFINE_string(
+    'logdir',
+    None,
+    'Log directory of the run, or a folder with a single run.',
+    **into,
   )
-  outdir: str | None = setting(
-    None, 'Folder for the videos. By default, videos in the log directory.'
+  tf.app.flags.DEFINE_string(
+    'outdir',
+    None,
+    'Folder for the videos. By default, videos in the log directory.',
+    **into,
   )
-  checkpoint: str | None = setting(
+  tf.app.flags.DEFINE_string(
+    'checkpoint',
     None,
     'Checkpoint, such as model.ckpt-48000 or best. By default, the newest.',
+    **into,
   )
-  num_agents: schema.Positive = setting(
-    1, 'Number of environments to step in parallel.'
+  tf.app.flags.DEFINE_integer(
+    'num_agents', 1, 'Number of environments to step in parallel.', **into
   )
-  num_episodes: schema.Positive = setting(5, 'Number of episodes to play.')
-  env_processes: bool = setting(
-    True, 'Step the environments in separate processes.'
+  tf.app.flags.DEFINE_integer(
+    'num_episodes', 5, 'Number of episodes to play.', **into
   )
-  seed: schema.Seed | None = setting(
-    None, 'Random seed of the environments and actions.'
+  tf.app.flags.DEFINE_boolean(
+    'env_processes',
+    True,
+    'Step the environments in separate processes.',
+    **into,
   )
-  render: bool = setting(
-    False, 'Also show the episodes in windows, one per environment.'
+  tf.app.flags.DEFINE_integer(
+    'seed', None, 'Random seed of the environments and actions.', **into
   )
-  trust: list[str] | None = setting(None, references.HELP)
+  tf.app.flags.DEFINE_boolean(
+    'render',
+    False,
+    'Also show the episodes in windows, one per environment.',
+    **into,
+  )
+  tf.app.flags.DEFINE_multi_string('trust', None, references.HELP, **into)
+  for name in ('num_agents', 'num_episodes'):
+    flags.limit(name, schema.Positive, **into)
+  flags.limit('seed', schema.Seed, **into)
 
 
 def visualize(
@@ -177,14 +197,14 @@ def main(_: Any) -> None:
     UsageError: If a flag is not valid.
     StopRequested: If the user asks to stop.
   """
-  FLAGS = flags.read(absl.flags.FLAGS, Flags)
-  if not FLAGS.logdir:
+  given = flags.read(define_flags, FLAGS).flag_values_dict()
+  if not given['logdir']:
     raise errors.UsageError(
       'Flag --logdir is missing; give the log directory of a run.'
     )
   with stopping.handle_signals():
-    FLAGS.trust = references.parse(FLAGS.trust)
-    episodes = visualize(**vars(FLAGS))
+    given['trust'] = references.parse(given['trust'])
+    episodes = visualize(**given)
     for episode in episodes:
       print(
         f'Return {episode["return"]:.2f}, {episode["length"]} environment '
@@ -203,8 +223,12 @@ def run(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: List of arguments; those of the process by default.
   """
-  name, text = 'ppo-visualize', __doc__ or ''
-  return entry.run(lambda: flags.run(name, text, Flags, main, argv))
+
+  def start():
+    with flags.parsed('ppo-visualize', __doc__, define_flags, argv) as words:
+      tf.app.run(main, words)
+
+  return entry.run(start)
 
 
 if __name__ == '__main__':

@@ -145,7 +145,7 @@ def settle(
     UsageError: If a setting is not valid or does not fit the run.
   """
   old = {} if run is None else read_params(run)
-  chosen = env_name or old.get('env_name') or settings.Flags.default('env')
+  chosen = env_name or old.get('env_name') or settings.ENV
   stored = {k: v for k, v in old.items() if k in settings.Settings.names()}
   usual = {} if old else usual or {}
   values = settings.Settings.make(chosen, {**usual, **stored, **given})

@@ -10,11 +10,10 @@ Example:
 """
 
 import os
-import types
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
-from agents.run import flags, references
+from agents.run import flags, references, schema
 from agents.run.training import Record, Training
 from baselines_her import run, settings
 
@@ -55,10 +54,16 @@ def train(
   Raises:
     UsageError: If an argument is not valid or does not fit the stored run.
   """
-  args = types.SimpleNamespace(**settings.Flags.defaults())
+  args = flags.read(run.define_flags)
   args.log_path = None if logdir is None else os.fspath(logdir)
-  args.seed, args.num_env, args.total_env_steps = seed, num_env, total_env_steps
-  flags.check(settings.Flags, args)
+  for name, value in (
+    ('seed', seed),
+    ('num_env', num_env),
+    ('total_env_steps', total_env_steps),
+  ):
+    if value is not None:
+      kind = run.TYPES[name]
+      setattr(args, name, schema.convert(kind, value, f'Flag --{name}'))
   args.env, args.trust = env, trust
   if isinstance(params, settings.Settings):
     names = params.model_fields_set - {'rollout_batch_size'}

@@ -8,6 +8,7 @@ Repeat the command to continue an interrupted run. Prefix it with mpirun -n N
 to train one agent with N processes (ranks).
 """
 
+import argparse
 import contextlib
 import functools
 import glob
@@ -16,8 +17,10 @@ import signal
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import annotated_types
 
 from agents.envs import adapters, probe, video, window
 from agents.run import (
@@ -29,10 +32,12 @@ from agents.run import (
   messages,
   mpi,
   references,
+  schema,
   stopping,
   wandb_mirror,
 )
 from agents.run import folder as run_folder
+from agents.tools.lazy_tf import tf
 from baselines_her import (
   config,
   demonstrations,
@@ -45,17 +50,124 @@ from baselines_her import (
   video_recorder,
 )
 
-common_arg_parser = settings.common_arg_parser
-parse_args = settings.parse_args
-parse_cmdline_kwargs = settings.parse_cmdline_kwargs
+FLAGS = tf.app.flags.FLAGS
+
+# Flags of Baselines that do nothing, but for a network of the user's own.
+_IGNORED = ('env_type', 'network', 'gamestate')
+_IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
+_Steps = Annotated[schema.Finite, annotated_types.Ge(0)]
+# What flags may be.
+TYPES = {
+  'alg': Literal['her'],
+  'seed': schema.Seed,
+  'num_timesteps': _Steps,
+  'total_env_steps': _Steps,
+  'num_env': schema.Positive,
+  'reward_scale': schema.Number,
+  'save_video_interval': schema.Count,
+  'save_video_length': schema.Positive,
+  'play_episodes': schema.Count,
+  'num_cpu': schema.Positive,
+}
+
+
+def define_flags(flag_values: Any = FLAGS) -> None:
+  """Define the flags of `her-train`; all settings are flags, too."""
+  into = {'flag_values': flag_values}
+  tf.app.flags.DEFINE_string(
+    'alg', 'her', 'algorithm; for PPO use ppo-train', **into
+  )
+  tf.app.flags.DEFINE_string('env', settings.ENV, 'environment id', **into)
+  tf.app.flags.DEFINE_string('env_type', None, _IGNORED_MEANING, **into)
+  tf.app.flags.DEFINE_integer('seed', None, 'random seed', **into)
+  tf.app.flags.DEFINE_float(
+    'num_timesteps',
+    1e6,
+    'environment steps of each rank: total_env_steps / ranks',
+    **into,
+  )
+  tf.app.flags.DEFINE_float(
+    'total_env_steps',
+    None,
+    'environment steps of training over all ranks, in whole epochs',
+    **into,
+  )
+  tf.app.flags.DEFINE_string(
+    'network',
+    None,
+    'custom network, module:name; other values have no effect',
+    **into,
+  )
+  tf.app.flags.DEFINE_string('gamestate', None, _IGNORED_MEANING, **into)
+  tf.app.flags.DEFINE_integer(
+    'num_env', None, 'environments per rank (default 1)', **into
+  )
+  tf.app.flags.DEFINE_float(
+    'reward_scale', 1.0, 'factor applied to logged rewards', **into
+  )
+  tf.app.flags.DEFINE_string(
+    'save_path', None, 'file for all variables, at the end', **into
+  )
+  tf.app.flags.DEFINE_integer(
+    'save_video_interval', 0, 'steps between videos; 0 for none', **into
+  )
+  tf.app.flags.DEFINE_integer(
+    'save_video_length', 200, 'length of each video in steps', **into
+  )
+  tf.app.flags.DEFINE_string(
+    'log_path',
+    None,
+    'folder of the run, also --logdir (default a temporary folder)',
+    **into,
+  )
+  tf.app.flags.DEFINE_boolean(
+    'play', False, 'play the trained agent after training', **into
+  )
+  tf.app.flags.DEFINE_integer(
+    'play_episodes',
+    None,
+    'episodes to play; 0 plays until stopped (default 0 in a window, 5 in a '
+    'video)',
+    **into,
+  )
+  tf.app.flags.DEFINE_string(
+    'policy_dir',
+    None,
+    'folder of saved policies (default <log_path>/policies)',
+    **into,
+  )
+  tf.app.flags.DEFINE_boolean(
+    'resume',
+    None,
+    'true requires a run in log_path, false requires that there is none '
+    '(default: continue the run if there is one)',
+    **into,
+  )
+  tf.app.flags.DEFINE_integer(
+    'num_cpu', 1, 'ranks to start with mpirun', **into
+  )
+  tf.app.flags.DEFINE_multi_string('trust', None, references.HELP, **into)
+  tf.app.flags.DEFINE_string('wandb', None, flags.WANDB, **into)
+  for name, kind in TYPES.items():
+    flags.limit(name, kind, **into)
+
+
+def _define_all(flag_values):
+  """Define the flags, and one for each setting."""
+  define_flags(flag_values)
+  into = {'flag_values': flag_values}
+  tf.app.flags.DEFINE_alias('logdir', 'log_path', **into)
+  for name in ('params', 'override_params', *settings.Settings.names()):
+    tf.app.flags.DEFINE(flags.Literal(), name, None, '', **into)
 
 
 class Plan:
   """A training that is ready to start: all checked, nothing written yet.
 
   Args:
-    args: Flags of `parse_args`; the environment may also be an object that
-      `envs.make` accepts, or None for that of the run.
+    args: Object with an attribute per flag, see `define_flags`; the environment
+      may also be an object that `envs.make` accepts, or None for that of the
+      run.
     given: Settings by name.
 
   Attributes:
@@ -65,7 +177,7 @@ class Plan:
     UsageError: If an argument is not valid.
   """
 
-  def __init__(self, args: types.SimpleNamespace, given: dict[str, Any]):
+  def __init__(self, args: Any, given: dict[str, Any]):
     self.args, self._given = args, given
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
@@ -107,7 +219,8 @@ class Plan:
       # More threads would make the order of sums, and thus numbers, random.
       stack.enter_context(tf_util.own_graph())
       env, seed = self._env, self._params['seed']
-      own = types.SimpleNamespace(**{**vars(args), 'env': env, 'seed': seed})
+      own = types.SimpleNamespace(**args.flag_values_dict())
+      own.env, own.seed = env, seed
       env = build_env(own, self._settings.T)
       if args.save_video_interval:
         interval, videos = args.save_video_interval, f'{folder}/videos'
@@ -188,8 +301,7 @@ class Plan:
         f'Setting --max_u has {len(values.max_u)} values, but actions have '
         f'{size}; give a number or one for each.'
       )
-    usual = settings.Flags.default('num_timesteps')
-    if args.total_env_steps and args.num_timesteps != usual:
+    if args.total_env_steps and args['num_timesteps'].present:
       raise errors.UsageError(
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
@@ -219,7 +331,7 @@ class Plan:
   def _describe(self) -> None:
     args, name = self.args, self._params['env_name']
     logger.info(f'Training {args.alg} on robotics:{name}.')
-    for flag in settings.IGNORED:
+    for flag in _IGNORED:
       value = getattr(args, flag)
       if value is not None and not settings.own_network(value):
         logger.warn(f'Flag --{flag} has no effect.')
@@ -228,10 +340,12 @@ class Plan:
 
 
 def main(argv: list[str]) -> Any:
-  """Train, save and play according to the command line.
+  """Train, save and play according to `tf.app.flags.FLAGS`.
 
   Args:
-    argv: List of arguments, starting with the program name.
+    argv: List of arguments, starting with the program name. They are parsed,
+      as in the original, if there are more than that; `tf.app.run` has done
+      so.
 
   Returns:
     The trained agent.
@@ -241,32 +355,97 @@ def main(argv: list[str]) -> Any:
       this case.
     StopRequested: If the user asks to stop.
   """
-  return _train(Plan(*_read(argv)))
+  if argv[1:]:
+    with flags.parsed('her-train', __doc__, _define_all, argv[1:]) as words:
+      return main(words)
+  return _train(Plan(*_read()))
 
 
-def _read(argv):
-  """Return the flags and settings; `env` is None if it is not given."""
-  args, unknown = parse_args(argv)
-  given = settings.from_words(args, unknown)
-  # The last one counts, also with one dash or in a --flagfile.
-  if parse_args([argv[0], '--env=-', *argv[1:]])[0].env == '-':
+def _read():
+  """Return the flags and settings; `env` is None if it is not given.
+
+  Raises:
+    UsageError: If a setting is unknown or its value is not allowed.
+  """
+  args = flags.read(_define_all, FLAGS)
+  own = settings.own_network(args.network)
+  names = ('params', 'override_params', *settings.Settings.names())
+  given = {x: args[x].value for x in names if args[x].present}
+  given = settings.merge({**given, **own})
+  settings.Settings.make(args.env, given)
+  if not args['env'].present:
     args.env = None
   return args, given
 
 
-def build_env(
-  args: types.SimpleNamespace, time_limit: int | None = None
-) -> vec_env.VecEnv:
-  """Create the environments for the flags of `parse_args`.
+def _describe():
+  """Return the lines of `--help` about settings."""
+  args, values = flags.read(_define_all), None
+  with contextlib.suppress(errors.UsageError):
+    args = flags.read(_define_all, FLAGS)
+    values = settings.Settings.make(args.env, _read()[1])
+  return settings.describe(args.env, values)
+
+
+# The original's way to read a command line, for those who call it.
+
+
+def common_arg_parser() -> argparse.ArgumentParser:
+  """Return an argparse parser of all flags, without those of settings."""
+  parser = argparse.ArgumentParser(allow_abbrev=False)
+  defined = flags.read(define_flags)
+  for name in defined:
+    flag = defined[name]
+    kind = flag.flag_type()
+    special = {'bool': 'store_true', 'multi string': 'append'}
+    types_ = {'int': int, 'float': float}
+    more: dict[str, Any] = {'type': types_.get(kind, str)}
+    if kind in special:
+      more = {'action': special[kind]}
+    parser.add_argument(
+      f'--{name}', default=flag.default, help=flag.help, **more
+    )
+  return parser
+
+
+def parse_args(
+  argv: Sequence[str],
+) -> tuple[argparse.Namespace, list[str]]:
+  """Split a command line into flags and the remaining arguments.
+
+  Args:
+    argv: List of arguments, starting with the program name.
+  """
+  return common_arg_parser().parse_known_args(argv[1:])
+
+
+def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
+  """Parse settings of the form `--name=value` or `--name value`.
+
+  Parses values as Python literals or YAML if possible. As in the original,
+  names without a value and words without a name are dropped.
+  """
+  result, name = {}, ''
+  for word in unknown:
+    if word.startswith('--'):
+      name, equals, text = word[2:].partition('=')
+      if equals:
+        result[name], name = schema.parse_value(text), ''
+    elif name:
+      result[name], name = schema.parse_value(word), ''
+  return result
+
+
+def build_env(args: Any, time_limit: int | None = None) -> vec_env.VecEnv:
+  """Create the environments for the flags of `define_flags`.
 
   As in the original, first creates a default session with one thread if there
   is none.
 
   Args:
-    args: Result of `parse_args`.
+    args: Object with an attribute per flag.
     time_limit: Number of steps of an episode; by default that of the id.
   """
-  from agents.tools.tf1 import tf
   from baselines_her import tf_util
 
   if not tf.get_default_session():
@@ -280,36 +459,6 @@ def build_env(
     render='rgb_array' if args.save_video_interval else None,
     time_limit=time_limit,
   )
-
-
-def run(argv: list[str] | None = None) -> int:
-  """Run the program; return the exit code."""
-  argv = list(sys.argv if argv is None else argv)
-  if flags.HELP & set(argv[1:]):
-    others = [x for x in argv[1:] if x not in flags.HELP]
-    text = f'{__doc__}\nflags:\n{settings.describe(others)}'
-    return entry.run(lambda: print(text))
-
-  # Ranks that wait leave the cores to others; Open MPI reads this.
-  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
-
-  def start() -> int:
-    args, given = _read(argv)
-    try:
-      if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
-        return 0
-    except subprocess.CalledProcessError as error:
-      # The ranks have said why.
-      return error.returncode
-    with stopping.handle_signals(
-      'Stopping after this cycle; press Ctrl-C again to exit at once.',
-      (signal.SIGUSR1,),
-    ):
-      plan = Plan(args, given)
-      flags.run_app(lambda rest: _train(plan), argv)
-    return 0
-
-  return entry.run(start)
 
 
 def _train(plan: Plan) -> Any:
@@ -331,6 +480,41 @@ def _train(plan: Plan) -> Any:
         model, args.play_episodes, args.seed, filename, main_network=True
       )
   return model
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+  """Run the program; return the exit code.
+
+  Args:
+    argv: List of arguments, starting with the program name; those of the
+      process by default.
+  """
+  # Ranks that wait leave the cores to others; Open MPI reads this.
+  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
+  rest = None if argv is None else argv[1:]
+
+  def train(words: list[str]) -> None:
+    main(words)
+
+  def start() -> int | None:
+    with flags.parsed(
+      'her-train', __doc__, _define_all, rest, _describe
+    ) as words:
+      args, _ = _read()
+      try:
+        if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+          return 0
+      except subprocess.CalledProcessError as error:
+        # The ranks have said why.
+        return error.returncode
+      with stopping.handle_signals(
+        'Stopping after this cycle; press Ctrl-C again to exit at once.',
+        (signal.SIGUSR1,),
+      ):
+        tf.app.run(train, words)
+    return None
+
+  return entry.run(start)
 
 
 if __name__ == '__main__':

@@ -1,22 +1,18 @@
-"""All flags and settings of HER; does not import TensorFlow.
+"""All settings of HER; does not import TensorFlow.
 
 Settings are declared here, validated by `Settings.make`, and then read as
 attributes.
 """
 
-import argparse
-import contextlib
 import functools
-import re
-import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pydantic
 from annotated_types import Ge, Gt
 
-from agents.run import errors, flags, references, schema
+from agents.run import errors, references, schema
 from agents.run.schema import (
   Amount,
   Count,
@@ -50,62 +46,13 @@ Limit = Annotated[
   described('True, False or a number'),
 ]
 File = Annotated[str, pydantic.BeforeValidator(str)]
-Steps = Annotated[schema.Finite, Ge(0)]
 
-# Flags of Baselines that are accepted and do nothing, but for a network of
-# the user's own.
-IGNORED = ('env_type', 'network', 'gamestate')
-_IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
+# Environment of a new run that names none.
+ENV = 'FetchReach-v1'
 NETWORK = 'baselines_her.actor_critic:ActorCritic'
 _fixed = functools.partial(setting, fixed='fixed for a run')
 # Settings that follow from others, which `--help` leaves out.
 _DERIVED = ('rollout_batch_size', 'network_args')
-
-
-class Flags(schema.Settings):
-  """Flags of `her-train`."""
-
-  called: ClassVar[str] = 'Flag --{}'
-
-  alg: Literal['her'] = setting('her', 'algorithm; for PPO use ppo-train')
-  env: str = setting('FetchReach-v1', 'environment id')
-  env_type: str | None = setting(None, _IGNORED_MEANING)
-  seed: schema.Seed | None = setting(None, 'random seed')
-  num_timesteps: Steps = setting(
-    1e6, 'environment steps of each rank: total_env_steps / ranks'
-  )
-  total_env_steps: Steps | None = setting(
-    None, 'environment steps of training over all ranks, in whole epochs'
-  )
-  network: str | None = setting(
-    None, 'custom network, module:name; other values have no effect'
-  )
-  gamestate: str | None = setting(None, _IGNORED_MEANING)
-  num_env: Positive | None = setting(None, 'environments per rank (default 1)')
-  reward_scale: Number = setting(1.0, 'factor applied to logged rewards')
-  save_path: str | None = setting(None, 'file for all variables, at the end')
-  save_video_interval: Count = setting(0, 'steps between videos; 0 for none')
-  save_video_length: Positive = setting(200, 'length of each video in steps')
-  log_path: str | None = setting(
-    None, 'folder of the run, also --logdir (default a temporary folder)'
-  )
-  play: bool = setting(False, 'play the trained agent after training')
-  play_episodes: Count | None = setting(
-    None,
-    'episodes to play; 0 plays until stopped (default 0 in a window, 5 in a '
-    'video)',
-  )
-  policy_dir: str | None = setting(
-    None, 'folder of saved policies (default <log_path>/policies)'
-  )
-  resume: bool | None = setting(
-    None,
-    'true requires a run in log_path, false requires that there is none '
-    '(default: continue the run if there is one)',
-  )
-  num_cpu: Positive = setting(1, 'ranks to start with mpirun')
-  trust: list[str] | None = setting(None, references.HELP)
-  wandb: str | None = setting(None, flags.WANDB)
 
 
 class Agent(schema.Settings):
@@ -199,7 +146,7 @@ class Settings(Params):
       UsageError: If a name is unknown or a value is not allowed.
     """
     values = {**cls.usual(env_name), **given}
-    result = cls.read(values, more=Flags.names())
+    result = cls.read(values)
     if result.lr is not None:
       result.Q_lr = result.pi_lr = result.lr
       result.lr = None
@@ -275,60 +222,12 @@ DEFAULT_PARAMS: dict[str, Any] = Params.defaults()
 DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {'FetchReach': {'n_cycles': 10}}
 
 
-def parse_args(argv: Sequence[str]) -> tuple[types.SimpleNamespace, list[str]]:
-  """Split the command line into known flags and the rest.
-
-  `--logdir`, used by the other systems, is the same as `--log_path`.
-
-  Args:
-    argv: List of arguments, starting with the program name.
-
-  Returns:
-    Tuple of an object with an attribute per flag, and the remaining arguments
-    in order.
-
-  Raises:
-    UsageError: If the value of a flag is not allowed.
-  """
-  words = [re.sub(r'^--logdir(?=$|=)', '--log_path', x) for x in argv[1:]]
-  return flags.parse_known('her-train', Flags, words)
-
-
-def parse_cmdline_kwargs(unknown: Sequence[str]) -> dict[str, Any]:
-  """Parse further settings of the form `--name=value` or `--name value`.
-
-  Parses values as Python literals or YAML if possible. As in the original,
-  names without a value and words without a name are dropped.
-  """
-  return {
-    name: schema.parse_value(text)
-    for name, text in _split(unknown)
-    if name and text is not None
-  }
-
-
-def _split(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-  """Yield pairs of name and value; None or '' for what is missing."""
-  name = ''
-  for word in [*words, '--']:
-    if word.startswith('--'):
-      if name:
-        yield name, None
-      name, equals, text = word[2:].partition('=')
-      if equals:
-        yield name, text
-        name = ''
-    else:
-      yield name, word
-      name = ''
-
-
 def merge(given: Mapping[str, Any]) -> dict[str, Any]:
-  """Merge the settings of a command line into one mapping.
+  """Return given settings as one mapping of names of `Settings`.
 
   Args:
-    given: Result of `parse_cmdline_kwargs`. Individual settings override those
-      in the mappings `params` and `override_params`.
+    given: Values by name. Individual settings override those in the mappings
+      `params` and `override_params`; `network` may be one of the user's own.
 
   Raises:
     UsageError: If one of these is not a mapping, or the number of environments
@@ -357,60 +256,21 @@ def own_network(network: Any) -> dict[str, Any]:
   return {'network_class': network} if is_own else {}
 
 
-def from_words(
-  args: types.SimpleNamespace, unknown: Sequence[str]
-) -> dict[str, Any]:
-  """Return the settings in a command line, see `parse_args`.
-
-  Raises:
-    UsageError: If a setting is unknown or its value is missing or not allowed.
-  """
-  for name, text in _split(unknown):
-    if not name or text is None:
-      raise errors.UsageError(
-        f'Cannot read {f"--{name}" if name else text}; write settings as '
-        '--name=value.'
-      )
-  own = own_network(args.network)
-  given = merge({**parse_cmdline_kwargs(unknown), **own})
-  Settings.make(args.env, given)
-  return given
-
-
-def describe(argv: Sequence[str] = ()) -> str:
-  """Return the text of `--help`: all flags, settings and their values.
+def describe(env: str, values: Settings | None = None) -> list[str]:
+  """Return the lines of `--help` about settings and their values.
 
   Args:
-    argv: Rest of the command line, on which default values depend.
+    env: Id of the environment, on which default values depend.
+    values: Settings of the rest of the command line; the defaults if omitted.
   """
-  env, values = Flags.default('env'), None
-  # Help does not depend on whether the rest is right.
-  with contextlib.suppress(errors.UsageError):
-    args, unknown = parse_args(['', *argv])
-    env = args.env
-    values = Settings.make(env, from_words(args, unknown))
   values = values or Settings.make(env, {})
   if limit := envs.find_time_limit(env):
     values = values.complete(limit, 1)
   names = [x for x in Settings.names() if x not in _DERIVED]
-  lines = [
-    *flags.describe(Flags),
+  return [
     '\nsettings (--name=value, or several as --params={name: value}):',
     f'name, value for {env}, meaning',
     *Settings.table(names, dict(values)),
     '\nPickles (demo_file, load_path) can run arbitrary code; use only files',
     'you trust. Checkpoints are plain data.',
   ]
-  return '\n'.join(lines)
-
-
-def common_arg_parser() -> argparse.ArgumentParser:
-  """Return an argparse parser of all flags, as the original has it."""
-  parser = argparse.ArgumentParser(allow_abbrev=False)
-  for name in Flags.names():
-    kind, default = Flags.base(name), Flags.default(name)
-    special = {bool: 'store_true', list: 'append'}
-    more = {'action': special[kind]} if kind in special else {'type': kind}
-    help_ = Flags.meaning(name)
-    parser.add_argument(f'--{name}', default=default, help=help_, **more)
-  return parser

@@ -3,7 +3,8 @@
 Pages link to files as on GitHub, by relative paths. `file.py#Class.method`
 leads to the line of that definition. A comment
 `<!-- settings module:Class NAMES -->` becomes the table of these settings, or
-of all with a meaning. Names may end in `*`; those after a minus are left out.
+of all with a meaning; instead of a class, it may name a function that defines
+flags. Names may end in `*`; those after a minus are left out.
 """
 
 import ast
@@ -180,13 +181,24 @@ def _make_table(match):
   excluded = [x[1:] for x in words if x[0] == '-']
   included = [x for x in words if x[0] != '-'] or ['*']
   rows = ['| name | default | meaning |', '|---|---|---|']
-  for name in declared.names():
-    default, meaning = declared.default(name), declared.meaning(name)
+  for name, default, meaning in _list_settings(declared):
     if not meaning or not _fits(name, included) or _fits(name, excluded):
       continue
     default = '' if default is None else f'`{default}`'
     rows.append(f'| `{name}` | {default} | {meaning} |')
   return '\n'.join(rows)
+
+
+def _list_settings(declared):
+  """Yield name, default and meaning of settings or flags."""
+  if isinstance(declared, type):
+    for name in declared.names():
+      yield name, declared.default(name), declared.meaning(name)
+  else:
+    flags = importlib.import_module('agents.run.flags')
+    defined = flags.read(declared)
+    for name in defined:
+      yield name, defined[name].default, flags.meaning(defined[name])
 
 
 def _fits(name, patterns):

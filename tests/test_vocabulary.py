@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from agents import configs
-from agents.run import errors
-from baselines_her import settings
+from agents.run import errors, flags
+from baselines_her import run
 from planet.scripts import presets, tasks
 from tests import golden
 
@@ -81,7 +81,9 @@ def test_help_of_her_shows_the_values_that_will_be_used():
   pytest.importorskip('gymnasium_robotics')
 
   def find(*argv):
-    rows = (x.split() for x in settings.describe(argv).splitlines())
+    rows = (
+      x.split() for x in show_help('baselines_her.run', *argv).splitlines()
+    )
     return {x[0]: x[1] for x in rows if len(x) > 1}
 
   reach, push = find(), find('--env=FetchPush-v1', '--lr=0.5', '--gamma=0.9')
@@ -92,15 +94,19 @@ def test_help_of_her_shows_the_values_that_will_be_used():
   assert find('--hiden=3')['hidden'] == '256'
 
 
+def read(*words):
+  """Flags and settings of a command of HER."""
+  with flags.parsed('her-train', '', run._define_all, words):
+    return run._read()
+
+
 def test_logdir_and_params_of_her():
   """As the other systems have them, beside the original's spelling."""
   for words in (['--logdir=x'], ['--logdir', 'x'], ['--log_path=x']):
-    args, rest = settings.parse_args(['program', *words])
-    assert args.log_path == 'x' and not rest
+    assert read(*words)[0].log_path == 'x'
   words = ['--params={n_cycles: 3, hidden: 5, gamma: 0.5}', '--hidden=7']
-  _, rest = settings.parse_args(['program', *words])
-  found = settings.Settings.make(args.env, settings.from_words(args, rest))
-  assert (found.n_cycles, found.hidden, found.gamma) == (3, 7, 0.5)
+  _, given = read(*words)
+  assert given == {'n_cycles': 3, 'hidden': 7, 'gamma': 0.5}
   for text, message in (('3', 'give a mapping'), ('{hiden: 3}', 'hidden')):
     with pytest.raises(errors.UsageError, match=message):
-      settings.from_words(args, ['--params', text])
+      read('--params', text)

@@ -106,6 +106,9 @@ def run(function: Callable[[], object]) -> int:
     _say(traceback.format_exc(), code)
     return _leave(code)
   except SystemExit as end:
+    if end.code is None:
+      # The end of `tf.app.run`.
+      return _leave(0)
     _leave(end.code if isinstance(end.code, int) else int(bool(end.code)))
     raise
 

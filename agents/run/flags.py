@@ -1,17 +1,20 @@
-"""Command line flags, built on `tf.app.flags` and `tf.app.run`.
+"""Command line flags of programs, in `tf.app.flags` or argparse.
 
-Both come from absl and do not need TensorFlow, so that errors in a command are
-reported before TensorFlow is imported.
+`tf.app.flags` is `absl.flags`, which does not need TensorFlow, so that errors
+in a command are reported before TensorFlow is imported.
+
+A program has a function that defines its flags by `tf.app.flags.DEFINE_*` in
+the `FlagValues` that it is given. They are in `tf.app.flags.FLAGS` only while
+the program runs, so that programs can be imported beside each other.
 """
 
 import argparse
+import contextlib
 import sys
 import textwrap
-import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import absl.app
 import absl.flags
 
 from agents.run import errors, schema
@@ -19,149 +22,138 @@ from agents.run import errors, schema
 HELP = {'--help', '-h', '-help', '--helpfull'}
 # Before the meaning of a flag.
 _IN = ' ' * 6
+# What absl adds.
+_REPEAT = '; repeat this option to specify a list of values'
+_TYPES = {'string': 'STR', 'multi string': 'LIST'}
 # Meaning of `--wandb`; the mirror itself is imported where it is used.
 WANDB = 'Weights & Biases project to send the scalars to.'
 
+# Function that defines flags.
+Define = Callable[[absl.flags.FlagValues], object]
 
-def run(
+
+class Literal(absl.flags.ArgumentParser):
+  """Parser of `DEFINE` for a Python literal, YAML, or any other text."""
+
+  def parse(self, argument: Any) -> Any:
+    """Return the value of a text; see `schema.parse_value`."""
+    if not isinstance(argument, str):
+      return argument
+    if argument.startswith('--'):
+      raise ValueError('the value is missing; write --name=value')
+    return schema.parse_value(argument)
+
+  def flag_type(self) -> str:
+    """Return the word for `--help`."""
+    return 'value'
+
+
+@contextlib.contextmanager
+def parsed(
   program: str,
-  description: str,
-  declared: type[schema.Settings],
-  main: Callable[[list[str]], None],
+  description: str | None,
+  define: Define,
   argv: Sequence[str] | None = None,
-  more: Iterable[str] = (),
-) -> None:
-  """Run a program through `tf.app.run`, with its flags in `tf.app.flags`.
-
-  The flags exist only while the program runs, so that another program can
-  follow in the same process.
+  more: Callable[[], Iterable[str]] = list,
+) -> Iterator[list[str]]:
+  """Parse a command line into `tf.app.flags.FLAGS` for a `with` block.
 
   Args:
     program: Command that users type to start the program.
     description: Text for `--help`.
-    declared: Declaration of the flags: strings, numbers, booleans, or lists
-      for flags that can be repeated.
-    main: Main function, called with the result of `read`.
+    define: Function that defines the flags of the program.
     argv: List of arguments after the program name; those of the process by
       default.
-    more: Further lines for `--help`.
+    more: Function that returns further lines for `--help`; called when the
+      other flags are parsed.
+
+  Yields:
+    List of words for `tf.app.run`: the name of the program.
 
   Raises:
     UsageError: If a flag is unknown or its value is not allowed.
     SystemExit: After `--help`, with code 0.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  if HELP & set(argv):
-    lines = [f'usage: {program} [flags]', '', description.strip(), '', 'flags:']
-    print('\n'.join([*lines, *describe(declared), *more]))
-    raise SystemExit(0)
-  # These are `tf.app.flags.FLAGS`.
   values = absl.flags.FLAGS
-  _define(declared, values)
+  others = set(values)
+  define(values)
   try:
-    rest = _parse(program, declared, values, argv)
+    names = [x for x in values if x not in others]
+    if HELP & set(argv):
+      # Help does not depend on whether the rest is right.
+      with contextlib.suppress(errors.UsageError):
+        _parse(program, values, names, [x for x in argv if x not in HELP])
+      lines = [f'usage: {program} [flags]', '', (description or '').strip()]
+      lines += ['', 'flags:', *_describe([values[x] for x in names]), *more()]
+      print('\n'.join(lines))
+      raise SystemExit(0)
+    rest = _parse(program, values, names, argv)
     if rest:
       raise errors.UsageError(
         f'Unexpected argument {rest[0]!r}; write flags as --name=value.'
       )
-    run_app(main, [program])
+    yield [program]
   finally:
-    for name in declared.names():
+    for name in {*values} - others:
       delattr(values, name)
 
 
-def run_app(main: Callable[[list[str]], Any], argv: Sequence[str]) -> None:
-  """Call `tf.app.run`, but return after success instead of exiting.
-
-  Args:
-    main: Function of the arguments that are not flags of `tf.app.flags`; its
-      result is ignored.
-    argv: List of arguments, starting with the program name.
-  """
-
-  def call(rest):
-    main(rest)
-
-  def parse(words):
-    return absl.flags.FLAGS(words, known_only=True)
-
-  try:
-    absl.app.run(call, list(argv), flags_parser=parse)
-  except SystemExit as end:
-    if end.code:
-      raise
-
-
-def read(given: Any, declared: type[schema.Settings]) -> types.SimpleNamespace:
-  """Return the flags of a program, with defaults for undefined flags.
-
-  Args:
-    given: `tf.app.flags.FLAGS`, where notebooks may have defined some flags
-      with other defaults.
-    declared: See `run`.
-
-  Raises:
-    UsageError: If the value of a flag is not allowed.
-  """
-  defined = set(given)
-  result = types.SimpleNamespace(
-    **{
-      name: given[name].value if name in defined else declared.default(name)
-      for name in declared.names()
-    }
-  )
-  check(declared, result)
-  return result
-
-
-def parse_known(
-  program: str, declared: type[schema.Settings], argv: Sequence[str]
-) -> tuple[types.SimpleNamespace, list[str]]:
-  """Split a command line into known flags and the rest.
-
-  Args:
-    program: Command that users type to start the program.
-    declared: See `run`.
-    argv: List of arguments after the name of the program.
-
-  Returns:
-    Tuple of an object with an attribute per flag, and the remaining arguments
-    in order.
-
-  Raises:
-    UsageError: If the value of a flag is not allowed.
-  """
-  values = absl.flags.FlagValues()
-  values.set_gnu_getopt(True)
-  _define(declared, values)
-  rest = _parse(program, declared, values, argv, known_only=True)
-  return read(values, declared), rest
-
-
-def _define(declared, values):
-  """Define flags with their declared types, defaults and meanings."""
-  define: dict[type, Any] = {
-    str: absl.flags.DEFINE_string,
-    int: absl.flags.DEFINE_integer,
-    float: absl.flags.DEFINE_float,
-    bool: absl.flags.DEFINE_bool,
-    list: absl.flags.DEFINE_multi_string,
-  }
-  for name in declared.names():
-    default, text = declared.default(name), declared.meaning(name)
-    define[declared.base(name)](name, default, text, flag_values=values)
-
-
-def _parse(program, declared, values, argv, known_only=False):
+def _parse(program, values, names, argv):
   """Parse the flags; return the remaining arguments."""
   try:
-    return values([program, *argv], known_only=known_only)[1:]
+    return values([program, *argv])[1:]
   except absl.flags.UnrecognizedFlagError as error:
-    declared.check({error.flagname: None}, 'Flag --{}')
-    raise
+    raise errors.UsageError(
+      f'Flag --{error.flagname} is unknown. '
+      f'{errors.suggest(error.flagname, names)}'
+    ) from None
   except absl.flags.Error as error:
     text = ' '.join(str(error).split())
     raise errors.UsageError(f'{text}. See {program} --help.') from None
+
+
+def limit(name: str, kind: Any, flag_values: absl.flags.FlagValues) -> None:
+  """Let a flag that has been defined only have values of a declared type.
+
+  Args:
+    name: Name of the flag.
+    kind: Type, such as `schema.Seed`. None is allowed, too.
+    flag_values: Where the flag is defined.
+  """
+
+  def check(value):
+    if value is not None:
+      schema.convert(kind, value, f'Flag --{name}')
+    return True
+
+  absl.flags.register_validator(name, check, flag_values=flag_values)
+
+
+def read(define: Define, given: absl.flags.FlagValues | None = None) -> Any:
+  """Return the flags of a program, with defaults for undefined flags.
+
+  Args:
+    define: Function that defines the flags of the program.
+    given: `tf.app.flags.FLAGS`, where notebooks may have defined some of the
+      flags with other defaults; None for the defaults of the program.
+
+  Returns:
+    `FlagValues`, a copy with an attribute per flag; `[name].present` tells
+    whether it was on the command line.
+
+  Raises:
+    UsageError: If the value of a flag is not allowed.
+  """
+  result = absl.flags.FlagValues()
+  define(result)
+  result.mark_as_parsed()
+  for name in result:
+    if given is not None and name in given:
+      if given[name].value != result[name].value:
+        setattr(result, name, given[name].value)
+      result[name].present = given[name].present
+  return result
 
 
 def check(
@@ -170,7 +162,7 @@ def check(
   """Check and convert the values of all flags, even if set by code.
 
   Args:
-    declared: See `run`.
+    declared: Declaration of the flags.
     args: Object with an attribute per flag.
     dashes: Whether error messages use dashes instead of underscores.
 
@@ -192,9 +184,9 @@ def add_arguments(
 
   Args:
     parser: Parser to add to. Its results still need `check`.
-    declared: See `run`; `--help` shows the title of a flag as its value, and
-      hides flags without a meaning. Booleans default to False; list flags can
-      be repeated.
+    declared: Declaration of the flags; `--help` shows the title of a flag as
+      its value, and hides flags without a meaning. Booleans default to False;
+      list flags can be repeated.
   """
   for name in declared.names():
     flag = '--' + name.replace('_', '-')
@@ -217,13 +209,21 @@ def add_arguments(
     )
 
 
-def describe(declared: type[schema.Settings]) -> list[str]:
+def meaning(flag: absl.flags.Flag) -> str:
+  """Return the meaning of a flag as the program has given it."""
+  return ' '.join((flag.help or '').split()).removesuffix(_REPEAT)
+
+
+def _describe(defined):
   """Return the lines of `--help` that describe flags."""
   lines = []
-  for name in declared.names():
-    default = declared.default(name)
-    value = '' if default is None else f' (default {default})'
-    lines.append(f'  --{name}={declared.base(name).__name__.upper()}')
-    text = declared.meaning(name) + value
+  for flag in defined:
+    if isinstance(flag.parser, Literal):
+      # Settings have a table of their own.
+      continue
+    kind = _TYPES.get(flag.flag_type(), flag.flag_type().upper())
+    lines.append(f'  --{flag.name}={kind}')
+    value = '' if flag.default is None else f' (default {flag.default})'
+    text = meaning(flag) + value
     lines += textwrap.wrap(text, 80, initial_indent=_IN, subsequent_indent=_IN)
   return lines

@@ -34,6 +34,7 @@ from agents.run import (
   stopping,
   wandb_mirror,
 )
+from agents.tools.lazy_tf import tf
 
 if TYPE_CHECKING:
   from planet.training.ranks import Ranks
@@ -86,7 +87,6 @@ def process(
 def _work(config, logdir, ranks, mirrors=()):
   """Collect the initial episodes, then train; yield after each epoch."""
   from agents.tools import devices
-  from agents.tools.tf1 import tf
   from planet import training
   from planet.tools import numpy_episodes
   from planet.training import episode_folder, running, utility
@@ -271,13 +271,21 @@ def _follow(ranks):
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+  """Return the first result of `parse_known_args`."""
+  return parse_known_args(argv)[0]
+
+
+def parse_known_args(
+  argv: list[str] | None = None,
+) -> tuple[argparse.Namespace, list[str]]:
   """Parse the command line.
 
   Args:
     argv: List of arguments; `sys.argv[1:]` by default.
 
   Returns:
-    Namespace for `main`.
+    Namespace for `main`, and the arguments that are ignored, for `tf.app.run`;
+    the first of them is the name of the program.
 
   Raises:
     UsageError: If a flag is unknown or its value is not allowed.
@@ -332,7 +340,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   if args.total_env_steps is not None:
     args.params['total_env_steps'] = args.total_env_steps
   args.resume_runs = args.resume_runs == 'True'
-  return args
+  return args, [parser.prog, *unknown]
 
 
 def _describe_params():
@@ -355,9 +363,9 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
 
   def work():
-    args = parse_args(argv)
+    args, remaining = parse_known_args(argv)
     with stopping.handle_signals():
-      main(args)
+      tf.app.run(lambda _: main(args), remaining)
 
   # Makes ranks of Open MPI yield the CPU while they wait.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')

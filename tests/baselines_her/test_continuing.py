@@ -6,16 +6,21 @@ import re
 import numpy as np
 import pytest
 
-from agents.run import errors
+from agents.run import errors, flags
 from agents.run import folder as run_folder
-from baselines_her import config, demonstrations, envs, reports, settings
+from baselines_her import config, demonstrations, envs, reports
 from baselines_her import run as run_lib
+
+
+def read(*words):
+  """Flags and settings of a command line."""
+  with flags.parsed('her-train', '', run_lib._define_all, words):
+    return run_lib._read()
 
 
 def begin(folder, *words):
   """What a run with these arguments leaves."""
-  args, extra = run_lib.parse_args(['program', *words])
-  given = settings.from_words(args, extra)
+  args, given = read(*words)
   checkpoint = folder / 'checkpoints' / '000000001'
   checkpoint.mkdir(parents=True)
   for name in ('rank0.json', 'COMPLETE'):
@@ -26,8 +31,7 @@ def begin(folder, *words):
 
 def prepare(folder, *words):
   """Let a command be checked, and nothing else; return what it would do."""
-  args, extra = run_lib.parse_args(['program', f'--log_path={folder}', *words])
-  return run_lib.Plan(args, settings.from_words(args, extra))
+  return run_lib.Plan(*read(f'--log_path={folder}', *words))
 
 
 def demonstrate(path, episodes):
@@ -123,10 +127,9 @@ def test_what_may_change(tmp_path):
 def test_environment_of_the_run(tmp_path):
   """A command that names none goes on with it; another is refused."""
   begin(tmp_path, '--env=FetchPush-v1')
-  words = ['program', f'--log_path={tmp_path}']
-  assert run_lib.Plan(*run_lib._read(words))._task.name == 'FetchPush-v1'
+  assert prepare(tmp_path)._task.name == 'FetchPush-v1'
   with pytest.raises(errors.UsageError, match='env_name'):
-    run_lib.Plan(*run_lib._read([*words, '--env=FetchReach-v1']))
+    prepare(tmp_path, '--env=FetchReach-v1')
 
 
 def test_ways_to_name_the_environment(tmp_path):
@@ -137,8 +140,8 @@ def test_ways_to_name_the_environment(tmp_path):
     ['--env', 'FetchPush-v1'],
     [f'--flagfile={tmp_path}/flags'],
   ):
-    assert run_lib._read(['program', *words])[0].env == 'FetchPush-v1'
-  assert run_lib._read(['program', '--seed=1'])[0].env is None
+    assert read(*words)[0].env == 'FetchPush-v1'
+  assert read('--seed=1')[0].env is None
 
 
 def test_limits_of_actions(tmp_path):

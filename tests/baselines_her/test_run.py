@@ -1,5 +1,6 @@
 """The names of the original's run.py and cmd_util, used from Python."""
 
+from agents.run import flags
 from agents.tools.tf1 import tf
 from baselines_her import logger, run, vec_env
 from tests import golden
@@ -7,11 +8,13 @@ from tests.baselines_her import toy
 
 
 def test_parser_has_the_flags():
-  """cmdline_logger.json: argparse reads what the command line reads."""
+  """cmdline_logger.json: the command line reads what argparse reads."""
   for entry in golden.load_json('her/cmdline_logger')['cmdline']:
-    args, unknown = run.common_arg_parser().parse_known_args(entry['argv'][1:])
-    wanted, rest = run.parse_args(entry['argv'])
-    assert vars(args) == vars(wanted) and unknown == rest
+    known, unknown = run.parse_args(entry['argv'])
+    kept = [x for x in entry['argv'] if x not in unknown]
+    with flags.parsed('her-train', '', run.define_flags, kept[1:]):
+      found = {x: getattr(run.FLAGS, x) for x in vars(known)}
+    assert found == vars(known)
   assert '--num_timesteps' in run.common_arg_parser().format_help()
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agents.run import errors, files, folder
+from agents.run import errors, files, flags, folder
 from baselines_her import run, settings
 from tests import golden
 from tests.agents.envs import odd_gymnasium
@@ -21,7 +21,7 @@ def plain(value):
 def test_recorded(index):
   """cmdline_logger.json; the original cut values at a second equals sign."""
   entry = golden.load_json('her/cmdline_logger')['cmdline'][index]
-  args, unknown = settings.parse_args(entry['argv'])
+  args, unknown = run.parse_args(entry['argv'])
   for name, wanted in entry['known'].items():
     if not any(x.startswith('--' + name) for x in entry['argv']):
       wanted = {'env': 'FetchReach-v1', 'alg': 'her'}.get(name, wanted)
@@ -30,13 +30,18 @@ def test_recorded(index):
   if 'expr' in wanted:
     wanted['expr'] = 'a=b'
   for words in (unknown, entry['unknown']):
-    found = settings.parse_cmdline_kwargs(words)
+    found = run.parse_cmdline_kwargs(words)
     assert {k: plain(v) for k, v in found.items()} == wanted
 
 
 def read(*words):
-  given = settings.merge(settings.parse_cmdline_kwargs(words))
-  return settings.Settings.make('FetchReach-v1', given)
+  """Settings of a command line."""
+  with run_flags(*words):
+    return settings.Settings.make('FetchReach-v1', run._read()[1])
+
+
+def run_flags(*words):
+  return flags.parsed('her-train', '', run._define_all, words)
 
 
 def test_settings_take_effect():
@@ -139,17 +144,30 @@ def test_replay_holds_an_episode_of_each_environment():
 @pytest.mark.parametrize(
   'words, message',
   [
-    ('--demo_file --hidden=3', '--demo_file'),
-    ('--n_cylces', '--n_cylces'),
+    ('--demo_file --hidden=3', '--demo_file=--hidden=3: the value is missing'),
+    ('--n_cylces', 'Flag --n_cylces is unknown. Did you mean n_cycles'),
+    ('--n_cycles', '--n_cycles'),
     ('FetchPush-v1', 'FetchPush-v1'),
-    ('--hidden=3 -layers=2', '-layers=2'),
+    ('--hidden=3 -layrs=2', 'layers'),
   ],
 )
 def test_words_without_a_meaning(words, message):
   """The original drops them; they may be what the user wanted."""
-  args, unknown = settings.parse_args(['program', *words.split()])
   with pytest.raises(errors.UsageError, match=message):
-    settings.from_words(args, unknown)
+    read(*words.split())
+
+
+def test_settings_are_flags(tmp_path):
+  """In all spellings of absl, and the last one counts."""
+  (tmp_path / 'flags').write_text('--hidden=9\n--params={layers: 4}\n')
+  found = read('-hidden', '3', f'--flagfile={tmp_path}/flags', '--T', '60')
+  assert (found.hidden, found.layers, found.T) == (9, 4, 60)
+  with run_flags('--gamma=0.9', '--network=mlp', '--load_path=None'):
+    args, given = run._read()
+    assert run.FLAGS.gamma == 0.9 and run.FLAGS['gamma'].present
+    assert not run.FLAGS['hidden'].present
+    assert given == {'gamma': 0.9, 'load_path': None}
+    assert args.env is None and args.network == 'mlp'
 
 
 @pytest.mark.parametrize(
@@ -165,7 +183,7 @@ def test_words_without_a_meaning(words, message):
 )
 def test_bad_flags(word, message):
   with pytest.raises(errors.UsageError, match=message):
-    settings.parse_args(['program', word])
+    read(word)
 
 
 def test_unwritable_paths(tmp_path, capsys):
