@@ -121,14 +121,14 @@ class Display(phases.Observer):
     self, phase: Any, step: int, global_step: int, summary: Any
   ) -> None:
     scalars = log.read_summary(summary)
+    steps = runs.training_steps(self._config, global_step)
     if values := self._remember(scalars):
-      steps = runs.training_steps(self._config, global_step)
       self._progress.write(
         f'Update {self._epoch + 1}, {steps} environment steps: '
         f'{describe_update(values)}.'
       )
     if self._metrics and scalars:
-      self._metrics.write(phase.name, step, global_step, scalars, global_step)
+      self._metrics.write(phase.name, step, global_step, scalars, steps)
 
   def _remember(self, scalars, in_epoch=True):
     """Remember an update; return its values by name, {} for other scalars."""

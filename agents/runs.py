@@ -45,11 +45,12 @@ def claim(
 
   Raises:
     UsageError: If an argument is not valid; raised by the context if an
-      argument does not fit the stored run.
+      argument, also the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
   logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
   path = logdir if logdir and folder.has(logdir, 'config.yaml') else None
+  is_named = bool(name)
   if path and not name:
     # The run has settings of its own.
     name = 'default'
@@ -60,11 +61,11 @@ def claim(
   pair = None
   if not known or given.get('env'):
     pair = _try_env(_complete(name, config, None).env)
-  return _claim(logdir, path, name, config, given, trust, pair)
+  return _claim(logdir, path, name, config, given, trust, pair, is_named)
 
 
 @contextlib.contextmanager
-def _claim(logdir, path, name, config, given, trust, pair):
+def _claim(logdir, path, name, config, given, trust, pair, is_named):
   missing = files.first_missing(path or logdir) if logdir else None
   with _choose(logdir, path, name, config, given) as run:
     if not path:
@@ -73,6 +74,8 @@ def _claim(logdir, path, name, config, given, trust, pair):
     path = run.folder
     if run.settings:
       trust = trust.and_typed([given.get('env')])
+      if path == logdir and is_named:
+        _check_name(run, name, config, given)
       config = configs.from_plain(_merge(run, given), trust, path)
     elif path:
       run.enter_context(
@@ -250,6 +253,24 @@ def _why_not(run, config, given, finished):
       finished.append(run.folder)
     return 'is finished (to train it for longer, raise --steps)'
   return None
+
+
+def _check_name(run, name, config, given):
+  """Refuse a configuration that the run in a given folder is not of."""
+  own = os.path.basename(run.folder).partition('-')[2]
+  if own == name:
+    return
+  names = _FIXED & {*configs.CHOICES[name]} - {*given}
+  wanted = configs.to_plain(config)
+  different = folder.compare(run.settings, wanted, names)
+  if different:
+    raise errors.UsageError(
+      f'The run in {run.folder} is not one of --config={name} '
+      f'({folder.describe(different)}); omit --config to continue it, or '
+      'choose another --logdir.'
+    )
+  if own in configs.CHOICES:
+    run.reason += f' Its settings are those of {own}, not of {name}.'
 
 
 def _merge(run, given):

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import checkpoint, errors, files, training
+from agents.run import checkpoint, errors, files, references, training
 
 # File that the process that works on a run locks.
 LOCK = 'lock'
@@ -285,7 +285,7 @@ def compare(
   """
   names = {*stored, *given} if names is None else names
   pairs = {x: [stored.get(x), given.get(x)] for x in sorted(names)}
-  return {x: pair for x, pair in pairs.items() if pair[0] != pair[1]}
+  return {x: pair for x, pair in pairs.items() if not references.is_same(*pair)}
 
 
 def find_changes(

@@ -7,6 +7,7 @@ user trusts the module that defines it.
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import numbers
 import pkgutil
@@ -88,7 +89,7 @@ def name_of(value: Any) -> str:
   Returns:
     `module:qualname` if another process can find the object by it, otherwise a
     text in angle brackets, which `resolve` refuses. That of a function or a
-    `functools.partial` depends on code and values.
+    `functools.partial` depends on code and values, also of its globals.
   """
   known = value if hasattr(value, '__qualname__') else type(value)
   name = f'{known.__module__}:{known.__qualname__}'
@@ -96,7 +97,24 @@ def name_of(value: Any) -> str:
     with contextlib.suppress(ImportError, AttributeError, ValueError):
       if pkgutil.resolve_name(name) is value:
         return name
-  return f'<{name}{_digest(value)}>'
+  return f'<{name}{_digest(value)}{_digest_around(value)}>'
+
+
+def is_same(stored: Any, given: Any) -> bool:
+  """Return whether plain data is equal, or names the same objects.
+
+  Args:
+    stored: Data of a run; earlier versions did not tell apart functions with
+      the same code and other globals.
+    given: Data of a command.
+  """
+  if isinstance(stored, list) and isinstance(given, list):
+    pairs = zip(stored, given)
+    return len(stored) == len(given) and all(is_same(x, y) for x, y in pairs)
+  if isinstance(stored, str) and isinstance(given, str):
+    earlier = re.sub(r'(<.*-[0-9a-f]{8})-[0-9a-f]{8}>', r'\1>', given)
+    return stored in (given, earlier)
+  return stored == given
 
 
 def _digest(value):
@@ -110,6 +128,65 @@ def _digest(value):
     parts = [_list_code(value.__code__), value.__defaults__, cells]
   else:
     return ''
+  return _checksum(parts)
+
+
+def _digest_around(value, known=()):
+  """Return the same for what the code uses from outside, '' if nothing."""
+  used: dict[str, Any] = {}
+  if isinstance(value, functools.partial):
+    used = {f'{i}': x for i, x in enumerate([value.func, *value.args])}
+    used.update(value.keywords)
+  elif isinstance(value, types.FunctionType):
+    read, written = _list_globals(value.__code__)
+    around = {**value.__globals__, **(value.__kwdefaults__ or {})}
+    names = (read - written) | {*(value.__kwdefaults__ or ())}
+    used = {x: around[x] for x in names if x in around}
+    cells = zip(value.__code__.co_freevars, value.__closure__ or ())
+    # Contents of other kinds are in the digest already.
+    used.update((k, x) for k, x in _open(cells) if callable(x))
+  known = (*known, value)
+  parts = {
+    k: _describe(x, known)
+    for k, x in sorted(used.items())
+    if not isinstance(x, types.ModuleType)
+  }
+  return _checksum(parts) if any(parts.values()) else ''
+
+
+def _open(cells):
+  for name, cell in cells:
+    # Some are still empty.
+    with contextlib.suppress(ValueError):
+      yield name, cell.cell_contents
+
+
+def _describe(value, known):
+  """Return a text about a value that code uses."""
+  if not callable(value):
+    return repr(to_plain(value))
+  if any(value is x for x in known):
+    return ''
+  name = getattr(value, '__qualname__', type(value).__qualname__)
+  return f'{name}{_digest(value)}{_digest_around(value, known)}'
+
+
+def _list_globals(code):
+  """Return the names of globals that code reads, and those that it sets."""
+  read, written = set(), set()
+  for step in dis.get_instructions(code):
+    if step.opname in ('LOAD_GLOBAL', 'LOAD_NAME'):
+      read.add(step.argval)
+    elif step.opname in ('STORE_GLOBAL', 'DELETE_GLOBAL'):
+      written.add(step.argval)
+  for inner in code.co_consts:
+    if isinstance(inner, types.CodeType):
+      more = _list_globals(inner)
+      read, written = read | more[0], written | more[1]
+  return read, written
+
+
+def _checksum(parts):
   # Addresses differ in another process.
   text = re.sub(' at 0x[0-9a-f]+', '', repr(parts))
   return f'-{zlib.crc32(text.encode()):08x}'

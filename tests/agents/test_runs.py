@@ -103,6 +103,53 @@ def test_folder_of_a_run(tmp_path):
   refuse(runs.claim('default', run, overrides={'seed': 4}).__enter__)
 
 
+def test_folder_of_a_run_of_another_configuration(tmp_path):
+  """It is not continued as if it were of the given one."""
+  run = make_run(tmp_path, '1', 40, name='pybullet_pendulum', max_length=30)
+  moved = os.path.join(tmp_path, 'moved')
+  for folder in (moved, run):
+    os.rename(run if folder == moved else moved, folder)
+    text = refuse(runs.claim('pybullet_ant', folder).__enter__)
+    assert 'is not one of --config=pybullet_ant (env Pendulum-v1 ' in text
+    assert 'omit --config' in text
+  for name in ('pybullet_pendulum', None):
+    with runs.claim(name, run) as chosen:
+      assert chosen.config.max_length == 30
+      assert chosen.reason.endswith('given by --logdir.')
+  with runs.claim('default', run) as chosen:
+    assert chosen.config.max_length == 30
+    assert 'those of pybullet_pendulum, not of default' in chosen.reason
+
+
+def make_env(gravity):
+  """Function as a script has it, in which only a global differs."""
+  code = 'def make():\n  return create("Pendulum-v1", g=GRAVITY)\n'
+  place = {'__name__': '__main__', 'create': gymnasium.make}
+  exec(code, {**place, 'GRAVITY': gravity}, place)
+  place['make'].__globals__.update(place)
+  return place['make']
+
+
+def test_environment_functions_that_change(tmp_path):
+  """Also when only what they use from their module does."""
+
+  def claim(gravity):
+    given = {**SMALL, 'env': make_env(gravity)}
+    return runs.claim('default', str(tmp_path), None, given)
+
+  with claim(9.8) as run:
+    runs.store(run)
+    training_runs.write_checkpoint(run.folder, 20)
+  with claim(9.8) as same:
+    assert same.folder == run.folder
+  with claim(3.7) as other:
+    assert other.folder != run.folder
+    assert 'has other settings (env <' in other.reason
+  given = {**SMALL, 'env': make_env(3.7)}
+  text = refuse(runs.claim('default', run.folder, None, given).__enter__)
+  assert 'cannot change env: ' in text
+
+
 def test_environments_that_are_objects(tmp_path):
   """Their names are stored; the same object continues the run."""
   env = gymnasium.make('Pendulum-v1')

@@ -51,9 +51,12 @@ def test_files(finished):
     steps = 40 * number
     line = f'Update {number}, {steps} environment steps: value target '
     assert output.count(line) == 1
-  keys = {
-    key.split('/')[-1] for x in training_runs.metrics(logdir) for key in x
-  }
+  lines = training_runs.metrics(logdir)
+  counts = {(x['global_step'], x['env_steps']) for x in lines}
+  # Evaluation is not counted, as in the other systems.
+  assert (160, 80) in counts
+  assert counts <= {(x, x // 80 * 40 + min(x % 80, 40)) for x in range(161)}
+  keys = {key.split('/')[-1] for x in lines for key in x}
   assert {'kl_change', 'penalty', 'mean_score', 'avg_policy_loss'} <= keys
   assert {'mean_return', 'mean_value_loss', 'kl_cutoff_episodes'} <= keys
 

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -36,6 +37,58 @@ def test_what_no_name_finds(value, name):
     references.resolve(name, references.EVERYTHING)
 
 
+def define(text, **around):
+  """Function of a script, with what is around it."""
+  place = {'__name__': '__main__', **around}
+  exec(f'def f(x=None, *, key=LIMIT):\n  {text}\n', place)
+  return place['f']
+
+
+@pytest.mark.parametrize(
+  'text, around, other',
+  [
+    ('return SIZE', {'SIZE': 1}, {'SIZE': 2}),
+    ('return lambda: SIZE', {'SIZE': 1}, {'SIZE': 2}),
+    ('return SIZE["a"]', {'SIZE': {'a': 1}}, {'SIZE': {'a': 2}}),
+    ('return MAKE()', {'MAKE': lambda: 1}, {'MAKE': lambda: 2}),
+    ('return MAKE()', {'MAKE': list}, {'MAKE': dict}),
+    (
+      'return MAKE()',
+      {'MAKE': functools.partial(lambda x: x, 1)},
+      {'MAKE': functools.partial(lambda x: x + 1, 1)},
+    ),
+    ('return SIZE', {'SIZE': np.ones(3)}, {'SIZE': np.zeros(3)}),
+    ('return key', {}, {'LIMIT': 4}),
+    ('return f', {}, None),
+    ('return time.time()', {'time': re}, None),
+    ('global N; N = N + 1; return N', {'N': 1}, None),
+  ],
+)
+def test_what_is_around_a_function(text, around, other):
+  """Globals that it reads; modules and its own counters do not matter."""
+  names = [
+    references.name_of(define(text, **{'LIMIT': 3, **x}))
+    for x in (around, {**around, 'UNUSED': 5}, other or around)
+  ]
+  assert names[0] == names[1]
+  assert (names[0] == names[2]) == (other is None)
+
+
+def test_runs_of_earlier_versions_are_the_same():
+  """Their names lack what is around a function."""
+  name = references.name_of(define('return LIMIT', LIMIT=3))
+  earlier = re.sub(r'-[0-9a-f]{8}>', '>', name)
+  assert re.fullmatch('<__main__:f-[0-9a-f]{8}>', earlier)
+  assert references.is_same(earlier, name) and references.is_same(name, name)
+  assert references.is_same([f'gym_{earlier}', 1], [f'gym_{name}', 1])
+  other = references.name_of(define('return LIMIT', LIMIT=4))
+  assert not references.is_same(name, other)
+  assert not references.is_same([name], [name, name])
+  inside = functools.partial(define('return LIMIT', LIMIT=3), 1)
+  outside = functools.partial(define('return LIMIT', LIMIT=4), 1)
+  assert references.name_of(inside) != references.name_of(outside)
+
+
 def returns(value):
   return lambda: lambda: value
 
@@ -54,6 +107,7 @@ def returns(value):
     (lambda x=1: x, lambda x=1: x, lambda x=2: x),
     (returns(1), returns(1), returns(2)),
     (returns(print), returns(print), returns(len)),
+    (returns(lambda: 1), returns(lambda: 1), returns(lambda: 2)),
   ],
 )
 def test_what_a_function_does_is_part_of_its_name(value, same, other):
