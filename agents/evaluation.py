@@ -6,6 +6,7 @@ returns agents with these methods.
 
 import abc
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -125,16 +126,16 @@ class TrainedAgent(abc.ABC):
 
   def _restore(self, graph: Any, variables: Iterable[Any], path: str) -> None:
     """Open a session of a graph with the weights of a checkpoint."""
-    from agents.run import saver
+    from agents import utility
     from agents.tools.tf1 import tf
 
     growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
     self._sess = tf.Session(graph=graph, config=growing)
-    self._sess.run(
-      [tf.global_variables_initializer(), tf.local_variables_initializer()]
-    )
-    self._saver = saver.Saver(list(variables), save_relative_paths=True)
-    self._saver.restore(self._sess, path)
+    with graph.as_default():
+      self._saver = utility.define_saver(variables=variables)
+      utility.initialize_variables(
+        self._sess, self._saver, *os.path.split(path)
+      )
 
   @abc.abstractmethod
   def _act(

@@ -130,7 +130,6 @@ def train(
     NotFinite: If weights or scores are infinite or NaN.
   """
   from agents.envs import adapters, continuous
-  from agents.tools import in_graph_batch_env
 
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
@@ -150,18 +149,22 @@ def train(
     env_seed = 1000 * config.seed + first_step + own * rank
   # Processes of MPI are the processes, and objects cannot move.
   here = size > 1 or adapters.is_environment(config.env)
-  workers = None if env_processes and not here else 0
-  batch_env = continuous.batch(config, own, env_seed, workers)
-  try:
-    with tf.device('/cpu:0'), graph_errors.unwrapped():
-      env = in_graph_batch_env.InGraphBatchEnv(batch_env)
-      graph = utility.define_simulation_graph(
-        env, config.algorithm, config, comm
-      )
-      loop = _define_loop(graph, stored.folder, config, observers(), comm)
-      yield from _run(loop, graph, config, comm, threads, stored)
-  finally:
-    batch_env.close()
+  constructors = continuous.constructors(config, own, env_seed)
+  make = lambda made, workers: continuous.ScaledVectorEnv(
+    made, config.max_length, workers
+  )
+  with (
+    contextlib.ExitStack() as stack,
+    tf.device('/cpu:0'),
+    graph_errors.unwrapped(),
+  ):
+    env = utility.define_batch_env(
+      constructors, own, env_processes and not here, make
+    )
+    stack.callback(env.close)
+    graph = utility.define_simulation_graph(env, config.algorithm, config, comm)
+    loop = _define_loop(graph, stored.folder, config, observers(), comm)
+    yield from _run(loop, graph, config, comm, threads, stored)
 
 
 def main(_: Any) -> None:
@@ -286,9 +289,9 @@ def _run(loop, graph, config, comm, threads, stored):
     contextlib.closing(tf.Session(config=options)) as sess,
     sess.as_default(),
   ):
-    utility.initialize_variables(sess, saver, None)
+    place = os.path.split(stored.checkpoint) if stored.checkpoint else (None,)
+    utility.initialize_variables(sess, saver, *place)
     if stored.checkpoint:
-      saver.restore(sess, stored.checkpoint)
       saver.continue_in(stored.folder)
     if stored.config:
       # Of a run that was claimed and whose checkpoint, if any, fits.

@@ -1,4 +1,4 @@
-"""Helpers of PPO: graph, saver, variables and configuration.
+"""What PPO, HER and PlaNet share: environments, savers, variables, settings.
 
 Functions import TensorFlow only when they need it, after arguments have been
 checked.
@@ -6,7 +6,8 @@ checked.
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agents.envs import batch_env as batch_env_lib
@@ -72,7 +73,10 @@ def define_simulation_graph(
 
 
 def define_batch_env(
-  constructor: Any, num_agents: int, env_processes: bool
+  constructor: Any,
+  num_agents: int,
+  env_processes: bool,
+  make: Callable[[list, int | None], Any] = batch_env_lib.VectorEnv,
 ) -> 'in_graph_batch_env.InGraphBatchEnv':
   """Create environments as part of the graph.
 
@@ -81,6 +85,8 @@ def define_batch_env(
       32 bit observations and rewards, or a list with one per environment.
     num_agents: Number of environments.
     env_processes: Whether to step them in processes, one per core.
+    make: Constructor of the batch of environments, from the list of
+      constructors and the number of processes; None is one per core.
 
   Returns:
     `InGraphBatchEnv`.
@@ -90,81 +96,117 @@ def define_batch_env(
   constructors = constructor
   if callable(constructor):
     constructors = [constructor] * num_agents
-  workers = None if env_processes else 0
-  batch_env = batch_env_lib.VectorEnv(constructors, workers)
-  return in_graph_batch_env.InGraphBatchEnv(batch_env)
+  batch_env = make(constructors, None if env_processes else 0)
+  try:
+    return in_graph_batch_env.InGraphBatchEnv(batch_env)
+  except BaseException:
+    batch_env.close()
+    raise
 
 
 def save_config(
-  config: attr_dict.AttrDict, logdir: str | None = None
-) -> attr_dict.AttrDict:
-  """Store a configuration as plain data in `<logdir>/config.yaml`.
+  config: Any,
+  logdir: str | None = None,
+  plain: Mapping[str, Any] | None = None,
+  filename: str = 'config.yaml',
+) -> Any:
+  """Store a configuration as plain data in a folder.
 
   Args:
-    config: AttrDict, see `agents.configs`.
+    config: Configuration; for PPO an AttrDict, see `agents.configs`.
     logdir: Folder to create; `config.logdir` by default. If that is None,
       nothing is stored.
+    plain: What to store, if that is not the configuration of PPO.
+    filename: Name of the file, which may end in `.json`.
 
   Returns:
-    The configuration with its logdir, locked.
+    The configuration; that of PPO with its logdir, locked.
   """
-  from agents import configs
-
   logger = logging.getLogger(__name__)
   logdir = logdir or config.get('logdir')
   if not logdir:
     logger.info('Write no summaries and checkpoints; there is no logdir.')
     return config
-  logger.info('Write summaries and checkpoints to %s.', logdir)
-  with config.unlocked:
-    config.logdir = logdir
-  plain = configs.to_plain(config)
-  files.write_yaml(os.path.join(logdir, 'config.yaml'), plain)
+  if plain is None:
+    from agents import configs
+
+    logger.info('Write summaries and checkpoints to %s.', logdir)
+    with config.unlocked:
+      config.logdir = logdir
+    plain = configs.to_plain(config)
+  files.write_plain(os.path.join(logdir, filename), dict(plain))
   return config
 
 
 def load_config(
-  logdir: str, trust: references.Trust = references.NOTHING
-) -> attr_dict.AttrDict:
+  logdir: str,
+  trust: references.Trust = references.NOTHING,
+  parse: Callable[[dict[str, Any]], Any] | None = None,
+  filename: str = 'config.yaml',
+) -> Any:
   """Read a configuration stored by `save_config`.
 
   Args:
     logdir: Log directory of the run.
     trust: `agents.run.references.Trust` in names that the file may contain, in
       addition to those this project allows.
+    parse: Function from plain data to the configuration, if that is not one of
+      PPO.
+    filename: Name of the file.
 
   Returns:
-    Locked AttrDict with this folder as `logdir`, and with user functions
-    imported.
+    For PPO, a locked AttrDict with this folder as `logdir`, and with user
+    functions imported.
 
   Raises:
     UsageError: See `agents.configs.from_plain`; also if the file is missing or
       damaged.
   """
-  from agents import configs
   from agents.run import folder
 
   logdir = os.path.expanduser(logdir)
-  stored = folder.read_settings(logdir)
+  stored = folder.read_settings(logdir, filename)
+  if parse:
+    return parse(stored)
+  from agents import configs
+
   config = configs.from_plain(stored, trust, logdir)
   return attr_dict.AttrDict(config, logdir=logdir)
 
 
-def define_saver(exclude: Iterable[str] | None = None, **kwargs: Any) -> Any:
-  """Create a saver for the global variables of the default graph.
+def define_saver(
+  exclude: Iterable[str] | None = None, variables: Any = None, **kwargs: Any
+) -> Any:
+  """Create a saver for variables.
 
   Args:
     exclude: List of regular expressions of variables to leave out, matched
       from the start of their names.
+    variables: Iterable of variables, or dict from their stored names; by
+      default all global variables of the default graph.
     **kwargs: Passed on to `tf.train.Saver`.
 
   Returns:
-    Saver that keeps five checkpoints, and permanently one every five hours.
+    `agents.run.saver.Saver` that keeps five checkpoints, and permanently one
+    every five hours; None without variables.
   """
   from agents.run import saver
+  from agents.tools.tf1 import tf
 
-  kwargs = {'keep_checkpoint_every_n_hours': 5, **kwargs}
-  return saver.define(exclude or (), **kwargs)
+  if variables is None:
+    variables = tf.global_variables()
+  if not isinstance(variables, dict):
+    variables = [
+      x
+      for x in variables
+      if not any(re.match(pattern, x.name) for pattern in exclude or ())
+    ]
+  kwargs = {
+    'keep_checkpoint_every_n_hours': 5,
+    'save_relative_paths': True,
+    **kwargs,
+  }
+  return saver.Saver(variables, **kwargs) if variables else None
 
 
 def initialize_variables(
@@ -173,8 +215,9 @@ def initialize_variables(
   logdir: str | None,
   checkpoint: str | None = None,
   resume: bool | None = None,
+  variables: 'Iterable[tf.Variable] | None' = None,
 ) -> None:
-  """Initialize all variables, then restore a checkpoint if there is one.
+  """Initialize variables, then restore a checkpoint if there is one.
 
   Args:
     sess: Session of the graph.
@@ -182,6 +225,8 @@ def initialize_variables(
     logdir: Folder in which to find the newest checkpoint, or None.
     checkpoint: Name of the checkpoint to restore, relative to the logdir.
     resume: True if a checkpoint must exist, False if none may exist.
+    variables: Variables to initialize; by default all of the graph. Then it is
+      the default graph.
 
   Raises:
     ValueError: If `resume` is True without a checkpoint to resume.
@@ -190,9 +235,12 @@ def initialize_variables(
   """
   from agents.tools.tf1 import tf
 
-  sess.run(
-    [tf.global_variables_initializer(), tf.local_variables_initializer()]
-  )
+  if variables is None:
+    sess.run(
+      [tf.global_variables_initializer(), tf.local_variables_initializer()]
+    )
+  else:
+    sess.run([x.initializer for x in variables])
   path = latest_checkpoint(logdir, checkpoint) if logdir else None
   if resume is False and path:
     raise RuntimeError(f'Found unexpected checkpoint {path}.')

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from agents import utility
 from agents.run import checkpoint, errors, mpi, random_state
 from baselines_her import logger
 
@@ -37,7 +38,9 @@ class Checkpoints:
   ):
     self.newest: str | None = None
     self._store: Any = folder and checkpoint.Checkpoints(
-      os.path.abspath(os.path.expanduser(folder)), mpi.world()
+      os.path.abspath(os.path.expanduser(folder)),
+      mpi.world(),
+      define_saver=utility.define_saver,
     )
     self._policy = policy
     self._workers = [rollout_worker, evaluator]

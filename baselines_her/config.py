@@ -1,15 +1,15 @@
 """Task of a training; functions of the original's `config` module."""
 
 import functools
-import json
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agents import utility
 from agents.envs import adapters, check, spaces
-from agents.run import errors, files, references
+from agents.run import errors, references
 from agents.run import folder as run_folder
 from baselines_her import envs, her_sampler, logger, settings
 
@@ -182,8 +182,7 @@ def settle(
 
 def write_params(params: dict[str, Any], folder: str) -> None:
   """Write the settings of a run to its `params.json`."""
-  with files.atomic_write(os.path.join(folder, _PARAMS_FILE)) as file_:
-    json.dump(params, file_)
+  utility.save_config(params, folder, params, _PARAMS_FILE)
 
 
 def read_params(folder: str) -> dict[str, Any]:
@@ -192,19 +191,23 @@ def read_params(folder: str) -> dict[str, Any]:
   Raises:
     UsageError: If they cannot be read.
   """
-  path = os.path.join(folder, _PARAMS_FILE)
-  try:
-    with open(path) as file_:
-      params = json.load(file_)
-    # The original's runs, which can be plotted, have none.
-    if params.get('version', _VERSION) != _VERSION:
-      raise ValueError(f'version {params["version"]} instead of {_VERSION}')
-    params['env_name'], params['replay_strategy']
-  except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-    raise errors.UsageError(
-      f'Cannot read the settings {path}: {error!r}. Choose another folder.'
-    ) from None
-  return params
+  check = functools.partial(_check_params, folder)
+  return utility.load_config(folder, parse=check, filename=_PARAMS_FILE)
+
+
+def _check_params(folder, params):
+  # The original's runs, which can be plotted, have no version.
+  version = params.get('version', _VERSION)
+  missing = {'env_name', 'replay_strategy'} - {*params}
+  if version == _VERSION and not missing:
+    return params
+  reason = f'version {version} instead of {_VERSION}'
+  if missing:
+    reason = f'{min(missing)} is missing'
+  raise errors.UsageError(
+    f'Cannot read the settings {os.path.join(folder, _PARAMS_FILE)}: {reason}. '
+    'Choose another folder.'
+  )
 
 
 # What follows is the original's way from settings to an agent, for those who

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agents import utility
 from agents.run import mpi, mpi_ops
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
@@ -128,7 +129,7 @@ class MpiAdam:
     flat = {'theta': self.var_list, 'm': self._m, 'v': self._v}
     self._get = {k: tf_util.GetFlat(x, self._sess) for k, x in flat.items()}
     self._set = tf_util.SetFromFlat(self.var_list, self._sess)
-    self._sess.run([x.initializer for x in self._slots])
+    utility.initialize_variables(self._sess, None, None, variables=self._slots)
 
   @property
   def t(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agents import utility
 from agents.tools.tf1 import tf
 from baselines_her import losses, mpi, tf_util, util
 from baselines_her.actor_critic import ActorCritic
@@ -72,7 +73,7 @@ class TrainingGraph:
     )
     finite = [tf.reduce_all(tf.is_finite(x)) for x in self.variables]
     self.is_finite = tf_util.make_function([tf.reduce_all(finite)], [], sess)
-    sess.run([x.initializer for x in self.variables])
+    utility.initialize_variables(sess, None, None, variables=self.variables)
     self.Q_adam.sync()
     self.pi_adam.sync()
     self.init_target()

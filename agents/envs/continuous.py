@@ -67,12 +67,19 @@ def batch(
     num_workers: Number of processes; 0 for the current one, None for one per
       core.
   """
+  made = constructors(config, num_agents, seed)
+  return ScaledVectorEnv(made, config.max_length, num_workers)
+
+
+def constructors(
+  config: Any, num_agents: int, seed: int | None = None
+) -> list[Callable[[], Any]]:
+  """Return functions that create the environments of `batch`."""
   env = adapters.portable(config.env)
-  constructors = [
+  return [
     functools.partial(make, env, None, None if seed is None else seed + x)
     for x in range(num_agents)
   ]
-  return ScaledVectorEnv(constructors, config.max_length, num_workers)
 
 
 class _Rows(vector.Group):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from agents import utility
 from agents.run import checkpoint, errors, files
 
 _PREFIX = 'checkpoint-'
@@ -20,7 +21,7 @@ _PREFIX = 'checkpoint-'
 def open_folder(session: str, comm: Any) -> checkpoint.Checkpoints:
   """Return an object that reads and writes the checkpoints of a session."""
   parent = os.path.join(session, 'checkpoints')
-  return checkpoint.Checkpoints(parent, comm, _PREFIX)
+  return checkpoint.Checkpoints(parent, comm, _PREFIX, utility.define_saver)
 
 
 def list_checkpoints(session: str) -> dict[int, str]:

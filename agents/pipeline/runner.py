@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import tqdm
 
+from agents import utility
 from agents.pipeline import logs, toolbox
 from agents.run import errors, random_state, references, schema, stopping
 from agents.run import progress as progress_lib
@@ -340,7 +341,7 @@ class Runner:
     missing = set(sess.run(tf.report_uninitialized_variables()))
     variables = tf.global_variables() + tf.local_variables()
     new = [x for x in variables if x.op.name.encode() in missing]
-    sess.run(tf.variables_initializer(new))
+    utility.initialize_variables(sess, None, None, variables=new)
 
   def _pack(self):
     """Write the statistics of all ranks combined.

@@ -243,12 +243,20 @@ class Checkpoints:
     folder: Folder of the checkpoints.
     comm: Communicator of the ranks.
     prefix: First part of the names.
+    define_saver: `agents.utility.define_saver`, for those with variables.
   """
 
-  def __init__(self, folder: str, comm: Any, prefix: str = ''):
+  def __init__(
+    self,
+    folder: str,
+    comm: Any,
+    prefix: str = '',
+    define_saver: Callable[..., Any] | None = None,
+  ):
     self._folder = folder
     self._comm = comm
     self._prefix = prefix
+    self._define_saver = define_saver
     self._saver: Any = None
 
   def paths(self) -> dict[str, str]:
@@ -332,10 +340,9 @@ class Checkpoints:
 
   def _find_saver(self, sess):
     if sess is not None and self._saver is None:
-      from agents.run import saver
-
+      assert self._define_saver, 'variables need a saver'
       with sess.graph.as_default():
-        self._saver = saver.define(exclude=('.*_temporary.*',))
+        self._saver = self._define_saver(exclude=('.*_temporary.*',))
     return self._saver
 
   def _tree_path(self, folder):

@@ -1,6 +1,7 @@
 """Files that are either complete or absent, and plain data in YAML files."""
 
 import contextlib
+import json
 import logging
 import os
 import tempfile
@@ -144,6 +145,28 @@ def write_yaml(filename: str, data: Any) -> None:
   writer.sort_base_mapping_type_on_output = False
   with atomic_write(filename) as file_:
     writer.dump(data, file_)
+
+
+def write_plain(filename: str, data: Any) -> None:
+  """Write built-in types as YAML, or as JSON if the name ends in `.json`."""
+  if not filename.endswith('.json'):
+    write_yaml(filename, data)
+    return
+  with atomic_write(filename) as file_:
+    json.dump(data, file_)
+
+
+def read_plain(filename: str) -> Any:
+  """Return the data that `write_plain` has written.
+
+  Raises:
+    OSError: If there is no such file.
+    ValueError: If it is not valid.
+  """
+  if not filename.endswith('.json'):
+    return read_yaml(filename)
+  with open(os.path.expanduser(filename)) as file_:
+    return json.load(file_)
 
 
 def read_yaml(filename: str) -> Any:

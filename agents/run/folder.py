@@ -99,20 +99,24 @@ class Run(contextlib.ExitStack):
     return int(self.checkpoint.rpartition('-')[2]) if self.checkpoint else 0
 
 
-def read_settings(run: str) -> dict[str, Any]:
+def read_settings(run: str, name: str = _SETTINGS) -> dict[str, Any]:
   """Return the mapping in the `config.yaml` of a run.
+
+  Args:
+    run: Log directory of the run.
+    name: Name of the file, if it is another one.
 
   Raises:
     UsageError: If the file is missing or damaged.
   """
-  filename = os.path.join(run, _SETTINGS)
+  filename = os.path.join(run, name)
   try:
-    found = files.read_yaml(filename)
+    found = files.read_plain(filename)
     if not isinstance(found, dict):
       raise ValueError('it is not a mapping')
   except FileNotFoundError:
     raise errors.UsageError(
-      f'There is no run in {run}: {_SETTINGS} is missing.'
+      f'There is no run in {run}: {name} is missing.'
     ) from None
   except ValueError as error:
     raise errors.UsageError(

@@ -3,7 +3,6 @@
 import glob
 import os
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from agents.run import checkpoint, errors
@@ -12,26 +11,6 @@ from agents.tools.tf1 import tf
 # Name scope of the variables of optimisers that belong to no other variable.
 OPTIMIZER = 'optimizer'
 _KEEP = 5
-
-
-def define(exclude: Iterable[str] = (), **kwargs: Any) -> 'Saver | None':
-  """Create a saver for the global variables of the default graph.
-
-  Args:
-    exclude: Regular expressions of variables to leave out, matched from the
-      start of their names.
-    **kwargs: Passed on to `tf.train.Saver`.
-
-  Returns:
-    `Saver`, None if there are no variables.
-  """
-  variables = [
-    x
-    for x in tf.global_variables()
-    if not any(re.match(pattern, x.name) for pattern in exclude)
-  ]
-  kwargs = {'save_relative_paths': True, **kwargs}
-  return Saver(variables, **kwargs) if variables else None
 
 
 class Saver(tf.train.Saver):

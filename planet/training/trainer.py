@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agents.run import checkpoint, saver, stopping
+from agents import utility
+from agents.run import checkpoint, stopping
 from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
@@ -81,8 +82,8 @@ class Trainer(phases.PhaseMachine):
       exclude: Regular expression(s) for names to exclude.
     """
     self._variables = filter_variables(include, exclude)
-    self._saver = saver.Saver(
-      self._variables, keep_checkpoint_every_n_hours=2, save_relative_paths=True
+    self._saver = utility.define_saver(
+      variables=self._variables, keep_checkpoint_every_n_hours=2
     )
     # Weights and slots; mean scores may be NaN.
     self._finite = [
@@ -215,21 +216,19 @@ class Trainer(phases.PhaseMachine):
 
   def _initialize(self, sess):
     """Initialise or restore all variables; return the global step."""
-    with sess.graph.as_default():
-      sess.run(
-        [tf.global_variables_initializer(), tf.local_variables_initializer()]
-      )
     path = None
     if self._logdir and self._saver:
       name = self._config.get('checkpoint_to_load')
       path = name and os.path.join(self._logdir, name)
       path = path or checkpoint.find_variables(self._logdir)
-    if path:
-      _logger.info('Restore %s.', path)
-      restorer = _choose_restorer(sess, self._saver, self._variables, path)
-      restorer.restore(sess, path)
-      self._saver.continue_in(os.path.dirname(path))
     with sess.graph.as_default():
+      if path:
+        _logger.info('Restore %s.', path)
+        restorer = _choose_restorer(sess, self._saver, self._variables, path)
+        utility.initialize_variables(sess, restorer, *os.path.split(path))
+        self._saver.continue_in(os.path.dirname(path))
+      else:
+        utility.initialize_variables(sess, None, None)
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return int(sess.run(self.global_step))
@@ -260,7 +259,8 @@ def _choose_restorer(sess, keeper, variables, path):
     if missing:
       names = sorted(x.op.name for x in missing)
       _logger.info('New since this checkpoint: %s.', ', '.join(names))
-    return saver.Saver({name: x for x, name in found.items() if name})
+    named = {name: x for x, name in found.items() if name}
+    return utility.define_saver(variables=named)
 
 
 def _find_stored(name, stored):

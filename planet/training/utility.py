@@ -1,10 +1,9 @@
 """Training utilities with the names of the original."""
 
 import logging
-import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 
-from agents.run import files, folder
+from agents import utility
 from agents.tools import count_weights, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
@@ -36,8 +35,7 @@ def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
     The configuration.
   """
   if logdir:
-    filename = os.path.join(logdir, 'config.yaml')
-    files.write_yaml(filename, dict(config.source))
+    utility.save_config(config, logdir, config.source)
   return config
 
 
@@ -47,7 +45,7 @@ def load_config(logdir: str) -> AttrDict:
   Raises:
     UsageError: If the file is missing or damaged.
   """
-  return AttrDict(folder.read_settings(logdir))
+  return utility.load_config(logdir, parse=AttrDict)
 
 
 def train(

@@ -1,13 +1,14 @@
 """Tests of checkpoints; configurations are tested with plain data."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from agents import utility
-from agents.run import checkpoint
+from agents.run import checkpoint, errors
 from agents.tools.tf1 import tf
 from tests import golden
 
@@ -74,8 +75,76 @@ def test_excluded_variables(tmp_path):
   assert [name for name, _ in tf.train.list_variables(path)] == ['a']
 
 
+def test_variables_and_their_names(tmp_path):
+  """Some of the variables, under other names, with initial values."""
+  first = tf.get_variable('a', (), tf.int32, tf.ones_initializer())
+  second = tf.get_variable('b', (), tf.int32, tf.ones_initializer())
+  saver = utility.define_saver(variables={'x': first})
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, None, None, variables=[first])
+    first.load(5, sess)
+    path = saver.save(sess, str(tmp_path / 'model.ckpt'), 7)
+    assert len(sess.run(tf.report_uninitialized_variables())) == 1
+    utility.initialize_variables(sess, saver, str(tmp_path))
+    assert sess.run([first, second]) == [5, 1]
+  assert tf.train.list_variables(path) == [('x', [])]
+  assert utility.define_saver(variables=[]) is None
+
+
+@pytest.mark.parametrize('name', ['config.yaml', 'params.json'])
+def test_settings_of_other_systems(tmp_path, name):
+  """Plain data in a file of theirs, and their own way to read it."""
+  plain = {'rate': 1e-05, 'size': [1, 2], 'limit': None, 'text': '1e3'}
+  folder = str(tmp_path / 'new')
+  config = object()
+  assert utility.save_config(config, folder, plain, name) is config
+  assert os.listdir(folder) == [name]
+  parse = lambda found: sorted(found.items())
+  found = utility.load_config(folder, parse=parse, filename=name)
+  assert found == sorted(plain.items())
+  (tmp_path / 'new' / name).write_text('[1')
+  with pytest.raises(errors.UsageError, match=f'Cannot read .*{name}'):
+    utility.load_config(folder, parse=parse, filename=name)
+
+
+def test_one_place_for_savers_and_variables():
+  """PPO, HER, PlaNet and the pipeline have no ways of their own."""
+  found = set()
+  for package in ('agents', 'planet', 'baselines_her'):
+    for folder, _, names in os.walk(os.path.join(golden.ROOT, package)):
+      for name in names:
+        path = os.path.join(folder, name)
+        if name.endswith('.py'):
+          with open(path) as file_:
+            text = file_.read()
+          words = r'\bSaver\(|variables_initializer\(|\.initializer for'
+          if re.search(words, text):
+            found.add(os.path.relpath(path, golden.ROOT))
+  # The class, and the original's function for variables without a value.
+  others = {'agents/run/saver.py', 'baselines_her/tf_util.py'}
+  assert found - others == {'agents/utility.py'}
+
+
+def test_batch_env_closes_when_the_graph_fails():
+  class Batch:
+    closed = False
+
+    def __init__(self, constructors, workers):
+      assert (len(constructors), workers) == (3, 0)
+      made.append(self)
+
+    def close(self):
+      self.closed = True
+
+  made = []
+  with pytest.raises(TypeError):
+    utility.define_batch_env(dict, 3, False, Batch)
+  assert made[0].closed
+
+
 def test_tensorflow_is_loaded_when_it_is_needed():
   """HER compares settings before it starts further processes."""
   code = 'import sys; from agents import utility; utility.set_up_logging(); '
-  code += "sys.exit('tensorflow' in sys.modules)"
+  code += "sys.exit(bool({'tensorflow', 'agents.ppo', 'agents.configs'} "
+  code += '& {*sys.modules}))'
   subprocess.run([sys.executable, '-c', code], cwd=golden.ROOT, check=True)

@@ -159,7 +159,8 @@ class Ranks:
 def test_checkpoints_of_ranks(tmp_path):
   """Variables and trees come back; others of as many ranks only."""
   folder = str(tmp_path / 'checkpoints')
-  saved = checkpoint.Checkpoints(folder, mpi.world(), 'x-')
+  args = mpi.world(), 'x-', utility.define_saver
+  saved = checkpoint.Checkpoints(folder, *args)
   assert saved.newest() is None and saved.paths() == {}
   variable = tf.get_variable('x', (3,), tf.int32, tf.zeros_initializer())
   with tf.Session() as sess:
@@ -174,7 +175,7 @@ def test_checkpoints_of_ranks(tmp_path):
         best='x-0',
       )
     assert list(saved.paths()) == ['x-0', 'x-2', 'x-3']
-    found = checkpoint.Checkpoints(folder, mpi.world(), 'x-')
+    found = checkpoint.Checkpoints(folder, *args)
     assert found.load(found.paths()['x-2'], sess) == {'index': 2}
     assert sess.run(variable).tolist() == [2, 2, 2]
   newest = found.newest()
