@@ -244,6 +244,7 @@ def _define_loop(graph, logdir, config, observers, comm):
     best_phase='eval',
     # Little is lost when a process is killed.
     checkpoint_secs=60,
+    saves_at_end=True,
     observers=observers,
     should_stop=getattr(graph.algo, 'should_stop', stopping.requested),
   )
@@ -268,7 +269,7 @@ def _define_loop(graph, logdir, config, observers, comm):
 
 
 def _run(loop, graph, config, comm, threads, stored):
-  """Run the loop in a session, and save at any orderly end."""
+  """Run the loop in a session."""
   from agents import tools
   from agents.run import mpi_ops
 
@@ -298,11 +299,7 @@ def _run(loop, graph, config, comm, threads, stored):
       runs.store(stored)
     broadcast(sess)
     sess.run(begin)
-    before = sess.run(graph.step)
-    with stopping.on_close(lambda: loop.save(sess)):
-      yield from loop.run(sess, saver, runs.total_steps(config))
-    if sess.run(graph.step) > before:
-      loop.save(sess)
+    yield from loop.run(sess, saver, runs.total_steps(config))
 
 
 def _session_options(cores, threads=None):

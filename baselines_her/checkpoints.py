@@ -5,6 +5,7 @@ weights and, for each rank, replay, optimizer, random state, environments and
 counters; see `agents.run.checkpoint`. The newest two are kept.
 """
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -45,22 +46,28 @@ class Checkpoints:
     self._policy = policy
     self._workers = [rollout_worker, evaluator]
     self._venvs = list({id(x.venv): x.venv for x in self._workers}.values())
-    self._next_time = 0.0
-    self._last_state: dict[str, Any] | None = None
+    self._next_time = -math.inf
 
-  def save(self, state: Mapping[str, Any], forced: bool = False) -> None:
+  def save(self, state: Mapping[str, Any], forced: bool = False) -> bool:
     """Write a checkpoint, unless the last one is too recent to be worth it.
 
     Args:
       state: Dict of training counters, the same for all ranks.
       forced: Whether to write it in any case.
+
+    Returns:
+      Whether it was written.
+
+    Raises:
+      NotFinite: If the weights are not finite.
     """
-    if not self._store or state == self._last_state:
-      return
+    if not self._store:
+      return False
     name = mpi.world().bcast(self._name_if_due(forced))
     if not name:
-      return
-    policy, began = self._policy, time.time()
+      return False
+    policy, began = self._policy, time.monotonic()
+    self.check_finite()
     tree = {
       'state': dict(state),
       'adam': [policy.Q_adam.get_slots(), policy.pi_adam.get_slots()],
@@ -71,9 +78,17 @@ class Checkpoints:
       'num_envs': policy.rollout_batch_size,
     }
     self.newest = self._store.save(name, tree, policy.sess, keep=_KEPT)
-    self._last_state = dict(state)
-    now = time.time()
+    now = time.monotonic()
     self._next_time = now + (now - began) / _TIME_SHARE
+    return True
+
+  def check_finite(self) -> None:
+    """Check that the weights can be saved.
+
+    Raises:
+      NotFinite: If they are not finite.
+    """
+    self._policy.check_finite(f'last checkpoint: {self.newest or "none"}')
 
   def restore(self) -> dict[str, Any]:
     """Continue from the newest checkpoint, if there is one.
@@ -110,7 +125,7 @@ class Checkpoints:
 
   def _name_if_due(self, forced):
     """Return the name of the next checkpoint, None if it is too early."""
-    if not forced and time.time() < self._next_time:
+    if not forced and time.monotonic() < self._next_time:
       return None
     name = f'{self._policy.Q_adam.t:09d}'
     # The evaluation of an epoch changes counters, but does no updates.

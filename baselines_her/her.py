@@ -1,12 +1,13 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
+import functools
 import os
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
 
-from agents.run import checkpoint, mpi, stopping
+from agents.run import checkpoint, life, mpi, stopping
 from agents.run.training import Record
 from baselines_her import config, logger, reports, settings, tf_util
 from baselines_her.checkpoints import Checkpoints
@@ -211,11 +212,8 @@ def train_epochs(
     if folder:
       reports.forget_epochs(folder, state['epoch'])
   saver = PolicySaver(policy, save_path, policy_save_interval)
-  with reports.Report(
-    rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
-  ) as report:
-    if state['epoch'] >= n_epochs:
-      yield report.explain_end()
+
+  def run_epochs():
     while state['epoch'] < n_epochs:
       report.begin_epoch()
       losses: list[np.ndarray] = []
@@ -227,8 +225,8 @@ def train_epochs(
         policy.update_target_net()
         state['cycle'] += 1
         report.end_cycle()
-        policy.check_finite(f'last checkpoint: {checkpoints.newest or "none"}')
-        _stop_if_requested(state, checkpoints)
+        checkpoints.check_finite()
+        yield None
 
       # Episodes without exploration, which are not stored.
       report.begin_evaluation()
@@ -249,22 +247,27 @@ def train_epochs(
       best = saver.save(state['epoch'], rate, state['best_success_rate'])
       check_seeds(mpi.world())
       state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
-      checkpoints.save(state, forced=state['epoch'] == n_epochs)
-      with stopping.on_close(lambda: checkpoints.save(state, forced=True)):
-        yield {
-          'logdir': logger.get_dir(),
-          'epoch': state['epoch'],
-          **report.totals(),
-          **returns,
-          'success_rate': means['train/success_rate'],
-          'test_success_rate': rate,
-        }
-      _stop_if_requested(state, checkpoints)
+      yield {
+        'logdir': logger.get_dir(),
+        'epoch': state['epoch'],
+        **report.totals(),
+        **returns,
+        'success_rate': means['train/success_rate'],
+        'test_success_rate': rate,
+      }
+
+  def save(forced):
+    if state['cycle'] and not forced:
+      return False
+    return checkpoints.save(state, forced or state['epoch'] == n_epochs)
+
+  with reports.Report(
+    rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
+  ) as report:
+    if state['epoch'] >= n_epochs:
+      yield report.explain_end()
+    comm = mpi.world()
+    asked = functools.partial(life.is_asked, comm)
+    if (yield from life.run(run_epochs(), save, comm, asked)):
+      raise stopping.StopRequested('The user asked to stop.')
   policy.check_synced()
-
-
-def _stop_if_requested(state: dict[str, Any], checkpoints: Checkpoints) -> None:
-  """Save and stop if the user asked any of the ranks to."""
-  if any(mpi.world().allgather(stopping.requested())):
-    checkpoints.save(state, forced=True)
-    raise stopping.StopRequested('The user asked to stop.')

@@ -1,5 +1,6 @@
 """Main loop of a run: cycles of exploring, storing and learning; epochs."""
 
+import functools
 import math
 import os
 import re
@@ -14,7 +15,14 @@ import tqdm
 
 from agents import utility
 from agents.pipeline import logs, toolbox
-from agents.run import errors, random_state, references, schema, stopping
+from agents.run import (
+  errors,
+  life,
+  random_state,
+  references,
+  schema,
+  stopping,
+)
 from agents.run import progress as progress_lib
 from agents.run.schema import Amount, Count, Flag, Name, Positive
 
@@ -93,8 +101,9 @@ class Runner:
       'best_epoch': None,
       'seconds': 0.0,
     }
-    self._began = time.time()
+    self._began = time.monotonic()
     self._epochs_here = 0
+    self._is_limited = False
     self._progress: progress_lib.Progress | None = None
 
   def start(self, session: Any) -> None:
@@ -133,16 +142,15 @@ class Runner:
 
     Finishes with a checkpoint and a report unless an error occurs.
     """
-    self._began = time.time()
-    settings, state = self._settings, self.state
-    if self.session.comm.Get_rank() == 0:
+    self._began = time.monotonic()
+    settings, state, comm = self._settings, self.state, self.session.comm
+    if comm.Get_rank() == 0:
       total = settings.n_epochs * settings.n_cycles
       self._progress = progress_lib.Progress(self._status, total, unit='cycles')
+    asked = functools.partial(life.is_asked, comm)
     try:
       with stopping.handle_signals(_MESSAGE, (signal.SIGUSR1,)):
-        while state['i_epoch'] < settings.n_epochs and self._train_epoch():
-          pass
-        self.save(final=True)
+        list(life.run(self._run_epochs(), self._save_if_due, comm, asked))
         done = state['i_epoch'] >= settings.n_epochs
         if done:
           self.session.mark_as_done()
@@ -266,30 +274,41 @@ class Runner:
 
   def state_dict(self) -> dict[str, Any]:
     """Return the counters of the run, plain data."""
-    seconds = self.state['seconds'] + time.time() - self._began
+    seconds = self.state['seconds'] + time.monotonic() - self._began
     return {**self.state, 'seconds': seconds}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the result of `state_dict`."""
     self.state.update(state)
-    self._began = time.time()
+    self._began = time.monotonic()
 
-  def _train_epoch(self):
-    """Run the rest of an epoch; return whether to continue."""
+  def _run_epochs(self):
+    """Run the rest of the epochs; yields None after each cycle and epoch."""
     state, settings = self.state, self._settings
-    before = state['i_epoch'] * settings.n_cycles
-    if self._progress:
-      done = state['i_cycle']
-      name = f'Epoch {state["i_epoch"] + 1}'
-      self._progress.start_phase(name, settings.n_cycles, done, before + done)
-    while state['i_cycle'] < settings.n_cycles:
-      self.train_cycle()
-      state['i_cycle'] += 1
+    while state['i_epoch'] < settings.n_epochs and not self._is_limited:
+      before = state['i_epoch'] * settings.n_cycles
       if self._progress:
-        self._progress.update(1, before + state['i_cycle'])
-      if self._stop_requested():
-        return False
-    state.update(i_epoch=state['i_epoch'] + 1, i_cycle=0)
+        done = state['i_cycle']
+        name = f'Epoch {state["i_epoch"] + 1}'
+        self._progress.start_phase(name, settings.n_cycles, done, before + done)
+      while state['i_cycle'] < settings.n_cycles:
+        self.train_cycle()
+        state['i_cycle'] += 1
+        if self._progress:
+          self._progress.update(1, before + state['i_cycle'])
+        yield None
+      state.update(i_epoch=state['i_epoch'] + 1, i_cycle=0)
+      try:
+        self._end_epoch()
+      except BaseException:
+        # A run that is continued repeats the test.
+        state.update(i_epoch=state['i_epoch'] - 1, i_cycle=settings.n_cycles)
+        raise
+      yield None
+
+  def _end_epoch(self):
+    """Test the agents and report on the epoch."""
+    state, settings = self.state, self._settings
     self.session.monitor.set_meta('epoch', state['i_epoch'])
     if settings.test_act and state['i_epoch'] % settings.test_int == 0:
       self.test()
@@ -298,13 +317,17 @@ class Runner:
       agent.epoch_done()
     self.log()
     self._epochs_here += 1
-    if self._stop_requested() or self._reached_limit():
-      return False
-    # The last checkpoint is up to `train`.
-    due = state['i_epoch'] % settings.save_int == 0
-    if due and state['i_epoch'] < settings.n_epochs:
-      self.save()
-    return True
+    self._is_limited = self._has_reached_limit()
+
+  def _save_if_due(self, forced):
+    """Save at the end, or after some epochs; see `life.run`."""
+    epoch, settings = self.state['i_epoch'], self._settings
+    is_last = epoch >= settings.n_epochs or self._is_limited
+    is_due = not self.state['i_cycle'] and epoch % settings.save_int == 0
+    if forced or (is_due and not is_last):
+      self.save(final=forced)
+    # The last one includes the memories.
+    return False
 
   def _check_finite(self):
     """Stop without saving if a variable is infinite or NaN."""
@@ -322,16 +345,12 @@ class Runner:
       f'{self.session.newest_checkpoint()}. Try smaller learning rates.'
     )
 
-  def _reached_limit(self):
+  def _has_reached_limit(self):
     """Whether the time or the epochs of this process are used up."""
     hours, epochs = self._settings.max_time, self._settings.max_iter
-    late = hours is not None and time.time() - self._began > 3600 * hours
+    late = hours is not None and time.monotonic() - self._began > 3600 * hours
     late = self.session.comm.bcast(late)
     return late or (epochs is not None and self._epochs_here >= epochs)
-
-  def _stop_requested(self):
-    """Whether the user asked any of the ranks to stop."""
-    return any(self.session.comm.allgather(stopping.requested()))
 
   def _initialize(self):
     """Give variables their initial values, unless they have some already."""

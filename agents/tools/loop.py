@@ -38,15 +38,14 @@ class Loop(phases.PhaseMachine):
     **more: Any,
   ):
     # Resuming within a phase would lose unfinished episodes.
-    super().__init__(logdir, saves_within=False, **more)
+    super().__init__(logdir, saves_within=False, comm=comm, **more)
     if step is None:
       step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
     self._step = step
     self._log = tf.placeholder(tf.bool) if log is None else log
     self._report = tf.placeholder(tf.bool) if report is None else report
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
-    self._comm = comm
-    self._processes = comm.Get_size() if comm else 1
+    self._processes = self._comm.Get_size()
     self._forget: dict[str, tf.Operation] = {}
 
   def add_phase(
@@ -127,17 +126,17 @@ class Loop(phases.PhaseMachine):
         for x in tf.global_variables()
         if x.dtype.is_floating and x.shape.ndims and '_temporary' not in x.name
       ]
-    yield from self._iterate(sess, int(sess.run(self._step)), max_step)
-    step = int(sess.run(self._step))
-    if not max_step or step < max_step:
-      self._go_back(sess, step)
+    self._max_step = max_step
+    yield from self._iterate(sess, self._read_step(sess), max_step)
 
-  def save(self, sess: tf.Session) -> None:
-    """Save a checkpoint of the current step, after `run`."""
-    self._checkpoint(sess, int(sess.run(self._step)))
+  def _read_step(self, sess):
+    return int(sess.run(self._step))
 
-  def _go_back(self, sess, step):
+  def _go_back(self, sess):
     """Return to the start of a phase that will be repeated."""
+    step = self._read_step(sess)
+    if self._max_step and step >= self._max_step:
+      return
     phase, _, steps_in = self._find_current_phase(step)
     if phase.name in self._forget:
       self._step.load(step - steps_in + steps_in % phase.batch_size, sess)

@@ -1,6 +1,7 @@
 """Base of `Loop` and `Trainer`: phases, observers, checkpoints."""
 
 import dataclasses
+import functools
 import logging
 import math
 import os
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import checkpoint, stopping
+from agents.run import checkpoint, life, mpi, stopping
 
 _logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class PhaseMachine:
   steps are counted over examples: one execution of a phase advances the global
   step by the batch size of the phase.
 
-  Subclasses define `_execute` and which results are saved.
+  Subclasses define `_execute`, `_read_step`, and which variables are saved.
 
   Args:
     logdir: Folder for event files and checkpoints, None to write none.
@@ -92,6 +93,10 @@ class PhaseMachine:
       execution; by default, whether the user has asked to stop.
     saves_within: Whether time-based checkpoints may be written within a phase;
       otherwise only at its start.
+    saves_at_end: Whether to also write a checkpoint when iteration ends, for
+      whatever reason; see `agents.run.life.run`.
+    comm: MPI communicator of processes that run the same phases; only this
+      process by default.
   """
 
   def __init__(
@@ -102,6 +107,8 @@ class PhaseMachine:
     observers: Iterable[Observer] = (),
     should_stop: Callable[[], bool] = stopping.requested,
     saves_within: bool = True,
+    saves_at_end: bool = False,
+    comm: Any = None,
   ):
     self._logdir = logdir and os.path.expanduser(logdir)
     self._phases: list[Phase] = []
@@ -110,7 +117,10 @@ class PhaseMachine:
     self.checkpoint_secs = checkpoint_secs
     self.best_phase = best_phase
     self.should_stop = should_stop
+    self.saves_at_end = saves_at_end
     self._saves_within = saves_within
+    self._comm: Any = comm or mpi.SingleComm()
+    self._is_due = False
     self._best_score = -math.inf
     # For subclasses: what to save, and bool tensors that must hold then.
     self._saver: Any = None
@@ -123,6 +133,13 @@ class PhaseMachine:
   def _execute(self, sess, phase, phase_step, reset, log, report):
     """Run the graph once; returns summary, score and new global step."""
     raise NotImplementedError
+
+  def _read_step(self, sess):
+    """Return the global step."""
+    raise NotImplementedError
+
+  def _go_back(self, sess):
+    """Prepare the end of iteration before the end of a phase."""
 
   def _make_writer(self, name, flush_secs):
     """Writer of the summaries of a phase; None without a folder."""
@@ -147,8 +164,13 @@ class PhaseMachine:
     Yields:
       Scores when they are due.
     """
+    ticks = self._execute_phases(sess, global_step, max_step)
+    yield from life.run(ticks, functools.partial(self._save, sess), self._comm)
+
+  def _execute_phases(self, sess, global_step, max_step):
+    """Execute the graph again and again; yield scores, or None without one."""
     started = None
-    last_checkpoint = time.time()
+    self._last_checkpoint = time.monotonic()
     writers = [x.writer for x in self._phases if x.writer]
     for writer in writers if self._closed else ():
       writer.reopen()
@@ -176,15 +198,11 @@ class PhaseMachine:
         rest = (max_step or math.inf) - global_step
         report = report or bool(phase.report_every and rest <= phase.batch_size)
         before = global_step
-        try:
-          summary, score, global_step = self._execute(
-            sess, phase, phase_step, begins, log, report
-          )
-        except stopping.StopRequested:
-          break
+        summary, score, global_step = self._execute(
+          sess, phase, phase_step, begins, log, report
+        )
         self._notify('step', phase, global_step - before, global_step)
-        # All is told before it is stored: a process that is killed in between
-        # tells it again, as it goes on from the checkpoint before.
+        # Notify before saving: after a kill, events are repeated, not lost.
         if report:
           if np.isinf(score):
             raise checkpoint.not_finite(self._logdir, global_step)
@@ -196,11 +214,8 @@ class PhaseMachine:
           if phase.writer:
             phase.writer.add_summary(summary, step)
           self._notify('summary', phase, step, global_step, summary)
-        if save or self._is_overdue(last_checkpoint, global_step):
-          last_checkpoint = time.time()
-          self._checkpoint(sess, global_step)
-        if report:
-          yield score
+        self._is_due = save or self._is_overdue(global_step)
+        yield score if report else None
     finally:
       self._closed = True
       for writer in writers:
@@ -223,13 +238,23 @@ class PhaseMachine:
       return False
     return (phase_step + batch) // every > phase_step // every
 
-  def _is_overdue(self, last_checkpoint, global_step):
+  def _is_overdue(self, global_step):
     """Return whether a checkpoint is due by time."""
-    seconds = time.time() - last_checkpoint
+    seconds = time.monotonic() - self._last_checkpoint
     if not self.checkpoint_secs or seconds < self.checkpoint_secs:
       return False
     phase, _, steps_in = self._find_current_phase(global_step)
     return self._saves_within or steps_in < phase.batch_size
+
+  def _save(self, sess, at_end):
+    """Write a checkpoint if it is due or iteration ends; see `life.run`."""
+    if at_end:
+      self._go_back(sess)
+    if not (self.saves_at_end if at_end else self._is_due):
+      return False
+    self._last_checkpoint = time.monotonic()
+    self._checkpoint(sess, self._read_step(sess))
+    return True
 
   def _checkpoint(self, sess, global_step):
     if self._logdir and self._saver:

@@ -58,6 +58,7 @@ class Trainer(phases.PhaseMachine):
     super().__init__(
       logdir if self.ranks.is_first else None,
       should_stop=self.ranks.should_stop,
+      comm=self.ranks.comm,
       **more,
     )
     self._has_logdir = bool(logdir)
@@ -65,6 +66,7 @@ class Trainer(phases.PhaseMachine):
     self.may_play: Callable[[], bool] = lambda: True
     self._config: Any = config or {}
     self.checkpoint_secs = self._config.get('checkpoint_secs')
+    self.saves_at_end = bool(self._config.get('checkpoint_at_end'))
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
     self.step = tf.placeholder(tf.int32, (), name='step')
     self.phase = tf.placeholder(tf.string, (), name='phase')
@@ -159,9 +161,7 @@ class Trainer(phases.PhaseMachine):
       session = tf.Session(config=options)
     try:
       global_step = self._initialize(session)
-      with stopping.on_close(lambda: self._save_at_end(session)):
-        yield from self._iterate(session, global_step, max_step)
-      self._save_at_end(session)
+      yield from self._iterate(session, global_step, max_step)
     finally:
       if sess is None:
         session.close()
@@ -191,9 +191,8 @@ class Trainer(phases.PhaseMachine):
       self.ranks.check_same(sess)
     return summary, score, int(global_step)
 
-  def _save_at_end(self, sess):
-    if self._config.get('checkpoint_at_end'):
-      self._checkpoint(sess, int(sess.run(self.global_step)))
+  def _read_step(self, sess):
+    return int(sess.run(self.global_step))
 
   def _define_step(self, name, batch_size, score, summary):
     """Define summary, mean score and new global step of an execution."""
@@ -231,7 +230,7 @@ class Trainer(phases.PhaseMachine):
         utility.initialize_variables(sess, None, None)
       self.ranks.broadcast(sess)
     sess.graph.finalize()
-    return int(sess.run(self.global_step))
+    return self._read_step(sess)
 
 
 def _replace_score(summary, name, score):

@@ -8,7 +8,7 @@ import pytest
 
 from agents.run import errors, stopping
 from agents.tools.tf1 import tf
-from baselines_her import config, her, logger, rollout, tf_util
+from baselines_her import checkpoints, config, her, logger, rollout, tf_util
 from baselines_her.ddpg import DDPG
 from tests import golden
 from tests.baselines_her import toy
@@ -212,6 +212,32 @@ def test_interrupted(cycles, tmp_path, monkeypatch):
   assert 'has 120 environment' in line and 'total_env_steps to 160' in line
   for key, value in wanted.items():
     np.testing.assert_array_equal(again[key], value)
+
+
+@pytest.mark.parametrize('step, cycles', [(25, 2), (55, 3)])
+def test_failing_environment(step, cycles, tmp_path, monkeypatch):
+  """All cycles before are kept, whether it fails in one or in a test."""
+  toy.use_toy(monkeypatch, 10)
+  kwargs = {'checkpoint_dir': str(tmp_path / 'checkpoints')}
+  left = [step]
+  original = toy.ToyPoint.step
+
+  def fail(self, action):
+    left[0] -= 1
+    if left[0] < 0:
+      raise errors.EnvError('on purpose')
+    return original(self, action)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(toy.ToyPoint, 'step', fail)
+    # The first checkpoint leaves no time for one that is not forced.
+    patch.setattr(checkpoints, '_TIME_SHARE', 1e-9)
+    with pytest.raises(errors.EnvError, match='on purpose'):
+      learn(tmp_path, **kwargs)
+  (*_, newest) = sorted(os.listdir(tmp_path / 'checkpoints'))[:-1]
+  assert newest.rstrip('+') == f'{3 * cycles:09d}'
+  learn(tmp_path, **kwargs)
+  assert [x['epoch'] for x in rows(tmp_path)] == [0, 1, 2]
 
 
 def test_other_settings_are_refused(tmp_path, monkeypatch):

@@ -143,6 +143,26 @@ def test_stop_after_the_first_epoch(tmp_path, policy):
   assert read_checkpoint(path)[1]['agents']['mean']['updates'] == 20
 
 
+@pytest.mark.parametrize(
+  'mode, step, epoch, cycle', [('train', 5, 1, 2), ('test', 1, 1, 3)]
+)
+def test_failing_explorer(tmp_path, capsys, mode, step, epoch, cycle):
+  """The cycles before are kept with the memories; a test is repeated."""
+  assert start(tmp_path, fail_at=[mode, step], number_epochs=3) == 1
+  assert 'Error: The explorer has failed.' in capsys.readouterr().err
+  path = tmp_path / 'all' / 'run'
+  _, states, state = read_checkpoint(path)
+  assert [state['i_epoch'], state['i_cycle']] == [epoch, cycle]
+  updates = 3 * epoch + cycle
+  assert states['agents']['mean']['updates'] == updates
+  assert len(states['memory']['train']['values']) == updates
+  repeal = {f'explorer.{x}.args.fail_at': None for x in ('train', 'test')}
+  assert load(path, '--resume', '--repeal', json.dumps(repeal)) == 0
+  assert read_checkpoint(path)[1]['agents']['mean']['updates'] == 9
+  varlog = Loader(str(path)).getVarlogLoader()['/reward/test/episodic']
+  np.testing.assert_array_equal(varlog['epoch'], [1, 2, 3])
+
+
 def test_best_score_is_that_of_a_test(tmp_path):
   """Epochs without a test keep the epoch of the best one."""
   assert start(tmp_path, number_epochs=5, test_interval=4) == 0

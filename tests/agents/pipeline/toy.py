@@ -19,6 +19,7 @@ cpanel = {
   'pause': 0.0,
   'scale': 1.0,
   'fail_rank': None,
+  'fail_at': None,
   'max_time': None,
   'max_iter': None,
   'memory_save': 'final',
@@ -56,7 +57,9 @@ def gen_params(cpanel):
     'explorer': {
       mode: {
         'name': f'{here}.NumberExplorer',
-        'args': {x: cpanel[x] for x in ('pause', 'scale', 'fail_rank')},
+        'args': {
+          x: cpanel[x] for x in ('pause', 'scale', 'fail_rank', 'fail_at')
+        },
       }
       for mode in ('train', 'test', 'eval')
     },
@@ -67,9 +70,17 @@ class NumberExplorer(ExplorerBase):
   """Draws a random number per step."""
 
   def __init__(
-    self, session, agents, mode='train', pause=0.0, scale=1.0, fail_rank=None
+    self,
+    session,
+    agents,
+    mode='train',
+    pause=0.0,
+    scale=1.0,
+    fail_rank=None,
+    fail_at=None,
   ):
     super().__init__(session, agents, mode, win_size=-1)
+    self._fail_at = fail_at
     self._pause, self._scale, self._fail_rank = pause, scale, fail_rank
     self.closed = False
 
@@ -77,6 +88,8 @@ class NumberExplorer(ExplorerBase):
     rank = self.session.comm.Get_rank()
     if rank == self._fail_rank:
       raise errors.EnvError(f'The explorer of rank {rank} has failed.')
+    if self._fail_at == [self.mode, self.timesteps]:
+      raise errors.EnvError('The explorer has failed.')
     time.sleep(self._pause)
     observ = np.random.normal(3.0, 1.0, (1, 2))
     self.timesteps += 1

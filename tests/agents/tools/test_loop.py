@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents.run import checkpoint, errors, log
-from agents.tools import phases
+from agents.tools import graph_errors, phases
 from agents.tools.loop import Loop
 from agents.tools.tf1 import tf
 from tests import golden, graphs
@@ -237,7 +237,7 @@ def test_stopped_phase_is_repeated(repeat, begin, score, tmp_path):
       with tf.control_dependencies([tick]):
         summary = tf.constant('')
       end = tf.cast(step, tf.float32) + 1
-      loop = Loop(str(tmp_path), step, reset=reset)
+      loop = Loop(str(tmp_path), step, reset=reset, saves_at_end=True)
       loop.should_stop = lambda: sess.run(step) == stop_at
       loop.add_phase('train', done, end, summary, 4, 4)
       loop.add_phase('eval', done, end, summary, 8, 8, repeat=repeat)
@@ -247,13 +247,44 @@ def test_stopped_phase_is_repeated(repeat, begin, score, tmp_path):
         if newest:
           saver.restore(sess, newest)
         scores = list(loop.run(sess, saver, max_step))
-        loop.save(sess)
         return sess.run(step), scores
 
   assert run(12, stop_at=8) == (begin, [3])
   assert run(12) == (12, [score])
   # Who is not asked to stop stays where the limit is.
   assert run(19)[0] == 19
+
+
+def test_error_within_a_phase(tmp_path):
+  """What was done before it is saved, as after Ctrl-C, and goes on."""
+
+  def run(fails):
+    with tf.Graph().as_default():
+      step = tf.Variable(0, False, dtype=tf.int32, name='global_step')
+      weight = tf.Variable(0.0)
+
+      def play(step):
+        if fails and step == 5:
+          raise errors.EnvError('on purpose')
+        return np.float32(step)
+
+      score = tf.py_func(graph_errors.remember(play), [step], tf.float32)
+      score.set_shape(())
+      with tf.control_dependencies([score]):
+        score += weight.assign_add(1.0)
+      loop = Loop(str(tmp_path), step, saves_at_end=True)
+      loop.add_phase('train', True, score, '', 10, 10)
+      saver = tf.train.Saver()
+      with graphs.session() as sess:
+        if newest := checkpoint.find_variables(str(tmp_path)):
+          saver.restore(sess, newest)
+        list(loop.run(sess, saver, 10))
+        return sess.run(weight)
+
+  with pytest.raises(errors.EnvError, match='on purpose'):
+    run(fails=True)
+  assert checkpoint.newest_step(str(tmp_path)) == 5
+  assert run(fails=False) == 10
 
 
 class Twins:

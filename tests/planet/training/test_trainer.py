@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents.run import checkpoint, errors
-from agents.tools import phases, streaming_mean
+from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.training import Trainer
@@ -117,14 +117,20 @@ def test_recorded_run(run, tmp_path):
   assert all(row in run['summaries_written'] for row in everything)
 
 
-def count_steps(logdir, max_step, **config):
+def count_steps(logdir, max_step, fail_at=None, **config):
   """Run a trainer of one phase; returns it with the steps that were fed."""
   tf.reset_default_graph()
   recorder = Recorder()
   trainer = Trainer(logdir and str(logdir), AttrDict(config))
   trainer.add_observer(recorder)
+
+  def note(step, *more):
+    if step == fail_at:
+      raise errors.EnvError('on purpose')
+    return recorder.note(step, *more)
+
   score = tf.py_func(
-    recorder.note,
+    graph_errors.remember(note),
     [trainer.step, trainer.phase, trainer.log, trainer.reset],
     tf.float32,
   )
@@ -169,6 +175,14 @@ def test_checkpoint_at_the_end(tmp_path):
   count_steps(tmp_path, 15, checkpoint_at_end=True)
   assert (tmp_path / 'model.ckpt-15.index').exists()
   assert count_steps(tmp_path, 25) == [15, 20]
+
+
+def test_checkpoint_before_an_error(tmp_path):
+  """An environment that fails costs nothing that was learned."""
+  with pytest.raises(errors.EnvError, match='on purpose'):
+    count_steps(tmp_path, 50, fail_at=35, checkpoint_at_end=True)
+  assert checkpoint.newest_step(str(tmp_path)) == 35
+  assert count_steps(tmp_path, 45) == [35, 40]
 
 
 def test_nothing_is_kept_without_a_folder():
