@@ -9,7 +9,7 @@ from typing import Any
 
 from agents import configs, utility
 from agents.envs import adapters, check, continuous, spaces
-from agents.run import errors, files, folder, references
+from agents.run import errors, folder, references
 from agents.tools.attr_dict import AttrDict
 
 # What a run keeps when it is continued.
@@ -66,11 +66,7 @@ def claim(
 
 @contextlib.contextmanager
 def _claim(logdir, path, name, config, given, trust, pair, is_named):
-  missing = files.first_missing(path or logdir) if logdir else None
   with _choose(logdir, path, name, config, given) as run:
-    if not path:
-      # A new folder in an existing one.
-      missing = missing or run.folder
     path = run.folder
     if run.settings:
       trust = trust.and_typed([given.get('env')])
@@ -80,7 +76,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
     elif path:
       run.enter_context(
         folder.removed_if_refused(
-          path, missing, lambda: folder.has(path, 'config.yaml')
+          path, run.missing, lambda: folder.has(path, 'config.yaml')
         )
       )
     pair = pair or _try_env(config['env'])

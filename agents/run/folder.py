@@ -31,27 +31,23 @@ class Run(contextlib.ExitStack):
 
   Args:
     folder: Path, which need not exist; None for a run that keeps nothing.
-    lock: Result of `lock`; None for a run that is only read.
     reason: Sentence that says which run this is and why it was chosen.
 
   Attributes:
+    missing: First part of the path that `take` or `create` had to create, None
+      if there was none; see `removed_if_refused`.
     config: What the system makes of the settings and the command.
     changes: Description of what the command changes.
   """
 
-  def __init__(
-    self,
-    folder: str | None,
-    lock: contextlib.ExitStack | None = None,
-    reason: str = '',
-  ):
+  def __init__(self, folder: str | None, reason: str = ''):
     super().__init__()
     self.folder = folder
     self.reason = reason
+    self.missing: str | None = None
     self.config: Any = None
     self.changes: list[str] = []
-    if lock:
-      self.enter_context(lock)
+    self._version = self._find_version()
 
   @classmethod
   def open(cls, folder: str, name: str = LOCK) -> 'Run':
@@ -65,13 +61,42 @@ class Run(contextlib.ExitStack):
       Busy: If another process is using it.
       UsageError: If it is not writable.
     """
-    taken = lock(folder, name)
-    if not taken:
+    run = cls(folder)
+    if not run.take(name):
       raise Busy(
         f'Another process is using the run in {folder}. Wait until it has '
         'finished, or choose another log directory.'
       )
-    return cls(folder, taken)
+    return run
+
+  def take(self, name: str = LOCK) -> bool:
+    """Lock the run; return whether no other process is using it.
+
+    If another training has changed the run since this object was created,
+    forgets what was read. See `lock`.
+    """
+    assert self.folder
+    self.missing = files.first_missing(self.folder)
+    taken = lock(self.folder, name)
+    if not taken:
+      return False
+    self.enter_context(taken)
+    version = self._find_version()
+    if version != self._version:
+      self._version = version
+      for fact in ('settings', 'checkpoint'):
+        vars(self).pop(fact, None)
+    return True
+
+  def _find_version(self):
+    """Return what differs once another training has worked on the run."""
+    if not self.folder:
+      return None
+    names = checkpoint.list_variables(self.folder)
+    with contextlib.suppress(FileNotFoundError):
+      found = os.stat(os.path.join(self.folder, _SETTINGS))
+      return names, found.st_mtime_ns, found.st_size
+    return names
 
   @functools.cached_property
   def settings(self) -> dict[str, Any] | None:
@@ -137,11 +162,14 @@ def create(base: str, names: Iterable[str]) -> Run:
     FileExistsError: If all names are taken.
     UsageError: If the folder is not writable.
   """
+  missing = files.first_missing(base)
   files.check_writable(base)
   for path in (os.path.join(base, x) for x in names):
     with contextlib.suppress(FileExistsError):
       os.mkdir(path)
-      return Run.open(path)
+      run = Run.open(path)
+      run.missing = missing or path
+      return run
   raise FileExistsError(f'All run names in {base} are taken.')
 
 
@@ -183,7 +211,8 @@ def removed_if_refused(
 
   Args:
     run: Log directory that this process has locked.
-    missing: Result of `files.first_missing` for it before it was locked.
+    missing: First part of its path that this process has created, None if
+      there was none.
     has_begun: Function that returns whether there is anything to keep.
 
   Yields:
@@ -254,16 +283,16 @@ def choose(
   reasons: list[str] = []
   run = None
   for folder in folders:
-    reason = why_not(Run(folder))
+    run = Run(folder)
+    reason = why_not(run)
     if not reason:
-      taken = lock(folder)
-      run = Run(folder, taken)
       # The process that had the lock until now may have finished the run.
+      taken = run.take()
       reason = why_not(run) if taken else 'is in use by another process'
       if not reason:
         break
       run.close()
-      run = None
+    run = None
     reasons.append(f'{os.path.basename(folder)} {reason}')
   others = len(reasons) - _MOST_NAMED
   if others > 0:

@@ -261,6 +261,30 @@ def test_first_lines(tmp_path):
     assert run.config.logdir is None and 'without --logdir' in run.reason
 
 
+def test_everything_is_read_once(tmp_path, monkeypatch):
+  """Settings, newest checkpoint and environment, however the run is chosen."""
+  make_run(tmp_path, '1', 40)
+  calls = []
+
+  def count(module, name):
+    original = getattr(module, name)
+
+    def call(*args, **kwargs):
+      calls.append(name)
+      return original(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, call)
+
+  count(files, 'read_yaml')
+  count(checkpoint, '_find_damaged_variables')
+  count(runs, '_try_env')
+  for timestamp in (None, '1'):
+    with runs.claim('default', str(tmp_path), timestamp, SMALL) as run:
+      assert run.step == 40 and run.settings and run.config
+    assert sorted(calls) == ['_find_damaged_variables', '_try_env', 'read_yaml']
+    calls.clear()
+
+
 def test_two_commands_at_once(tmp_path):
   """Each has a run of its own, also when both begin in the same second."""
   run = make_run(tmp_path, '1', 40)

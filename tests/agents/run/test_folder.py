@@ -118,6 +118,22 @@ def test_choose(tmp_path):
   assert not is_locked(runs[3])
 
 
+def test_second_look(tmp_path):
+  """What was read counts, unless another training has changed the run."""
+  path = tmp_path / 'run'
+  path.mkdir()
+  settings = path / 'config.yaml'
+  settings.write_text('a: 1')
+  first, second = (folder.Run(str(path)) for _ in range(2))
+  assert first.settings == second.settings == {'a': 1}
+  read = first.settings
+  with first:
+    assert first.take() and first.settings is read
+  settings.write_text('a: 12')
+  with second:
+    assert second.take() and second.settings == {'a': 12}
+
+
 def test_explanations_are_short():
   run, words = folder.choose('abcde', lambda run: 'is old')
   assert run is None
