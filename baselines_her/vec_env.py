@@ -86,13 +86,17 @@ class VecEnv(vector.Vector):
     image = _tile(self.get_images())
     return image if mode == 'rgb_array' else None
 
-  def get_states(self) -> list:
-    """Return the states that determine future episodes, for checkpoints."""
-    return self.each('get_state')
+  def get_states(self) -> list | None:
+    """Return the states that determine future episodes, for checkpoints.
 
-  def set_states(self, states: list) -> None:
+    None if environments have failed in a process of their own.
+    """
+    return self.find_states('get_state')
+
+  def set_states(self, states: list | None) -> None:
     """Restore the result of `get_states`; reset the environments first."""
-    self.each('set_state', states)
+    if states is not None:
+      self.each('set_state', states)
 
 
 class DummyVecEnv(VecEnv):

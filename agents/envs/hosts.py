@@ -83,6 +83,11 @@ class EnvHost:
     """Id of the process that runs the object."""
     return os.getpid() if self._is_thread else self._worker.pid
 
+  @property
+  def has_failed(self) -> bool:
+    """Whether the object is lost because of an earlier error."""
+    return bool(self._failure)
+
   def access(self, index: int | None, name: str) -> Callable[[], Any]:
     """Return a promise of the value of an attribute."""
     return self._request(index, name, None, None)

@@ -127,6 +127,14 @@ class Vector:
     """
     return join(self.call('each', *args, method=name))
 
+  def find_states(self, name: str) -> list[Any] | None:
+    """Return what a method returns for each, None if a host has failed.
+
+    The states of its environments are lost, but not the rest of a training.
+    """
+    failed = any(getattr(x, 'has_failed', False) for x in self._hosts)
+    return None if failed else self.each(name)
+
   def close(self) -> None:
     """Close the environments and end their hosts."""
     hosts.close_hosts(x for x in self._hosts if isinstance(x, hosts.EnvHost))

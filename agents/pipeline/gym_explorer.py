@@ -189,7 +189,7 @@ class GymExplorer(base.ExplorerBase):
     return {
       **super().state_dict(),
       'normalizers': self.export_normalizers(),
-      'envs': self._envs.each('state_dict'),
+      'envs': self._envs.find_states('state_dict'),
       'observations': self._observations,
       'masks': self._masks,
       'hidden': dict(self._hidden),
@@ -202,15 +202,19 @@ class GymExplorer(base.ExplorerBase):
     Raises:
       UsageError: If the number of workers differs.
     """
-    if len(state['envs']) != self._num_workers:
+    states = state['envs']
+    if states is not None and len(states) != self._num_workers:
       raise errors.UsageError(
-        f'The checkpoint has {len(state["envs"])} workers in mode '
+        f'The checkpoint has {len(states)} workers in mode '
         f'{self.mode!r}, not {self._num_workers}; set num_workers to the '
         'same number.'
       )
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
-    begun = self._envs.each('load_state_dict', state['envs'])
+    if states is None:
+      # They failed in processes of their own, and begin anew.
+      return
+    begun = self._envs.each('load_state_dict', states)
     self._observations, self._masks = state['observations'], state['masks']
     self._hidden, self._was_reset = dict(state['hidden']), state['was_reset']
     # All workers are alike: either all of them continue, or none does.

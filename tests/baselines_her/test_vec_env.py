@@ -99,6 +99,25 @@ def test_workers_are_free_of_tensorflow_and_mpi(monkeypatch):
   env.close()
 
 
+class Broken(toy.ToyPoint):
+  """Fails in its first step."""
+
+  def step(self, action):
+    raise errors.EnvError('on purpose')
+
+
+def test_states_of_environments_that_have_failed():
+  """They are unknown, which is no error; what is unknown stays as it is."""
+  env = vec_env.SubprocVecEnv([functools.partial(Broken, 4)])
+  env.reset()
+  assert env.get_states() is not None
+  with pytest.raises(errors.EnvError, match='on purpose'):
+    env.step(np.zeros((1, 2)))
+  assert env.get_states() is None
+  env.close()
+  toy.vec_env(3, [0]).set_states(None)
+
+
 def test_single_environment_takes_plain_actions():
   env = toy.vec_env(3, [0])
   env.reset()

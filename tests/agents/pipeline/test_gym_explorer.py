@@ -312,6 +312,22 @@ def test_resume(session, restorable):
     make(session, kwargs=kwargs).load_state_dict(state)
 
 
+@pytest.mark.parametrize('count', [0, 1])
+def test_resume_after_a_failure(session, count):
+  """States that were lost with a process do not keep the rest from storage."""
+  explorer = make(session, kwargs={'fail_at': 2}, processes=count)
+  with pytest.raises(errors.EnvError):
+    explorer.update()
+  path = os.path.join(session.path, 'states')
+  checkpoint.write_tree(path, explorer.state_dict())
+  explorer.close()
+  state = checkpoint.read_tree(path)
+  assert (state['envs'] is None) == bool(count)
+  other = make(session)
+  other.load_state_dict(state)
+  assert column(other.update(), '/masks')[0] == [0, 1, 1, 0, 1, 1]
+
+
 def test_mistakes(session):
   """What does not fit together is told."""
   with pytest.raises(errors.UsageError, match='neither n_steps nor n_episodes'):
