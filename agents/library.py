@@ -10,11 +10,12 @@ Example:
 """
 
 import contextlib
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from agents import configs, runs, train_ppo
-from agents.run import references
+from agents.run import life, mpi, references
 from agents.run.training import Training
 
 
@@ -67,27 +68,24 @@ def train(
   overrides.update((k, x) for k, x in given.items() if x is not None)
   overrides = runs.add_budget(overrides, total_env_steps)
   claimed = runs.claim(config, logdir, None, overrides, trust)
-  return Training(lambda: _train(claimed, env_processes), verbose)
+  train = functools.partial(_train, env_processes)
+  comm = mpi.SingleComm()
+  return Training(lambda: life.start(lambda: claimed, train, comm), verbose)
 
 
-def _train(claimed, env_processes):
+def _train(env_processes, run):
   from agents import display
 
-  with claimed as run:
-    yield from run.changes
-    if finished := runs.nothing_to_do(run):
-      yield finished
-      return
-    shown = []
+  shown = []
 
-    def observers():
-      shown.append(display.Display(run.config, run.step))
-      return shown
+  def observers():
+    shown.append(display.Display(run.config, run.step))
+    return shown
 
-    scores = train_ppo.train(
-      run.config, env_processes, observers=observers, run=run
-    )
-    with contextlib.closing(scores):  # type: ignore[type-var]
-      for _ in scores:
-        if record := shown[0].take_record():
-          yield record
+  scores = train_ppo.train(
+    run.config, env_processes, observers=observers, run=run
+  )
+  with contextlib.closing(scores):  # type: ignore[type-var]
+    for _ in scores:
+      if record := shown[0].take_record():
+        yield record

@@ -40,8 +40,9 @@ def claim(
 
   Returns:
     Context of a `Run` with `config`, a locked AttrDict with the log directory
-    as `logdir`; `reason`, a sentence that says which run this is and why; and
-    `changes`, a list of descriptions of what the command changes.
+    as `logdir`; `reason`, a sentence that says which run this is and why;
+    `changes`, a list of descriptions of what the command changes; and `over`, a
+    sentence if the run is finished.
 
   Raises:
     UsageError: If an argument is not valid; raised by the context if an
@@ -87,6 +88,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
         'start a new run in another log directory.'
       )
     run.config = _complete(name, {**config, 'spaces': pair}, path)
+    run.over = _find_end(run)
     yield run
 
 
@@ -142,16 +144,6 @@ def training_steps(config: AttrDict, step: int) -> int:
   return epochs * training + min(rest, training)
 
 
-def nothing_to_do(run: folder.Run) -> str | None:
-  """Return a sentence if a run is finished, None otherwise."""
-  if run.step < total_steps(run.config):
-    return None
-  return (
-    f'Nothing to do: the run in {run.folder} is finished; raise '
-    'total_env_steps to continue training.'
-  )
-
-
 def add_budget(
   overrides: dict[str, Any], total_env_steps: float | None
 ) -> dict[str, Any]:
@@ -166,6 +158,16 @@ def add_budget(
     raise errors.UsageError('Give either steps or total_env_steps, not both.')
   given = {'steps': total_env_steps}
   return {**overrides, **configs.Config.check(given, 'total_env_steps')}
+
+
+def _find_end(run):
+  """Return a sentence if a run is finished, None otherwise."""
+  if run.step < total_steps(run.config):
+    return None
+  return (
+    f'Nothing to do: the run in {run.folder} is finished; raise '
+    'total_env_steps to continue training.'
+  )
 
 
 def _count_steps(config):
@@ -277,8 +279,6 @@ def _merge(run, given):
     run.folder, run.settings, plain, configs.Config.fixed
   )
   run.changes = [f'{k} {old} -> {new}' for k, (old, new) in changed.items()]
-  # Refuses one whose checkpoints are all damaged.
-  assert run.step >= 0
   return {**run.settings, **given}
 
 

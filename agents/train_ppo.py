@@ -11,6 +11,7 @@ ppo-train ...
 """
 
 import contextlib
+import functools
 import logging
 import os
 import sys
@@ -23,6 +24,7 @@ from agents.run import (
   errors,
   flags,
   folder,
+  life,
   mpi,
   references,
   schema,
@@ -119,8 +121,8 @@ def train(
       called once the graph is built.
     threads: Number of threads for large operations; by default one per core,
       shared by the processes of MPI.
-    run: Value yielded by `runs.claim`; its configuration is stored once the
-      checkpoint is restored.
+    run: Value yielded by `runs.claim`; the first process stores its
+      configuration once the checkpoint is restored.
 
   Yields:
     Mean scores of training and evaluation in turn.
@@ -147,7 +149,7 @@ def train(
   if config.seed is not None:
     tf.set_random_seed(config.seed + first_step + 7919 * rank)
     env_seed = 1000 * config.seed + first_step + own * rank
-  # Processes of MPI are the processes, and objects cannot move.
+  # MPI ranks and environment objects step in this process.
   here = size > 1 or adapters.is_environment(config.env)
   constructors = continuous.constructors(config, own, env_seed)
   make = lambda made, workers: continuous.ScaledVectorEnv(
@@ -178,25 +180,20 @@ def main(_: Any) -> None:
   given = flags.read(define_flags, FLAGS)
   comm = mpi.world()
   utility.set_up_logging()
+  if comm.Get_rank():
+    logging.getLogger('agents').setLevel(logging.WARNING)
   with stopping.handle_signals():
-    if comm.Get_rank() == 0:
-      with _claim(given) as run:
-        finished = runs.nothing_to_do(run)
-        comm.bcast(None if finished else run.config)
-        for line in filter(None, (run.reason, *run.changes, finished)):
-          _logger.info('%s', line)
-        if not finished:
-          _train_and_report(run, given, comm)
-    else:
-      logging.getLogger('agents').setLevel(logging.WARNING)
-      config = comm.bcast(None)
-      if config:
-        list(train(config, given.env_processes, comm, threads=given.threads))
+    claim = functools.partial(_claim, given)
+    work = functools.partial(_train, given, comm)
+    for told in life.start(claim, work, comm):
+      if isinstance(told, str):
+        _logger.info('%s', told)
     stopping.check()
 
 
+@contextlib.contextmanager
 def _claim(given):
-  """Return the run that the flags select."""
+  """Return the context of the run that the flags select."""
   wandb_mirror.check(given.wandb, given.logdir)
   example = '{num_agents: 10, learning_rate: 3e-4}'
   overrides = schema.parse_mapping(given.params, 'params', example)
@@ -205,13 +202,15 @@ def _claim(given):
       overrides[name] = getattr(given, name)
   overrides = runs.add_budget(overrides, given.total_env_steps)
   trust = references.parse(given.trust)
-  return runs.claim(
+  with runs.claim(
     given.config, given.logdir, given.timestamp, overrides, trust
-  )
+  ) as run:
+    _logger.info('%s', run.reason)
+    yield run
 
 
-def _train_and_report(run, given, comm):
-  """Train on the first rank, and print the progress."""
+def _train(given, comm, run):
+  """Train; the first rank prints the progress."""
   from agents import display
   from agents.tools import devices
 
@@ -221,13 +220,20 @@ def _train_and_report(run, given, comm):
     _logger.info('%d processes train together.', comm.Get_size())
 
   def observers():
+    if comm.Get_rank():
+      return []
     shown = configs.to_plain(config)
     mirrors = wandb_mirror.make_mirrors(given.wandb, run.folder, shown)
     return [display.Display(config, run.step, mirrors=mirrors)]
 
-  args = comm, observers, given.threads, run
-  for _ in train(config, given.env_processes, *args):
-    pass
+  return train(
+    config,
+    given.env_processes,
+    comm,
+    observers=observers,
+    threads=given.threads,
+    run=run,
+  )
 
 
 def _define_loop(graph, logdir, config, observers, comm):
@@ -294,7 +300,7 @@ def _run(loop, graph, config, comm, threads, stored):
     utility.initialize_variables(sess, saver, *place)
     if stored.checkpoint:
       saver.continue_in(stored.folder)
-    if stored.config:
+    if stored.config and comm.Get_rank() == 0:
       # Of a run that was claimed and whose checkpoint, if any, fits.
       runs.store(stored)
     broadcast(sess)

@@ -5,6 +5,7 @@ weights and, for each rank, replay, optimizer, random state, environments and
 counters; see `agents.run.checkpoint`. The newest two are kept.
 """
 
+import functools
 import math
 import os
 import time
@@ -12,13 +13,57 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents import utility
-from agents.run import checkpoint, errors, mpi, random_state
-from baselines_her import logger
+from agents.run import checkpoint, errors, folder, mpi, random_state
+from baselines_her import config, logger
 
 # Largest share of the time to spend on checkpoints, unless they are forced.
 _TIME_SHARE = 0.05
 # Number of checkpoints to keep.
 _KEPT = 2
+
+
+class Run(folder.Run):
+  """Log directory of a training.
+
+  Args:
+    folder: Path, which need not exist.
+    checkpoints: Folder of the checkpoints, `checkpoints` in it by default.
+
+  Attributes:
+    checkpoints: Folder of the checkpoints.
+    damaged: Sentences about checkpoints that are skipped.
+  """
+
+  filename = config.PARAMS_FILE
+
+  def __init__(self, folder: str, checkpoints: str | None = None):
+    self.checkpoints = checkpoints or os.path.join(folder, 'checkpoints')
+    self.damaged: list[str] = []
+    super().__init__(folder)
+
+  def list_checkpoints(self) -> list[str]:
+    return list(checkpoint.list_folders(self.checkpoints).values())
+
+  @functools.cached_property
+  def checkpoint(self) -> str | None:
+    """Path of the newest complete checkpoint, None if there is none.
+
+    Raises:
+      UsageError: If all are damaged.
+    """
+    self.damaged.clear()
+    found = self.list_checkpoints()
+    return checkpoint.choose_newest(found, warn=self.damaged.append)
+
+  @functools.cached_property
+  def settings(self) -> dict[str, Any] | None:
+    """Settings of the run, None if it has no checkpoint to continue.
+
+    Raises:
+      UsageError: If they cannot be read.
+    """
+    assert self.folder
+    return config.read_params(self.folder) if self.checkpoint else None
 
 
 class Checkpoints:
@@ -88,20 +133,24 @@ class Checkpoints:
     Raises:
       NotFinite: If they are not finite.
     """
-    self._policy.check_finite(f'last checkpoint: {self.newest or "none"}')
+    self._policy.check_finite(
+      lambda: f'last checkpoint: {self.newest or "none"}'
+    )
 
-  def restore(self) -> dict[str, Any]:
-    """Continue from the newest checkpoint, if there is one.
+  def restore(self, path: str | None) -> dict[str, Any]:
+    """Continue from a checkpoint.
+
+    Args:
+      path: Path of the checkpoint; that of the first rank counts.
 
     Returns:
-      Dict of counters as passed to `save`; empty if there is no checkpoint.
+      Dict of counters as passed to `save`; empty without a checkpoint.
 
     Raises:
       UsageError: If the number of environments or ranks differs, or the
         checkpoint is damaged.
     """
-    rank = mpi.world().Get_rank()
-    path = self._store and self._store.newest(None if rank else logger.warn)
+    path = mpi.world().bcast(path)
     if not path:
       return {}
     policy = self._policy

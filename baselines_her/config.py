@@ -2,15 +2,14 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agents import utility
 from agents.envs import adapters, check, spaces
-from agents.run import errors, references
-from agents.run import folder as run_folder
+from agents.run import errors
 from baselines_her import envs, her_sampler, logger, settings
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_PARAMS = settings.DEFAULT_PARAMS
 DEFAULT_ENV_PARAMS = settings.DEFAULT_ENV_PARAMS
 
-_PARAMS_FILE = 'params.json'
-_VERSION = 1
-_LR = ('Q_lr', 'pi_lr')
+PARAMS_FILE = 'params.json'
 
 
 class Task:
@@ -116,73 +113,9 @@ def find_reward(env: Any) -> Callable[..., np.ndarray]:
   return lambda ag_2, g, info: env.compute_reward(ag_2, g, info)
 
 
-def settle(
-  env_name: str | None,
-  seed: int | None,
-  given: Mapping[str, Any],
-  run: str | None = None,
-  trust: references.Trust = references.NOTHING,
-  usual: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], settings.Settings, list[str]]:
-  """Determine the settings of a new or continued training.
-
-  For a continued run, given settings take effect if they may change; all
-  others keep their values.
-
-  Args:
-    env_name: Name of the environment; that of the run by default.
-    seed: Seed; that of the run by default.
-    given: Settings by name.
-    run: Folder of the run to continue, None for a new one.
-    trust: Trust in names that the run may contain.
-    usual: Defaults of a new run that suit its environment, see `Task`.
-
-  Returns:
-    Tuple of the data to store with the run, the settings, and sentences that
-    describe the changes.
-
-  Raises:
-    UsageError: If a setting is not valid or does not fit the run.
-  """
-  old = {} if run is None else read_params(run)
-  chosen = env_name or old.get('env_name') or settings.ENV
-  stored = {k: v for k, v in old.items() if k in settings.Settings.names()}
-  usual = {} if old else usual or {}
-  values = settings.Settings.make(chosen, {**usual, **stored, **given})
-  own = {'version': _VERSION, 'env_name': chosen, 'seed': seed}
-  params = {**own, **values.to_plain()}
-  for name in ('demo_file', 'load_path'):
-    if params[name]:
-      params[name] = os.path.abspath(os.path.expanduser(params[name]))
-  if run is None:
-    return params, values, []
-  if seed is None:
-    params['seed'] = old['seed']
-  names = {'env_name', 'seed', *given, *(_LR if 'lr' in given else ())}
-  named = {name: params[name] for name in names}
-  fixed = {x: settings.Settings.fixed(x) for x in stored}
-  fixed.update(env_name='fixed for a run', seed='the random state continues')
-  changed = run_folder.find_changes(run, old, named, fixed.get)
-  lines = [f'{name}: {x} -> {y}' for name, (x, y) in changed.items()]
-  default = settings.Settings.usual(chosen)
-  kept = {k: v for k, v in stored.items() if k not in named and v != default[k]}
-  if kept:
-    words = ', '.join(f'{name}: {value}' for name, value in kept.items())
-    lines.append(f'Settings kept from the run: {words}.')
-  if env_name is None:
-    references.check_env_id(chosen, trust)
-  if 'network_class' in kept:
-    references.resolve(kept['network_class'], trust)
-  if 'demo_file' in kept:
-    references.check_pickle(kept['demo_file'], trust)
-  # The checkpoint has the variables.
-  values.load_path = None
-  return params, values, lines
-
-
 def write_params(params: dict[str, Any], folder: str) -> None:
   """Write the settings of a run to its `params.json`."""
-  utility.save_config(params, folder, params, _PARAMS_FILE)
+  utility.save_config(params, folder, params, PARAMS_FILE)
 
 
 def read_params(folder: str) -> dict[str, Any]:
@@ -192,20 +125,20 @@ def read_params(folder: str) -> dict[str, Any]:
     UsageError: If they cannot be read.
   """
   check = functools.partial(_check_params, folder)
-  return utility.load_config(folder, parse=check, filename=_PARAMS_FILE)
+  return utility.load_config(folder, parse=check, filename=PARAMS_FILE)
 
 
 def _check_params(folder, params):
   # The original's runs, which can be plotted, have no version.
-  version = params.get('version', _VERSION)
+  version = params.get('version', settings.VERSION)
   missing = {'env_name', 'replay_strategy'} - {*params}
-  if version == _VERSION and not missing:
+  if version == settings.VERSION and not missing:
     return params
-  reason = f'version {version} instead of {_VERSION}'
+  reason = f'version {version} instead of {settings.VERSION}'
   if missing:
     reason = f'{min(missing)} is missing'
   raise errors.UsageError(
-    f'Cannot read the settings {os.path.join(folder, _PARAMS_FILE)}: {reason}. '
+    f'Cannot read the settings {os.path.join(folder, PARAMS_FILE)}: {reason}. '
     'Choose another folder.'
   )
 

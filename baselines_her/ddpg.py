@@ -281,18 +281,18 @@ class DDPG:
     self.Q_adam.check_synced()
     self.pi_adam.check_synced()
 
-  def check_finite(self, kept: str) -> None:
+  def check_finite(self, kept: Callable[[], str]) -> None:
     """Check that weights and statistics are finite before saving them.
 
     Args:
-      kept: Description of the last complete checkpoint, for the error.
+      kept: Function that describes the last complete checkpoint in the error.
 
     Raises:
       NotFinite: If they are not.
     """
     if not self._graph.is_finite()[0]:
       raise errors.NotFinite(
-        f'The weights are not finite after {self.Q_adam.t} updates; {kept}. '
+        f'The weights are not finite after {self.Q_adam.t} updates; {kept()}. '
         'Lower the learning rates (setting lr) or the rewards, and start a new '
         'run.'
       )

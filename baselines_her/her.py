@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import checkpoint, life, mpi, stopping
+from agents.run import life, mpi, stopping
 from agents.run.training import Record
 from baselines_her import config, logger, reports, settings, tf_util
-from baselines_her.checkpoints import Checkpoints
+from baselines_her.checkpoints import Checkpoints, Run
 from baselines_her.ddpg import DDPG
 from baselines_her.mpi import check_seeds, mpi_average
 from baselines_her.policies import PolicySaver
@@ -65,12 +65,12 @@ def learn(
   task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
   given = {**(override_params or {}), **kwargs, **settings.own_network(network)}
   checkpoint_dir = checkpoint_dir and os.path.expanduser(checkpoint_dir)
-  continues = checkpoint_dir and checkpoint.list_folders(checkpoint_dir)
-  run = checkpoint_dir if continues else None
-  params, values, changes = config.settle(
+  run = Run(checkpoint_dir, checkpoint_dir) if checkpoint_dir else None
+  params, values, changes = settings.settle(
     task.name, seed, given, run, usual=task.usual
   )
-  for note in [*changes, *task.notes(values)]:
+  damaged = run.damaged if run else []
+  for note in [*changes, *damaged, *task.notes(values)]:
     logger.warn(note)
 
   def begin():
@@ -81,6 +81,7 @@ def learn(
     **prepare(values, task, env, total_timesteps, seed, eval_env),
     save_path=save_path,
     checkpoint_dir=checkpoint_dir,
+    checkpoint=run and run.checkpoint,
     begin=begin,
   )
 
@@ -164,6 +165,7 @@ def train_epochs(
   save_path: str | None,
   demo_file: str | None,
   checkpoint_dir: str | None = None,
+  checkpoint: str | None = None,
   begin: Callable[[], object] = lambda: None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
@@ -183,6 +185,7 @@ def train_epochs(
     policy_save_interval: See `PolicySaver`, also for `save_path`.
     demo_file: Demonstrations, required by an agent with `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
+    checkpoint: Path of the checkpoint to continue from, or None.
     begin: Function that the first rank calls once the checkpoint has proved to
       fit.
     mirrors: See `agents.run.log.MetricsWriter`.
@@ -205,7 +208,7 @@ def train_epochs(
     policy.init_demo_buffer(demo_file)
   state: dict[str, Any] = {'epoch': 0, 'cycle': 0, 'best_success_rate': -1.0}
   checkpoints = Checkpoints(checkpoint_dir, policy, rollout_worker, evaluator)
-  state.update(checkpoints.restore())
+  state.update(checkpoints.restore(checkpoint))
   folder = checkpoint_dir and logger.get_dir()
   if mpi.world().Get_rank() == 0:
     begin()

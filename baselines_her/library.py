@@ -10,11 +10,11 @@ Example:
 """
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agents.run import flags, references, schema
-from agents.run.training import Record, Training
+from agents.run import flags, life, mpi, references, schema
+from agents.run.training import Training
 from baselines_her import run, settings
 
 
@@ -69,12 +69,5 @@ def train(
     names = params.model_fields_set - {'rollout_batch_size'}
     params = {name: getattr(params, name) for name in names}
   plan = run.Plan(args, settings.merge(params or {}))
-  return Training(lambda: _train(plan), verbose)
-
-
-def _train(plan: run.Plan) -> Generator[Record | str, None, None]:
-  with plan.start() as arguments:
-    from baselines_her import her
-
-    yield from plan.notes
-    yield from her.train_epochs(**arguments)
+  comm = mpi.world()
+  return Training(lambda: life.start(plan.claim, plan.train, comm), verbose)

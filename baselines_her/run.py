@@ -17,28 +17,30 @@ import signal
 import subprocess
 import sys
 import types
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import annotated_types
 
 from agents.envs import adapters, probe, video, window
 from agents.run import (
-  checkpoint,
   entry,
   errors,
   files,
   flags,
+  life,
   messages,
   mpi,
   references,
   schema,
   stopping,
+  training,
   wandb_mirror,
 )
 from agents.run import folder as run_folder
 from agents.tools.lazy_tf import tf
 from baselines_her import (
+  checkpoints,
   config,
   demonstrations,
   envs,
@@ -49,6 +51,9 @@ from baselines_her import (
   vec_env,
   video_recorder,
 )
+
+if TYPE_CHECKING:
+  from baselines_her.ddpg import DDPG
 
 FLAGS = tf.app.flags.FLAGS
 
@@ -182,46 +187,71 @@ class Plan:
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
     self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
-    self._checkpoints = os.path.join(self.folder, 'checkpoints')
     self._usual: dict[str, Any] = {}
-    self._settle()
+    self._run = checkpoints.Run(self.folder)
+    comm = mpi.world()
+    self._use(mpi.on_first_rank(comm, self._settle))
+    self._env = self._params['env_name'] if args.env is None else args.env
     self._task = config.Task(self._env)
-    self._usual = self._task.usual
-    self._settle()
+    self._usual = comm.bcast(self._task.usual)
+    if self._usual:
+      self._use(mpi.on_first_rank(comm, self._settle))
     self._check_files()
 
   @contextlib.contextmanager
-  def start(self) -> Iterator[dict[str, Any]]:
-    """Lock the folder, log to it, and create the environments and the agent.
-
-    Yields:
-      Dict of arguments of `her.train`, inside their graph and session.
+  def claim(self) -> Iterator[run_folder.Run]:
+    """Return the context of the locked run; see `agents.run.life.start`.
 
     Raises:
-      UsageError: If another process is using the run.
+      UsageError: If another process is using the run, or has changed it so that
+        the settings do not fit any more.
     """
-    args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
-    with contextlib.ExitStack() as stack:
-      if rank == 0:
-        missing = files.first_missing(folder)
-        stack.enter_context(run_folder.Run.open(folder))
-        stack.enter_context(
-          run_folder.removed_if_refused(folder, missing, self._has_begun)
-        )
-        # Another training of this process may have worked here until now.
-        self._settle()
-      from baselines_her import her, tf_util
+    run = self._run
+    with run:
+      run.claim()
+      with (
+        run_folder.removed_if_refused(
+          self.folder, run.missing, self._has_begun
+        ),
+        logger.scoped_configure(self.folder),
+      ):
+        if run.was_changed:
+          self._use(self._settle())
+        run.config = self._params, self._settings, run.checkpoint
+        run.changes = self.notes
+        yield run
 
-      stack.enter_context(logger.scoped_configure(folder, [] if rank else None))
+  def train(
+    self,
+    run: run_folder.Run,
+    finish: Callable[['DDPG'], object] = lambda policy: None,
+  ) -> Generator[training.Record | str, None, None]:
+    """Create the environments and the agent, and train.
+
+    Args:
+      run: See `agents.run.life.start`.
+      finish: Function that is called with the trained agent before its
+        environments and its session are closed.
+
+    Yields:
+      See `her.train_epochs`.
+    """
+    from baselines_her import her, tf_util
+
+    args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
+    params, values, newest = run.config
+    with contextlib.ExitStack() as stack:
+      if rank:
+        stack.enter_context(logger.scoped_configure(folder, []))
       self._describe()
-      if not self._continues:
+      if not newest:
         monitor.begin_anew(folder, rank)
       # More threads would make the order of sums, and thus numbers, random.
       stack.enter_context(tf_util.own_graph())
-      env, seed = self._env, self._params['seed']
+      env, seed = self._env, params['seed']
       own = types.SimpleNamespace(**args.flag_values_dict())
       own.env, own.seed = env, seed
-      env = build_env(own, self._settings.T)
+      env = build_env(own, values.T)
       if args.save_video_interval:
         interval, videos = args.save_video_interval, f'{folder}/videos'
         logger.info(f'Writing videos to {videos}.')
@@ -230,57 +260,58 @@ class Plan:
         )
       stack.callback(env.close)
       mirrors = wandb_mirror.make_mirrors(
-        None if rank else args.wandb, folder, self._params
+        None if rank else args.wandb, folder, params
       )
       steps, total = args.num_timesteps, args.total_env_steps
       if total is not None:
         steps = total // mpi.world().Get_size()
+      arguments = her.prepare(values, self._task, env, steps, seed)
       try:
-        yield {
-          **her.prepare(self._settings, self._task, env, steps, seed),
-          'save_path': self._policies,
-          'checkpoint_dir': self._checkpoints,
-          'begin': functools.partial(config.write_params, self._params, folder),
-          'mirrors': mirrors,
-        }
+        yield from her.train_epochs(
+          **arguments,
+          save_path=self._policies,
+          checkpoint_dir=self._run.checkpoints,
+          checkpoint=newest,
+          begin=functools.partial(config.write_params, params, folder),
+          mirrors=mirrors,
+        )
       except stopping.StopRequested:
         again = f'continue with --log_path={folder} and the same settings.'
         logger.info(f'Saved in {folder}; {again}')
         raise
+      finish(arguments['policy'])
 
   @property
   def notes(self) -> list[str]:
     """Sentences for the user about the settings and the environment."""
-    return [*self._changes, *self._task.notes(self._settings)]
+    notes = [*self._run.damaged, *self._changes]
+    return [*notes, *self._task.notes(self._settings)]
+
+  def _use(self, settled):
+    self._params, self._settings, self._changes = settled
 
   def _settle(self):
-    """Inspect the folder and determine the settings."""
+    """Inspect the folder; return the result of `settings.settle`."""
     args = self.args
-    self._continues = self._has_checkpoint()
-    if args.resume is not None and args.resume != self._continues:
-      found = 'a run' if self._continues else 'no run to continue'
+    continues = self._run.checkpoint is not None
+    if args.resume is not None and args.resume != continues:
+      found = 'a run' if continues else 'no run to continue'
       raise errors.UsageError(
         f'There is {found} in {self.folder}; choose another --log_path, or '
         'omit --resume and --noresume.'
       )
-    self._params, self._settings, self._changes = config.settle(
+    return settings.settle(
       None if args.env is None else adapters.name_of(args.env),
       args.seed,
       self._given,
-      self.folder if self._continues else None,
+      self._run,
       references.parse(args.trust),
       self._usual,
     )
-    self._env = self._params['env_name'] if args.env is None else args.env
-
-  def _has_checkpoint(self) -> bool:
-    """Return whether a run exists; refuse one with only damaged checkpoints."""
-    found = checkpoint.list_folders(self._checkpoints).values()
-    return checkpoint.choose_newest(found) is not None
 
   def _has_begun(self) -> bool:
     """Return whether there is anything to keep, such as a whole episode."""
-    begun = self._has_checkpoint()
+    begun = bool(self._run.list_checkpoints())
     pattern = os.path.join(glob.escape(self.folder), '*' + monitor.Monitor.EXT)
     for path in glob.glob(pattern):
       with open(path) as file_:
@@ -362,17 +393,12 @@ def main(argv: list[str]) -> Any:
 
 
 def _read():
-  """Return the flags and settings; `env` is None if it is not given.
-
-  Raises:
-    UsageError: If a setting is unknown or its value is not allowed.
-  """
+  """Return the flags and settings; `env` is None if it is not given."""
   args = flags.read(_define_all, FLAGS)
   own = settings.own_network(args.network)
   names = ('params', 'override_params', *settings.Settings.names())
   given = {x: args[x].value for x in names if args[x].present}
   given = settings.merge({**given, **own})
-  settings.Settings.make(args.env, given)
   if not args['env'].present:
     args.env = None
   return args, given
@@ -462,24 +488,30 @@ def build_env(args: Any, time_limit: int | None = None) -> vec_env.VecEnv:
 
 
 def _train(plan: Plan) -> Any:
-  args = plan.args
+  """Train; return the agent."""
+  args, trained = plan.args, []
   messages.set_up_logging()
-  with plan.start() as arguments:
-    from baselines_her import her, play
 
-    for note in plan.notes:
-      logger.warn(note)
-    model = her.train(**arguments)
-    is_root = mpi.world().Get_rank() == 0
-    if args.save_path and is_root:
+  def finish(model):
+    trained.append(model)
+    if mpi.world().Get_rank():
+      return
+    if args.save_path:
       model.save(os.path.expanduser(args.save_path))
-    if args.play and is_root:
+    if args.play:
+      from baselines_her import play
+
       logger.log('Running trained model')
       filename = os.path.join(plan.folder, 'play.mp4')
       play.show(
         model, args.play_episodes, args.seed, filename, main_network=True
       )
-  return model
+
+  train = functools.partial(plan.train, finish=finish)
+  for told in life.start(plan.claim, train, mpi.world()):
+    if isinstance(told, str):
+      logger.warn(told)
+  return trained[0]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -500,9 +532,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     with flags.parsed(
       'her-train', __doc__, _define_all, rest, _describe
     ) as words:
-      args, _ = _read()
       try:
-        if util.mpi_fork(args.num_cpu, ['--oversubscribe']) == 'parent':
+        if util.mpi_fork(FLAGS.num_cpu, ['--oversubscribe']) == 'parent':
           return 0
       except subprocess.CalledProcessError as error:
         # The ranks have said why.

@@ -5,6 +5,7 @@ attributes.
 """
 
 import functools
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 import pydantic
 from annotated_types import Ge, Gt
 
-from agents.run import errors, references, schema
+from agents.run import errors, folder, references, schema
 from agents.run.schema import (
   Amount,
   Count,
@@ -49,6 +50,8 @@ File = Annotated[str, pydantic.BeforeValidator(str)]
 
 # Environment of a new run that names none.
 ENV = 'FetchReach-v1'
+# Format of what is stored with a run.
+VERSION = 1
 NETWORK = 'baselines_her.actor_critic:ActorCritic'
 _fixed = functools.partial(setting, fixed='fixed for a run')
 # Settings that follow from others, which `--help` leaves out.
@@ -248,6 +251,72 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
     del result['network']
     result.update(own)
   return result
+
+
+def settle(
+  env_name: str | None,
+  seed: int | None,
+  given: Mapping[str, Any],
+  run: folder.Run | None = None,
+  trust: references.Trust = references.NOTHING,
+  usual: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], Settings, list[str]]:
+  """Determine the settings of a new or continued training.
+
+  For a continued run, given settings take effect if they may change; all
+  others keep their values.
+
+  Args:
+    env_name: Name of the environment; that of the run by default.
+    seed: Seed; that of the run by default.
+    given: Settings by name.
+    run: Run to continue, if it has settings; None for a new one.
+    trust: Trust in names that the run may contain.
+    usual: Defaults of a new run that suit its environment, see `config.Task`.
+
+  Returns:
+    Tuple of the data to store with the run, the settings, and sentences that
+    describe the changes.
+
+  Raises:
+    UsageError: If a setting is not valid or does not fit the run.
+  """
+  old = (run and run.settings) or {}
+  chosen = env_name or old.get('env_name') or ENV
+  stored = {k: v for k, v in old.items() if k in Settings.names()}
+  usual = {} if old else usual or {}
+  values = Settings.make(chosen, {**usual, **stored, **given})
+  own = {'version': VERSION, 'env_name': chosen, 'seed': seed}
+  params = {**own, **values.to_plain()}
+  for name in ('demo_file', 'load_path'):
+    if params[name]:
+      params[name] = os.path.abspath(os.path.expanduser(params[name]))
+  if not (run and run.folder and old):
+    return params, values, []
+  if seed is None:
+    params['seed'] = old['seed']
+  names = {'env_name', 'seed', *given}
+  if 'lr' in given:
+    names |= {'Q_lr', 'pi_lr'}
+  named = {name: params[name] for name in names}
+  fixed = {x: Settings.fixed(x) for x in stored}
+  fixed.update(env_name='fixed for a run', seed='the random state continues')
+  changed = folder.find_changes(run.folder, old, named, fixed.get)
+  lines = [f'{name}: {x} -> {y}' for name, (x, y) in changed.items()]
+  default = Settings.usual(chosen)
+  kept = {k: v for k, v in stored.items() if k not in named and v != default[k]}
+  if kept:
+    words = ', '.join(f'{name}: {value}' for name, value in kept.items())
+    lines.append(f'Settings kept from the run: {words}.')
+  if env_name is None:
+    references.check_env_id(chosen, trust)
+  if 'network_class' in kept:
+    references.resolve(kept['network_class'], trust)
+  if 'demo_file' in kept:
+    references.check_pickle(kept['demo_file'], trust)
+  # The checkpoint has the variables.
+  values.load_path = None
+  return params, values, lines
 
 
 def own_network(network: Any) -> dict[str, Any]:

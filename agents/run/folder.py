@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from typing_extensions import Self
+
 from agents.run import checkpoint, errors, files, references, training
 
 # File that the process that works on a run locks.
@@ -36,9 +38,15 @@ class Run(contextlib.ExitStack):
   Attributes:
     missing: First part of the path that `take` or `create` had to create, None
       if there was none; see `removed_if_refused`.
+    was_changed: Whether another training has changed the run between the
+      creation of this object and `take`.
     config: What the system makes of the settings and the command.
-    changes: Description of what the command changes.
+    changes: Sentences about what the command changes.
+    over: Sentence that says that nothing is left to do, None otherwise.
+    filename: Name of the file with the settings.
   """
+
+  filename = _SETTINGS
 
   def __init__(self, folder: str | None, reason: str = ''):
     super().__init__()
@@ -47,33 +55,40 @@ class Run(contextlib.ExitStack):
     self.missing: str | None = None
     self.config: Any = None
     self.changes: list[str] = []
+    self.over: str | None = None
+    self.was_changed = False
     self._version = self._find_version()
 
   @classmethod
-  def open(cls, folder: str, name: str = LOCK) -> 'Run':
-    """Create a log directory if needed, and lock it.
+  def open(cls, folder: str, name: str = LOCK) -> Self:
+    """Create a log directory if needed, and lock it; see `claim`."""
+    run = cls(folder)
+    run.claim(name)
+    return run
 
-    Args:
-      folder: Path.
-      name: Name of the lock file.
+  def claim(self, name: str = LOCK) -> None:
+    """Lock the run, see `take`.
 
     Raises:
       Busy: If another process is using it.
       UsageError: If it is not writable.
     """
-    run = cls(folder)
-    if not run.take(name):
+    if not self.take(name):
       raise Busy(
-        f'Another process is using the run in {folder}. Wait until it has '
+        f'Another process is using the run in {self.folder}. Wait until it has '
         'finished, or choose another log directory.'
       )
-    return run
 
   def take(self, name: str = LOCK) -> bool:
-    """Lock the run; return whether no other process is using it.
+    """Lock the run unless another process is using it; return whether it is.
 
-    If another training has changed the run since this object was created,
-    forgets what was read. See `lock`.
+    Forgets what was read before if another training has changed the run since.
+
+    Args:
+      name: Name of the lock file.
+
+    Raises:
+      UsageError: If it is not writable.
     """
     assert self.folder
     self.missing = files.first_missing(self.folder)
@@ -82,32 +97,35 @@ class Run(contextlib.ExitStack):
       return False
     self.enter_context(taken)
     version = self._find_version()
-    if version != self._version:
+    self.was_changed = version != self._version
+    if self.was_changed:
       self._version = version
       for fact in ('settings', 'checkpoint'):
         vars(self).pop(fact, None)
     return True
 
+  def list_checkpoints(self) -> list[str]:
+    """Return the paths of all checkpoints, oldest first."""
+    return checkpoint.list_variables(self.folder) if self.folder else []
+
   def _find_version(self):
     """Return what differs once another training has worked on the run."""
-    if not self.folder:
-      return None
-    names = checkpoint.list_variables(self.folder)
-    with contextlib.suppress(FileNotFoundError):
-      found = os.stat(os.path.join(self.folder, _SETTINGS))
+    names = self.list_checkpoints()
+    with contextlib.suppress(OSError):
+      found = os.stat(os.path.join(self.folder or '', self.filename))
       return names, found.st_mtime_ns, found.st_size
     return names
 
   @functools.cached_property
   def settings(self) -> dict[str, Any] | None:
-    """Content of `config.yaml`, None if the file does not exist.
+    """Content of the file with the settings, None if it does not exist.
 
     Raises:
       UsageError: If it is damaged.
     """
-    if not self.folder or not has(self.folder, _SETTINGS):
+    if not self.folder or not has(self.folder, self.filename):
       return None
-    return read_settings(self.folder)
+    return read_settings(self.folder, self.filename)
 
   @functools.cached_property
   def checkpoint(self) -> str | None:

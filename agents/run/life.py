@@ -1,8 +1,9 @@
-"""One life of a run: what happens between its first step and its end.
+"""One life of a run, from the folder that it locks to its last checkpoint.
 
-Each system gives its loop as a generator of ticks, such as executions of a
-graph or cycles of rollouts and updates, and a function that saves. When to
-save and how to end is decided here, for all of them.
+`start` opens a run: a system gives a function that locks it and merges its
+settings with those of a command, and one that trains. `run` is the loop: a
+system gives its ticks, such as executions of a graph or cycles of rollouts and
+updates, and a function that saves. When to save and how to end is decided here.
 """
 
 import contextlib
@@ -10,10 +11,40 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from agents.run import errors, stopping
+from agents.run import errors, folder, stopping
 
 _logger = logging.getLogger(__name__)
 _Record = TypeVar('_Record')
+
+
+def start(
+  claim: Callable[[], contextlib.AbstractContextManager[folder.Run]],
+  train: Callable[[folder.Run], Generator[_Record, None, Any]],
+  comm: Any,
+) -> Generator[_Record | str, None, None]:
+  """Open a run on the first rank, and train on all ranks.
+
+  Args:
+    claim: Function that the first rank calls. It returns a context of the
+      locked run, whose `config` is complete, whose `changes` are for the user,
+      and which may be `over`.
+    train: Generator function of the run. On the other ranks, that has no
+      folder, and the `config` of the first one.
+    comm: Communicator of the ranks, which must all make this call.
+
+  Yields:
+    Sentences for the user on the first rank, and what `train` yields.
+  """
+  with contextlib.ExitStack() as stack:
+    opened = folder.Run(None)
+    if comm.Get_rank() == 0:
+      opened = stack.enter_context(claim())
+    opened.config = comm.bcast(None if opened.over else opened.config)
+    yield from opened.changes
+    if opened.over:
+      yield opened.over
+    elif opened.config is not None:
+      yield from train(opened)
 
 
 def run(

@@ -81,7 +81,7 @@ class HERAgent(AgentBase):
       losses = policy.train_on(batches)
       policy.update_target_net()
       # Now, as environments would be blamed for actions that are NaN.
-      policy.check_finite(self.session.newest_checkpoint())
+      policy.check_finite(self.session.newest_checkpoint)
     for loss in losses:
       self.session.monitor('/update/loss_critic', loss)
 

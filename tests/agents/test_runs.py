@@ -10,7 +10,7 @@ import pytest
 from agents import runs, utility
 from agents.envs import spaces
 from agents.run import checkpoint, errors, files
-from tests import scripted_envs
+from tests import counting, scripted_envs
 from tests.agents import training_runs
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
@@ -66,10 +66,10 @@ def test_finished_run(tmp_path):
   for timestamp in (None, '1'):
     with claimed(tmp_path, timestamp) as chosen:
       assert chosen.folder == run
-      assert 'raise total_env_steps' in runs.nothing_to_do(chosen)
+      assert 'raise total_env_steps' in chosen.over
   with claimed(tmp_path, steps=70) as chosen:
     assert chosen.folder == run and chosen.config.steps == 70
-    assert not runs.nothing_to_do(chosen)
+    assert not chosen.over
     assert chosen.changes == ['steps 60.0 -> 70.0']
   assert prepare(tmp_path, learning_rate=0.5).logdir != run
 
@@ -264,25 +264,17 @@ def test_first_lines(tmp_path):
 def test_everything_is_read_once(tmp_path, monkeypatch):
   """Settings, newest checkpoint and environment, however the run is chosen."""
   make_run(tmp_path, '1', 40)
-  calls = []
-
-  def count(module, name):
-    original = getattr(module, name)
-
-    def call(*args, **kwargs):
-      calls.append(name)
-      return original(*args, **kwargs)
-
-    monkeypatch.setattr(module, name, call)
-
-  count(files, 'read_yaml')
-  count(checkpoint, '_find_damaged_variables')
-  count(runs, '_try_env')
+  calls = counting.count(
+    monkeypatch,
+    (files, 'read_yaml'),
+    (checkpoint, '_find_damaged_variables'),
+    (runs, '_try_env'),
+  )
   for timestamp in (None, '1'):
+    calls.clear()
     with runs.claim('default', str(tmp_path), timestamp, SMALL) as run:
       assert run.step == 40 and run.settings and run.config
-    assert sorted(calls) == ['_find_damaged_variables', '_try_env', 'read_yaml']
-    calls.clear()
+    assert set(calls.values()) == {1} and len(calls) == 3
 
 
 def test_two_commands_at_once(tmp_path):

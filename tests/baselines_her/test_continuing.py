@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from agents.run import errors, flags
+from agents.run import checkpoint, errors, flags
 from agents.run import folder as run_folder
-from baselines_her import config, demonstrations, envs, reports
+from baselines_her import config, demonstrations, envs, reports, settings
 from baselines_her import run as run_lib
+from tests import counting
 
 
 def read(*words):
@@ -25,7 +26,7 @@ def begin(folder, *words):
   checkpoint.mkdir(parents=True)
   for name in ('rank0.json', 'COMPLETE'):
     (checkpoint / name).write_text('{}')
-  params, _, _ = config.settle(args.env, args.seed, given)
+  params, _, _ = settings.settle(args.env, args.seed, given)
   config.write_params(params, str(folder))
 
 
@@ -173,3 +174,41 @@ def test_rows_without_an_epoch_stay(tmp_path):
   (tmp_path / 'progress.csv').write_text('epoch,x\n0,a\n1,b\n,c\n')
   reports.forget_epochs(str(tmp_path), 1)
   assert (tmp_path / 'progress.csv').read_text() == 'epoch,x\n0,a\n,c\n'
+
+
+def test_everything_is_read_once(tmp_path, monkeypatch):
+  """Flags, checkpoint, settings and their values, also under the lock."""
+  begin(tmp_path, '--n_cycles=2')
+  seen = []
+
+  def train(self, run, finish):
+    seen.append(run.config)
+    finish(None)
+    yield from ()
+
+  monkeypatch.setattr(run_lib.Plan, 'train', train)
+  calls = counting.count(
+    monkeypatch,
+    (flags, '_parse'),
+    (flags, 'read'),
+    (checkpoint, 'choose_newest'),
+    (config, 'read_params'),
+    (config, 'Task'),
+    (settings.Settings, 'make'),
+  )
+  words = ['program', f'--log_path={tmp_path}', '--lr=0.2']
+  assert run_lib.run(words) == 0
+  ((_, values, newest),) = seen
+  assert newest == str(tmp_path / 'checkpoints/000000001')
+  assert values.pi_lr == 0.2 and values.n_cycles == 2
+  assert set(calls.values()) == {1} and len(calls) == 6
+
+
+def test_run_that_changes_before_it_is_locked(tmp_path):
+  """Another training may have worked there until now."""
+  begin(tmp_path)
+  plan = prepare(tmp_path)
+  params = tmp_path / 'params.json'
+  params.write_text(params.read_text().replace('256', '128'))
+  with plan.claim() as run:
+    assert run.config[1].batch_size == 128

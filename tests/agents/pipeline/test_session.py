@@ -10,10 +10,11 @@ import types
 import numpy as np
 import pytest
 
-from agents.pipeline import checkpoints, main, visdom_mirror
+from agents.pipeline import checkpoints, main, runner, session, visdom_mirror
 from agents.pipeline.loader import Loader
 from agents.pipeline.session import Session
-from agents.run import errors, files, folder, wandb_mirror
+from agents.run import checkpoint, errors, files, folder, wandb_mirror
+from tests import counting
 
 
 def start(tmp_path, *args, name='run', **cpanel):
@@ -243,6 +244,24 @@ def test_continuing_an_older_checkpoint(tmp_path):
   assert load(aside / 'checkpoint-3', '--play', '--play-episodes', '1') == 0
   assert load(path, *repeal) == 0
   assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2, 3]
+
+
+def test_everything_is_read_once(tmp_path, monkeypatch):
+  """By a session that is resumed: flags, parameters and checkpoint."""
+  assert start(tmp_path, number_epochs=2, max_iter=1) == 0
+  calls = counting.count(
+    monkeypatch,
+    (session, 'parse_args'),
+    (session, 'load'),
+    (checkpoint, 'choose_newest'),
+    (checkpoint, 'read_tree'),
+    (runner.RunnerSettings, 'read'),
+    (folder, 'lock'),
+  )
+  assert load(tmp_path / 'all' / 'run', '--resume') == 0
+  # The states of the rank, and its memories.
+  assert calls.pop('read_tree') == 2
+  assert set(calls.values()) == {1} and len(calls) == 5
 
 
 def test_finished_session(tmp_path, capsys):

@@ -1,8 +1,10 @@
 """When a run is saved: on the way, at every end, and not twice."""
 
+import contextlib
+
 import pytest
 
-from agents.run import errors, life, mpi, stopping
+from agents.run import errors, folder, life, mpi, stopping
 
 
 class Ranks(mpi.SingleComm):
@@ -10,6 +12,58 @@ class Ranks(mpi.SingleComm):
 
   def Get_size(self):
     return 2
+
+
+@contextlib.contextmanager
+def claimed(events, **facts):
+  """Context of a run with some attributes."""
+  opened = folder.Run(None)
+  vars(opened).update(facts)
+  events.append('locked')
+  yield opened
+  events.append('free')
+
+
+def test_start():
+  """Changes are told first; the run is locked until the training ends."""
+  events: list[str] = []
+
+  def train(run):
+    yield run.config
+    assert events == ['locked']
+
+  def start(**facts):
+    events.clear()
+    told = life.start(lambda: claimed(events, **facts), train, mpi.SingleComm())
+    result = list(told)
+    assert events == ['locked', 'free']
+    return result
+
+  assert start(config=1, changes=['a', 'b']) == ['a', 'b', 1]
+  assert start(config=1, changes=['a'], over='done') == ['a', 'done']
+
+
+def test_start_of_other_ranks():
+  """They get the settings of the first one, or have nothing to do either."""
+
+  class Other(Ranks):
+    def Get_rank(self):
+      return 1
+
+    def bcast(self, value, root=0):
+      assert value is None
+      return config
+
+  def start():
+    return list(life.start(no_claim, lambda run: iter([run.config]), Other()))
+
+  def no_claim():
+    raise AssertionError
+
+  config: int | None = 3
+  assert start() == [3]
+  config = None
+  assert start() == []
 
 
 class Toy:
