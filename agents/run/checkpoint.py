@@ -263,14 +263,6 @@ class Checkpoints:
     """Return the paths by name, oldest first, including damaged ones."""
     return list_folders(self._folder, self._prefix)
 
-  def newest(self, warn: Callable[[str], None] | None = None) -> str | None:
-    """Return the path of the newest complete one, the same on all ranks.
-
-    Raises:
-      UsageError: See `choose_newest`.
-    """
-    return self._comm.bcast(choose_newest(self.paths().values(), warn=warn))
-
   def save(
     self,
     name: str,
