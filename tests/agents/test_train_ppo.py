@@ -1,6 +1,7 @@
 """The program that trains PPO: training, resuming, bad input."""
 
 import os
+import shutil
 import signal
 import time
 import types
@@ -9,10 +10,18 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import runs, train_ppo
-from agents.run import checkpoint, errors, stopping
+from agents import configs, runs, train_ppo
+from agents.run import (
+  checkpoint,
+  errors,
+  files,
+  flags,
+  folder,
+  schema,
+  stopping,
+)
 from agents.tools import phases
-from tests import processes
+from tests import counting, processes
 from tests.agents import training_runs
 from tests.agents.envs import odd_gymnasium
 from tests.agents.ppo import test_algorithm
@@ -92,6 +101,36 @@ def test_resume(tmp_path, capsys):
   assert call(f'--timestamp={timestamp}') == 0
   assert 'Nothing to do: the run in' in capsys.readouterr().err
   assert training_runs.scores(tmp_path) == rows
+
+
+def test_everything_is_read_once(finished, tmp_path, monkeypatch):
+  """By a command that continues a run: flags, settings and checkpoint."""
+  logdir, _ = finished
+  shutil.copytree(logdir, tmp_path / 'runs')
+  seen = []
+
+  def train(config, *unused, run, **more):
+    seen.append((config.steps, run.step, run.checkpoint))
+    yield from ()
+
+  monkeypatch.setattr(train_ppo, 'train', train)
+  calls = counting.count(
+    monkeypatch,
+    (flags, '_parse'),
+    (flags, 'read'),
+    (schema, 'parse_mapping'),
+    (runs, 'claim'),
+    (runs, '_try_env'),
+    (configs, 'from_plain'),
+    (files, 'read_plain'),
+    (folder, 'lock'),
+    (checkpoint, '_find_damaged_variables'),
+  )
+  words = training_runs.command(tmp_path / 'runs', {'steps': 120})[2:]
+  assert train_ppo.run([*words, '--seed=3']) == 0
+  ((steps, step, path),) = seen
+  assert (steps, step) == (120, 160) and path.startswith(str(tmp_path))
+  assert set(calls.values()) == {1} and len(calls) == 9
 
 
 def test_steps_restored_from_the_checkpoint(finished):
