@@ -233,8 +233,8 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
       `params` and `override_params`; `network` may be one of the user's own.
 
   Raises:
-    UsageError: If one of these is not a mapping, or the number of environments
-      is given as a setting.
+    UsageError: If one of these is not a mapping, a setting is unknown, or the
+      number of environments is given as a setting.
   """
   result = dict(given)
   for name in ('override_params', 'params'):
@@ -250,6 +250,7 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
   if own := own_network(result.get('network')):
     del result['network']
     result.update(own)
+  Settings.check({x: None for x in result if x not in Settings.names()})
   return result
 
 
