@@ -115,7 +115,7 @@ def test_map_is_loaded_only_if_allowed(server):
   config = server.config(load_map=False)
   CarlaEnv(config).close()
   with pytest.raises(
-    errors.UsageError, match='has loaded Town02, but .* Town01.*carla_load_map'
+    errors.UsageError, match='has loaded Town02, but .* Town01.*load_map'
   ):
     CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'})
   state = server.look()

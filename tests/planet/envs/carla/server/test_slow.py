@@ -46,9 +46,7 @@ def test_a_server_of_ours_is_left_to_load(launcher, monkeypatch, tmp_path):
 
 def test_the_start_has_a_limit(start_server):
   server = start_server(faults={'loading': 60.0})
-  with pytest.raises(
-    errors.UsageError, match='within 1 s; raise carla_start_t'
-  ):
+  with pytest.raises(errors.UsageError, match='within 1 s; raise start_t'):
     CarlaEnv(server.config(start_timeout=1.0))
 
 
