@@ -120,7 +120,7 @@ def _find_tasks(stored):
   """Return the tasks of a stored run."""
   for values in (stored['params'], stored.get('values', {})):
     if 'tasks' in values:
-      return values['tasks']
+      return parameters.check({'tasks': values['tasks']})['tasks']
   return parameters.usual_tasks(stored['config'])
 
 

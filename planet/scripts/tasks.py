@@ -283,7 +283,8 @@ def prepare(
     config.tasks = list(tasks.values())
     for kind in ('random', 'train', 'test'):
       for collect in config[f'{kind}_collects'].values():
-        collect.task = tasks[collect.task.name]
+        task = tasks[collect.task.name]
+        collect.task = task.tell(initial=True) if kind == 'random' else task
   return shapes
 
 

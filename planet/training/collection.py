@@ -67,9 +67,10 @@ def _play_randomly(config, params, count, seed, began):
   """Play some of the initial episodes of a task."""
   if not count:
     return
-  make_env = params.task.tell(initial=True).env_ctor
   control.random_episodes(
-    functools.partial(isolated_env, make_env, config.isolate_envs, seed),
+    functools.partial(
+      isolated_env, params.task.env_ctor, config.isolate_envs, seed
+    ),
     count,
     params.save_episode_dir,
     params.task.action_repeat,

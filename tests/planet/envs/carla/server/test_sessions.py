@@ -24,7 +24,7 @@ def test_a_server_is_for_one_environment(server):
   with contextlib.closing(CarlaEnv(server.config())) as env:
     words = (
       f'127.0.0.1:{server.port}.*-carla-rpc-port={server.port + 10}'
-      '.*carla_servers: .host:po'
+      '.*servers: .host:po'
     )
     with pytest.raises(errors.UsageError, match=words):
       CarlaEnv(server.config())

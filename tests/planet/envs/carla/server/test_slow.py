@@ -100,7 +100,7 @@ def test_images_that_begin_late(server, caplog):
   config.update(image_timeout=0.2, retries=1)
   with contextlib.closing(CarlaEnv(config)) as env:
     sentence, seconds = fail_reset(env)
-    assert 'no first image within 2 s; raise carla_image_t' in sentence
+    assert 'no first image within 2 s; raise image_t' in sentence
     assert seconds < 20
 
 
