@@ -150,9 +150,7 @@ def _change(source, usual, given, seed, run):
     usual['total_env_steps'] = None
   fixed = functools.partial(parameters.fixed, tasks=before['tasks'])
   flat = parameters.flatten(given)
-  changed = folder.find_changes(
-    run.folder, before, {**flat, **replaced}, fixed
-  )
+  changed = folder.find_changes(run.folder, before, {**flat, **replaced}, fixed)
   kept = sorted(set(parameters.flatten(source.params)) - set(flat))
   new = parameters.unflatten({x: flat[x] for x in changed if x in flat})
   source.params = parameters.update(source.params, new)

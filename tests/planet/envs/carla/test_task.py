@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+from agents.envs import spaces
 from agents.envs.wrappers import Async
 from agents.run import errors
 from planet.control import random_episodes
@@ -262,7 +263,8 @@ def play_randomly(**settings):
 
 def test_failed_random_episodes_are_played_again():
   class Failing:
-    action_space = MAKE().action_space
+    action_space = spaces.box(-np.ones(2), np.ones(2))
+    observation_space = spaces.dictionary({'state': spaces.box([0], [0])})
     episodes = 0
 
     def reset(self):
