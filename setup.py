@@ -90,7 +90,7 @@ PROGRAMS = {
   'planet-plot': 'planet.scripts.plot:run',
   'planet-fetch-events': 'planet.scripts.fetch_events:run',
   'planet-create-video': 'planet.scripts.create_video:run',
-  'planet-carla-smoke': 'planet.scripts.carla_smoke:run',
+  'planet-carla-smoke': 'planet.envs.carla.smoke:run',
   'ppo-train': 'agents.train_ppo:run',
   'ppo-visualize': 'agents.visualize_ppo:run',
   'ppo-plot': 'agents.plot_scores:run',

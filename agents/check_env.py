@@ -14,7 +14,7 @@ import argparse
 import sys
 
 from agents.envs import check
-from agents.run import entry
+from agents.run import entry, schema
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -29,8 +29,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     choices=list(check.SYSTEMS),
     help='system to check for; may be repeated (default: all)',
   )
+  text = 'arguments of the environment as a YAML mapping'
+  add('--settings', default='{}', help=text)
   add('--seed', type='seed', default=0, help='random seed (default: 0)')
-  return parser.parse_args(argv)
+  args = parser.parse_args(argv)
+  args.settings = schema.parse_mapping(args.settings, 'settings', '{map: loop}')
+  return args
 
 
 def run(argv: list[str] | None = None) -> int:
@@ -41,7 +45,7 @@ def run(argv: list[str] | None = None) -> int:
 def _main(argv):
   args = parse_args(argv)
   systems = args.systems or list(check.SYSTEMS)
-  report = check.check(args.env, systems, args.seed)
+  report = check.check(args.env, systems, args.seed, args.settings)
   print(*report.lines(), sep='\n')
   works = [not found for found in report.problems.values()]
   return int(not (all(works) if args.systems else any(works)))

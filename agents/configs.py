@@ -85,6 +85,9 @@ class Config(schema.Settings):
   max_length: Positive = _fixed(1000, 'maximum episode length in steps')
   steps: Rate = setting(1e7, 'total training steps')
   env: _Environment | None = _fixed(None, 'environment id')
+  env_settings: dict[str, Any] | None = _fixed(
+    None, 'arguments of the environment, if it has an id'
+  )
   seed: Seed | None = _fixed(None, 'random seed')
   # Network.
   algorithm: schema.one_of(_ALGORITHMS) = _fixed(  # type: ignore[valid-type]

@@ -61,7 +61,7 @@ def claim(
   known = path and folder.has(path, 'config.yaml')
   pair = None
   if not known or given.get('env'):
-    pair = _try_env(_complete(name, config, None).env)
+    pair = _try_env(_complete(name, config, None))
   return _claim(logdir, path, name, config, given, trust, pair, is_named)
 
 
@@ -80,7 +80,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
           path, run.missing, lambda: folder.has(path, 'config.yaml')
         )
       )
-    pair = pair or _try_env(config['env'])
+    pair = pair or _try_env(config)
     known = (run.settings or {}).get('spaces')
     if run.step and known and known != pair:
       raise errors.UsageError(
@@ -282,13 +282,14 @@ def _merge(run, given):
   return {**run.settings, **given}
 
 
-def _try_env(name):
+def _try_env(config):
   """Try a step of an environment, to refuse early what cannot work.
 
   Returns:
     Spaces of observations and actions as plain data.
   """
-  created = continuous.make(name)
+  name = config['env']
+  created = continuous.make(name, settings=config.get('env_settings'))
   try:
     check.try_step(created, name)
     found = created.observation_space, created.action_space

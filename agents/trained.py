@@ -76,7 +76,9 @@ class PPO(TrainedAgent):
     self._define(path)
 
   def _make_env(self, render_mode=None):
-    env = continuous.make(self.config.env, render_mode)
+    env = continuous.make(
+      self.config.env, render_mode, settings=self.config.env_settings
+    )
     return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:

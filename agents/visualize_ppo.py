@@ -147,6 +147,7 @@ def visualize(
       functools.partial(
         _create_environment,
         config.env,
+        config.env_settings,
         config.max_length,
         None if seed is None else seed + index,
         [
@@ -171,9 +172,9 @@ def visualize(
   return episodes
 
 
-def _create_environment(env, max_length, seed, paths, title):
+def _create_environment(env, settings, max_length, seed, paths, title):
   """Environment of the training that records videos."""
-  created = continuous.make(env, 'rgb_array', seed)
+  created = continuous.make(env, 'rgb_array', seed, settings)
   created = wrappers.LimitDuration(created, max_length)
   return recorder.RecordEpisodes(created, paths, title)
 

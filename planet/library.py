@@ -47,7 +47,7 @@ def train(
       a temporary folder by default.
     total_env_steps: Environment steps to train for, including initial episodes
       and repeated actions; `max_steps` applies by default.
-    config: `default`, `debug`, `cpu` or `carla_cpu`.
+    config: Name of a preset, see `planet.scripts.presets`.
     params: Parameters, such as `batch_shape`. `model`, `network`, `planner` and
       `collect_objective` accept your own objects, see docs/parts.md.
     seed: Seed of all random numbers.

@@ -30,7 +30,7 @@ def load(
     logdir: Folder of the run, or folder that contains a single run.
     checkpoint: Name such as `model.ckpt-1000`, or `best` for the checkpoint
       with the best test return; the newest by default.
-    params: Dict of parameters of the planner or the CARLA server that replace
+    params: Dict of parameters of the planner and the environment that replace
       those of the run.
     task: Name of the task, for runs with several tasks.
     seed: Seed of the planner and of the environments of `make_env`.

@@ -24,7 +24,7 @@ MISTAKES = {
   'baselines_her.play': (['nobody'], 'nobody'),
   'baselines_her.plot': (['nobody'], 'nobody'),
   'baselines_her.run': (['--env=nobody', '--num_timesteps=1'], 'nobody'),
-  'planet.scripts.carla_smoke': (['--host=nobody.invalid'], 'nobody'),
+  'planet.envs.carla.smoke': (['--host=nobody.invalid'], 'nobody'),
   'planet.scripts.create_video': (['--input=nobody/*', '--output=x.gif'], ''),
   'planet.scripts.evaluate': (['--logdir=nobody'], 'nobody'),
   'planet.scripts.fetch_events': (['--logdir=nobody', '--outdir=x'], 'nobody'),

@@ -85,7 +85,7 @@ TABLE = [
   ('planet.scripts.create_video', ['-i=x', '-o=x.gif', '-x=0'], 'tile_x'),
   ('planet.scripts.fetch_events', ['--logdirs=nobody', '--outdir=x'], 'nobody'),
   ('planet.scripts.sync', ['--source=nobody', '--target=x'], 'nobody'),
-  ('planet.scripts.carla_smoke', ['--seed=-1'], '--seed'),
+  ('planet.envs.carla.smoke', ['--seed=-1'], '--seed'),
   ('baselines_her.run', ['--num_timesteps=-1'], 'num_timesteps'),
   ('baselines_her.run', ['--num_timesteps=x'], 'num_timesteps'),
   ('baselines_her.run', ['--seed=-1'], '--seed is -1'),

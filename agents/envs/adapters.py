@@ -40,6 +40,12 @@ class GymnasiumEnv(Wrapper):
     self.action_space = env.action_space
     self._fit = spaces.fitting(env.action_space)
 
+  def __getattr__(self, name: str) -> Any:
+    # Wrappers of gymnasium do not forward attributes.
+    if name == '_env' or name.startswith('__'):
+      raise AttributeError(name)
+    return self._env.get_wrapper_attr(name)
+
   def seed(self, seed: int) -> None:
     """Seed the action space now and the environment at its next reset."""
     self._seed = seed

@@ -206,7 +206,10 @@ class Report:
 
 
 def check(
-  env_id: str, systems: Iterable[str] = tuple(SYSTEMS), seed: int = 0
+  env_id: str,
+  systems: Iterable[str] = tuple(SYSTEMS),
+  seed: int = 0,
+  settings: Mapping[str, Any] | None = None,
 ) -> Report:
   """Play one episode with random actions.
 
@@ -216,13 +219,14 @@ def check(
     env_id: Id of the environment.
     systems: Keys of `SYSTEMS` to check for.
     seed: Seed of the environment and the actions.
+    settings: Arguments of the environment.
 
   Raises:
-    UsageError: If the id is unknown.
+    UsageError: If the id is unknown, or the environment refuses the settings.
     EnvError: If the environment raises an error.
   """
   report = Report(problems={name: [] for name in systems})
-  env, images = _make(env_id, report)
+  env, images = _make(env_id, report, settings or {})
   try:
     for system in report.problems:
       try:
@@ -246,13 +250,13 @@ def check(
   return report
 
 
-def _make(env_id, report):
+def _make(env_id, report, settings):
   """Return the environment, and whether it can render images."""
   try:
-    return adapters.make(env_id, 'rgb_array'), True
+    return adapters.make(env_id, 'rgb_array', **settings), True
   except (errors.UsageError, errors.EnvError) as error:
     # Whatever else is wrong is raised once more.
-    env = adapters.make(env_id)
+    env = adapters.make(env_id, **settings)
     message = f"It cannot be created with render_mode='rgb_array': {error}"
     report.add('planet', message)
     return env, False

@@ -1,7 +1,7 @@
 """Environments for PPO, single and in batches."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,10 @@ from agents.envs import (
 
 
 def make(
-  env: Any, render_mode: str | None = None, seed: int | None = None
+  env: Any,
+  render_mode: str | None = None,
+  seed: int | None = None,
+  settings: Mapping[str, Any] | None = None,
 ) -> Any:
   """Create an environment without wrappers.
 
@@ -29,6 +32,7 @@ def make(
       `duck_minitaur`; or any other value that `adapters.create` accepts.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
     seed: Seed of the environment, None to leave it unseeded.
+    settings: Arguments of the environment, if `env` is an id.
 
   Returns:
     Environment with the interface of `agents.envs.adapters`. Once seeded, its
@@ -43,7 +47,7 @@ def make(
   if env in ('minitaur', 'duck_minitaur'):
     created = minitaur.minitaur(duck='duck' in env)
   else:
-    created = adapters.create(env, render_mode)
+    created = adapters.create(env, render_mode, **(settings or {}))
   check.check_spaces(created, env, 'ppo')
   created = wrappers.with_own_randomness(wrappers.Guard(created, env))
   if seed is not None:
@@ -60,7 +64,7 @@ def batch(
   """Create the environments of a training run.
 
   Args:
-    config: AttrDict with `env` and `max_length`.
+    config: AttrDict with `env`, `max_length` and optionally `env_settings`.
     num_agents: Number of environments.
     seed: Seed of the first environment; environment i gets this plus i. None
       to leave them unseeded.
@@ -76,10 +80,9 @@ def constructors(
 ) -> list[Callable[[], Any]]:
   """Return functions that create the environments of `batch`."""
   env = adapters.portable(config.env)
-  return [
-    functools.partial(make, env, None, None if seed is None else seed + x)
-    for x in range(num_agents)
-  ]
+  settings = config.env_settings
+  seeds = [None if seed is None else seed + x for x in range(num_agents)]
+  return [functools.partial(make, env, None, x, settings) for x in seeds]
 
 
 class _Rows(vector.Group):

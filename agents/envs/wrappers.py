@@ -170,7 +170,11 @@ class PadActions(Wrapper):
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     size = self._env.action_space.shape[0]
-    return self._env.step(action[:size], *args, **kwargs)
+    *others, info = self._env.step(action[:size], *args, **kwargs)
+    if 'applied_action' in info:
+      applied = np.concatenate([info['applied_action'], action[size:]])
+      info = {**info, 'applied_action': applied}
+    return *others, info
 
   def _combine(self, action_spaces):
     length = max(x.shape[0] for x in action_spaces)

@@ -1,7 +1,7 @@
 """Play episodes with random actions."""
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +13,6 @@ def random_episodes(
   env_ctor: Callable,
   num_episodes: int,
   outdir: str | None = None,
-  first_action: Sequence[float] | None = None,
   action_repeat: int | None = None,
   began: datetime.datetime | None = None,
   seed: int | None = None,
@@ -24,7 +23,6 @@ def random_episodes(
     env_ctor: Function without arguments that returns an environment.
     num_episodes: Number of episodes.
     outdir: Folder to write episodes to; None to return them.
-    first_action: Range of the first dimension of actions, or None for [-1, 1].
     action_repeat: Simulator steps per action, stored with each episode.
     began: See `CollectGymDataset`.
     seed: See `CollectGymDataset`; seeds nothing here.
@@ -44,11 +42,7 @@ def random_episodes(
       done = False
       while not done:
         stopping.check()
-        action = env.action_space.sample()
-        if first_action:
-          low, high = first_action
-          action[0] = low + (high - low) * (action[0] + 1) / 2
-        _, _, done, info = env.step(action)
+        _, _, done, info = env.step(env.action_space.sample())
       # Replay episodes with a failed step.
       if not info.get('step_error'):
         count += 1

@@ -1,10 +1,12 @@
 """Tasks, and constructors that wrap their environments."""
 
 import datetime
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from agents.envs import wrappers
+from agents.envs.declared import EnvSettings
 from planet.envs.collect_dataset import CollectGymDataset
 
 
@@ -17,7 +19,9 @@ class Task(NamedTuple):
     max_length: Maximum number of actions per episode.
     state_components: Names of prediction targets in addition to images.
     action_repeat: Simulator steps per action.
-    is_driving: Whether this is a `carla` task.
+    settings: All settings of the environment, which `env_ctor` takes under this
+      name, or None if the environment declares none.
+    declared: Declaration of these settings.
   """
 
   name: str
@@ -25,7 +29,24 @@ class Task(NamedTuple):
   max_length: int
   state_components: list[str]
   action_repeat: int = 1
-  is_driving: bool = False
+  settings: dict[str, Any] | None = None
+  declared: type[EnvSettings] | None = None
+
+  def with_settings(self, **more: Any) -> 'Task':
+    """Return the task with other settings or arguments of its environment."""
+    settings = {**(self.settings or {}), **more}
+    env_ctor = functools.partial(self.env_ctor, settings=settings)
+    return self._replace(env_ctor=env_ctor, settings=settings)
+
+  def tell(self, **facts: Any) -> 'Task':
+    """Return the task with facts that the environment wants to know.
+
+    Args:
+      **facts: Values of `EnvSettings.told`; others are left out.
+    """
+    wanted = self.declared.told if self.declared else ()
+    facts = {x: y for x, y in facts.items() if x in wanted}
+    return self.with_settings(**facts) if facts else self
 
 
 def recording_env(

@@ -1,5 +1,6 @@
 """Environments of gymnasium and PyBullet with image observations."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ def make(
   image_size: int = 64,
   observation_is_image: bool = False,
   pixels: bool = True,
+  settings: Mapping[str, Any] | None = None,
 ) -> Any:
   """Create a gymnasium or PyBullet environment.
 
@@ -27,6 +29,7 @@ def make(
     observation_is_image: Whether the observation is the image; otherwise,
       render the environment.
     pixels: Whether to add images to the observations.
+    settings: Keyword arguments of the environment, if `env` is an id.
 
   Returns:
     Environment with dict observations: `image` uint8, and `state` unless the
@@ -40,13 +43,15 @@ def make(
   """
   render_mode = 'rgb_array' if pixels and not observation_is_image else None
   name = adapters.name_of(env)
-  env = wrappers.Guard(adapters.create(env, render_mode), name)
+  env = adapters.create(env, render_mode, **(settings or {}))
+  env = wrappers.Guard(env, name)
   check.check_spaces(env, name, 'planet')
   if spaces.is_discrete(env.action_space):
     # As the author of PlaNet advises: choose the largest planned value.
     env = wrappers.OneHotAction(env)
   env = wrappers.ActionRepeat(env, action_repeat)
-  env = wrappers.NormalizeActions(env)
+  if not getattr(env, 'normalized_actions', False):
+    env = wrappers.NormalizeActions(env)
   env = wrappers.MinimumDuration(env, min_length)
   env = wrappers.MaximumDuration(env, max_length)
   if observation_is_image:
@@ -55,9 +60,8 @@ def make(
   else:
     env = wrappers.ObservationDict(env, 'state')
   if pixels:
-    env = wrappers.PixelObservations(
-      env, (image_size, image_size), np.uint8, 'image'
-    )
+    size, channels = (image_size, image_size), getattr(env, 'image_channels', 3)
+    env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
   elif not observation_is_image:
     env = wrappers.VectorObservations(env)
   return wrappers.ConvertTo32Bit(env)

@@ -77,7 +77,7 @@ conv_128 = _define_network(
   activation='relu',
 )
 
-# Larger network of the CARLA fork: eight layers each, and the output.
+# Larger network of a fork: eight layers each, and the output.
 conv_128_deep = _define_network(
   image_size=128,
   encoder=(

@@ -15,7 +15,7 @@ from agents.run import errors, references
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
-from planet.scripts import objectives, parameters
+from planet.scripts import objectives, parameters, presets
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
@@ -48,10 +48,11 @@ def _define_preset(
   return config.update(build(preset, values, logdir, own))
 
 
-default = functools.partial(_define_preset, 'default')
-debug = functools.partial(_define_preset, 'debug')
-cpu = functools.partial(_define_preset, 'cpu')
-carla_cpu = functools.partial(_define_preset, 'carla_cpu')
+def __getattr__(name: str) -> Any:
+  """Return the function of a preset."""
+  if name not in presets.PRESETS:
+    raise AttributeError(f'There is no configuration {name!r}.')
+  return functools.partial(_define_preset, name)
 
 
 def build(
@@ -217,8 +218,6 @@ def _add_episodes(config, params, logdir, own):
         task=task,
         save_episode_dir=folder,
         num_episodes=params.num_seed_episodes,
-        first_action=params.carla_random_throttle if task.is_driving else None,
-        expert=params.carla_expert,
       )
     collects = config[f'{phase}_collects'] = AttrDict()
     for overrides in getattr(params, f'{phase}_collects'):

@@ -45,6 +45,7 @@ def main(args: Any) -> None:
   # Before TensorFlow is imported.
   folder.find_single(args.logdir)
   from planet import trained
+  from planet.scripts import renamed, tasks
 
   trust = references.parse(args.trust)
   restored = trained.restore(
@@ -52,11 +53,12 @@ def main(args: Any) -> None:
   )
   path, config, _ = restored
   filename = _choose_video(args.video, path, config)
+  for sentence in renamed.explain(args.params, [renamed.TASK]):
+    print(sentence)
   print(f'Playing with {path}.')
   scores, videos = [], []
   # Frames of all tasks need one size.
-  driving = all(x.task.is_driving for x in config.test_collects.values())
-  overview = bool(filename) and driving
+  overview = bool(filename) and tasks.are_alike(config.tasks)
   try:
     for episode in play(restored, args.episodes, overview):
       steps = len(episode.rewards) * episode.action_repeat
@@ -90,7 +92,7 @@ def play(
   Args:
     restored: Result of `planet.trained.restore`.
     episodes: Number of episodes per task.
-    overview: Whether to keep bird's-eye maps.
+    overview: Whether to keep pictures from above, if an environment has them.
 
   Yields:
     Results of `play_once`, with the `number` of the episode, starting at 1, and
@@ -124,12 +126,13 @@ def play_once(
     agent: Agent.
     env: Training environment, with the interface of this project.
     bar: Progress display.
-    overview: Whether to keep bird's-eye maps, if the environment has them.
+    overview: Whether to keep the `overview` of the environment, if it has one.
 
   Returns:
     AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
     [time, size], `observations` [time, ...], each after the action with the
-    same index, and `maps`, uint8 [time, height, width, 3] or None.
+    same index, `maps`, uint8 [time, height, width, 3] or None, and `captions`,
+    the texts in the infos.
 
   Raises:
     StopRequested: If the user asks to stop.
@@ -145,10 +148,11 @@ def play_once(
     observ, reward, done, info = env.step(action)
     if info.get('step_error'):
       return play_once(agent, env, bar, overview)
-    above = getattr(env, 'birdseye', None) if overview else None
-    steps.append((observ, action, np.float32(reward), above))
+    above = getattr(env, 'overview', None) if overview else None
+    caption = info.get('caption')
+    steps.append((observ, action, np.float32(reward), above, caption))
     bar.update(1, len(steps))
-  observations, actions, rewards, maps = zip(*steps)
+  observations, actions, rewards, maps, captions = zip(*steps)
   return AttrDict(
     task=agent.task.name,
     score=sum(map(float, rewards)),
@@ -156,6 +160,7 @@ def play_once(
     actions=np.stack(actions),
     observations=np.stack(observations),
     maps=None if above is None else np.stack(maps),
+    captions=captions,
     _unlocked=True,
   )
 
@@ -166,15 +171,15 @@ def annotate(episode: Any) -> np.ndarray:
   Args:
     episode: AttrDict with `observations` uint8 [time, height, width, channels],
       `rewards` [time], `number` and `action_repeat`. `maps` uint8 [time,
-      height, width, 3], if given, appear beside the frames, with actions and
-      rewards below.
+      height, width, 3], if given, appear beside the frames, with rewards
+      below, and `captions` [time], if given, in another line.
 
   Returns:
     uint8 array [time, larger height, larger width, 3], of the same size for all
     maps.
   """
   results = []
-  maps = episode.get('maps')
+  maps, texts = episode.get('maps'), episode.get('captions') or []
   returns = np.cumsum(episode.rewards)
   for index, frame in enumerate(video.to_rgb(episode.observations)):
     frame = video.resize(frame)
@@ -188,12 +193,9 @@ def annotate(episode: Any) -> np.ndarray:
       above = _center(maps[index], side, side)
       frame = _center(frame, side, frame.shape[1])
       frame = np.concatenate([frame, above], 1)
-      drive, steer = episode.actions[index]
       lines[0] += f'  reward {episode.rewards[index]:.2f}'
-      lines.append(
-        f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
-        f'steer {steer:+.2f}'
-      )
+    if any(texts):
+      lines.append(texts[index] or '')
     for line in lines:
       frame = video.caption(frame, line)
     results.append(frame)
@@ -222,7 +224,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--checkpoint', default=None, help=text)
   text = 'seed of environments and planner'
   add('--seed', type='seed', default=None, help=text)
-  text = 'parameters of the planner or CARLA server as a YAML mapping'
+  text = 'parameters of the planner or environment as a YAML mapping'
   add('--params', default='{}', help=text)
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)

@@ -2,7 +2,7 @@
 
 import functools
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
@@ -19,9 +19,8 @@ from agents.run.schema import (
   Positive,
   Whole,
 )
-from planet.envs.carla import scenarios
-from planet.envs.carla.env_config import EnvConfig
-from planet.scripts import presets
+from planet.scripts import presets, renamed
+from planet.scripts import tasks as tasks_lib
 
 # A run keeps the parameters that its variables or recorded episodes depend on.
 _free = schema.setting
@@ -36,7 +35,6 @@ Collects = list[dict[str, Any]]
 ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
 Bits = Annotated[Whole, Interval(ge=1, le=8)]
 Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
-Range = Annotated[list[Direction], Len(2, 2)]
 # What TensorFlow allows in the name of a scope.
 Scope = Annotated[str, pydantic.StringConstraints(pattern='^[A-Za-z0-9_./-]+$')]
 _MODELS = 'rssm', 'ssm', 'drnn'
@@ -77,7 +75,7 @@ class Collect(schema.Settings):
 
 
 class _Own(schema.Settings):
-  """Parameters of PlaNet itself."""
+  """Parameters, without the loss scales of heads."""
 
   called: ClassVar[str] = 'Parameter {!r}'
 
@@ -133,6 +131,7 @@ class _Own(schema.Settings):
   action_repeat: Positive | None = _episodes(
     None, 'simulator steps per action; default: depends on the task'
   )
+  env: dict[str, Any] = _episodes({}, 'settings of the environment, see below')
   camera_id: Whole = _episodes(0, 'camera id of the control suite')
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
     None, 'none, thread, or process; default: process (dummy: thread)'
@@ -202,17 +201,6 @@ class _Own(schema.Settings):
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'initial action of every plan, one value per action dimension'
   )
-  # Driving; with None, the scenario decides.
-  max_length: Positive = _episodes(100, 'simulator steps per carla episode')
-  carla_size: ImageSize = _episodes(128, 'image size of carla in pixels')
-  carla_backend: Literal['auto', 'server', 'offline'] = _free(
-    'auto', 'server, offline, or auto: a server if available'
-  )
-  carla_map: Name | Names | None = _episodes(
-    None, 'loop, grid, .xodr file, town, or list; default: from the scenario'
-  )
-  carla_random_throttle: Range = _free([-1.0, 1.0], 'range in random episodes')
-  carla_allow_backend_change: Flag = _free(False, 'let a run change backends')
 
   @property
   def required_length(self) -> int:
@@ -220,30 +208,7 @@ class _Own(schema.Settings):
     return self.batch_shape[1] * self.num_chunks
 
 
-# Settings of the driving environment, available as parameters `carla_<name>`.
-# A run cannot change the second group.
-_DRIVING = """
-  host port tm_port servers timeout start_timeout image_timeout map_timeout
-  retries retry_pause server_flags adapter load_map seed log_images
-  convert_images_to_video log_measurements log_folder
-""".split()
-_DRIVING_FIXED = """
-  render_x_res render_y_res scenarios reward_function reward_scale termination
-  vehicles pedestrians weather dt state fov use_sensor stereo_baseline quality
-""".split()
-_SHORTER = {
-  'scenarios': 'carla_scenario',
-  'reward_function': 'carla_reward',
-  'use_sensor': 'carla_sensor',
-}
-DRIVING = {
-  key: _SHORTER.get(key, f'carla_{key}') for key in _DRIVING + _DRIVING_FIXED
-}
-
-_more: dict[str, Any] = {'carla_expert': EnvConfig.borrow('expert')}
-for _key, _name in DRIVING.items():
-  _fixed = _MEANING if _key in _DRIVING_FIXED else None
-  _more[_name] = EnvConfig.borrow(_key, _fixed)
+_more: dict[str, Any] = {}
 for _head in _HEADS:
   _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of the loss')
   _more[f'{_head}_loss_scale'] = (Amount, _scale)
@@ -297,10 +262,14 @@ def resolve(
 def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """Check given parameters and convert them to their declared types.
 
+  Names of earlier versions and the settings in `env` are left to `translate`.
+
   Raises:
     UsageError: If a parameter is unknown or a value is not allowed.
   """
-  given: dict[str, Any] = Parameters.check(params)
+  old = renamed.check(params)
+  own = {x: y for x, y in params.items() if x not in old}
+  given: dict[str, Any] = Parameters.check(own, more=renamed.NAMES)
   if {'max_steps', 'total_env_steps'} <= set(given):
     raise errors.UsageError(
       'Parameters max_steps and total_env_steps both limit the training; give '
@@ -309,9 +278,24 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
   for key in {'train_collects', 'test_collects'} & set(given):
     called = f'Entry {{!r}} of {key}'
     given[key] = [Collect.check(x, called) for x in given[key]]
-  if 'carla_scenario' in given:
-    # A run keeps its scenarios even if the file changes.
-    given['carla_scenario'] = scenarios.load(given['carla_scenario'])
+  return {**given, **old}
+
+
+def translate(given: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
+  """Replace names of earlier versions, and check the settings in `env`.
+
+  Args:
+    given: Result of `check`.
+    tasks: Names of the tasks, unless they are given.
+
+  Raises:
+    UsageError: If a task or a setting is unknown, or a value is not allowed.
+  """
+  tasks = given.get('tasks', tasks)
+  given = renamed.translate(given, tasks)
+  declared = tasks_lib.find_settings(tasks) if given.get('env') else None
+  if declared:
+    given['env'] = declared.check(given['env'])
   return given
 
 
@@ -320,27 +304,34 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
   Args:
     preset: Name of the preset.
-    given: Result of `check`; some defaults depend on tasks and image size.
+    given: Result of `translate`; some defaults depend on tasks and image size.
 
   Raises:
     UsageError: If the preset is unknown or two image sizes are given.
   """
   own = errors.find('Configuration', preset, presets.PRESETS)
   values = {**Parameters.defaults(), **own}
-  driving = 'carla' in given.get('tasks', values['tasks'])
-  names = ['image_size', 'carla_size'] if driving else ['image_size']
-  sizes = {given[x] for x in names if x in given} or {values[names[-1]]}
-  if len(sizes) > 1:
+  declared = tasks_lib.find_settings(given.get('tasks', values['tasks']))
+  settings = {**declared.defaults(), **values['env']} if declared else {}
+  # An environment may decide on both, see `EnvSettings`.
+  given_settings = given.get('env', {}) if declared else {}
+  wanted = [
+    x['image_size'] for x in (given, given_settings) if 'image_size' in x
+  ]
+  if len(set(wanted)) > 1:
     raise errors.UsageError(
-      f'Parameters image_size and carla_size are {given["image_size"]} and '
-      f'{given["carla_size"]}; give one of them.'
+      f'Parameters image_size and env: {{image_size}} are {wanted[0]} and '
+      f'{wanted[1]}; give one of them.'
     )
-  (size,) = sizes
-  values.update(dict.fromkeys(names, size))
-  values['network'] = presets.NETWORKS.get(preset, {}).get(size)
-  if driving and preset == 'debug':
-    # Driving episodes have 100 steps instead of 1000.
+  usual = settings if 'image_size' in settings else values
+  size: int = wanted[0] if wanted else usual['image_size']
+  if 'image_size' in settings:
+    settings['image_size'] = size
+  if 'max_length' in settings and preset == 'debug':
+    # Such episodes are short, those of other tasks have 1000 steps.
     values['action_repeat'] = 1
+  narrow = presets.NETWORKS.get(preset, {})
+  values.update(image_size=size, network=narrow.get(size), env=settings)
   return values
 
 
@@ -354,8 +345,18 @@ def build(preset: str, params: Mapping[str, Any]) -> Any:
   Raises:
     UsageError: If the preset or a parameter is unknown, or a value is wrong.
   """
-  given = check(params)
+  given = translate(check(params), usual_tasks(preset))
   return join(choose_defaults(preset, given), given)
+
+
+def usual_tasks(preset: str) -> list[str]:
+  """Return the tasks of a preset.
+
+  Raises:
+    UsageError: If the preset is unknown.
+  """
+  own = errors.find('Configuration', preset, presets.PRESETS)
+  return own.get('tasks', Parameters.default('tasks'))
 
 
 def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
@@ -363,9 +364,45 @@ def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
 
   Args:
     defaults: Result of `choose_defaults`.
-    given: Result of `check`.
+    given: Result of `translate`.
   """
-  return Parameters.model_construct(set(given), **{**defaults, **given})
+  values = update(defaults, given)
+  return Parameters.model_construct(set(given), **values)
+
+
+def update(
+  values: Mapping[str, Any], more: Mapping[str, Any]
+) -> dict[str, Any]:
+  """Return parameters with others in their place; those in `env` one by one."""
+  settings = {**values.get('env', {}), **more.get('env', {})}
+  return {**values, **more, **({'env': settings} if settings else {})}
+
+
+def flatten(values: Mapping[str, Any]) -> dict[str, Any]:
+  """Return parameters with the settings in `env` as `env.<name>`."""
+  settings = {f'env.{x}': y for x, y in values.get('env', {}).items()}
+  return {**{x: y for x, y in values.items() if x != 'env'}, **settings}
+
+
+def unflatten(values: Mapping[str, Any]) -> dict[str, Any]:
+  """Inverse of `flatten`; without settings, there is no `env`."""
+  own = {x: y for x, y in values.items() if not x.startswith('env.')}
+  settings = {x.removeprefix('env.'): values[x] for x in values if x not in own}
+  return {**own, **({'env': settings} if settings else {})}
+
+
+def fixed(name: str, tasks: Sequence[str]) -> str | None:
+  """Return why a run cannot change a parameter; None if it can.
+
+  Args:
+    name: Name, as in the result of `flatten`.
+    tasks: Tasks of the run.
+  """
+  own, _, setting = name.partition('.')
+  declared = tasks_lib.find_settings(tasks) if setting else None
+  if declared and setting in declared.names():
+    return declared.fixed(setting)
+  return Parameters.fixed(own)
 
 
 def check_together(params: Any) -> None:
@@ -383,12 +420,6 @@ def check_together(params: Any) -> None:
   if not params.train_steps + params.test_steps:
     raise errors.UsageError(
       'Parameters train_steps and test_steps are both 0; raise one of them.'
-    )
-  low, high = params.carla_random_throttle
-  if low > high:
-    raise errors.UsageError(
-      f'Parameter carla_random_throttle is {[low, high]}; give the lower '
-      'limit first.'
     )
   if params.planner_topk > params.planner_amount:
     raise errors.UsageError(
@@ -413,8 +444,7 @@ def find_unused(params: Any, heads: Any) -> list[str]:
     heads: Names of the heads of the model.
   """
   scans = params.loader in ('cache', 'recent', 'scan')
-  others = ('gym_', 'dummy', 'carla')
-  driving = 'carla' in params.tasks
+  domains = {tasks_lib.find_row(x).domain for x in params.tasks}
   # Prefixes of names, and whether they have an effect.
   used = {
     'loader_every': scans,
@@ -429,9 +459,8 @@ def find_unused(params: Any, heads: Any) -> list[str]:
     'model_layers': params.model == 'rssm',
     'future_rnn': params.model == 'rssm',
     'drnn_': params.model == 'drnn',
-    'camera_id': not all(x.startswith(others) for x in params.tasks),
-    'max_length': driving,
-    'carla_': driving,
+    'camera_id': domains - {'gym', 'dummy'},
+    'env': 'gym' in domains,
     **{f'{head}_loss_scale': head in heads for head in _HEADS},
   }
   unused = tuple(name for name, has_effect in used.items() if not has_effect)
@@ -443,8 +472,9 @@ def describe() -> str:
   lines = ['presets (--config) and the defaults that they change:']
   usual = Parameters.defaults()
   for name in presets.PRESETS:
-    values = choose_defaults(name, {}).items()
-    changed = [f'{x} {value}' for x, value in values if value != usual[x]]
+    values = choose_defaults(name, {})
+    values['env'] = presets.PRESETS[name].get('env', {})
+    changed = [f'{x} {y}' for x, y in values.items() if y != usual[x]]
     text = ', '.join(changed) or 'settings of the paper'
     text = textwrap.fill(f'{name:8} {text}', 76, subsequent_indent=' ' * 9)
     lines.append(textwrap.indent(text, '  '))

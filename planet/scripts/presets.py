@@ -49,17 +49,19 @@ PRESETS: dict[str, dict[str, Any]] = {
   # Learns to drive offline on two cores; not the settings of the paper.
   'carla_cpu': dict(
     tasks=['carla'],
-    carla_size=32,
-    carla_backend='offline',
-    carla_map='loop',
-    carla_vehicles=0,
-    carla_pedestrians=0,
-    carla_weather=0,
+    env=dict(
+      image_size=32,
+      backend='offline',
+      map='loop',
+      vehicles=0,
+      pedestrians=0,
+      weather=0,
+      # Slow enough to stay on the road for a while.
+      random_throttle=[-0.1, 0.5],
+      # Leaving the road costs 15 to 30 times as much as driving earns.
+      reward_scale=0.2,
+    ),
     action_repeat=2,
-    # Slow enough to stay on the road for a while.
-    carla_random_throttle=[-0.1, 0.5],
-    # Leaving the road costs 15 to 30 times as much as driving earns.
-    carla_reward_scale=0.2,
     # A single image does not show the speed.
     state_diagnostics=True,
     gradient_heads=['image', 'reward', 'state'],

@@ -5,6 +5,7 @@ variables nor the meaning of recorded episodes. For all others, `fixed` in the
 declaration of the parameter gives the reason.
 """
 
+import functools
 import logging
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 from agents.run import checkpoint, errors, folder, references
 from planet.envs.seeding import derive_seed
-from planet.scripts import configs, parameters, tasks
+from planet.scripts import configs, parameters, renamed, tasks
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
 
@@ -47,11 +48,16 @@ def define_config(logdir: str, args: Any) -> AttrDict:
   logdir = os.path.normpath(os.path.expanduser(logdir))
   run = folder.Run(logdir)
   stored = _read_source(run, trust)
+  usual_tasks = parameters.usual_tasks(args.config)
+  if stored:
+    usual_tasks = _find_tasks(stored)
+  own_tasks = given.get('tasks', usual_tasks)
+  report = renamed.explain(given, own_tasks)
+  given = parameters.translate(given, own_tasks)
   source = stored or AttrDict(
     version=VERSION, config=args.config, params=given, seed=seed
   )
   usual = _choose_defaults(source)
-  report: list[str] = []
   if stored:
     if stored.config != args.config:
       raise errors.UsageError(
@@ -59,7 +65,7 @@ def define_config(logdir: str, args: Any) -> AttrDict:
         f'cannot continue with --config {args.config}. Give --config '
         f'{stored.config} and single parameters, or use another logdir.'
       )
-    report = _change(stored, usual, given, seed, run)
+    report += _change(stored, usual, given, seed, run)
   params = parameters.join(usual, source.params)
   name = os.path.basename(logdir)
   number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
@@ -94,19 +100,34 @@ def _read_source(run, trust):
       f'The config.yaml in {run.folder} has format {version}, but this program '
       f'supports only format {VERSION}; use another logdir.'
     )
+  own_tasks = _find_tasks(stored)
+  for name in _gym_ids({'tasks': own_tasks}):
+    references.check_env_id(name, trust)
+  stored = renamed.translate_run(stored, own_tasks)
+  given, known = stored['params'], stored['values']
   # A limit may be replaced by the other one.
   known = {k: v for k, v in known.items() if k not in _LIMITS}
-  values = parameters.check({**known, **given})
-  for name in _gym_ids(values):
-    references.check_env_id(name, trust)
-  own = {'params': {x: values[x] for x in given}, 'values': values}
+  values = parameters.check(parameters.update(known, given))
+  values = parameters.translate(values, own_tasks)
+  params = {x: values[x] for x in given if x != 'env'}
+  if 'env' in given:
+    params['env'] = {x: values['env'][x] for x in given['env']}
+  own = {'params': params, 'values': values}
   return AttrDict({'seed': None, **stored, **own}, _unlocked=True)
+
+
+def _find_tasks(stored):
+  """Return the tasks of a stored run."""
+  for values in (stored['params'], stored.get('values', {})):
+    if 'tasks' in values:
+      return parameters.check({'tasks': values['tasks']})['tasks']
+  return parameters.usual_tasks(stored['config'])
 
 
 def _choose_defaults(source):
   """Return the default values of a run, which keeps them if presets change."""
   usual = parameters.choose_defaults(source.config, source.params)
-  return {**usual, **source.get('values', {})}
+  return parameters.update(usual, source.get('values', {}))
 
 
 def _change(source, usual, given, seed, run):
@@ -116,7 +137,7 @@ def _change(source, usual, given, seed, run):
   new one replaces the other, also in `usual`. `changes` lists dicts of the
   `step` and `[old, new]` for each name.
   """
-  before = {**usual, **source.params}
+  before = parameters.flatten(parameters.update(usual, source.params))
   if before['total_env_steps']:
     # Such a run ignores max_steps.
     before['max_steps'] = None
@@ -127,13 +148,12 @@ def _change(source, usual, given, seed, run):
       source.params.pop(other, None)
   if 'total_env_steps' in replaced:
     usual['total_env_steps'] = None
-  fixed = parameters.Parameters.fixed
-  changed = folder.find_changes(
-    run.folder, before, {**given, **replaced}, fixed
-  )
-  kept = sorted(set(source.params) - set(given))
-  new = {name: given[name] for name in changed if name in given}
-  source.params = {**source.params, **new}
+  fixed = functools.partial(parameters.fixed, tasks=before['tasks'])
+  flat = parameters.flatten(given)
+  changed = folder.find_changes(run.folder, before, {**flat, **replaced}, fixed)
+  kept = sorted(set(parameters.flatten(source.params)) - set(flat))
+  new = parameters.unflatten({x: flat[x] for x in changed if x in flat})
+  source.params = parameters.update(source.params, new)
   if seed not in (None, source.seed):
     changed['seed'] = [source.seed, seed]
     source.seed = seed
@@ -235,7 +255,7 @@ def restore(
   Args:
     logdir: See `planet.trained.load`, as for all arguments.
     name: Name of the checkpoint.
-    params: Parameters of the planner and of the CARLA server.
+    params: Parameters of the planner and of the environment.
     seed: Seed.
     trust: Trusted modules.
 
@@ -250,14 +270,6 @@ def restore(
   given = parameters.check(given)
   trust = references.parse(trust)
   trust = trust.and_typed(given.get(x) for x in parameters.OWN)
-  for key in given:
-    driving = key.startswith('carla_') and not parameters.Parameters.fixed(key)
-    if not (driving or key.startswith('planner')):
-      raise errors.UsageError(
-        f'Parameter {key!r} belongs to the trained model; an evaluation can '
-        'only change parameters that start with planner, and those of the '
-        'CARLA server.'
-      )
   logdir = folder.find_single(logdir)
   path = checkpoint.find_variables(logdir, name)
   if not path:
@@ -267,7 +279,18 @@ def restore(
     )
   source = _read_source(folder.Run(logdir), trust)
   assert source, logdir
-  source.params.update(given)
+  own_tasks = _find_tasks(source)
+  given = parameters.translate(given, own_tasks)
+  for key in parameters.flatten(given):
+    _, is_setting, name = key.partition('.')
+    free = is_setting and not parameters.fixed(key, own_tasks)
+    if not (free or key.startswith('planner')):
+      raise errors.UsageError(
+        f'Parameter {name or key!r} belongs to the trained model; an '
+        'evaluation can only change parameters that start with planner, and '
+        'settings of the environment that a run can change, too.'
+      )
+  source.params = parameters.update(source.params, given)
   if source.params.get('test_collects') == []:
     # A run without test episodes can still be evaluated.
     source.params['test_collects'] = [{}]

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import gymnasium
 
-from agents.envs import adapters, opengl, probe
+from agents.envs import adapters, declared, opengl, probe
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.constructors import Task
-from planet.scripts import driving
 
 _EPISODE_STEPS = 1000
 
@@ -54,15 +53,26 @@ TABLE = {
   ),
   'gym_cheetah': Row('gym', 'HalfCheetah-v3', 1, ('state',)),
   'gym_racecar': Row('gym', 'CarRacing-v0', 1, (), 'gym_racing'),
+  'carla': Row('gym', 'planet.envs.carla:Driving-v0', 1, ('state',)),
 }
 
 
 def describe() -> str:
   """Return a table of the tasks for `--help`."""
   repeats = {name: row.action_repeat for name, row in TABLE.items()}
-  repeats.update({'carla': 1, 'gym_<id>': 1})
+  repeats.update({'gym_<id>': 1})
   lines = [f'  {name:28} {repeat}' for name, repeat in repeats.items()]
   return '\n'.join(['tasks (name, action repeat in simulator steps):', *lines])
+
+
+def describe_settings() -> str:
+  """Return tables of the settings that environments of tasks declare."""
+  lines = []
+  for name in TABLE:
+    if settings := find_settings([name]):
+      lines += ['', f'settings of tasks: [{name}], as env: {{NAME: VALUE}}:']
+      lines += settings.table()
+  return '\n'.join(lines)
 
 
 def name_env(env: Any) -> str:
@@ -73,8 +83,46 @@ def name_env(env: Any) -> str:
   return f'gym_{env}' if other else env
 
 
+def find_row(name: str) -> Row:
+  """Return the declaration of a task.
+
+  Args:
+    name: Row of the table, `gym_<id>` for a gymnasium or PyBullet environment
+      that is rendered to images, or `gym_<module:function>` for the environment
+      that the function returns.
+
+  Raises:
+    UsageError: If the task is unknown.
+  """
+  if name in TABLE:
+    return TABLE[name]
+  if name.startswith('gym_'):
+    return Row('gym', name.removeprefix('gym_'), 1, ('state',))
+  raise errors.UsageError(
+    f'Task {name!r} is unknown. {errors.suggest(name, TABLE)} Use gym_<id> for '
+    'any gymnasium or PyBullet environment, such as gym_Pendulum-v1.'
+  )
+
+
+def find_settings(names: Sequence[str]) -> type[declared.EnvSettings] | None:
+  """Return the settings that the environments of tasks declare, or None.
+
+  Raises:
+    UsageError: If a task is unknown, or environments declare different ones.
+  """
+  rows = [find_row(x) for x in names]
+  found = [declared.find(x.task) for x in rows if x.domain == 'gym']
+  first, *others = dict.fromkeys(x for x in found if x) or [None]
+  if others:
+    raise errors.UsageError(
+      f'Several environments of the tasks {list(names)} declare settings; '
+      'train them apart.'
+    )
+  return first
+
+
 def define_all(params: Any, env: Any = None) -> list[Task]:
-  """Define the tasks of a run; `carla` with several maps yields several tasks.
+  """Define the tasks of a run; settings may split one into several.
 
   Args:
     params: `Parameters`.
@@ -86,12 +134,7 @@ def define_all(params: Any, env: Any = None) -> list[Task]:
   names = params.tasks
   if len(set(names)) < len(names):
     raise errors.UsageError(f'Tasks {names} repeat; give each task once.')
-  tasks: list[Task] = []
-  for name in names:
-    if name == 'carla':
-      tasks += driving.define_tasks(params)
-    else:
-      tasks.append(define(name, params, env))
+  tasks = [x for name in names for x in _split(define(name, params, env))]
   for task in tasks:
     # The reset adds one observation.
     length = task.max_length + 1
@@ -109,56 +152,79 @@ def define_all(params: Any, env: Any = None) -> list[Task]:
 
 def are_alike(tasks: Sequence[Task]) -> bool:
   """Return whether all tasks have the same observations and actions."""
-  return len(tasks) == 1 or all(x.is_driving for x in tasks)
+  return len(tasks) == 1 or all(x.declared for x in tasks)
+
+
+def _split(task):
+  """Return the tasks that the settings of one describe."""
+  if not task.declared:
+    return [task]
+  found = task.declared.split(task.settings)
+  return [
+    task._replace(name=task.name + end).with_settings(**settings)
+    for end, settings in found.items()
+  ]
 
 
 def define(name: str, params: Any, env: Any = None) -> Task:
-  """Define a task other than `carla`.
+  """Define a task.
 
   Args:
-    name: Row of the table, `gym_<id>` for a gymnasium or PyBullet environment
-      that is rendered to images, or `gym_<module:function>` for the environment
-      that the function returns.
+    name: See `find_row`.
     params: `Parameters`.
     env: Environment to use instead of the id, or a function that returns it.
 
   Raises:
     UsageError: If the task is unknown.
   """
-  row = TABLE.get(name)
-  if not row and name.startswith('gym_'):
-    row = Row('gym', name.removeprefix('gym_'), 1, ('state',))
-  if not row:
-    raise errors.UsageError(
-      f'Task {name!r} is unknown. {errors.suggest(name, ["carla", *TABLE])} '
-      'Use gym_<id> for any gymnasium or PyBullet environment, such as '
-      'gym_Pendulum-v1.'
-    )
+  row = find_row(name)
   repeat = params.action_repeat or row.action_repeat
   length = _EPISODE_STEPS // repeat
   kwargs: dict[str, Any] = {'image_size': params.image_size}
   make: Callable = dummy_env.make
   args = [repeat, length]
+  settings = None
   if row.domain != 'dummy':
     kwargs['pixels'] = params.observations == 'image'
   if row.domain == 'gym':
+    settings = declared.find(row.task) if env is None else None
+    if settings:
+      length = params.env.get('max_length', _EPISODE_STEPS) // repeat
+    # Steps are repeated once, by the environment if it does that.
+    inside = settings and 'action_repeat' in settings.told
     env = adapters.portable(row.task) if env is None else env
-    make, args = gym_pixels.make, [env, *args]
+    make, args = gym_pixels.make, [env, 1 if inside else repeat, length]
     kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components
+    # Those of another task may be declared.
+    if settings or not find_settings(params.tasks):
+      kwargs['settings'] = _check_settings(params.env, env)
   elif row.domain != 'dummy':
     make, args = suite.make, [row.domain, row.task, *args]
     kwargs['camera_id'] = params.camera_id
   # TensorFlow limits the characters of a scope.
   scope = re.sub(r'[^A-Za-z0-9_.-]', '_', row.name or name)
   make = functools.partial(make, *args, **kwargs)
-  return Task(scope, make, length, ['reward', *row.components], repeat)
+  components = ['reward', *row.components]
+  given = params.env if settings else None
+  task = Task(scope, make, length, components, repeat, given, settings)
+  return task.tell(action_repeat=repeat)
+
+
+def _check_settings(given, env):
+  """Return the settings of an environment; only those with ids take any."""
+  if given and not isinstance(env, str):
+    raise errors.UsageError(
+      f'Parameter env is {given}, but only environments that are given by an '
+      'id take settings; omit it.'
+    )
+  return given
 
 
 def end_early(task: Task) -> Task:
-  """Let episodes end as early as the environment, unless the task drives."""
+  """Let episodes end as early as the environment."""
   make: Any = task.env_ctor
-  if task.is_driving or 'min_length' not in make.keywords:
+  if 'min_length' not in make.keywords:
     return task
   return task._replace(env_ctor=functools.partial(make, min_length=0))
 
@@ -168,8 +234,8 @@ def prepare(
 ) -> dict[str, tuple[int, ...]]:
   """Complete the tasks of a configuration by looking at their environments.
 
-  Creates each environment once, in a separate process. Chooses the backend of
-  `carla` tasks and unifies the observations and actions of several tasks.
+  Creates each environment once, in a separate process. Lets environments choose
+  settings, and unifies the observations and actions of several tasks.
 
   Args:
     config: Locked configuration, whose tasks are completed in place.
@@ -180,16 +246,12 @@ def prepare(
     Dict from the names of recorded data to the shape of one step.
 
   Raises:
-    UsageError: If the run was started with another backend, there are too few
-      servers, or an environment does not fit.
+    UsageError: If settings do not suit the run, something is missing, or an
+      environment does not fit.
   """
-  tasks, spaces = {}, []
+  tasks, spaces, images = {}, [], {}
+  _choose_settings(config, logdir, evaluates)
   for task in config.tasks:
-    if task.is_driving:
-      settings = task.env_ctor.keywords['settings']
-      settings = driving.choose_world(settings, config, logdir, evaluates)
-      env_ctor = functools.partial(task.env_ctor, settings=settings)
-      task = task._replace(env_ctor=env_ctor)
     if adapters.is_environment(task.env_ctor.args[0]):
       report = {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
     else:
@@ -204,7 +266,13 @@ def prepare(
       )
     spaces.append(report['action_space'])
     tasks[task.name] = task
-  shapes = report['shapes']
+    shapes = report['shapes']
+    images[task.name] = shapes.get('image')
+  if len(set(images.values())) > 1:
+    raise errors.UsageError(
+      f'Images of the tasks have different shapes, {images}, but share a '
+      'model; train the tasks apart.'
+    )
   if not are_alike(config.tasks):
     size = max(x.shape[0] for x in spaces)
     shapes = {'image': shapes['image'], 'action': (size,), 'reward': ()}
@@ -215,8 +283,33 @@ def prepare(
     config.tasks = list(tasks.values())
     for kind in ('random', 'train', 'test'):
       for collect in config[f'{kind}_collects'].values():
-        collect.task = tasks[collect.task.name]
+        task = tasks[collect.task.name]
+        collect.task = task.tell(initial=True) if kind == 'random' else task
   return shapes
+
+
+def _choose_settings(config, logdir, evaluates):
+  """Let environments that declare settings choose those of the run."""
+  collects = [*config.train_collects.values(), *config.test_collects.values()]
+  num_envs = sum(x.num_agents for x in collects if x.task.declared)
+  tasks: list[Task] = []
+  chosen: dict[str, Any] = {}
+  for task in config.tasks:
+    if task.declared:
+      before = config.source.get('chosen', {})
+      settings = task.declared.begin(
+        # All tasks share the choice of the first.
+        {**task.settings, **chosen},
+        before,
+        1 if evaluates else num_envs,
+      )
+      task = task.with_settings(**settings).tell(logdir=logdir)
+      chosen = {x: settings[x] for x in task.declared.chosen}
+    tasks.append(task)
+  with config.unlocked:
+    config.tasks = tasks
+    if chosen:
+      config.source.chosen = chosen
 
 
 def _look(env):

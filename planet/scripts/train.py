@@ -290,6 +290,8 @@ def parse_known_args(
   Raises:
     UsageError: If a flag is unknown or its value is not allowed.
   """
+  from planet.scripts import presets
+
   parser = entry.Parser(
     prog='planet-train',
     description=__doc__,
@@ -300,7 +302,7 @@ def parse_known_args(
   add('--logdir', type=os.path.expanduser, required=True, help=text)
   text = 'number of runs in the experiment; 0 for unlimited'
   add('--num_runs', type='count', default=1, help=text)
-  text = 'preset: default, debug, cpu or carla_cpu, see below'
+  text = f'preset: {", ".join(presets.PRESETS)}; see below'
   add('--config', default='default', help=text)
   text = "parameters as a YAML mapping; '#' is read as a comma"
   add('--params', default='{}', help=text)
@@ -346,7 +348,8 @@ def parse_known_args(
 def _describe_params():
   from planet.scripts import parameters, tasks
 
-  return f'{tasks.describe()}\n\n{parameters.describe()}'
+  settings = tasks.describe_settings()
+  return f'{tasks.describe()}\n\n{parameters.describe()}\n{settings}'
 
 
 def parse_params(text: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def scan_loader(
 ) -> Iterator[Episode]:
   """Sample half of the episodes from those found by the last scan.
 
-  Source: `_read_episodes_scan` of the driving fork, which stopped reading new
+  Source: `_read_episodes_scan` of a fork, which stopped reading new
   episodes at its limit; here, the oldest ones are dropped instead.
 
   Args:

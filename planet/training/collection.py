@@ -67,14 +67,12 @@ def _play_randomly(config, params, count, seed, began):
   """Play some of the initial episodes of a task."""
   if not count:
     return
-  make_env = params.task.env_ctor
-  if params.get('expert'):
-    make_env = functools.partial(make_env, expert=params.expert)
   control.random_episodes(
-    functools.partial(isolated_env, make_env, config.isolate_envs, seed),
+    functools.partial(
+      isolated_env, params.task.env_ctor, config.isolate_envs, seed
+    ),
     count,
     params.save_episode_dir,
-    params.get('first_action'),
     params.task.action_repeat,
     began,
     seed,

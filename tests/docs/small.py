@@ -54,7 +54,7 @@ ADDED = {
 }
 # Flag that holds a mapping, and what is put into it.
 MAPPINGS = {
-  'planet-train': ('--params', {**PLANET, 'carla_backend': 'offline'}),
+  'planet-train': ('--params', PLANET),
   'ppo-train': ('--params', {**PPO, 'max_length': 200}),
   'agents-session': ('--cpanel', SESSION),
 }
@@ -74,6 +74,8 @@ def shrink(program, args):
       values = files.parse_yaml(value if equals else next(words))
     else:
       result.append(word)
+  if 'backend' in values.get('env', {}):
+    values['env']['backend'] = 'offline'
   return [*result, flag, json.dumps({**values, **small})]
 
 

@@ -77,7 +77,8 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   )
   env = _define_env(config)
   # The wrappers keep shapes, but convert all spaces to boxes.
-  env['config'] = env_config.inspect({'name': config.env})
+  bare = {x: y for x, y in env.items() if x != 'wrappers'}
+  env['config'] = env_config.inspect(bare)
   plain = references.to_plain(config)
   return {
     # Episodes continue in the next update.
@@ -117,8 +118,10 @@ def _define_env(config):
     )
   limit = {'duration': config.max_length}
   others = 'RangeNormalize', 'ClipAction', 'ConvertTo32Bit', 'CacheSpaces'
+  settings = config.env_settings
   return {
     'name': config.env,
+    **({'kwargs': settings} if settings else {}),
     'wrappers': [
       {'name': f'{_WRAPPERS}.LimitDuration', 'args': limit},
       *({'name': f'{_WRAPPERS}.{x}'} for x in others),

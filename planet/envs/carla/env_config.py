@@ -1,11 +1,13 @@
 """Settings of the driving environment: names, defaults and checks."""
 
+import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from annotated_types import Ge, Interval, MinLen
 
+from agents.envs import declared
 from agents.run import errors, schema
 from agents.run.schema import (
   Amount,
@@ -21,6 +23,11 @@ from agents.run.schema import (
 from planet.envs.carla import rewards, sensors
 from planet.envs.carla import scenarios as scenarios_lib
 
+# Declares a setting that a run keeps.
+kept = functools.partial(
+  setting, fixed='it changes what the recorded episodes mean'
+)
+
 Pixels = Annotated[Whole, Ge(8)]
 Seconds = Annotated[Number, Ge(0.1)]
 _Address = Annotated[
@@ -30,13 +37,12 @@ _Address = Annotated[
 ]
 
 
-class EnvConfig(schema.Settings):
-  """Settings of `CarlaEnv`; many are parameters of PlaNet, too."""
+class Shared(declared.EnvSettings):
+  """Settings of `CarlaEnv` that users of `Driving-v0` give as well."""
 
-  called: ClassVar[str] = 'Setting {!r} of the carla environment'
+  called: ClassVar[str] = 'Setting {!r} of the driving environment'
 
   # World.
-  backend: Literal['offline', 'server'] = setting('offline')
   host: Name = setting('127.0.0.1', 'host of the CARLA server')
   # A server also uses the next two ports.
   port: Annotated[Whole, Interval(ge=1, le=65533)] = setting(
@@ -57,48 +63,41 @@ class EnvConfig(schema.Settings):
   retry_pause: Amount = setting(2.0, 'seconds between attempts')
   server_flags: list[Name] = setting([], 'flags of the server program')
   adapter: Count | None = setting(None, 'GPU index of the server')
-  server_log: Path | None = setting(None, 'folder for the output of servers')
-  quality: Literal['Epic', 'Low'] = setting('Epic', 'rendering quality')
-  ego_filter: Name = setting('vehicle.lincoln.mkz_2020', 'blueprint of the car')
-  server_map: Name | None = setting(None, 'town; default: from the scenario')
+  quality: Literal['Epic', 'Low'] = kept('Epic', 'rendering quality')
+  ego_filter: Name = kept('vehicle.lincoln.mkz_2020', 'blueprint of the car')
   load_map: Flag = setting(True, 'load the town if the server has another')
-  map: Path | None = setting(None, 'offline map; default: from the scenario')
-  dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = setting(
+  dt: Annotated[Number, Interval(ge=0.005, le=0.5)] = kept(
     0.1, 'simulated seconds per step'
   )
   seed: Count | None = setting(None, 'environment seed if there is no --seed')
   # Episodes; with None, the scenario decides.
-  scenarios: Any = setting('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
-  vehicles: Count | None = setting(None, 'default: from the scenario')
-  pedestrians: Count | None = setting(None, 'default: from the scenario')
-  weather: scenarios_lib.Weather | None = setting(None, 'default: scenario')
-  enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
-  reward_function: Literal[tuple(rewards.REWARDS)] = setting(  # type: ignore
+  scenarios: Any = kept('TOWN2_ONE_CURVE_0', 'traffic, weather and routes')
+  vehicles: Count | None = kept(None, 'default: from the scenario')
+  pedestrians: Count | None = kept(None, 'default: from the scenario')
+  weather: scenarios_lib.Weather | None = kept(None, 'default: scenario')
+  reward_function: Literal[tuple(rewards.REWARDS)] = kept(  # type: ignore
     'custom3', 'reward function'
   )
-  reward_scale: Amount = setting(1.0, 'factor applied to rewards')
-  termination: Literal['fork', 'rllib', 'time'] = setting(
+  reward_scale: Amount = kept(1.0, 'factor applied to rewards')
+  termination: Literal['fork', 'rllib', 'time'] = kept(
     'fork', 'rule that ends episodes: fork, rllib or time'
   )
-  early_terminate_on_collision: Flag = setting(True, 'rllib: end at collisions')
+  early_terminate_on_collision: Flag = kept(True, 'rllib: end at collisions')
   expert: Literal['autopilot'] | None = setting(None, 'driver of seed episodes')
   # Observations and actions.
-  render_x_res: Pixels = setting(400, 'rendered width in pixels')
-  render_y_res: Pixels = setting(175, 'rendered height in pixels')
-  x_res: Pixels = setting(128, 'image width in pixels')
-  y_res: Pixels = setting(128, 'image height in pixels')
-  fov: Annotated[Number, Interval(ge=10, le=170)] = setting(
+  render_x_res: Pixels = kept(400, 'rendered width in pixels')
+  render_y_res: Pixels = kept(175, 'rendered height in pixels')
+  fov: Annotated[Number, Interval(ge=10, le=170)] = kept(
     120.0, 'horizontal field of view in degrees'
   )
-  camera: tuple[Number, Number, Number] = setting(
+  camera: tuple[Number, Number, Number] = kept(
     (2.0, 0.0, 1.4), 'camera position: metres forward, right and up'
   )
-  offline_direct_render: Flag = setting(True, 'offline: do not resize images')
-  state: Literal['full', 'zero'] = setting('full', 'full; zero as in the fork')
-  use_sensor: Literal[tuple(sensors.SENSORS)] = setting(  # type: ignore
+  state: Literal['full', 'zero'] = kept('full', 'full; zero as in the fork')
+  use_sensor: Literal[tuple(sensors.SENSORS)] = kept(  # type: ignore
     'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
   )
-  stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = setting(
+  stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = kept(
     0.5, 'distance of the stereo cameras in metres'
   )
   # Logs; without a folder, in $CARLA_OUT or ~/carla_out.
@@ -106,6 +105,19 @@ class EnvConfig(schema.Settings):
   convert_images_to_video: Flag = setting(False, 'write a video per episode')
   log_measurements: Flag = setting(False, 'write measurements as JSON lines')
   log_folder: Path | None = setting(None, 'default: LOGDIR/carla_log')
+
+
+class EnvConfig(Shared):
+  """Settings of `CarlaEnv`."""
+
+  backend: Literal['offline', 'server'] = setting('offline')
+  map: Path | None = setting(None, 'offline map; default: from the scenario')
+  server_map: Name | None = setting(None, 'town; default: from the scenario')
+  server_log: Path | None = setting(None, 'folder for the output of servers')
+  enable_planner: Flag = setting(False, 'plan routes; some rewards enable this')
+  x_res: Pixels = setting(128, 'image width in pixels')
+  y_res: Pixels = setting(128, 'image height in pixels')
+  offline_direct_render: Flag = setting(True, 'offline: do not resize images')
 
 
 ENV_CONFIG = EnvConfig.defaults()

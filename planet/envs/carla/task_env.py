@@ -1,51 +1,121 @@
-"""Driving environment with the wrappers of a task."""
+"""Driving as an environment of gymnasium."""
 
 from typing import Any
 
 import numpy as np
 
-from agents.envs import wrappers
+from agents.envs import adapters, wrappers
+from agents.run import errors
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
+from planet.envs.carla import settings as settings_lib
 
 
-def make(
-  action_repeat: int,
-  max_length: int,
-  image_size: int = 128,
-  min_length: int = 50,
-  pixels: bool = True,
-  settings: dict[str, Any] | None = None,
-  expert: str | None = None,
-) -> wrappers.ConvertTo32Bit:
-  """Create the environment.
+class Driving(adapters.AsGymnasium):
+  """Environment `planet.envs.carla:Driving-v0`; see docs/carla.md.
+
+  Observations are the `state` of `CarlaEnv`, float32 vectors; actions are those
+  of `CarlaEnv`. `render` returns the camera image. Episodes may be continued
+  when they are terminated, until they are truncated.
 
   Args:
-    action_repeat: Number of steps with the same action.
-    max_length: Maximum number of actions per episode.
-    image_size: Height and width of the images.
-    min_length: Minimum number of actions per episode, as training requires; at
-      most `max_length`.
-    pixels: Whether to add images to the observations.
-    settings: Dict with other keys of `env_config.ENV_CONFIG`.
-    expert: Driver that replaces the given actions, see `ExpertDriver`, or None.
+    render_mode: `rgb_array`, or None for no images.
+    action_repeat: Number of simulator steps with the same action.
+    initial: Whether to apply `random_throttle` and `expert`. The info then
+      contains the `applied_action`, float32 [2].
+    logdir: Folder of the run, where logs go by default.
+    **given: Settings, see `Settings`.
 
-  Returns:
-    Environment with dict observations: `image` uint8 and `state` float32.
+  Attributes:
+    image_channels: Number of channels of the images.
+    seconds_to_close: Additional time that `close` may take.
 
   Raises:
     UsageError: If the settings are wrong or the world is not available.
   """
-  config = {'x_res': image_size, 'y_res': image_size, **(settings or {})}
-  env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
-  repeat = ExpertDriver if expert else wrappers.ActionRepeat
-  env = repeat(env, action_repeat)
-  env = wrappers.MinimumDuration(env, min(min_length, max_length))
-  env = wrappers.MaximumDuration(env, max_length)
-  if pixels:
-    size, channels = (image_size, image_size), env.image_channels
-    env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
-  return wrappers.ConvertTo32Bit(env)
+
+  Settings = settings_lib.Settings
+  metadata = {'render_modes': ['rgb_array']}
+  # Actions are those of agents, which need not be scaled.
+  normalized_actions = True
+
+  def __init__(
+    self,
+    render_mode: str | None = None,
+    action_repeat: int = 1,
+    initial: bool = False,
+    logdir: str | None = None,
+    **given: Any,
+  ):
+    values = {**self.Settings.defaults(), **self.Settings.check(given)}
+    settings, *more = self.Settings.split(values).values()
+    if more:
+      raise errors.UsageError(
+        f'Setting map is {given["map"]}, but an environment has one map; only '
+        'PlaNet trains on several.'
+      )
+    settings = self.Settings.begin(settings, {}, 1)
+    config = settings_lib.define_config(settings, logdir)
+    expert = settings['expert'] if initial else None
+    env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
+    repeat = ExpertDriver if expert else wrappers.ActionRepeat
+    env = repeat(env, action_repeat)
+    if initial and not expert:
+      env = RandomThrottle(env, *settings['random_throttle'])
+    length = settings['max_length'] // action_repeat
+    env = State(wrappers.MaximumDuration(env, length))
+    super().__init__(env, render_mode)
+    rate = max(1, round(1 / env.dt / action_repeat))
+    self.metadata = {**type(self).metadata, 'render_fps': rate}
+    self.image_channels: int = env.image_channels
+    self.seconds_to_close: float = env.seconds_to_close
+
+  @property
+  def overview(self) -> np.ndarray:
+    """Bird's-eye map, see `CarlaEnv.birdseye`."""
+    return self._inner.birdseye
+
+
+class State(wrappers.Wrapper):
+  """Observe the vector alone; the info contains a `caption` for videos."""
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    self.observation_space = env.observation_space['state']
+
+  def reset(self) -> np.ndarray:
+    return self._env.reset()['state']
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    drive, steer = action
+    caption = (
+      f'throttle {max(drive, 0):.2f}  brake {max(-drive, 0):.2f}  '
+      f'steer {steer:+.2f}'
+    )
+    return observ['state'], reward, done, {**info, 'caption': caption}
+
+
+class RandomThrottle(wrappers.Wrapper):
+  """Map the throttle from [-1, 1] to a range.
+
+  The info contains the `applied_action`, float32 [2].
+
+  Args:
+    env: Environment.
+    low: Smallest throttle.
+    high: Largest throttle.
+  """
+
+  def __init__(self, env: Any, low: float, high: float):
+    super().__init__(env)
+    self._low, self._high = low, high
+
+  def step(self, action: Any) -> tuple:
+    action = np.array(action, np.float32)
+    action[0] = self._low + (self._high - self._low) * (action[0] + 1) / 2
+    observ, reward, done, info = self._env.step(action)
+    return observ, reward, done, {**info, 'applied_action': action}
 
 
 class ExpertDriver(wrappers.Wrapper):

@@ -209,7 +209,7 @@ def test_every_parameter_has_an_effect():
   ]
   assert set.intersection(*unused) == {'bound_action'}
   assert 'future_rnn' in unused[1] and 'drnn_sample_to_sample' in unused[0]
-  assert 'carla_fov' in unused[0] and 'camera_id' in unused[3]
+  assert 'env' in unused[0] and 'camera_id' in unused[3]
 
 
 def test_phases_without_steps():

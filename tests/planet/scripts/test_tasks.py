@@ -115,15 +115,15 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
     tasks.probe, 'inspect', lambda *x: asked.append(x) or REPORT
   )
   monkeypatch.setattr(
-    tasks.driving, 'find_world', lambda *x: asked.append(x) or 'offline'
+    'planet.envs.carla.settings.find_world',
+    lambda *x: asked.append(x) or 'offline',
   )
   args = AttrDict(config='default', params=dict(tasks=names))
   config = resume.define_config('unused', args)
   assert not asked
   if names == ['carla']:
     tasks.prepare(config, 'unused')
-    assert asked and config.carla_backend == 'offline'
-    assert config.source.carla_backend == 'offline'
+    assert asked and config.source.chosen == {'backend': 'offline'}
     (collect,) = config.test_collects.values()
     assert collect.task is config.tasks[0]
     settings = collect.task.env_ctor.keywords['settings']

@@ -55,7 +55,7 @@ def too_few_servers(reason: str, config: dict[str, Any]) -> errors.UsageError:
   free = max(port for _, port in addresses) + 10
   return errors.UsageError(
     f'{reason} {listed}. Start another one (./CarlaUE4.sh '
-    f'{define_flags(free, config)}) and list all in carla_servers: [host:port, '
+    f'{define_flags(free, config)}) and list all in servers: [host:port, '
     f'...], or set {SERVER_VARIABLE} to the path of CarlaUE4.sh to let each '
     'environment start its own.'
   )
@@ -96,7 +96,7 @@ def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
     raise errors.UsageError(
       f'There is no CARLA server at {host}:{port} ({reason}). Start one with '
       f'./CarlaUE4.sh {define_flags(port, config)}, set {SERVER_VARIABLE} to '
-      'the path of CarlaUE4.sh, or use carla_backend: offline.'
+      'the path of CarlaUE4.sh, or use backend: offline.'
     )
   client = carla.Client(host, port)
   client.set_timeout(config['timeout'])
@@ -106,7 +106,7 @@ def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
     raise errors.UsageError(
       f'{host}:{port} is open but does not respond like CARLA within '
       f'{config["timeout"]:g} s; another program may be using the port, or the '
-      'server hangs. Restart the server or set carla_port.'
+      'server hangs. Restart the server or set port.'
     ) from None
   # Custom builds have a suffix, such as 0.9.16-dirty.
   if not version.startswith(roads.VERSION):
@@ -154,7 +154,7 @@ def wait_for_town(
       if time.monotonic() > limit:
         raise StillLoading(
           f'The CARLA server at {host}:{port} has not loaded a town within '
-          f'{config["start_timeout"]:g} s; raise carla_start_timeout. {error}'
+          f'{config["start_timeout"]:g} s; raise start_timeout. {error}'
         ) from None
     time.sleep(0.5)
 

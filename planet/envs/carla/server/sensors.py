@@ -49,7 +49,7 @@ class Camera:
       except queue.Empty:
         raise backend_lib.BackendError(
           f'The camera sent no image of frame {frame} within '
-          f'{self._timeout:g} s; raise carla_image_timeout.'
+          f'{self._timeout:g} s; raise image_timeout.'
         ) from None
       if data.frame == frame:
         return convert(data, self._sensor)

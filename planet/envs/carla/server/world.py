@@ -202,8 +202,8 @@ class ServerBackend(backend_lib.Backend):
     if not self._config['load_map']:
       raise errors.UsageError(
         f'The CARLA server at {self._claim.address} has loaded {shown}, but '
-        f'the run needs {wanted}; load that town, change carla_map or the '
-        'scenario, or set carla_load_map: true.'
+        f'the run needs {wanted}; load that town, change map or the '
+        'scenario, or set load_map: true.'
       )
     known = [_town(x) for x in self._client.get_available_maps()]
     if wanted not in known:
@@ -262,7 +262,7 @@ class ServerBackend(backend_lib.Backend):
       elif time.monotonic() > limit:
         raise backend_lib.BackendError(
           f'A camera sent no first image within {seconds:g} s; raise '
-          'carla_image_timeout.'
+          'image_timeout.'
         )
       else:
         time.sleep(0.02)

@@ -1,10 +1,25 @@
 """A backend that plays recorded frames, on the real road geometry."""
 
+import functools
 import math
 import re
 
+from planet.envs import gym_pixels
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import roads
+
+DRIVING = 'planet.envs.carla:Driving-v0'
+QUIET = dict(map='loop', vehicles=0, pedestrians=0, seed=0)
+
+
+def constructor(length, min_length, repeat=1, pixels=True, **settings):
+  """Constructor of the task's environment; nothing in it is from a test."""
+  settings = {'backend': 'offline', **settings}
+  settings.update(
+    image_size=32, max_length=repeat * length, action_repeat=repeat
+  )
+  args = [DRIVING, 1, length, min_length, 32, False, pixels]
+  return functools.partial(gym_pixels.make, *args, settings=settings)
 
 
 def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):

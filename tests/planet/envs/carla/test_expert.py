@@ -10,25 +10,23 @@ from agents.envs import spaces
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs import constructors
-from planet.envs.carla import task_env
 from planet.training import collection
+from tests.planet.envs.carla.recorded_world import QUIET, constructor
 from tests.planet.envs.carla.test_task import define
 
 pytest.importorskip('carla')
 
-QUIET = {'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 3}
+DRIVER = dict(QUIET, seed=3, expert='autopilot')
 
 
 @pytest.mark.parametrize('repeat', [1, 3])
 def test_recorded_actions_are_those_that_were_taken(repeat):
   """Played again, they give the same episode; nobody else drives so well."""
-  args = (repeat, 60 // repeat, 32, 20, True, QUIET)
-  (episode,) = random_episodes(
-    lambda: task_env.make(*args, expert='autopilot'), 1
-  )
+  args = (60 // repeat, 20, repeat)
+  (episode,) = random_episodes(constructor(*args, **DRIVER, initial=True), 1)
   assert episode['action'].dtype == np.float32
   assert episode['reward'].sum() > 70
-  env = task_env.make(*args)
+  env = constructor(*args, **DRIVER)()
   assert (env.reset()['image'] == episode['image'][0]).all()
   for step, action in enumerate(episode['action'][1:], 1):
     observ, reward, _, _ = env.step(action)
@@ -37,14 +35,15 @@ def test_recorded_actions_are_those_that_were_taken(repeat):
 
 
 def test_experts_of_several_towns():
-  """Their environments are wrapped once more."""
+  """Also beside tasks with more actions, of which all are recorded."""
   env_ctor = functools.partial(
     constructors.unified_env,
-    functools.partial(task_env.make, 1, 50, 32, 50, True, QUIET),
-    [spaces.box(-np.ones(2), np.ones(2))] * 2,
+    constructor(50, 50, **DRIVER, initial=True),
+    [spaces.box(-np.ones(x), np.ones(x)) for x in (2, 5)],
   )
-  (episode,) = random_episodes(lambda: env_ctor(expert='autopilot'), 1)
+  (episode,) = random_episodes(env_ctor, 1)
   assert episode['reward'].sum() > 70
+  assert episode['action'].shape == (51, 5)
 
 
 def test_only_the_first_episodes_are_of_experts(tmp_path):
@@ -61,22 +60,14 @@ def test_only_the_first_episodes_are_of_experts(tmp_path):
     carla_expert='autopilot',
     num_seed_episodes=1,
   )
-  assert not config.tasks[0].env_ctor.keywords.get('expert')
+  assert 'initial' not in config.tasks[0].settings
   collection.collect_initial_episodes(config)
   names = glob.glob(str(tmp_path / '*_episodes' / '*.npz'))
   assert len(names) == 2
   for name in names:
     assert np.load(name)['reward'].sum() > 150
-  assert {x.expert for x in define(**params).random_collects.values()} == {None}
 
 
-@pytest.mark.parametrize(
-  'params, message',
-  [
-    ({'carla_expert': 'pilot'}, 'carla_expert'),
-    ({'carla_expert': 'autopilot', 'tasks': ['carla', 'dummy']}, 'omit it'),
-  ],
-)
-def test_bad_parameters(params, message):
-  with pytest.raises(errors.UsageError, match=message):
-    define(**params)
+def test_bad_parameters():
+  with pytest.raises(errors.UsageError, match='carla_expert'):
+    define(carla_expert='pilot')

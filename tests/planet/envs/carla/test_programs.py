@@ -9,12 +9,10 @@ import pytest
 
 pytest.importorskip('carla')
 
+from planet.envs.carla import smoke as smoke_lib  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect  # noqa: E402
-from planet.scripts import (
-  carla_smoke,  # noqa: E402
-  evaluate,  # noqa: E402
-)
+from planet.scripts import evaluate  # noqa: E402
 from planet.tools.attr_dict import AttrDict  # noqa: E402
 
 RED, BLUE = (240, 50, 50), (70, 120, 230)
@@ -22,7 +20,7 @@ RED, BLUE = (240, 50, 50), (70, 120, 230)
 
 def smoke(tmp_path, *args):
   small = ['--steps', '30', '--size', '32', '--out', str(tmp_path)]
-  return carla_smoke.run(['--backend', 'offline', *small, *args])
+  return smoke_lib.run(['--backend', 'offline', *small, *args])
 
 
 def test_smoke_script(tmp_path, capsys):
@@ -39,7 +37,7 @@ def test_smoke_script(tmp_path, capsys):
 
 def test_home_folder(monkeypatch):
   monkeypatch.setenv('HOME', '/home/me')
-  assert carla_smoke.parse_args(['--out=~/x']).out == '/home/me/x'
+  assert smoke_lib.parse_args(['--out=~/x']).out == '/home/me/x'
 
 
 def test_smoke_script_can_fail(tmp_path, capsys):
@@ -61,7 +59,7 @@ def test_smoke_script_can_fail(tmp_path, capsys):
 )
 def test_smoke_script_refuses(args, message, capsys, monkeypatch, tmp_path):
   monkeypatch.delenv(connect.SERVER_VARIABLE, raising=False)
-  assert carla_smoke.run(['--out', str(tmp_path / 'x'), *args]) == 2
+  assert smoke_lib.run(['--out', str(tmp_path / 'x'), *args]) == 2
   assert message in capsys.readouterr().err
   assert not (tmp_path / 'x').exists()
 
@@ -69,7 +67,7 @@ def test_smoke_script_refuses(args, message, capsys, monkeypatch, tmp_path):
 def test_smoke_script_without_server(capsys, tmp_path):
   with socket.create_server(('127.0.0.1', 0)) as listener:
     port = listener.getsockname()[1]
-  assert carla_smoke.run(['--out', str(tmp_path), '--port', str(port)]) == 2
+  assert smoke_lib.run(['--out', str(tmp_path), '--port', str(port)]) == 2
   assert 'There is no CARLA server' in capsys.readouterr().err
 
 
@@ -97,6 +95,7 @@ def test_video_of_driving(channels, width, size):
     maps=np.full([3, *size, 3], 100, np.uint8),
     rewards=np.float32([1, 2, 3]),
     actions=np.float32([[0.5, 0.1], [-0.5, 0], [0, -1]]),
+    captions=['left', None, 'right'],
     number=1,
     action_repeat=2,
   )

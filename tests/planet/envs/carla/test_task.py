@@ -7,14 +7,20 @@ import os
 import numpy as np
 import pytest
 
+from agents.envs import spaces
 from agents.envs.wrappers import Async
 from agents.run import errors
 from planet.control import random_episodes
-from planet.envs.carla import env_config, sensors, task_env
+from planet.envs.carla import env_config, sensors, settings
 from planet.envs.carla.backend import Collision
 from planet.scripts import parameters
 from planet.tools.attr_dict import AttrDict
-from tests.planet.envs.carla.recorded_world import RecordedBackend, frame
+from tests.planet.envs.carla.recorded_world import (
+  QUIET,
+  RecordedBackend,
+  constructor,
+  frame,
+)
 from tests.planet.scripts import training_runs
 from tests.scripted_envs import LoadedModules
 
@@ -41,6 +47,13 @@ def define(config='debug', logdir='unused', evaluates=False, **params):
     patch.setattr(tasks.probe, 'inspect', lambda *unused: REPORT)
     tasks.prepare(result, logdir, evaluates)
   return result
+
+
+def find_config(task):
+  """Settings of `CarlaEnv`."""
+  own = dict(task.settings)
+  assert own.pop('action_repeat') == task.action_repeat
+  return settings.define_config(own, own.pop('logdir'))
 
 
 def test_lengths_and_sizes():
@@ -76,12 +89,17 @@ def test_lengths_and_sizes():
     ({'carla_port': 70000}, 'carla_port'),
     ({'carla_dt': 1}, 'carla_dt'),
     ({'carla_sensor': 'depth'}, 'carla_sensor'),
-    (
-      {'carla_sensor': 'use_depth', 'tasks': ['carla', 'dummy']},
-      'have 1 channels, but images of other tasks have 3',
-    ),
     ({'carla_random_throttle': [1, 0]}, 'lower limit first'),
     ({'carla_random_throttle': [0]}, 'carla_random_throttle'),
+    ({'env': {'map': ['loop', 3]}}, "Setting 'map' of the driving env.* is"),
+    ({'env': {'rewrad_scale': 1}}, 'unknown. Did you mean reward_scale'),
+    ({'env': {'termination': 'never'}}, "'fork', 'rllib' or 'time'"),
+    ({'env': {'image_size': 64}, 'image_size': 32}, 'give one of them'),
+    ({'env': {'map': 'loop'}, 'carla_map': 'grid'}, 'the same; give one of'),
+    (
+      {'env': {'action_repeat': 2}},
+      "'action_repeat' of the driving .* unknown",
+    ),
     ({'action_repeat': 200}, 'lower batch_shape or action_repeat'),
     ({'max_length': 5}, 'too few'),
     (
@@ -119,7 +137,6 @@ def test_parameters_reach_the_environment():
   assert info['weather'] == 'WetNoon' and info['map'] == 'loop'
   assert info['num_vehicles'] == 2 and info['num_pedestrians'] == 0
   assert reward == pytest.approx(-0.05) and reward.dtype == np.float32
-  assert env.dt == 0.05
 
 
 LIMITS = {
@@ -137,13 +154,14 @@ LIMITS = {
 @pytest.mark.parametrize('key', LIMITS)
 def test_limits_have_one_home(key):
   """Parameters and settings accept the same numbers."""
-  name = parameters.DRIVING[key]
+  name = f'carla_{key}'
   low, high = LIMITS[key]
   for value in (low, high):
     if value is not None:
       assert env_config.complete({key: value})[key] == value
-      params = parameters.build('default', {name: value})
-      assert getattr(params, name) == value
+      for given in ({name: value}, {'env': {key: value}}):
+        params = parameters.build('default', {'tasks': ['carla'], **given})
+        assert params.env[key] == value
   for value in (low - 1, None if high is None else high + 1, 'x', True):
     if value is not None:
       with pytest.raises(errors.UsageError):
@@ -163,15 +181,7 @@ def test_own_scenarios_reach_the_environment():
   assert info['start_coord'] == (0.0, 31.75)
 
 
-# Constructor of which nothing is in this file, which imports TensorFlow.
-MAKE = functools.partial(
-  task_env.make,
-  1,
-  60,
-  32,
-  50,
-  settings={'map': 'loop', 'vehicles': 0, 'pedestrians': 0, 'seed': 0},
-)
+MAKE = constructor(60, 50, **QUIET)
 
 
 def test_in_a_process_of_its_own():
@@ -206,15 +216,14 @@ def test_episodes_last_for_a_chunk(monkeypatch):
   monkeypatch.setattr(
     'planet.envs.carla.env.make_backend', lambda name: backend
   )
-  settings = {'map': 'loop', 'termination': 'rllib'}
-  env = task_env.make(1, 100, 32, 50, False, settings)
+  env = constructor(100, 50, 1, False, map='loop', termination='rllib')()
   env.reset()
   count, done = 0, False
   while not done:
     _, _, done, _ = env.step(np.zeros(2))
     count += 1
   assert count == 50
-  env = task_env.make(1, 30, 32, 50, False, {'map': 'loop'})
+  env = constructor(30, 50, 1, False, map='loop')()
   env.reset()
   assert [env.step(np.zeros(2))[2] for _ in range(30)] == [False] * 29 + [True]
 
@@ -226,35 +235,36 @@ def test_time_to_close(monkeypatch):
   monkeypatch.setattr(
     'planet.envs.carla.env.make_backend', lambda name: backend
   )
-  env = task_env.make(1, 60, 32, 50, settings={'map': 'loop'})
-  assert env.seconds_to_close == 7
+  assert MAKE().seconds_to_close == 7
 
 
-def test_throttle_of_random_episodes(tmp_path):
+def test_throttle_of_random_episodes():
   """Mapped from the full range; steering stays what it was."""
-  (plain,) = random_episodes(make_seeded, 1)
-  (limited,) = random_episodes(make_seeded, 1, None, [-0.2, 1.0])
+  plain = play_randomly()
+  limited = play_randomly(initial=True, random_throttle=[-0.2, 1.0])
   np.testing.assert_allclose(
     limited['action'][1:, 0], -0.2 + 0.6 * (plain['action'][1:, 0] + 1), 1e-4
   )
+  assert limited['action'].dtype == np.float32
   np.testing.assert_array_equal(limited['action'][:, 1], plain['action'][:, 1])
   speed = [x['state'][:, 0].mean() for x in (plain, limited)]
   assert speed[1] > 2 * speed[0]
-  config = define(carla_random_throttle=[-0.2, 1])
-  assert {tuple(x.first_action) for x in config.random_collects.values()} == {
-    (-0.2, 1.0)
-  }
 
 
-def make_seeded():
-  env = MAKE()
-  env.action_space.seed(0)
-  return env
+def play_randomly(**settings):
+  def make():
+    env = constructor(60, 50, **QUIET, **settings)()
+    env.action_space.seed(0)
+    return env
+
+  (episode,) = random_episodes(make, 1)
+  return episode
 
 
 def test_failed_random_episodes_are_played_again():
   class Failing:
-    action_space = MAKE().action_space
+    action_space = spaces.box(-np.ones(2), np.ones(2))
+    observation_space = spaces.dictionary({'state': spaces.box([0], [0])})
     episodes = 0
 
     def reset(self):
@@ -299,18 +309,31 @@ def test_servers_of_an_evaluation():
   params = dict(carla_backend='server', carla_servers=['127.0.0.1:2000'])
   with pytest.raises(errors.UsageError, match='each needs its own'):
     define(**params)
-  assert define(**params, evaluates=True).carla_backend == 'server'
+  chosen = define(**params, evaluates=True).source.chosen
+  assert chosen == {'backend': 'server'}
 
 
 @pytest.mark.parametrize(
-  'key, message', [('fov', 'belongs to the trained model'), ('port', 'no run')]
+  'params, message',
+  [
+    ({'carla_fov': 100}, "'fov' belongs to the trained model"),
+    ({'env': {'fov': 100}}, "'fov' belongs to the trained model"),
+    ({'env': {'fow': 100}}, "'fow' .* unknown. Did you mean fov"),
+    ({'env': {'port': 'x'}}, "'port' .* is 'x'"),
+    ({'batch_shape': [3, 4]}, "'batch_shape' belongs to the trained model"),
+  ],
 )
-def test_parameters_of_an_evaluation(tmp_path, key, message):
+def test_parameters_of_an_evaluation(tmp_path, monkeypatch, params, message):
   """Those of the server; others belong to the model."""
   from planet.scripts import resume
 
+  path = tmp_path / 'config.yaml'
+  path.write_text('version: 1\nconfig: carla_cpu\nparams: {}\nseed: null\n')
+  monkeypatch.setattr(
+    resume.checkpoint, 'find_variables', lambda *unused: 'model.ckpt-1'
+  )
   with pytest.raises(errors.UsageError, match=message):
-    resume.restore(str(tmp_path), params={f'carla_{key}': 100})
+    resume.restore(str(tmp_path), params=params)
 
 
 def test_worlds_do_not_mix(tmp_path):
@@ -320,14 +343,14 @@ def test_worlds_do_not_mix(tmp_path):
     'carla_backend: server\n'
   )
   logdir = str(tmp_path)
-  with pytest.raises(
-    errors.UsageError, match='started with carla_backend: server'
-  ):
+  with pytest.raises(errors.UsageError, match='started with backend: server'):
     define(logdir=logdir)
   auto = {'carla_backend': 'auto', 'carla_servers': ['a:1', 'b:1']}
-  assert define(logdir=logdir, **auto).carla_backend == 'server'
+  config = define(logdir=logdir, **auto)
+  assert config.source.chosen == {'backend': 'server'}
+  assert config.source['values']['env']['backend'] == 'auto'
   config = define(logdir=logdir, carla_allow_backend_change=True)
-  assert config.carla_backend == 'offline'
+  assert config.source.chosen == {'backend': 'offline'}
 
 
 def test_towns_offline():
@@ -335,7 +358,7 @@ def test_towns_offline():
   for name in ('Town02', '/Game/Maps/Town02_Opt', None):
     params = {'carla_map': name} if name else {}
     config = define(**params, carla_size=32)
-    assert config.tasks[0].env_ctor.keywords['settings']['map'] == 'grid'
+    assert find_config(config.tasks[0])['map'] == 'grid'
 
 
 def test_maps_are_installed():
@@ -382,7 +405,7 @@ def test_training(tmp_path, size, sensor):
 def test_quality_of_images_is_stored():
   """A run keeps how its servers render, also the default."""
   for given, expected in (({}, 'Epic'), ({'carla_quality': 'Low'}, 'Low')):
-    assert define(**given).source['values']['carla_quality'] == expected
+    assert define(**given).source['values']['env']['quality'] == expected
 
 
 @pytest.mark.slow

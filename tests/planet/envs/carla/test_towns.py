@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from tests.planet.envs.carla.test_task import OFFLINE, define
+from tests.planet.envs.carla.test_task import OFFLINE, define, find_config
 
 pytest.importorskip('carla')
 
@@ -23,17 +23,17 @@ def test_runs_keep_the_scenarios_of_files(tmp_path):
   config = resume.define_config(logdir, args)
   utility.save_config(config, logdir)
   path.write_text('- {name: market, num_vehicles: 5}')
-  with pytest.raises(errors.UsageError, match="carla_scenario: .*'num_vehicl"):
+  with pytest.raises(errors.UsageError, match="scenarios: .*'num_vehicl"):
     resume.define_config(logdir, args)
   path.unlink()
   args.params = OFFLINE
   config = resume.define_config(logdir, args)
-  (scenario,) = config.tasks[0].env_ctor.keywords['settings']['scenarios']
-  assert (scenario.name, scenario.num_vehicles) == ('market', 2)
+  (scenario,) = config.tasks[0].settings['scenarios']
+  assert scenario == {'name': 'market', 'num_vehicles': 2}
 
 
 def find_settings(config):
-  return {x.name: x.env_ctor.keywords['settings'] for x in config.tasks}
+  return {x.name: find_config(x) for x in config.tasks}
 
 
 def test_one_town_for_all_scenarios():
@@ -61,8 +61,6 @@ def test_several_towns():
     'train_main_carla_Town03',
     'train_main_carla_a',
   ]
-  throttle = [x.first_action for x in config.random_collects.values()]
-  assert throttle == [[-1, 1]] * 4
   config = define(carla_size=32, carla_map=['Town02'])
   assert list(find_settings(config)) == ['carla']
 
@@ -81,7 +79,7 @@ def test_environments_of_several_towns():
     maps.append(env.step(np.float32([0, 0]))[3]['map'])
     env.close()
   assert maps == ['loop', 'grid']
-  assert config.carla_backend == 'offline'
+  assert config.source.chosen == {'backend': 'offline'}
   config = define(
     carla_map=['loop', 'grid'], carla_size=32, observations='vector'
   )
@@ -128,7 +126,7 @@ def test_logs_belong_to_the_run(monkeypatch):
 
   def find_folder(**params):
     config = define(carla_size=32, logdir='run', **params)
-    return config.tasks[0].env_ctor.keywords['settings']['log_folder']
+    return find_config(config.tasks[0])['log_folder']
 
   monkeypatch.delenv('CARLA_OUT', raising=False)
   logs = {'carla_log_images': True, 'carla_convert_images_to_video': True}

@@ -16,11 +16,13 @@ pytest.importorskip('carla')
 pytest.importorskip('msgpack')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import env_config  # noqa: E402
+from planet.envs.carla import (
+  env_config,  # noqa: E402
+  settings,  # noqa: E402
+)
 from planet.envs.carla.backend import BackendError, Episode  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.carla.server import connect, isolated, launch  # noqa: E402
-from planet.scripts import driving  # noqa: E402
 from tests import processes  # noqa: E402
 from tests.planet.envs.carla.server.protocol import handle  # noqa: E402
 
@@ -58,14 +60,14 @@ def listen_silently():
 
 
 def choose(port, **config):
-  return driving.find_world(complete(port, **config))
+  return settings.find_world(complete(port, **config))
 
 
 def test_nothing_listens(caplog):
   port = closed_port()
   message = fail(port)
   assert f'no CARLA server at 127.0.0.1:{port} (connection refused)' in message
-  assert 'CarlaUE4.sh' in message and 'carla_backend: offline' in message
+  assert 'CarlaUE4.sh' in message and 'backend: offline' in message
   assert choose(port) == 'offline'
   (record,) = caplog.records
   assert 'Using the offline backend with map loop' in record.getMessage()
@@ -94,7 +96,7 @@ def test_right_version(start_server, version):
   port = start_server(faults={'version': version, 'loading': 60}).port
   assert choose(port, timeout=5.0) == 'server'
   message = fail(port, timeout=5.0)
-  assert 'has not loaded a town within 1 s; raise carla_start_t' in message
+  assert 'has not loaded a town within 1 s; raise start_t' in message
 
 
 def test_unknown_host():

@@ -8,9 +8,10 @@ import pytest
 carla = pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import scenarios, sensors, task_env  # noqa: E402
+from planet.envs.carla import scenarios, sensors  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
+from tests.planet.envs.carla.recorded_world import constructor  # noqa: E402
 
 
 @pytest.fixture
@@ -221,7 +222,8 @@ def test_autopilot(server):
   """The traffic manager drives, also without traffic; we record what it did."""
   settings = server.config(vehicles=0, pedestrians=0)
   settings = {k: v for k, v in settings.items() if k not in ('x_res', 'y_res')}
-  env = task_env.make(2, 20, 32, 20, settings=settings, expert='autopilot')
+  settings.update(expert='autopilot', initial=True)
+  env = constructor(20, 20, 2, **settings)()
   env = CollectGymDataset(env, None)
   env.reset()
   (ego,) = find(server, 'vehicle')

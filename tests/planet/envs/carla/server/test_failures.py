@@ -9,10 +9,11 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
-from planet.envs.carla import env_config, task_env  # noqa: E402
+from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from tests import processes  # noqa: E402
+from tests.planet.envs.carla.recorded_world import constructor  # noqa: E402
 
 
 def lose(server, start_server):
@@ -32,7 +33,7 @@ def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
   """No half-written episode; the next reset connects anew."""
   settings = server.config(timeout=3.0, image_timeout=2.0, retry_pause=0.5)
   settings = {k: v for k, v in settings.items() if k not in ('x_res', 'y_res')}
-  env = task_env.make(1, 20, 32, 10, settings=settings)
+  env = constructor(20, 10, **settings)()
   env = CollectGymDataset(env, str(tmp_path))
   with contextlib.closing(env):
     env.reset()

@@ -1,7 +1,6 @@
 """Planned episodes on a server, of which some steps fail."""
 
 import contextlib
-import functools
 import types
 
 import numpy as np
@@ -18,9 +17,9 @@ from agents.tools import (
 from agents.tools.tf1 import tf  # noqa: E402
 from planet.control.simulate import collect_rollouts  # noqa: E402
 from planet.envs import constructors  # noqa: E402
-from planet.envs.carla import task_env  # noqa: E402
 from planet.scripts import evaluate  # noqa: E402
 from tests.planet.control import test_simulate  # noqa: E402
+from tests.planet.envs.carla.recorded_world import constructor  # noqa: E402
 
 DURATION = 12
 
@@ -42,9 +41,7 @@ def collect(server, folder, losses, image_timeout=0.5, simulations=1):
   """Scores and rewards of the last simulation, and the environment."""
   settings = server.config(image_timeout=image_timeout)
   settings = {k: v for k, v in settings.items() if k[1:] != '_res'}
-  make = functools.partial(
-    task_env.make, 1, DURATION, 32, 10, settings=settings
-  )
+  make = constructor(DURATION, 10, **settings)
   envs = []
 
   def env_ctor():

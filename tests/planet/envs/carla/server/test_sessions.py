@@ -24,7 +24,7 @@ def test_a_server_is_for_one_environment(server):
   with contextlib.closing(CarlaEnv(server.config())) as env:
     words = (
       f'127.0.0.1:{server.port}.*-carla-rpc-port={server.port + 10}'
-      '.*carla_servers: .host:po'
+      '.*servers: .host:po'
     )
     with pytest.raises(errors.UsageError, match=words):
       CarlaEnv(server.config())
@@ -115,7 +115,7 @@ def test_map_is_loaded_only_if_allowed(server):
   config = server.config(load_map=False)
   CarlaEnv(config).close()
   with pytest.raises(
-    errors.UsageError, match='has loaded Town02, but .* Town01.*carla_load_map'
+    errors.UsageError, match='has loaded Town02, but .* Town01.*load_map'
   ):
     CarlaEnv({**config, 'scenarios': 'TOWN1_STRAIGHT'})
   state = server.look()

@@ -15,7 +15,7 @@ def smoke(tmp_path, *args):
   """Lines of the report."""
   output = processes.run_python(
     '-m',
-    'planet.scripts.carla_smoke',
+    'planet.envs.carla.smoke',
     *('--episodes', '1', '--steps', '30', '--size', '32'),
     *('--out', str(tmp_path)),
     *args,
