@@ -124,14 +124,14 @@ def save_config(
 
 
 def load_config(
-  logdir: str, trust: references.Trust = references.NOTHING
+  logdir: str, trust: references.Trusted = None
 ) -> attr_dict.AttrDict:
   """Read a configuration stored by `save_config`.
 
   Args:
     logdir: Log directory of the run.
-    trust: `agents.run.references.Trust` in names that the file may contain, in
-      addition to those this project allows.
+    trust: Modules that the file may name, in addition to those of this project:
+      a name or a list of names.
 
   Returns:
     Locked AttrDict with this folder as `logdir`, and with user functions
@@ -146,7 +146,7 @@ def load_config(
 
   logdir = os.path.expanduser(logdir)
   stored = folder.read_settings(logdir)
-  config = configs.from_plain(stored, trust, logdir)
+  config = configs.from_plain(stored, references.parse(trust), logdir)
   return attr_dict.AttrDict(config, logdir=logdir)
 
 

@@ -8,7 +8,7 @@ declaration of the parameter gives the reason.
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import checkpoint, errors, folder, references
@@ -228,7 +228,7 @@ def restore(
   name: str | None = None,
   params: Mapping[str, Any] | None = None,
   seed: int | None = None,
-  trust: Iterable[str] | references.Trust = (),
+  trust: references.Trusted = None,
 ) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
   """Return the arguments of `planet.training.playing.PlaNet` for a run.
 
