@@ -7,13 +7,13 @@ returns agents with these methods.
 import abc
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, check, spaces, vector
+from agents.envs import adapters, check, spaces
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -72,28 +72,33 @@ class TrainedAgent(abc.ABC):
     Returns:
       Tuple of the action, [size] with range and dtype of the action space, or
       an integer if actions are discrete, and the state, None if the agent has
-      none; for a batch, arrays [n, ...] and a list of n states.
+      none; for a batch, arrays [n, ...] and a list of n states. PPO and HER
+      compute a batch at once, with actions that differ from those for single
+      observations by rounding.
 
     Raises:
-      ValueError: If the observation does not have the shape of the training.
+      ValueError: If the observation does not have the shape of the training, or
+        the numbers of observations, states and starts of episodes differ.
     """
+    observation = self._read(observation)
     count = _count_rows(observation, self.observation_space)
+    rows = () if count is None else (count,)
+    check_shape(observation, self.observation_space, rows=rows)
     if count is None:
       state = self._state if state is None else state
       state = None if np.any(episode_start) else state
-      action, self._state = self._act(observation, state, deterministic)
-      return action, self._state
+      single = _map(lambda x: x[None], observation)
+      actions, states = self._act(single, [state], deterministic)
+      self._state = states and states[0]
+      return actions[0], self._state
     states = [None] * count if state is None else state
-    starts = [False] * count if episode_start is None else episode_start
-    actions, states = zip(
-      *(
-        self._act(vector.take(observation, row), state, deterministic)
-        for row, state in enumerate(
-          None if start else x for x, start in zip(states, starts)
-        )
-      )
+    if len(states) != count:
+      raise ValueError(f'There are {len(states)} states for {count} rows.')
+    starts = np.broadcast_to(
+      False if episode_start is None else episode_start, rows
     )
-    return np.stack(actions), None if states[0] is None else list(states)
+    states = [None if start else x for x, start in zip(states, starts)]
+    return self._act(observation, states, deterministic)
 
   def make_env(self, render_mode: str | None = None) -> gymnasium.Env:
     """Create an environment as in training, see `evaluate`.
@@ -137,11 +142,24 @@ class TrainedAgent(abc.ABC):
         self._sess, self._saver, *os.path.split(path)
       )
 
+  def _read(self, observation: Any) -> Any:
+    """Return an observation, or a batch, in the form of its space."""
+    return _map(np.asarray, observation)
+
   @abc.abstractmethod
   def _act(
-    self, observation: Any, state: Any, deterministic: bool
-  ) -> tuple[np.ndarray, Any]:
-    """Return an action and the next state; None is the initial state."""
+    self, observation: Any, states: Sequence[Any], deterministic: bool
+  ) -> tuple[np.ndarray, list[Any] | None]:
+    """Choose actions for a batch.
+
+    Args:
+      observation: Array [n, ...], or dict of arrays.
+      states: State of each row, None for the initial one.
+      deterministic: Whether to omit exploration noise.
+
+    Returns:
+      Tuple of the actions [n, ...] and the next states, None without states.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,17 +261,34 @@ def _play(policy, env, seed, deterministic):
 
 
 def check_shape(
-  value: Any, space: gymnasium.Space, name: str = 'observation'
+  value: Any,
+  space: gymnasium.Space,
+  name: str = 'observation',
+  rows: tuple[int, ...] = (),
 ) -> None:
-  """Raise a ValueError unless an observation is shaped like its space."""
+  """Raise a ValueError unless an observation is shaped like its space.
+
+  Args:
+    value: Array, or dict of arrays if the space is one.
+    space: Space of a single observation.
+    name: What the value is, for the error.
+    rows: Shape of the batch.
+  """
   if isinstance(space, gymnasium.spaces.Dict):
     for key, part in space.spaces.items():
-      check_shape(value[key], part, key)
-  elif np.shape(value) != space.shape:
+      check_shape(value[key], part, key, rows)
+  elif np.shape(value) != (*rows, *(space.shape or ())):
     raise ValueError(
       f'The {name} has shape {np.shape(value)}, but the agent was trained with '
       f'shape {space.shape}.'
     )
+
+
+def _map(function, value):
+  """Apply a function to an array or to the entries of a dict."""
+  if isinstance(value, Mapping):
+    return {key: function(x) for key, x in value.items()}
+  return function(value)
 
 
 def _count_rows(observation, space):

@@ -28,7 +28,7 @@ def train(
   seed: int | None = None,
   *,
   env_processes: bool = True,
-  trust: references.Trust = references.NOTHING,
+  trust: references.Trusted = None,
   verbose: bool = False,
 ) -> Training:
   """Train, or continue a run with the same settings.
@@ -44,7 +44,7 @@ def train(
     params: Values that override the configuration. `network` may be a function.
     seed: Seed of all random numbers.
     env_processes: Whether to step environments in separate processes.
-    trust: `agents.run.references.Trust` in names that a stored run may contain.
+    trust: Your modules that a stored run may import: a name or a list of names.
     verbose: Whether to print what the program prints.
 
   Returns:
@@ -67,7 +67,8 @@ def train(
   overrides = {**(params or {})}
   overrides.update((k, x) for k, x in given.items() if x is not None)
   overrides = runs.add_budget(overrides, total_env_steps)
-  claimed = runs.claim(config, logdir, None, overrides, trust)
+  trusted = references.parse(trust)
+  claimed = runs.claim(config, logdir, None, overrides, trusted)
   train = functools.partial(_train, env_processes)
   comm = mpi.SingleComm()
   return Training(lambda: life.start(lambda: claimed, train, comm), verbose)

@@ -15,7 +15,7 @@ import numpy as np
 
 from agents import configs, runs
 from agents.envs import continuous, spaces, wrappers
-from agents.evaluation import TrainedAgent, check_shape
+from agents.evaluation import TrainedAgent
 from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors, files, references
 
@@ -23,7 +23,7 @@ from agents.run import errors, files, references
 def load(
   logdir: str,
   checkpoint: str | None = None,
-  trust: references.Trust = references.NOTHING,
+  trust: references.Trusted = None,
 ) -> 'PPO':
   """Load the agent of a run of `agents.train_ppo`.
 
@@ -31,7 +31,7 @@ def load(
     logdir: Log directory of the run, or a folder that contains a single run.
     checkpoint: Name such as `model.ckpt-48000`, or `best` for the one with the
       highest return in evaluation; the newest one by default.
-    trust: `agents.run.references.Trust` in names that the run may contain.
+    trust: Your modules that the run may import: a name or a list of names.
 
   Returns:
     `PPO`.
@@ -39,7 +39,7 @@ def load(
   Raises:
     UsageError: If there is no run or no checkpoint.
   """
-  logdir, config = runs.load(logdir, trust)
+  logdir, config = runs.load(logdir, references.parse(trust))
   path = checkpoint_lib.find_variables(logdir, checkpoint, warn=None)
   if not path:
     raise errors.UsageError(
@@ -89,16 +89,15 @@ class PPO(TrainedAgent):
     path = os.path.join(folder, self.checkpoint)
     self._saver.save(self._sess, path)
 
-  def _act(self, observation, state, deterministic):
-    observation = np.asarray(observation)
-    check_shape(observation, self.observation_space)
-    observation = np.float32(self._ranges.observ(observation))
-    if state is None and self._state_size:
-      state = np.zeros([1, self._state_size], np.float32)
-    args = (observation[None], not deterministic)
-    action, *state = self._decide(*args, *([state] if self._state_size else []))
-    action = self._ranges.clipped_action(action[0])
-    return action, state[0] if state else None
+  def _act(self, observation, states, deterministic):
+    args = [np.float32(self._ranges.observ(observation)), not deterministic]
+    if self._state_size:
+      blank = np.zeros([1, self._state_size], np.float32)
+      blanks = [blank if x is None else x for x in states]
+      args.append(np.concatenate(blanks))
+    actions, *after = self._decide(*args)
+    actions = self._ranges.clipped_action(actions)
+    return actions, list(after[0][:, None]) if after else None
 
   def _define(self, path):
     from agents.ppo import policy

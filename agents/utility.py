@@ -140,7 +140,7 @@ def save_config(
 
 def load_config(
   logdir: str,
-  trust: references.Trust = references.NOTHING,
+  trust: references.Trusted = None,
   parse: Callable[[dict[str, Any]], Any] | None = None,
   filename: str = 'config.yaml',
 ) -> Any:
@@ -148,8 +148,8 @@ def load_config(
 
   Args:
     logdir: Log directory of the run.
-    trust: `agents.run.references.Trust` in names that the file may contain, in
-      addition to those this project allows.
+    trust: Modules that the file may name, in addition to those of this project:
+      a name or a list of names.
     parse: Function from plain data to the configuration, if that is not one of
       PPO.
     filename: Name of the file.
@@ -170,7 +170,7 @@ def load_config(
     return parse(stored)
   from agents import configs
 
-  config = configs.from_plain(stored, trust, logdir)
+  config = configs.from_plain(stored, references.parse(trust), logdir)
   return attr_dict.AttrDict(config, logdir=logdir)
 
 

@@ -98,7 +98,7 @@ def visualize(
   num_episodes: int,
   checkpoint: str | None = None,
   env_processes: bool = True,
-  trust: references.Trust = references.NOTHING,
+  trust: references.Trusted = None,
   seed: int | None = None,
   render: bool = False,
 ) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def visualize(
     num_episodes: Number of episodes.
     checkpoint: Name of a checkpoint, or `best`; the newest one by default.
     env_processes: Whether to step environments in separate processes.
-    trust: `agents.run.references.Trust` in names that the run may contain.
+    trust: Your modules that the run may import: a name or a list of names.
     seed: Seed of the environments and actions; environment i uses this plus i.
     render: Whether to also show the episodes in windows, in real time.
 
@@ -204,7 +204,6 @@ def main(_: Any) -> None:
       'Flag --logdir is missing; give the log directory of a run.'
     )
   with stopping.handle_signals():
-    given['trust'] = references.parse(given['trust'])
     episodes = visualize(**given)
     for episode in episodes:
       print(

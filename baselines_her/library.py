@@ -10,7 +10,7 @@ Example:
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import flags, life, mpi, references, schema
@@ -26,7 +26,7 @@ def train(
   seed: int | None = None,
   *,
   num_env: int = 1,
-  trust: Iterable[str] | references.Trust = (),
+  trust: references.Trusted = None,
   verbose: bool = False,
 ) -> Training:
   """Train, or continue the run in a folder.
@@ -44,7 +44,7 @@ def train(
       `module:name`. A continued run keeps all settings that are not given.
     seed: Seed of all random numbers.
     num_env: Number of environments.
-    trust: Your modules that the run may import.
+    trust: Your modules that the run may import: a name or a list of names.
     verbose: Whether to print what the program prints.
 
   Returns:

@@ -77,16 +77,14 @@ def save_plain(policy: Any, prefix: str) -> None:
   checkpoint.write_tree(prefix, tree)
 
 
-def load(
-  path: str | os.PathLike[str], trust: references.Trust = references.NOTHING
-) -> Any:
+def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
   """Load a policy into its own graph and session.
 
   Args:
     path: Folder of a run, for its best policy, or folder written by `save` of a
       trained agent; or a file. A pickle can run arbitrary code.
-    trust: Trust in names that plain data may contain, in addition to those of
-      this project: the network class, the environment's module.
+    trust: Names that plain data may contain, in addition to those of this
+      project: the network class, the environment's module. A name or a list.
 
   Raises:
     UsageError: If there is no policy or it cannot be read.
@@ -94,13 +92,14 @@ def load(
   """
   from baselines_her import tf_util
 
+  trusted = references.parse(trust)
   path = os.path.expanduser(path)
   if os.path.isdir(path):
     path = _find(path)
   try:
     with tf_util.own_graph():
       if path.endswith('.json'):
-        return _load_plain(path.removesuffix('.json'), trust)
+        return _load_plain(path.removesuffix('.json'), trusted)
       with open(path, 'rb') as file_:
         policy = pickle.load(file_)
       policy.get_actions, policy.info['env_name']

@@ -9,12 +9,11 @@ Example:
 """
 
 import os
-from collections.abc import Iterable
 
 import numpy as np
 
 from agents.envs import check, spaces
-from agents.evaluation import TrainedAgent, check_shape
+from agents.evaluation import TrainedAgent
 from agents.run import references
 from baselines_her import envs, policies
 
@@ -30,7 +29,7 @@ class HER(TrainedAgent):
     noise_eps: Standard deviation of the exploration noise, as a fraction of the
       maximum action; only for `predict` with `deterministic=False`.
     random_eps: Probability of a random action, likewise.
-    trust: Your modules that the policy may import.
+    trust: Your modules that the policy may import: a name or a list of names.
 
   Attributes:
     policy: `DDPG` agent.
@@ -44,11 +43,11 @@ class HER(TrainedAgent):
     path: str | os.PathLike[str],
     noise_eps: float = 0.2,
     random_eps: float = 0.3,
-    trust: Iterable[str] = (),
+    trust: references.Trusted = None,
   ) -> None:
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
-    self.policy = policy = policies.load(path, references.parse(trust))
+    self.policy = policy = policies.load(path, trust)
     self.logdir, self._sess = policies.find_run(path), policy.sess
     sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
     self.observation_space = spaces.dictionary(
@@ -68,12 +67,12 @@ class HER(TrainedAgent):
     os.makedirs(folder, exist_ok=True)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 
-  def _act(self, observation, state, deterministic):
-    check_shape(observation, self.observation_space)
-    parts = [np.asarray(observation[key]) for key in check.GOAL_KEYS]
+  def _act(self, observation, states, deterministic):
+    parts = [observation[key] for key in check.GOAL_KEYS]
     exploration = {} if deterministic else self._exploration
-    action = self.policy.get_actions(*parts, **exploration)
-    return self._fit(action), None
+    actions = self.policy.get_actions(*parts, **exploration)
+    # The original drops the axis of a single row.
+    return self._fit(np.reshape(actions, [-1, self.policy.dimu])), None
 
 
 load = HER

@@ -11,7 +11,7 @@ Example:
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import references
@@ -28,7 +28,7 @@ def train(
   params: Mapping[str, Any] | parameters.Parameters | None = None,
   seed: int | None = None,
   *,
-  trust: Iterable[str] | references.Trust = (),
+  trust: references.Trusted = None,
   verbose: bool = False,
 ) -> Training:
   """Start or resume a training run.
@@ -51,7 +51,7 @@ def train(
     params: Parameters, such as `batch_shape`. `model`, `network`, `planner` and
       `collect_objective` accept your own objects, see docs/parts.md.
     seed: Seed of all random numbers.
-    trust: Your modules that a stored run may import.
+    trust: Your modules that a stored run may import: a name or a list of names.
     verbose: Whether to print progress and messages.
 
   Raises:

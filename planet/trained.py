@@ -8,7 +8,7 @@ Example:
     print(planet.evaluate(agent, episodes=3).mean)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import errors, references
@@ -22,7 +22,7 @@ def load(
   params: Mapping[str, Any] | None = None,
   task: str | None = None,
   seed: int | None = None,
-  trust: Iterable[str] | references.Trust = (),
+  trust: references.Trusted = None,
 ) -> playing.PlaNet:
   """Load the agent of a training run.
 
@@ -34,7 +34,7 @@ def load(
       those of the run.
     task: Name of the task, for runs with several tasks.
     seed: Seed of the planner and of the environments of `make_env`.
-    trust: Your modules that the run may import.
+    trust: Your modules that the run may import: a name or a list of names.
 
   Returns:
     `PlaNet`.

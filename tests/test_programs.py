@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
+import agents.run
 from tests import golden
-from tests.test_vocabulary import list_programs
+from tests.test_vocabulary import list_programs, read_programs
 
 # A mistake of the user in each program, and what the sentence says.
 MISTAKES = {
@@ -128,6 +129,58 @@ def test_interrupted_import(module, tmp_path):
     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
   )
   assert (result.returncode, result.stderr) == (-signal.SIGINT, '')
+
+
+USERS = """
+import os, signal, sys, time
+try:
+  import agents
+  os.kill(os.getpid(), signal.SIGINT)
+  time.sleep(10)
+except KeyboardInterrupt:
+  print('handled')
+finally:
+  print('cleaned')
+"""
+
+
+@pytest.mark.parametrize(
+  'name, args',
+  [
+    ('ppo-sweep.py', ['ppo-sweep.py']),
+    ('her-exp.py', ['her-exp.py']),
+    ('planet-train.py', ['planet-train.py']),
+    ('sweep.py', ['sweep.py', '-m', 'agents.train_ppo']),
+    ('sweep.py', ['-W', 'ignore', 'sweep.py', '-m', 'planet.scripts.train']),
+    ('scripts/sweep.py', ['-m', 'scripts.sweep']),
+    ('agents-sweep', ['agents-sweep']),
+  ],
+)
+def test_interrupt_of_a_users_program(name, args, tmp_path):
+  """It handles Ctrl-C itself, whatever its name and arguments look like."""
+  path = tmp_path / name
+  path.parent.mkdir(exist_ok=True)
+  (path.parent / '__init__.py').touch()
+  path.write_text(USERS)
+  result = subprocess.run(
+    [sys.executable, *args],
+    cwd=tmp_path,
+    env={**os.environ, 'PYTHONPATH': golden.ROOT},
+    capture_output=True,
+    text=True,
+    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+  )
+  assert result.stdout == 'handled\ncleaned\n', result.stderr
+
+
+def test_interrupt_of_the_console_scripts(tmp_path):
+  """They are known by their names, those of setup.py."""
+  assert set(agents.run.PROGRAMS) == set(read_programs())
+  path = tmp_path / 'ppo-train'
+  path.write_text('import agents, signal\nprint(signal.getsignal(2))\n')
+  for options in ([], ['-W', 'ignore']):
+    _, output, _ = run(tmp_path, *options, str(path), '--env=x')
+    assert output == f'{signal.SIG_DFL}\n'
 
 
 @pytest.mark.parametrize('name', ['reproduce', 'benchmark', 'main'])

@@ -14,8 +14,8 @@ from planet.scripts import presets, tasks
 from tests import golden
 
 
-def list_programs():
-  """Return the modules of all console scripts."""
+def read_programs():
+  """Return the names of all console scripts, and what each calls."""
   with open(os.path.join(golden.ROOT, 'setup.py')) as file_:
     tree = ast.parse(file_.read())
   name = 'PROGRAMS'
@@ -24,7 +24,12 @@ def list_programs():
     for node in tree.body
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
   )
-  return sorted({target.partition(':')[0] for target in table.values()})
+  return table
+
+
+def list_programs():
+  """Return the modules of all console scripts."""
+  return sorted({x.partition(':')[0] for x in read_programs().values()})
 
 
 def show_help(module, *args):

@@ -9,6 +9,8 @@ from typing import Any, TextIO
 
 import tqdm
 
+from agents.run import training
+
 
 def set_activity(text: str) -> None:
   """Set what the current step is doing, such as an episode; '' to clear."""
@@ -57,6 +59,7 @@ class Progress:
     self._last_line = self._rate = 0.0
     self._closed = threading.Event()
     self._lock = threading.RLock()
+    self._owner = training.current()
     self._ticker = threading.Thread(target=self._tick, daemon=True)
     self._ticker.start()
 
@@ -121,10 +124,11 @@ class Progress:
       self._bar = None
 
   def _tick(self):
-    while not self._closed.wait(1.0):
-      with self._lock:
-        if self._phase:
-          self._show()
+    with training.as_part_of(self._owner):
+      while not self._closed.wait(1.0):
+        with self._lock:
+          if self._phase:
+            self._show()
 
   def _show(self):
     if self._closed.is_set():

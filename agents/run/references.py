@@ -66,11 +66,33 @@ NOTHING = Trust()
 EVERYTHING = Trust(everything=True)
 
 
-def parse(texts: Iterable[str] | Trust | None) -> Trust:
-  """Return trust from the values of `--trust`, which may be comma-separated."""
-  if isinstance(texts, Trust):
-    return texts
-  names = ','.join(texts or ()).split(',')
+# What functions for users accept as `trust`, see `parse`.
+Trusted = str | Iterable[str] | Trust | None
+
+
+def parse(given: Trusted) -> Trust:
+  """Return the trust that a user has given in a command or in Python.
+
+  Args:
+    given: One name, such as that of a module; several names, each of which may
+      be comma-separated, as the values of `--trust` are; or a `Trust`.
+
+  Raises:
+    UsageError: If it is anything else.
+  """
+  if isinstance(given, Trust):
+    return given
+  names = [given] if isinstance(given, str) else given or ()
+  if not isinstance(names, Iterable) or isinstance(names, bytes):
+    names = [names]
+  names = list(names)
+  for name in names:
+    if not isinstance(name, str):
+      raise errors.UsageError(
+        f'Cannot trust {name!r}; give the name of a module, or a list of names.'
+      )
+  if not isinstance(given, str):
+    names = ','.join(names).split(',')
   return Trust(tuple(x.strip() for x in names if x.strip()))
 
 

@@ -25,8 +25,8 @@ Record = dict[str, Any]
 _own = threading.local()
 # Stays open: a training keeps the streams that it finds.
 _nowhere = open(os.devnull, 'w')
-# Number of trainings that are silent now, and what they have changed.
-_silent, _streams, _changing = 0, contextlib.ExitStack(), threading.Lock()
+# Number of trainings that are silent now, and how to undo their changes.
+_silent, _undo, _changing = 0, contextlib.ExitStack(), threading.Lock()
 # Path of a lock to the training of this process that holds it.
 _holders: dict[str, '_Worker'] = {}
 
@@ -100,6 +100,24 @@ def current() -> Any:
   return getattr(_own, 'worker', None)
 
 
+@contextlib.contextmanager
+def as_part_of(training: Any) -> Iterator[None]:
+  """Let this thread belong to a training, for threads that work for it.
+
+  Args:
+    training: Result of `current` in the thread of the training.
+
+  Yields:
+    Nothing.
+  """
+  before = current()
+  _own.worker = training
+  try:
+    yield
+  finally:
+    _own.worker = before
+
+
 def hold(lock: str) -> None:
   """Record that the training of this thread, if any, holds a lock."""
   if worker := current():
@@ -121,7 +139,7 @@ class _Worker(threading.Thread):
   def __init__(self, start, verbose):
     super().__init__(daemon=True)
     self._generator = start()
-    self._verbose = verbose
+    self.verbose = verbose
     self._requests: queue.SimpleQueue = queue.SimpleQueue()
     self._lock = threading.Lock()
     self._ended = False
@@ -152,7 +170,7 @@ class _Worker(threading.Thread):
       method, reply = self._requests.get()
       result, error = None, None
       try:
-        with random, contextlib.nullcontext() if self._verbose else _silence():
+        with random, contextlib.nullcontext() if self.verbose else _silence():
           if method == 'next':
             result = next(self._generator, None)
           else:
@@ -169,22 +187,38 @@ class _Worker(threading.Thread):
       self._requests.get()[1].set_result(None)
 
 
+class _Silenced:
+  """Stream that drops what the threads of silent trainings write.
+
+  Whoever keeps it can go on using it after the trainings.
+
+  Args:
+    stream: Stream of all other threads.
+  """
+
+  def __init__(self, stream):
+    self._stream = stream
+
+  def __getattr__(self, name):
+    worker = current()
+    silent = worker is not None and not worker.verbose
+    return getattr(_nowhere if silent else self._stream, name)
+
+
 @contextlib.contextmanager
 def _silence():
-  """Say nothing but logged warnings.
-
-  Several threads may do so, as the streams are those of all.
-  """
+  """Say nothing but logged warnings in threads of silent trainings."""
   global _silent
   with _changing:
     if not _silent:
       # Whoever has set up no logging gets them on the error stream.
       handler = logging.StreamHandler(sys.stderr)
       handler.setLevel(logging.WARNING)
-      _streams.callback(setattr, logging, 'lastResort', logging.lastResort)
-      logging.lastResort = handler
-      _streams.enter_context(contextlib.redirect_stdout(_nowhere))
-      _streams.enter_context(contextlib.redirect_stderr(_nowhere))
+      _replace(logging, 'lastResort', handler)
+    for name in ('stdout', 'stderr'):
+      # The user may have replaced it since.
+      if not isinstance(getattr(sys, name), _Silenced):
+        _replace(sys, name, _Silenced(getattr(sys, name)))
     _silent += 1
   try:
     yield
@@ -192,4 +226,19 @@ def _silence():
     with _changing:
       _silent -= 1
       if not _silent:
-        _streams.close()
+        _undo.close()
+
+
+def _replace(place, name, value):
+  """Replace an attribute until no training is silent.
+
+  It then gets its old value, unless the user has replaced it meanwhile.
+  """
+  before = getattr(place, name)
+  setattr(place, name, value)
+
+  def undo():
+    if getattr(place, name) is value:
+      setattr(place, name, before)
+
+  _undo.callback(undo)

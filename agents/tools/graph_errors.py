@@ -10,15 +10,21 @@ _COLLECTION = 'python_errors'
 
 
 def remember(function: Callable[..., Any]) -> Callable[..., Any]:
-  """Decorate a function for `tf.py_func` in the default graph."""
+  """Decorate a function for `tf.py_func` in the default graph.
+
+  It belongs to the training that defines the graph, in whatever thread
+  TensorFlow calls it.
+  """
+  from agents.run import training
   from agents.tools.tf1 import tf
 
-  raised = tf.get_collection_ref(_COLLECTION)
+  raised, owner = tf.get_collection_ref(_COLLECTION), training.current()
 
   @functools.wraps(function)
   def wrapper(*args, **kwargs):
     try:
-      return function(*args, **kwargs)
+      with training.as_part_of(owner):
+        return function(*args, **kwargs)
     except StopIteration:
       # A generator that has failed before, whose error is the one to raise.
       raise

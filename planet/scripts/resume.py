@@ -9,7 +9,7 @@ import functools
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agents.run import checkpoint, errors, folder, references
@@ -248,7 +248,7 @@ def restore(
   name: str | None = None,
   params: Mapping[str, Any] | None = None,
   seed: int | None = None,
-  trust: Iterable[str] | references.Trust = (),
+  trust: references.Trusted = None,
 ) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
   """Return the arguments of `planet.training.playing.PlaNet` for a run.
 

@@ -104,15 +104,21 @@ class PlaNet(TrainedAgent):
     utility.save_config(self._config, folder)
     self._saver.save(self._sess, os.path.join(folder, self._name))
 
-  def _act(self, observation, state, deterministic):
+  def _read(self, observation):
     if isinstance(observation, Mapping):
-      observation = np.concatenate(
-        [observation[key] for key in self._config.observation_keys], 0
-      )
-    check_shape(observation, self.observation_space)
+      keys = self._config.observation_keys
+      observation = np.concatenate([observation[x] for x in keys], -1)
+    return super()._read(observation)
+
+  def _act(self, observation, states, deterministic):
+    # Planning takes all the time, and each row keeps its random numbers.
+    rows = [self._plan(*x, deterministic) for x in zip(observation, states)]
+    return np.stack([x for x, _ in rows]), [x for _, x in rows]
+
+  def _plan(self, observation, state, deterministic):
     blank = [np.zeros(x.shape.as_list()) for x in self._memory]
     feed = dict(zip(self._memory, state or blank))
-    feed[self._observ] = np.asarray(observation)[None]
+    feed[self._observ] = observation[None]
     if not deterministic:
       feed[self._scale] = self._exploration
     with graph_errors.unwrapped():

@@ -111,8 +111,9 @@ def test_own_parts(env, tmp_path):
   records = list(train(str(tmp_path), 0, env, num_agents=1, network=narrow))
   assert len(records) == 2
   logdir = records[0]['logdir']
-  trust = agents.Trust((__name__,))
-  with agents.load(logdir, trust=trust) as agent:
+  for trust in (agents.Trust((__name__,)), [__name__], (__name__,)):
+    agents.load(logdir, trust=trust).close()
+  with agents.load(logdir, trust=__name__) as agent:
     assert agent.config.network is narrow
     assert agents.evaluate(agent, make_env(), 1).lengths == [200]
     if env is make_env:

@@ -98,8 +98,33 @@ def test_batches(logdir):
     single = [agent.predict(x, deterministic=True)[0] for x in observations]
     assert agent.observation_space.shape == (3,) and agent.logdir == logdir
     assert all(agent.action_space.contains(x) for x in actions)
+    for wrong in (observations[:, :2], observations[None]):
+      with pytest.raises(ValueError, match='but the agent was trained with'):
+        agent.predict(wrong)
+    with pytest.raises(ValueError, match='2 states for 3'):
+      agent.predict(observations, [None] * 2)
   assert actions.shape == (3, 1) and state is None
-  np.testing.assert_array_equal(actions, single)
+  # Products of matrices are rounded otherwise than those of single rows.
+  np.testing.assert_allclose(actions, single, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize('network', ['logdir', 'recurrent'])
+def test_a_batch_takes_one_run_of_the_graph(network, request, monkeypatch):
+  observations = np.random.RandomState(0).uniform(-1, 1, (50, 3))
+  calls = []
+  with agents.load(request.getfixturevalue(network)) as agent:
+    decide = agent._decide
+    monkeypatch.setattr(
+      agent, '_decide', lambda *x: calls.append(len(x[0])) or decide(*x)
+    )
+    actions, states = agent.predict(observations, deterministic=True)
+    later, _ = agent.predict(observations, states, deterministic=True)
+    assert calls == [50, 50]
+    for row, observation in enumerate(observations[:5]):
+      one, state = agent.predict(observation, None, True, True)
+      np.testing.assert_allclose(actions[row], one, rtol=1e-4, atol=1e-6)
+      one, _ = agent.predict(observation, state, deterministic=True)
+      np.testing.assert_allclose(later[row], one, rtol=1e-4, atol=1e-6)
 
 
 def test_recurrent_batches(recurrent):

@@ -84,7 +84,7 @@ def test_left_and_continued(tmp_path, capsys):
   printed = capsys.readouterr()
   assert printed.out == printed.err == ''
   # By the folder alone, which also names what the training was given.
-  trained = baselines_her.train(None, tmp_path / 'parts', 10, trust=['tests'])
+  trained = baselines_her.train(None, tmp_path / 'parts', 10, trust='tests')
   assert list(trained) == []
   assert 'Nothing to do: the run in' in capsys.readouterr().err
   with pytest.raises(references.NotTrusted, match='odd_envs'):
@@ -152,7 +152,7 @@ def test_network_of_the_examples(tmp_path, monkeypatch):
   other = list(train(tmp_path / 'c', 1))
   assert other[1]['loss/critic'] != given[1]['loss/critic']
   with pytest.raises(references.NotTrusted, match='her_network'):
-    baselines_her.load(tmp_path / 'b', trust=['tests'])
+    baselines_her.load(tmp_path / 'b', trust='tests')
   with baselines_her.load(tmp_path / 'b', trust=['tests', 'her_network']) as x:
     assert x.predict(x.observation_space.sample())[0].shape == (1,)
 

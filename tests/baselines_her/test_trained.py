@@ -49,6 +49,33 @@ def test_two_agents_at_once(logdir):
   assert first.dtype == np.float32 and first.shape == (4,)
 
 
+def test_a_batch_takes_one_run_of_the_graph(logdir, monkeypatch):
+  with baselines_her.load(logdir) as agent:
+    space, act, calls = agent.observation_space, agent.policy.get_actions, []
+    rng = np.random.RandomState(0)
+    batch = {
+      key: rng.uniform(-1, 1, (20, *x.shape)) for key, x in space.items()
+    }
+    monkeypatch.setattr(
+      agent.policy,
+      'get_actions',
+      lambda o, *x, **y: calls.append(len(o)) or act(o, *x, **y),
+    )
+    actions, states = agent.predict(batch, deterministic=True)
+    assert calls == [20] and states is None and actions.shape == (20, 4)
+    for row in range(20):
+      one, _ = agent.predict(
+        {key: x[row] for key, x in batch.items()}, deterministic=True
+      )
+      assert one.shape == (4,) and one.dtype == actions.dtype
+      np.testing.assert_allclose(actions[row], one, rtol=1e-5, atol=1e-6)
+    single, _ = agent.predict({key: x[:1] for key, x in batch.items()})
+    assert single.shape == (1, 4)
+    batch['desired_goal'] = batch['desired_goal'][:5]
+    with pytest.raises(ValueError, match=r'desired_goal has shape \(5, 3\)'):
+      agent.predict(batch)
+
+
 def test_saved_without_pickles(logdir, tmp_path):
   with baselines_her.load(logdir) as agent:
     expected = baselines_her.evaluate(agent, episodes=1, seed=1)

@@ -159,7 +159,8 @@ def test_parts_of_ones_own(tmp_path):
     with planet.load(record['logdir'], params={'planner': planner}) as agent:
       action, _ = agent.predict(image, deterministic=True)
       assert action.tolist() == [1] * 5
-  with planet.load(record['logdir'], trust=[__name__]) as agent:
+  planet.load(record['logdir'], trust=[__name__]).close()
+  with planet.load(record['logdir'], trust=__name__) as agent:
     action, _ = agent.predict(image, deterministic=True)
     assert action.tolist() == [1] * 5
     several, states = agent.predict(np.stack([image] * 2), deterministic=True)

@@ -89,6 +89,33 @@ def test_runs_of_earlier_versions_are_the_same():
   assert references.name_of(inside) != references.name_of(outside)
 
 
+@pytest.mark.parametrize(
+  'given, names',
+  [
+    ('mymod', ('mymod',)),
+    (['mymod'], ('mymod',)),
+    (('one', 'two.three'), ('one', 'two.three')),
+    # As the values of --trust.
+    (['one,two', 'three'], ('one', 'two', 'three')),
+    # A path may have a comma.
+    ('/data/a,b.npz', ('/data/a,b.npz',)),
+    (references.Trust(('mymod',)), ('mymod',)),
+    (None, ()),
+    ('', ()),
+    ([], ()),
+  ],
+)
+def test_one_meaning_of_trust(given, names):
+  """A string is one name, a list has several."""
+  assert references.parse(given) == references.Trust(names)
+
+
+@pytest.mark.parametrize('given', [5, [5], pytest, b'mymod', ['mymod', None]])
+def test_what_is_no_trust(given):
+  with pytest.raises(errors.UsageError, match='Cannot trust .* list of names'):
+    references.parse(given)
+
+
 def returns(value):
   return lambda: lambda: value
 

@@ -1,6 +1,8 @@
 """Trainings as objects, with the smallest of generators."""
 
+import contextlib
 import gc
+import io
 import os
 import random
 import signal
@@ -210,6 +212,84 @@ def test_each_has_its_own_default_graph():
     assert tf.get_default_graph() is graph and not graph.get_operations()
   assert [x['operations'] for x, _ in both] == [1, 2]
   assert [x['operations'] for _, x in both] == [1, 2]
+
+
+def test_threads_of_the_user_are_heard(capsys):
+  """Only what works for a silent training is silent, in whatever thread."""
+  began, told = threading.Event(), threading.Event()
+
+  def working():
+    owner = training.current()
+
+    def help_out():
+      with training.as_part_of(owner):
+        print('helper')
+
+    print('noise')
+    print('noise', file=sys.stderr)
+    helper = threading.Thread(target=help_out)
+    helper.start()
+    helper.join()
+    began.set()
+    assert told.wait(10)
+    print('noise')
+    yield {}
+
+  def tell():
+    assert began.wait(10)
+    print('heard')
+    print('seen', file=sys.stderr)
+    told.set()
+
+  thread = threading.Thread(target=tell)
+  thread.start()
+  before = sys.stdout
+  next(training.Training(working))
+  thread.join()
+  assert sys.stdout is before
+  assert capsys.readouterr() == ('heard\n', 'seen\n')
+
+
+def test_streams_that_the_user_replaces_meanwhile():
+  """They stay, and what was kept of the old ones still prints."""
+  began, told = threading.Event(), threading.Event()
+  kept, own = [], io.StringIO()
+
+  def working():
+    began.set()
+    assert told.wait(10)
+    print('noise')
+    yield {}
+
+  with contextlib.redirect_stdout(io.StringIO()) as before:
+    thread = threading.Thread(target=next, args=(training.Training(working),))
+    thread.start()
+    assert began.wait(10)
+    kept.append(sys.stdout)
+    sys.stdout = own
+    told.set()
+    thread.join()
+    assert sys.stdout is own
+    print('later', file=kept[0])
+  assert before.getvalue() == 'later\n'
+
+
+def test_python_in_the_graph_is_silent(capsys):
+  """TensorFlow calls it in threads of its own."""
+  from agents.tools import graph_errors
+  from agents.tools.tf1 import tf
+
+  def define():
+    with tf.Graph().as_default(), tf.Session() as sess:
+      noise = graph_errors.remember(lambda: print('noise'))
+      operation = tf.py_func(noise, [], [])
+      sess.run(operation)
+      yield {}
+
+  next(training.Training(define))
+  assert capsys.readouterr().out == ''
+  next(training.Training(define, verbose=True))
+  assert capsys.readouterr().out == 'noise\n'
 
 
 def test_silence_of_two_threads(capsys):
