@@ -56,10 +56,13 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
-  if given.get('clip_pos_returns') is None:
+  is_open = given.get('clip_pos_returns') is None
+  if is_open:
     del given['clip_pos_returns']
-    given.update(config.Task(cpanel['model_name']).usual)
   settings = Settings.make(cpanel['model_name'], given).to_plain()
+  if is_open:
+    # Steps the environment, so only after the settings have been checked.
+    settings.update(config.Task(cpanel['model_name']).usual)
   for name in ('demo_file', 'load_path'):
     if settings[name]:
       settings[name] = os.path.abspath(os.path.expanduser(settings[name]))

@@ -4,6 +4,7 @@ import os
 import re
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from agents.run import errors
@@ -179,10 +180,16 @@ def test_no_episodes_to_begin_with(capsys, tmp_path):
   error = fail(capsys, tmp_path / 'run', '--params', params)
   assert 'num_seed_episodes is 0' in error
   assert not os.listdir(tmp_path)
+  steps = 60
   for name in ('train_episodes', 'test_episodes'):
     folder = tmp_path / 'run' / '00001' / name
     folder.mkdir(parents=True)
-    (folder / 'some.npz').touch()
+    np.savez(
+      folder / f'some-{steps}.npz',
+      image=np.zeros((steps, 64, 64, 3), np.uint8),
+      action=np.zeros((steps, 5), np.float32),
+      reward=np.zeros(steps, np.float32),
+    )
   args = AttrDict(config='debug', params=train.parse_params(params))
   logdir = str(tmp_path / 'run' / '00001')
   resume.check(resume.define_config(logdir, args), logdir)
