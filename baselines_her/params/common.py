@@ -4,7 +4,6 @@ import os
 from typing import Any
 
 from agents.pipeline.params import common
-from baselines_her import config
 from baselines_her.settings import Settings
 
 # Settings that the pipeline has other names for.
@@ -61,8 +60,8 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     del given['clip_pos_returns']
   settings = Settings.make(cpanel['model_name'], given).to_plain()
   if is_open:
-    # Steps the environment, so only after the settings have been checked.
-    settings.update(config.Task(cpanel['model_name']).usual)
+    # Up to the memory, which knows the environment.
+    del settings['clip_pos_returns']
   for name in ('demo_file', 'load_path'):
     if settings[name]:
       settings[name] = os.path.abspath(os.path.expanduser(settings[name]))

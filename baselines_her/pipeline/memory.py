@@ -20,7 +20,8 @@ class HERMemory(MemoryBase):
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
     env: Dict of the `name` and the `seed` of the environment.
-    settings: Values of `Settings` by name.
+    settings: Values of `Settings` by name; without `clip_pos_returns`, the
+      environment decides it.
     sampler: Function from the reward function to a function that samples
       transitions, see `baselines_her.her_sampler`; by default according to the
       settings.
@@ -49,6 +50,8 @@ class HERMemory(MemoryBase):
     values = Settings.make(env['name'], settings)
     self.env = env
     self.task = config.Task(env['name'])
+    if 'clip_pos_returns' not in settings:
+      values = Settings.make(env['name'], {**settings, **self.task.usual})
     self.settings = values.complete(
       self.task.time_limit, values.rollout_batch_size
     )

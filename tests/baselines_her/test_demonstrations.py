@@ -166,7 +166,7 @@ def test_environment_steps(tmp_path):
   write_run(tmp_path / 'a', [0.1, 0.2, 0.3])
   writer = log.MetricsWriter(str(tmp_path / 'a'))
   for epoch in (0, 1):
-    writer.write('epoch', epoch, 40, {}, 500 * (epoch + 1))
+    writer.write('epoch', epoch, 40 * (epoch + 1), {}, 500 * (epoch + 1))
   write_run(tmp_path / 'b', [0.1])
   (run,) = plot.load_runs([str(tmp_path)], 'steps')
   steps, success = run.curves['FetchReach-v1']

@@ -1,11 +1,14 @@
 """Environments whose rewards can be above 0, and their success."""
 
+from unittest import mock
+
 import pytest
 
 import baselines_her
 from agents.envs import check
-from baselines_her import config, library
+from baselines_her import checkpoints, config, library, settings
 from baselines_her.params import common
+from baselines_her.pipeline.memory import HERMemory
 from tests.agents.envs import strict
 from tests.baselines_her import test_library
 
@@ -17,7 +20,7 @@ def test_reward_that_no_step_shows():
   """The first steps have reward 0; reached goals would have 1."""
   task = config.Task(ENV)
   assert task.usual == {'clip_pos_returns': False}
-  params, values, _ = config.settle(ENV, 1, {}, usual=task.usual)
+  params, values, _ = settings.settle(ENV, 1, {}, usual=task.usual)
   assert not params['clip_pos_returns'] and not values.clip_pos_returns
   (note,) = task.notes(values)
   assert SAID in note
@@ -26,7 +29,7 @@ def test_reward_that_no_step_shows():
 def test_what_the_user_says_wins():
   task = config.Task(ENV)
   given = {'clip_pos_returns': True}
-  _, values, _ = config.settle(ENV, 1, given, usual=task.usual)
+  _, values, _ = settings.settle(ENV, 1, given, usual=task.usual)
   assert values.clip_pos_returns
   (note,) = task.notes(values)
   assert 'learns nothing' in note
@@ -35,28 +38,30 @@ def test_what_the_user_says_wins():
 @pytest.mark.parametrize('old', [True, False, None])
 def test_a_run_keeps_what_it_had(tmp_path, old):
   """None is a run of before, without this setting."""
-  params, _, _ = config.settle(ENV, 1, {})
+  params, _, _ = settings.settle(ENV, 1, {})
   params['clip_pos_returns'] = old
   if old is None:
     del params['clip_pos_returns']
   config.write_params(params, str(tmp_path))
   usual = config.Task(ENV).usual
-  _, values, _ = config.settle(ENV, None, {}, str(tmp_path), usual=usual)
+  run = checkpoints.Run(str(tmp_path))
+  run.checkpoint = 'one'
+  _, values, _ = settings.settle(ENV, None, {}, run, usual=usual)
   assert values.clip_pos_returns is (old is not False)
 
 
 def test_rewards_up_to_zero():
   task = config.Task(test_library.ENV)
-  assert task.usual == {} and task.notes(config.settle(None, 1, {})[1]) == []
+  assert task.usual == {} and task.notes(settings.settle(None, 1, {})[1]) == []
 
 
 def test_pipeline():
   panel = common.make_cpanel(ENV, 1)
   for given, wanted in ((None, False), (True, True), (False, False)):
     panel['clip_pos_returns'] = given
-    tree = common.gen_params(panel)
-    settings = tree['memory']['train']['args']['settings']
-    assert settings['clip_pos_returns'] is wanted
+    args = common.gen_params(panel)['memory']['train']['args']
+    memory = HERMemory(mock.Mock(), **args)
+    assert memory.settings.clip_pos_returns is wanted
 
 
 def test_success_has_two_names():
