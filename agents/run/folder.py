@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import checkpoint, errors, files, training
+from agents.run import checkpoint, errors, files, locks, training
 
 # File that the process that works on a run locks.
 LOCK = 'lock'
@@ -67,8 +67,9 @@ class Run(contextlib.ExitStack):
     """
     taken = lock(folder, name)
     if not taken:
+      who = locks.find_holder(os.path.join(folder, name))
       raise Busy(
-        f'Another process is using the run in {folder}. Wait until it has '
+        f'Another process is using the run in {folder}{who}. Wait until it has '
         'finished, or choose another log directory.'
       )
     return cls(folder, taken)
@@ -160,9 +161,9 @@ def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
   """
   files.check_writable(run)
   path = os.path.join(run, name)
-  locked = files.try_lock(path)
+  locked = locks.try_lock(path)
   if not locked and training.take_over(path):
-    locked = files.try_lock(path)
+    locked = locks.try_lock(path)
   if not locked:
     return None
   training.hold(path)

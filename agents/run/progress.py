@@ -74,7 +74,7 @@ class Progress:
     with self._lock:
       self._phase, self._steps, self._done = name, steps, done
       self._global_step = global_step
-      self._first = self._first or (time.time(), global_step)
+      self._first = self._first or (time.monotonic(), global_step)
       if self._fancy:
         self._finish_bar()
         self._bar = tqdm.tqdm(
@@ -95,7 +95,7 @@ class Progress:
       self._global_step = global_step
       assert self._first, 'a phase has been started'
       began, first_step = self._first
-      self._rate = (global_step - first_step) / max(1e-9, time.time() - began)
+      self._rate = (global_step - first_step) / max(1e-9, time.monotonic() - began)
       if self._bar is not None:
         # Draws at most ten times a second; the ticker adds the other values.
         self._bar.update(amount)
@@ -131,8 +131,8 @@ class Progress:
       return
     if self._bar is not None:
       self._bar.set_postfix_str(self._describe())
-    elif time.time() - self._last_line >= self._interval and not self._fancy:
-      self._last_line = time.time()
+    elif time.monotonic() - self._last_line >= self._interval and not self._fancy:
+      self._last_line = time.monotonic()
       self.write(
         f'{self._phase}: {self._done}/{self._steps}, {self._describe()}'
       )

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from agents.run import errors, files, folder, stopping
+from agents.run import errors, files, folder, locks, stopping
 
 _logger = logging.getLogger(__name__)
 
@@ -210,7 +210,8 @@ class Run:
     return lock
 
   def _has_begun(self):
-    return bool(set(os.listdir(self.logdir)) - {'PING', folder.LOCK})
+    own = {'PING', folder.LOCK, folder.LOCK + locks.LEASE}
+    return bool(set(os.listdir(self.logdir)) - own)
 
   @contextlib.contextmanager
   def _pings(self):
