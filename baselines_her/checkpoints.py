@@ -57,7 +57,7 @@ class Checkpoints:
     name = mpi.world().bcast(self._name_if_due(forced))
     if not name:
       return
-    policy, began = self._policy, time.time()
+    policy, began = self._policy, time.monotonic()
     tree = {
       'state': dict(state),
       'adam': [policy.Q_adam.get_slots(), policy.pi_adam.get_slots()],
@@ -69,7 +69,7 @@ class Checkpoints:
     }
     self.newest = self._store.save(name, tree, policy.sess, keep=_KEPT)
     self._last_state = dict(state)
-    now = time.time()
+    now = time.monotonic()
     self._next_time = now + (now - began) / _TIME_SHARE
 
   def restore(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Checkpoints:
 
   def _name_if_due(self, forced):
     """Return the name of the next checkpoint, None if it is too early."""
-    if not forced and time.time() < self._next_time:
+    if not forced and time.monotonic() < self._next_time:
       return None
     name = f'{self._policy.Q_adam.t:09d}'
     # The evaluation of an epoch changes counters, but does no updates.

@@ -106,7 +106,7 @@ class EnvHost:
       self._failure = 'The environment was closed.'
 
   def _join(self, deadline):
-    seconds = max(0, deadline + self._close_timeout.value - time.time())
+    seconds = max(0, deadline + self._close_timeout.value - time.monotonic())
     if self._worker is not threading.current_thread():
       self._worker.join(seconds)
     if not self._is_thread and self._worker.is_alive():
@@ -243,7 +243,7 @@ class ExternalProcess(Async):
 def close_hosts(hosts: Iterable[EnvHost]) -> None:
   """Close several hosts at once; gives busy ones a few seconds."""
   hosts = list(hosts)
-  deadline = time.time() + _CLOSE_TIMEOUT
+  deadline = time.monotonic() + _CLOSE_TIMEOUT
   for host in hosts:
     host._request_close()
   for host in hosts:

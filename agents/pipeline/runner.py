@@ -92,7 +92,7 @@ class Runner:
       'best_epoch': None,
       'seconds': 0.0,
     }
-    self._began = time.time()
+    self._began = time.monotonic()
     self._epochs_here = 0
     self._progress: progress_lib.Progress | None = None
 
@@ -132,7 +132,7 @@ class Runner:
 
     Finishes with a checkpoint and a report unless an error occurs.
     """
-    self._began = time.time()
+    self._began = time.monotonic()
     settings, state = self._settings, self.state
     if self.session.comm.Get_rank() == 0:
       total = settings.n_epochs * settings.n_cycles
@@ -265,13 +265,13 @@ class Runner:
 
   def state_dict(self) -> dict[str, Any]:
     """Return the counters of the run, plain data."""
-    seconds = self.state['seconds'] + time.time() - self._began
+    seconds = self.state['seconds'] + time.monotonic() - self._began
     return {**self.state, 'seconds': seconds}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the result of `state_dict`."""
     self.state.update(state)
-    self._began = time.time()
+    self._began = time.monotonic()
 
   def _train_epoch(self):
     """Run the rest of an epoch; return whether to continue."""
@@ -324,7 +324,7 @@ class Runner:
   def _reached_limit(self):
     """Whether the time or the epochs of this process are used up."""
     hours, epochs = self._settings.max_time, self._settings.max_iter
-    late = hours is not None and time.time() - self._began > 3600 * hours
+    late = hours is not None and time.monotonic() - self._began > 3600 * hours
     late = self.session.comm.bcast(late)
     return late or (epochs is not None and self._epochs_here >= epochs)
 

@@ -188,6 +188,8 @@ def removed_if_refused(
   """
   try:
     yield
+  except locks.Lost:
+    raise
   except (errors.UsageError, errors.Failure):
     if missing and not has_begun():
       folder = os.path.abspath(run)

@@ -77,20 +77,22 @@ class Lock:
 
 @contextlib.contextmanager
 def watch(
-  path: str, words: str, is_ours: Callable[[], bool] = lambda: True
+  path: str,
+  words: str | None = None,
+  is_ours: Callable[[], bool] = lambda: True,
 ) -> Iterator[None]:
   """Let `check` tell whether a folder is still that of this process.
 
   Args:
     path: Absolute path of the file in the folder that says who works there.
-    words: Its text.
+    words: Its text; by default, it only has to be there.
     is_ours: Function that returns whether nobody else has taken over.
 
   Yields:
     Nothing.
   """
   folder = os.path.dirname(path)
-  known = _read(path) == words
+  known = words and _read(path) == words
 
   def check():
     found = _read(path)

@@ -148,7 +148,7 @@ class PhaseMachine:
       Scores when they are due.
     """
     started = None
-    last_checkpoint = time.time()
+    last_checkpoint = time.monotonic()
     writers = [x.writer for x in self._phases if x.writer]
     for writer in writers if self._closed else ():
       writer.reopen()
@@ -197,7 +197,7 @@ class PhaseMachine:
             phase.writer.add_summary(summary, step)
           self._notify('summary', phase, step, global_step, summary)
         if save or self._is_overdue(last_checkpoint, global_step):
-          last_checkpoint = time.time()
+          last_checkpoint = time.monotonic()
           self._checkpoint(sess, global_step)
         if report:
           yield score
@@ -225,7 +225,7 @@ class PhaseMachine:
 
   def _is_overdue(self, last_checkpoint, global_step):
     """Return whether a checkpoint is due by time."""
-    seconds = time.time() - last_checkpoint
+    seconds = time.monotonic() - last_checkpoint
     if not self.checkpoint_secs or seconds < self.checkpoint_secs:
       return False
     phase, _, steps_in = self._find_current_phase(global_step)
