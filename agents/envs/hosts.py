@@ -39,7 +39,7 @@ from agents.run import errors
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 _PR_SET_PDEATHSIG = 1  # of Linux
-_FOR_PARENT = (signal.SIGINT, signal.SIGTERM)
+_FOR_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class WorkerError(Exception):
@@ -322,7 +322,8 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
   with contextlib.suppress(OSError):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
-  signal.signal(signal.SIGTERM, lambda *unused: None)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda *unused: None)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_PARENT)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()

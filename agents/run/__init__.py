@@ -22,3 +22,23 @@ def end_silently() -> None:
   # A launcher may have told the program to ignore it.
   if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def open_streams() -> None:
+  """Open the standard streams that whoever started this process has closed.
+
+  Otherwise their numbers would go to other files, into which everything that
+  is printed would be written.
+  """
+  for number, name in enumerate(('stdin', 'stdout', 'stderr')):
+    try:
+      os.fstat(number)
+    except OSError:
+      found = os.open(os.devnull, os.O_RDWR)
+      if found != number:
+        os.dup2(found, number)
+        os.close(found)
+      os.set_inheritable(number, True)
+    if getattr(sys, name) is None:
+      mode = 'w' if number else 'r'
+      setattr(sys, name, open(number, mode, closefd=False))
