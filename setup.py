@@ -141,7 +141,7 @@ setuptools.setup(
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
     'joblib>=1.4',
-    'filelock>=4',
+    'filelock>=4.3',
     'pydantic>=2.7,<3',
     'annotated-types>=0.6',
     'pillow>=10.1',

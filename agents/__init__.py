@@ -3,5 +3,6 @@
 from agents import run
 from agents.tools import lazy
 
+run.open_streams()
 run.end_silently()
 lazy.export(__name__)

@@ -43,7 +43,7 @@ class Display(phases.Observer):
     self._config = config
     self._epoch = self._updates = self._episodes = 0
     self._values: dict[str, Any] = {}
-    self._began, self._is_due = time.time(), False
+    self._began, self._is_due = time.monotonic(), False
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
@@ -147,7 +147,7 @@ class Display(phases.Observer):
     if not self._is_due:
       return None
     counts = {'episodes': self._episodes, 'updates': self._updates}
-    began, self._began = self._began, time.time()
+    began, self._began = self._began, time.monotonic()
     values, self._values, self._is_due = self._values, {}, False
     seconds = {'seconds': self._began - began}
     missing = dict.fromkeys(_MAY_BE_MISSING, math.nan)

@@ -316,11 +316,11 @@ def get_dir() -> str | None:
 @contextlib.contextmanager
 def profile_kv(name: str) -> Iterator[None]:
   """Add the seconds that a block takes to the value `wait_<name>`."""
-  began = time.time()
+  began = time.monotonic()
   try:
     yield
   finally:
-    get_current().values[f'wait_{name}'] += time.time() - began
+    get_current().values[f'wait_{name}'] += time.monotonic() - began
 
 
 def _choose(dir):

@@ -66,7 +66,7 @@ class Report(contextlib.ExitStack):
 
   def begin_epoch(self) -> None:
     """Show that an epoch starts or continues."""
-    self._began, self._first = time.time(), self.updates
+    self._began, self._first = time.monotonic(), self.updates
     progress.set_activity('')
     if self._is_root:
       self._progress.start_phase(
@@ -83,7 +83,7 @@ class Report(contextlib.ExitStack):
 
   def begin_evaluation(self) -> None:
     """Show that evaluation starts after the updates of the epoch."""
-    seconds = max(1e-9, time.time() - self._began)
+    seconds = max(1e-9, time.monotonic() - self._began)
     self._rate = (self.updates - self._first) / seconds
     progress.set_activity('evaluating')
 
@@ -109,7 +109,7 @@ class Report(contextlib.ExitStack):
       'environment_steps': self.env_steps,
       'episodes': self._worker.n_episodes * self._size,
       'updates': self.updates,
-      'seconds': time.time() - self._began,
+      'seconds': time.monotonic() - self._began,
     }
 
   def explain_end(self) -> str:

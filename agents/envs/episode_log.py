@@ -40,15 +40,17 @@ class Monitor(Wrapper):
     self.episode_return, self.episode_length, self.episodes = 0.0, 0, 0
     path = filename and filename.removesuffix(self.EXT) + self.EXT
     self._path: Any = path
-    self._began = time.time()
+    # The file has a date; times of episodes go on if the clock is set.
+    start = now = time.time()
     if path and os.path.exists(path):
       log.append(path, '')
       lines = self._read()
-      self._began = _read_start(path, lines)
+      start = _read_start(path, lines)
       self.episodes = len(lines) - 2
     elif path:
-      header = {'t_start': self._began, 'env_id': name or env.spec.id}
+      header = {'t_start': start, 'env_id': name or env.spec.id}
       self._write([f'# {json.dumps(header)}\n', 'r,l,t\n'])
+    self._began = time.monotonic() - max(0, now - start)
 
   def reset(self) -> Any:
     self.episode_return, self.episode_length = 0.0, 0
@@ -62,7 +64,7 @@ class Monitor(Wrapper):
       row = {
         'r': round(self.episode_return, 6),
         'l': self.episode_length,
-        't': round(time.time() - self._began, 6),
+        't': round(time.monotonic() - self._began, 6),
       }
       if self._path:
         log.append(self._path, '{r},{l},{t}\n'.format(**row))

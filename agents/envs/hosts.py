@@ -39,7 +39,7 @@ from agents.run import errors
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 _PR_SET_PDEATHSIG = 1  # of Linux
-_FOR_PARENT = (signal.SIGINT, signal.SIGTERM)
+_FOR_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class WorkerError(Exception):
@@ -111,7 +111,7 @@ class EnvHost:
       self._failure = 'The environment was closed.'
 
   def _join(self, deadline):
-    seconds = max(0, deadline + self._close_timeout.value - time.time())
+    seconds = max(0, deadline + self._close_timeout.value - time.monotonic())
     if self._worker is not threading.current_thread():
       self._worker.join(seconds)
     if not self._is_thread and self._worker.is_alive():
@@ -248,7 +248,7 @@ class ExternalProcess(Async):
 def close_hosts(hosts: Iterable[EnvHost]) -> None:
   """Close several hosts at once; gives busy ones a few seconds."""
   hosts = list(hosts)
-  deadline = time.time() + _CLOSE_TIMEOUT
+  deadline = time.monotonic() + _CLOSE_TIMEOUT
   for host in hosts:
     host._request_close()
   for host in hosts:
@@ -327,7 +327,8 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
   with contextlib.suppress(OSError):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
-  signal.signal(signal.SIGTERM, lambda *unused: None)
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda *unused: None)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_PARENT)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()

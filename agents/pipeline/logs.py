@@ -29,7 +29,7 @@ class Logger(logging.Logger):
 
   def __init__(self, path: str | None = None, level: int = 1):
     super().__init__(__name__, 10 * (level + 1))
-    start = time.time()
+    start = time.monotonic()
     for place in (None, path) if path else (None,):
       handler = messages.TextHandler(place)
       handler.setFormatter(_Formatter(handler, start))
@@ -45,7 +45,7 @@ class _Formatter(logging.Formatter):
 
   def format(self, record):
     number, stream = record.levelno // 10 - 1, self._handler.stream
-    seconds = record.created - self._start
+    seconds = time.monotonic() - self._start
     text = f'[{seconds:.2f}s, {LEVELS[number]}] {record.getMessage()}'
     if stream is not None and stream.isatty() and _COLORS[number]:
       text = f'{_COLORS[number]}{text}\033[0m'

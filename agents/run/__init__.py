@@ -44,3 +44,23 @@ def _is_own_program():
   root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
   own = os.path.dirname(os.path.dirname(path)) == root
   return own and package in _PACKAGES and '.' in module
+
+
+def open_streams() -> None:
+  """Open the standard streams that whoever started this process has closed.
+
+  Otherwise their numbers would go to other files, into which everything that
+  is printed would be written.
+  """
+  for number, name in enumerate(('stdin', 'stdout', 'stderr')):
+    try:
+      os.fstat(number)
+    except OSError:
+      found = os.open(os.devnull, os.O_RDWR)
+      if found != number:
+        os.dup2(found, number)
+        os.close(found)
+      os.set_inheritable(number, True)
+    if getattr(sys, name) is None:
+      mode = 'w' if number else 'r'
+      setattr(sys, name, open(number, mode, closefd=False))

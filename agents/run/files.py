@@ -2,17 +2,13 @@
 
 import contextlib
 import json
-import logging
 import os
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from agents.run import errors
-
-if TYPE_CHECKING:
-  import filelock
+from agents.run import errors, locks
 
 
 @contextlib.contextmanager
@@ -27,8 +23,12 @@ def atomic_path(filename: str) -> Iterator[str]:
 
   Yields:
     Temporary path with the same file extension.
+
+  Raises:
+    Lost: If it belongs to a run whose folder is not there any more.
   """
   filename = os.path.abspath(os.path.expanduser(filename))
+  locks.check(filename)
   folder, name = os.path.split(filename)
   os.makedirs(folder, exist_ok=True)
   temporary = os.path.join(folder, f'.{uuid.uuid4().hex[:8]}.{name}')
@@ -93,30 +93,6 @@ def first_missing(folder: str) -> str | None:
   while not os.path.lexists(folder):
     folder, missing = os.path.dirname(folder), folder
   return missing
-
-
-def try_lock(filename: str) -> 'filelock.BaseFileLock | None':
-  """Lock a file, created if needed, unless another process holds the lock.
-
-  The lock ends with `release` or with this process, even if that is killed.
-
-  Returns:
-    The acquired `filelock.FileLock`, or None if another process holds it.
-  """
-  import filelock
-
-  lock = filelock.FileLock(filename, thread_local=False)
-  try:
-    lock.acquire(timeout=0)
-  except (filelock.Timeout, PermissionError):
-    return None
-  except (NotImplementedError, OSError) as error:
-    logging.getLogger(__name__).warning(
-      'Cannot lock %s (%s); make sure that only one process uses it.',
-      filename,
-      error or 'the file system does not support locks',
-    )
-  return lock
 
 
 def parse_yaml(text: str) -> Any:

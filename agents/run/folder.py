@@ -13,7 +13,14 @@ from typing import Any
 
 from typing_extensions import Self
 
-from agents.run import checkpoint, errors, files, references, training
+from agents.run import (
+  checkpoint,
+  errors,
+  files,
+  locks,
+  references,
+  training,
+)
 
 # File that the process that works on a run locks.
 LOCK = 'lock'
@@ -74,9 +81,10 @@ class Run(contextlib.ExitStack):
       UsageError: If it is not writable.
     """
     if not self.take(name):
+      who = locks.find_holder(os.path.join(self.folder or '', name))
       raise Busy(
-        f'Another process is using the run in {self.folder}. Wait until it has '
-        'finished, or choose another log directory.'
+        f'Another process is using the run in {self.folder}{who}. Wait until '
+        'it has finished, or choose another log directory.'
       )
 
   def take(self, name: str = LOCK) -> bool:
@@ -210,9 +218,9 @@ def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
   """
   files.check_writable(run)
   path = os.path.join(run, name)
-  locked = files.try_lock(path)
+  locked = locks.try_lock(path)
   if not locked and training.take_over(path):
-    locked = files.try_lock(path)
+    locked = locks.try_lock(path)
   if not locked:
     return None
   training.hold(path)
@@ -238,6 +246,8 @@ def removed_if_refused(
   """
   try:
     yield
+  except locks.Lost:
+    raise
   except (errors.UsageError, errors.Failure):
     if missing and not has_begun():
       folder = os.path.abspath(run)

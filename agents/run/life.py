@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from agents.run import errors, folder, stopping
+from agents.run import errors, folder, locks, stopping
 
 _logger = logging.getLogger(__name__)
 _Record = TypeVar('_Record')
@@ -57,8 +57,9 @@ def run(
 
   Saves when a checkpoint is due, at the end, when the caller stops iterating,
   and before an error in a tick is raised, unless nothing was done since the
-  last time. Does not save a training that has diverged. After an error, only a
-  process without others saves, because the others would not join in.
+  last time. Does not save a training that has diverged, or whose folder is
+  gone. After an error, only a process without others saves, because the others
+  would not join in.
 
   Args:
     ticks: Generator that trains for a while and yields a record or None. It
@@ -91,7 +92,7 @@ def run(
       except stopping.StopRequested:
         stopped = True
         break
-      except errors.NotFinite:
+      except (errors.NotFinite, locks.Lost):
         raise
       except BaseException:
         if comm.Get_size() == 1:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import files
+from agents.run import files, locks
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +53,11 @@ def append(path: str, text: str) -> None:
   Args:
     path: File in a folder that exists.
     text: Lines that end with a line break; '' to only repair the file.
+
+  Raises:
+    Lost: If it belongs to a run whose folder is not there any more.
   """
+  locks.check(path)
   with open(path, 'ab+') as file_:
     # Not every file system knows locks.
     with contextlib.suppress(OSError):

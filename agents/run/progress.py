@@ -1,5 +1,6 @@
 """Progress of long work: a bar on terminals, occasional lines elsewhere."""
 
+import math
 import os
 import sys
 import threading
@@ -56,7 +57,7 @@ class Progress:
     self._phase = ''
     self._steps = self._done = self._global_step = 0
     self._first: tuple[float, int] | None = None
-    self._last_line = self._rate = 0.0
+    self._last_line, self._rate = -math.inf, 0.0
     self._closed = threading.Event()
     self._lock = threading.RLock()
     self._owner = training.current()
@@ -77,7 +78,7 @@ class Progress:
     with self._lock:
       self._phase, self._steps, self._done = name, steps, done
       self._global_step = global_step
-      self._first = self._first or (time.time(), global_step)
+      self._first = self._first or (time.monotonic(), global_step)
       if self._fancy:
         self._finish_bar()
         self._bar = tqdm.tqdm(
@@ -98,7 +99,8 @@ class Progress:
       self._global_step = global_step
       assert self._first, 'a phase has been started'
       began, first_step = self._first
-      self._rate = (global_step - first_step) / max(1e-9, time.time() - began)
+      seconds = max(1e-9, time.monotonic() - began)
+      self._rate = (global_step - first_step) / seconds
       if self._bar is not None:
         # Draws at most ten times a second; the ticker adds the other values.
         self._bar.update(amount)
@@ -135,8 +137,10 @@ class Progress:
       return
     if self._bar is not None:
       self._bar.set_postfix_str(self._describe())
-    elif time.time() - self._last_line >= self._interval and not self._fancy:
-      self._last_line = time.time()
+      return
+    now = time.monotonic()
+    if now - self._last_line >= self._interval and not self._fancy:
+      self._last_line = now
       self.write(
         f'{self._phase}: {self._done}/{self._steps}, {self._describe()}'
       )

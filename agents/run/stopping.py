@@ -1,4 +1,4 @@
-"""Orderly end of long programs on Ctrl-C and SIGTERM.
+"""Orderly end of long programs on Ctrl-C, SIGTERM and a closed terminal.
 
 Python runs signal handlers only between bytecodes of the main thread, which
 may spend minutes in one graph execution. The signal number is therefore
@@ -7,6 +7,7 @@ written immediately to a socket that another thread reads.
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -15,6 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 _requested = threading.Event()
+# Seconds after a signal in which a reader of the output may end from it, too.
+_READERS_END = 1.0
 
 
 class StopRequested(Exception):
@@ -73,10 +76,12 @@ def handle_signals(
   ),
   also: Iterable[int] = (),
 ) -> Iterator[None]:
-  """Turn SIGINT and SIGTERM into a request that `requested` reports.
+  """Turn SIGINT, SIGTERM and SIGHUP into a request that `requested` reports.
 
   A second signal ends the program immediately, with exit code 130 or 143. A
-  second SIGTERM is ignored for one second, because launchers may send it twice.
+  second SIGTERM is ignored for one second, because launchers may send it twice,
+  and further SIGHUP always. SIGHUP stays ignored under nohup. What is printed
+  goes to the terminal if its reader has ended, as `tee` does after Ctrl-C.
   Does nothing outside the main thread, which alone can install handlers.
 
   Args:
@@ -92,7 +97,9 @@ def handle_signals(
   _requested.clear()
   receiver, sender = socket.socketpair()
   sender.setblocking(False)
-  numbers = (signal.SIGINT, signal.SIGTERM, *also)
+  numbers = [signal.SIGINT, signal.SIGTERM, *also]
+  if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+    numbers.append(signal.SIGHUP)
   previous = {x: signal.signal(x, lambda *unused: None) for x in numbers}
   previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
   watcher = threading.Thread(
@@ -122,4 +129,39 @@ def _watch(receiver, numbers, message):
     if not requested():
       began = time.monotonic()
       _requested.set()
-      print(f'\n{message}', file=sys.stderr, flush=True)
+      replace_unread_output()
+      with contextlib.suppress(OSError):
+        print(f'\n{message}', file=sys.stderr, flush=True)
+      threading.Thread(target=_outlive_readers, daemon=True).start()
+
+
+def _outlive_readers():
+  end = time.monotonic() + _READERS_END
+  while time.monotonic() < end:
+    replace_unread_output()
+    time.sleep(0.01)
+
+
+def replace_unread_output() -> bool:
+  """Let standard streams whose reader has gone write where they can be read.
+
+  That is the terminal, or nowhere if it is closed, too.
+
+  Returns:
+    Whether there were any.
+  """
+  poll = select.poll()
+  for stream in (1, 2):
+    poll.register(stream, 0)
+  bad = select.POLLERR | select.POLLHUP | select.POLLNVAL
+  gone = [stream for stream, event in poll.poll(0) if event & bad]
+  if gone:
+    with contextlib.ExitStack() as stack:
+      for path in ('/dev/tty', os.devnull):
+        with contextlib.suppress(OSError):
+          place = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+          stack.callback(os.close, place)
+          break
+      for stream in gone:
+        os.dup2(place, stream)
+  return bool(gone)

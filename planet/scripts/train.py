@@ -26,6 +26,7 @@ from agents.run import (
   errors,
   flags,
   folder,
+  locks,
   messages,
   mpi,
   random_state,
@@ -136,7 +137,7 @@ def _work(config, logdir, ranks, mirrors=()):
     for _ in scores:
       try:
         yield displays[0].values if displays else {}
-      except (GeneratorExit, running.WorkerConflict) as error:
+      except (GeneratorExit, running.WorkerConflict, locks.Lost) as error:
         # If the first rank ends here, all others stop, too.
         with contextlib.suppress(stopping.StopRequested):
           ranks.sync(True)

@@ -218,9 +218,9 @@ def _permuted(sequence, amount, generator=np.random):
 
 def _wait(directory):
   """Wait for the first episode until the time-out."""
-  deadline = time.time() + _TIMEOUT
+  deadline = time.monotonic() + _TIMEOUT
   while not list_episodes(directory):
-    if time.time() > deadline:
+    if time.monotonic() > deadline:
       raise RuntimeError(
         f'There are no episodes in {directory}; collect some first.'
       )

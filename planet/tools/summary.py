@@ -32,7 +32,7 @@ def timing_summaries(
   last: list[float] = []
 
   def measure(step):
-    now = time.time()
+    now = time.monotonic()
     steps, seconds = (step - last[0], now - last[1]) if last else (0, 0)
     last[:] = [step, now]
     per_second = steps / seconds if seconds else 0

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import math
 import os
 import threading
 import time
@@ -84,7 +85,7 @@ class EpisodeLog:
   def __init__(self, directory: str, action_repeat: int = 1) -> None:
     self._watch = loaders.Watch(directory)
     self._action_repeat = action_repeat
-    self._last_look = 0.0
+    self._last_look = -math.inf
     self._lock = threading.Lock()
     self.returns: list[float] = []
     self.steps = 0
@@ -97,12 +98,12 @@ class EpisodeLog:
       List of paths of new episodes.
     """
     with self._lock:
-      if time.time() - self._last_look < min_age:
+      if time.monotonic() - self._last_look < min_age:
         return []
       new = self._watch.find_new()
       for filename in new:
         loaders.read_episode(self._count, filename)
-      self._last_look = time.time()
+      self._last_look = time.monotonic()
       return new
 
   def count_steps(self) -> int:

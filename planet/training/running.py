@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import socket
+import tempfile
 import threading
 import time
 import traceback
@@ -18,7 +19,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from agents.run import errors, files, folder, stopping
+from agents.run import errors, files, folder, locks, stopping
 
 _logger = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ class Run:
           for value in values:
             if self._conflict.is_set():
               # Closing would save the run, which now belongs to the other.
-              values.throw(WorkerConflict(self.logdir))
+              values.throw(self._find_conflict())
             yield value
         self._check_conflict()
         folder.mark(self.logdir, 'DONE')
@@ -158,6 +159,7 @@ class Run:
         stopping.StopRequested,
         errors.UsageError,
         errors.WorkerDeath,
+        locks.Lost,
         OSError,
       ):
         # The run is not finished; repeating the command resumes it. Errors of
@@ -190,7 +192,16 @@ class Run:
   def _is_stale(self, worker, age):
     # Without heartbeats, the lock tells whether a worker is active.
     every = self._ping_every
-    return worker == self._name or not every or age >= 2 * every
+    if worker == self._name or not every or age >= 2 * every:
+      return True
+    if age > -every:
+      return False
+    # From the future, as a clock was set: only the next heartbeat tells.
+    began = time.monotonic()
+    stopping.sleep(2 * every)
+    later = read_ping(self.logdir)
+    passed = time.monotonic() - began
+    return later is not None and abs(later[1] - age - passed) < every
 
   def _try_lock(self):
     """Return a context that releases the run; heartbeats replace the lock."""
@@ -210,7 +221,8 @@ class Run:
     return lock
 
   def _has_begun(self):
-    return bool(set(os.listdir(self.logdir)) - {'PING', folder.LOCK})
+    own = {'PING', folder.LOCK, folder.LOCK + locks.LEASE}
+    return bool(set(os.listdir(self.logdir)) - own)
 
   @contextlib.contextmanager
   def _pings(self):
@@ -221,8 +233,10 @@ class Run:
     stopped = threading.Event()
     thread = threading.Thread(target=self._ping, args=(stopped,), daemon=True)
     thread.start()
+    path = os.path.join(os.path.abspath(self.logdir), 'PING')
     try:
-      yield
+      with locks.watch(path):
+        yield
     finally:
       stopped.set()
       thread.join(1)
@@ -231,10 +245,8 @@ class Run:
     while not stopped.wait(self._ping_every):
       try:
         if not self._owns():
-          _logger.warning(
-            'Another worker has taken over the run %s.', self.logdir
-          )
           self._conflict.set()
+          _logger.warning('%s', self._find_conflict())
           return
         self._write_ping()
       except OSError as error:
@@ -242,7 +254,16 @@ class Run:
 
   def _check_conflict(self):
     if self._conflict.is_set():
-      raise WorkerConflict(self.logdir)
+      raise self._find_conflict()
+
+  def _find_conflict(self):
+    try:
+      locks.check(os.path.join(self.logdir, 'PING'))
+    except locks.Lost as error:
+      return error
+    return WorkerConflict(
+      f'Another worker has taken over the run {self.logdir}.'
+    )
 
   def _owns(self):
     last = read_ping(self.logdir)
@@ -255,6 +276,8 @@ class Run:
 def read_ping(logdir: str) -> tuple[str, float] | None:
   """Return the worker and the age in seconds of the last heartbeat.
 
+  The age is that by the clock of the file system, which all machines share.
+
   Args:
     logdir: Folder of the run.
 
@@ -264,6 +287,18 @@ def read_ping(logdir: str) -> tuple[str, float] | None:
   filename = os.path.join(logdir, 'PING')
   try:
     with open(filename, errors='replace') as file_:
-      return file_.read().strip(), time.time() - os.path.getmtime(filename)
+      worker = file_.read().strip()
+    return worker, _find_time(logdir) - os.path.getmtime(filename)
   except (FileNotFoundError, NotADirectoryError):
     return None
+
+
+def _find_time(folder):
+  """Return the time of the file system; that of this machine if read-only."""
+  try:
+    with tempfile.TemporaryFile(dir=folder) as file_:
+      file_.write(b'now')
+      file_.flush()
+      return os.fstat(file_.fileno()).st_mtime
+  except OSError:
+    return time.time()

@@ -128,7 +128,7 @@ def train(trial: Trial) -> None:
 
 def _run_once(trial, record, command):
   """Run the program until it ends, meets the bar, or is asked to stop."""
-  began, before = time.time(), _cpu_seconds()
+  began, before = time.monotonic(), _cpu_seconds()
   sitting = {**machine.describe(), 'cpu_seconds': 0}
   record['sittings'].append(sitting)
   enough = stopped = False
@@ -142,7 +142,7 @@ def _run_once(trial, record, command):
         process.wait(_POLL_SECONDS)
       used = round(_cpu_seconds() - before)
       sitting['cpu_seconds'] = max(sitting['cpu_seconds'], used)
-      sitting['wall_seconds'] = round(time.time() - began)
+      sitting['wall_seconds'] = round(time.monotonic() - began)
       enough = trial.entry.stop_early and _has_reached(trial)
       if process.poll() is None and not stopped:
         stopped = enough or stopping.requested()

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import time
 
 import numpy as np
 import pytest
@@ -114,6 +115,22 @@ def test_without_a_log(tmp_path, monkeypatch):
     test_learn.learn(tmp_path / str(index), steps, checkpoint_dir=folder)
   first, second = names(tmp_path)
   assert first < second
+
+
+def test_clock_that_is_set_back(learn, monkeypatch):
+  """Checkpoints go on."""
+  times, saved = iter(range(10**9, 0, -3600)), []
+  save = checkpoint.Checkpoints.save
+
+  def count(self, name, *args, **kwargs):
+    saved.append(name)
+    return save(self, name, *args, **kwargs)
+
+  monkeypatch.setattr(checkpoint.Checkpoints, 'save', count)
+  monkeypatch.setattr(checkpoints, '_TIME_SHARE', 1e9)
+  monkeypatch.setattr(time, 'time', lambda: next(times))
+  learn(total_timesteps=60, n_cycles=1)
+  assert len(saved) >= 6
 
 
 def read_newest(tmp_path):

@@ -95,7 +95,8 @@ class Smoke:
     with self._open_env() as env:
       for number in range(1, args.episodes + 1):
         env.reset()
-        began, frames, images = time.time(), [env.frame.number], [env.render()]
+        began = time.monotonic()
+        frames, images = [env.frame.number], [env.render()]
         for _ in range(args.steps):
           info = env.step(POLICIES[args.drive](env))[3]
           if 'step_error' in info:
@@ -106,7 +107,7 @@ class Smoke:
           images.append(env.render())
           contacts += env.damage.new
         name = f'episode {number}'
-        rate = args.steps / (time.time() - began)
+        rate = args.steps / (time.monotonic() - began)
         ticks = np.diff(frames)
         self._check(f'{name} ticks', (ticks == 1).all(), f'{rate:.0f} Hz')
         visible = all(x.dtype == np.uint8 and x.std() > 1 for x in images)

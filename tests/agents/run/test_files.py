@@ -1,13 +1,10 @@
 """Files that are complete or absent, and YAML 1.2."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 from agents.run import errors, files
-from tests import golden
 
 
 def test_failing_writer_keeps_the_old_file(tmp_path):
@@ -60,26 +57,6 @@ def test_yaml_files(tmp_path):
   assert files.read_yaml(filename) == data
   with pytest.raises(OSError):
     files.read_yaml(str(tmp_path / 'missing.yaml'))
-
-
-def test_locks(tmp_path):
-  """One holder at a time; a process that is killed holds nothing."""
-  filename = str(tmp_path / 'lock')
-  code = (
-    'from agents.run import files; import time\n'
-    f'held = files.try_lock({filename!r}); print(bool(held), flush=True)\n'
-    'time.sleep(60)'
-  )
-  with subprocess.Popen(
-    [sys.executable, '-c', code], stdout=subprocess.PIPE, cwd=golden.ROOT
-  ) as process:
-    assert process.stdout.readline() == b'True\n'
-    assert files.try_lock(filename) is None
-    process.kill()
-  held = files.try_lock(filename)
-  assert held and files.try_lock(filename) is None
-  held.release()
-  assert files.try_lock(filename)
 
 
 @pytest.mark.parametrize('name', ['a[1]', 'a\\b'])

@@ -1,13 +1,16 @@
 """Tests of the orderly end of programs."""
 
 import os
+import pty
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from agents.run import errors, stopping
-from tests import processes
+from tests import golden, processes
 
 PROGRAM = """
 import signal, sys, time
@@ -63,6 +66,100 @@ def test_second_signal_ends_at_once(number, code):
     program.kill()
     program.wait()
     program.stdout.close()
+
+
+def test_closed_terminal():
+  """It is a request to stop, as often as it is said, unless it is ignored."""
+  program = processes.start_python('-c', PROGRAM, '0')
+  try:
+    with processes.time_limit(30):
+      assert program.stdout.readline() == 'ready\n'
+      for _ in range(2):
+        program.send_signal(signal.SIGHUP)
+      assert program.stdout.readline() == 'requested\n'
+      time.sleep(0.5)
+      assert program.poll() is None
+  finally:
+    program.kill()
+    program.wait()
+    program.stdout.close()
+  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+  try:
+    with stopping.handle_signals('message'):
+      signal.raise_signal(signal.SIGHUP)
+      time.sleep(0.2)
+      assert not stopping.requested()
+  finally:
+    signal.signal(signal.SIGHUP, before)
+
+
+READER = """
+import os, signal, sys, time
+from agents.run import stopping
+with stopping.handle_signals('message'):
+  print('ready', flush=True)
+  while not stopping.requested():
+    time.sleep(0.05)
+  time.sleep(0.3)
+  print('to the output', flush=True)
+  print('last sentence', file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.parametrize('terminal', [True, False])
+def test_reader_that_ends_from_the_same_signal(terminal):
+  """As in `program 2>&1 | tee log`: the terminal has the last sentences."""
+  main, side = pty.openpty()
+  reader, writer = os.pipe()
+  words = (
+    f'import os; os.setsid(); os.close(os.open({os.ttyname(side)!r}, 2))\n'
+  )
+  program = subprocess.Popen(
+    [sys.executable, '-c', (words if terminal else '') + READER],
+    stdout=writer,
+    stderr=writer,
+    cwd=golden.ROOT,
+    start_new_session=not terminal,
+  )
+  os.close(writer)
+  try:
+    with processes.time_limit(30):
+      assert os.read(reader, 100).startswith(b'ready')
+      os.close(reader)
+      program.send_signal(signal.SIGINT)
+      assert program.wait() == 0
+      if terminal:
+        shown = os.read(main, 1000).decode()
+        assert 'to the output' in shown and 'last sentence' in shown
+  finally:
+    program.kill()
+    program.wait()
+    os.close(main)
+    os.close(side)
+
+
+@pytest.mark.parametrize('closed', ['2>&-', '<&- >&- 2>&-', '>&-'])
+def test_closed_streams(closed, tmp_path):
+  """Their numbers are not those of files that are opened later."""
+  code = (
+    'import agents, os, sys\n'
+    "with open('file', 'w') as file_:\n"
+    '  assert file_.fileno() > 2\n'
+    '  for stream in (sys.stdout, sys.stderr):\n'
+    "    print('words', file=stream, flush=True)\n"
+    '  os.write(2, b"more")\n'
+    'from agents.envs import quiet\n'
+    'with quiet.quietly():\n'
+    '  pass\n'
+  )
+  line = f'PYTHONPATH={golden.ROOT} "$0" -c "$1" {closed}'
+  subprocess.run(
+    ['sh', '-c', line, sys.executable, code],
+    cwd=tmp_path,
+    check=True,
+    capture_output=True,
+  )
+  assert (tmp_path / 'file').read_text() == ''
 
 
 def test_suggestions():

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agents.run import errors, folder, stopping
+from agents.run import errors, folder, locks, stopping
 from planet.training import running
 from tests import processes
 
@@ -259,6 +259,50 @@ def test_run_of_a_living_worker_is_skipped(tmp_path):
   with pytest.raises(running.SkipRun):
     make_run(tmp_path, ping_every=30).claim()
   assert running.read_ping(str(tmp_path))[0] == 'other'
+
+
+@pytest.mark.parametrize('hours', [-2, 2])
+def test_clocks_of_machines_differ(hours, tmp_path, monkeypatch):
+  """Signs of life are as old as the file system says."""
+  write_ping(tmp_path, 'other')
+  now = time.time
+  monkeypatch.setattr(time, 'time', lambda: now() + 3600 * hours)
+  with pytest.raises(running.SkipRun):
+    make_run(tmp_path, ping_every=30).claim()
+
+
+@pytest.mark.parametrize('alive', [False, True])
+def test_ping_from_the_future(alive, tmp_path):
+  """A clock that was set back does not keep a dead worker alive."""
+  write_ping(tmp_path, 'other')
+  future = time.time() + 3600
+  os.utime(tmp_path / 'PING', (future, future))
+  if alive:
+    threading.Timer(0.1, write_ping, (tmp_path, 'other')).start()
+    with pytest.raises(running.SkipRun):
+      make_run(tmp_path, ping_every=0.3).claim()
+  else:
+    make_run(tmp_path, ping_every=0.3).claim()
+
+
+@pytest.mark.parametrize('ping_every', [0, 0.2])
+def test_folder_that_is_moved(ping_every, tmp_path):
+  """The run ends, and nothing appears in the old place."""
+  logdir, elsewhere = tmp_path / 'run', tmp_path / 'elsewhere'
+
+  def process_fn(unused_logdir):
+    (logdir / 'data').touch()
+    yield 1
+    logdir.rename(elsewhere)
+    time.sleep(2 * ping_every)
+    yield 2
+
+  run = make_run(logdir, process_fn, ping_every=ping_every)
+  run.claim()
+  with pytest.raises(locks.Lost, match='moved or deleted'):
+    list(run)
+  assert not logdir.exists()
+  assert not {'DONE', 'FAIL'} & set(os.listdir(elsewhere))
 
 
 def test_run_of_another_process_is_skipped(tmp_path):

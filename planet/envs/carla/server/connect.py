@@ -12,7 +12,7 @@ import time
 import typing
 from typing import Any, NamedTuple
 
-from agents.run import errors, files
+from agents.run import errors, locks
 from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:
@@ -187,7 +187,7 @@ def claim_server(host: str, port: int) -> Claim | None:
   """Claim a server; return None if another environment of the user has it."""
   # Both names refer to the same machine.
   name = '127.0.0.1' if host == 'localhost' else re.sub(r'[^\w.-]', '_', host)
-  lock = files.try_lock(os.path.join(make_folder(), f'{name}_{port}.use'))
+  lock = locks.try_lock(os.path.join(make_folder(), f'{name}_{port}.use'))
   return Claim(host, port, lock) if lock else None
 
 
