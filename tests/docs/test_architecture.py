@@ -70,10 +70,12 @@ def list_places():
 @pytest.mark.parametrize('path, line, name', list_places())
 def test_lines_are_right(path, line, name):
   """A definition, an assignment or a call of this name begins there."""
-  found = read(path).splitlines()[int(line) - 1]
-  pattern = rf'(def|class|=|^)\s*(\w+\.)*{re.escape(name)}'
-  assert re.search(pattern, found.strip()) or f'.{name}(' in found, (
-    f'{path}:{line} is {found.strip()!r}; docs/architecture.md names {name}.'
+  pattern = rf'((def|class|=|^)\s*(\w+\.)*|\.){re.escape(name)}'
+  lines = enumerate(read(path).splitlines(), 1)
+  found = [x for x, text in lines if re.search(pattern, text.strip())]
+  assert int(line) in found, (
+    f'docs/architecture.md names {name} in line {line} of {path}; it is in '
+    f'{found}.'
   )
 
 
