@@ -175,7 +175,8 @@ def read_monitor(path):
 def test_monitor_times_continue(tmp_path, monkeypatch):
   """Seconds count from the start in the header, also in a later process."""
   now = [1000.0]
-  monkeypatch.setattr(episode_log.time, 'time', lambda: now[0])
+  for clock in ('time', 'monotonic'):
+    monkeypatch.setattr(episode_log.time, clock, lambda: now[0])
   path = str(tmp_path / '0.0')
   first = monitor.Monitor(toy.ToyPoint(3, 0), path)
   now[0] += 5
