@@ -101,7 +101,9 @@ def make_row_of_six(results: str) -> dict[str, str]:
   above, hours = [], []
   for name in figures.SIX:
     folder = os.path.join(results, name)
-    if runs := read_runs(folder):
+    runs = read_runs(folder)
+    # Those under way have fewer steps.
+    if runs and all(x['complete'] for x in runs.values()):
       published = find(name).levels[figures.SIX_STEP]
       above.append(_mean_at(folder, figures.SIX_STEP, _LAST) >= published)
       hours += [
@@ -118,7 +120,7 @@ def make_row_of_six(results: str) -> dict[str, str]:
       'values of the full size, quoted by CURL'
     ),
     'ours': f'{sum(above)} of 6 at or above'
-    + f' ({missing} not run yet)' * bool(missing),
+    + f' ({missing} not complete yet)' * bool(missing),
     'cost per seed': _show_hours(statistics.mean(hours)) if hours else '-',
   }
 
