@@ -325,9 +325,9 @@ def _find_counter(tf):
 def _session(lib):
   """Open a session whose results do not differ from run to run.
 
-  One thread for operations is not enough: while the caller's thread works
-  beside it, how long each takes decides which of several terms a sum begins
-  with. With -1, there is only the caller's.
+  One thread for operations is not enough: it works beside the caller's, and
+  the order of the operations depends on the time that each takes. With -1,
+  there is only the caller's.
   """
   threads = {'intra_op_parallelism_threads': 1}
   threads['inter_op_parallelism_threads'] = -1

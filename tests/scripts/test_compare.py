@@ -8,7 +8,7 @@ import pytest
 
 from agents.run import errors
 from scripts import compare
-from scripts.comparison import cases
+from scripts.comparison import cases, planet
 from tests import recording
 from tests.recording import her as her_recorder
 
@@ -96,6 +96,63 @@ def test_record(tmp_path, monkeypatch):
   np.testing.assert_array_equal(found['rest'], given)
   page = (tmp_path / 'her' / 'PROVENANCE.md').read_text()
   assert '| a.npz | 1 | 1e-01 |\n| b.npz | 2 | nan |' in page
+
+
+def make_plans(plans=6, iterations=4, candidates=200):
+  """Plans of two codes that differ by rounding."""
+  rng = np.random.RandomState(0)
+  returns = rng.normal(4, 1, (plans, iterations, candidates))
+  return [
+    {'plans': x * np.ones((plans, 12, 1)), 'returns': x * returns}
+    for x in (1.0, 1 + 1e-7)
+  ]
+
+
+def swap_at_the_edge(returns, gap):
+  """Let the last of the elite and the next one change places; return both."""
+  last, following = np.argsort(-returns)[19:21]
+  middle = (returns[last] + returns[following]) / 2
+  before, after = returns.copy(), returns.copy()
+  before[[last, following]] = middle + gap / 2, middle - gap / 2
+  after[[last, following]] = middle - gap / 2, middle + gap / 2
+  return before, after
+
+
+def test_ties_in_the_elite_of_a_plan():
+  """What follows them is left out, and counted; all else is compared."""
+  a, b = make_plans()
+  assert all(x.same for x in planet.compare_plans(a, b))
+  pair = swap_at_the_edge(a['returns'][2, 1], 1e-6)
+  a['returns'][2, 1], b['returns'][2, 1] = pair
+  b['returns'][2, 2:] += 1
+  b['plans'][2] += 0.01
+  returns, plans = planet.compare_plans(a, b)
+  assert returns.same and returns.numbers == (5 * 4 + 2) * 200
+  assert plans.same and plans.numbers == 5 * 12
+  assert plans.name.endswith('without 1 with ties')
+  # Without the tie, the same difference counts.
+  b['plans'][3] += 0.01
+  assert not list(planet.compare_plans(a, b))[1].same
+
+
+def test_another_elite_that_is_no_tie():
+  a, b = make_plans()
+  pair = swap_at_the_edge(a['returns'][2, 1], 0.01)
+  a['returns'][2, 1], b['returns'][2, 1] = pair
+  assert not next(planet.compare_plans(a, b)).same
+  # A choice that its returns do not explain shows in the next ones.
+  a, b = make_plans()
+  b['returns'][2, 2:] += 0.01
+  assert not next(planet.compare_plans(a, b)).same
+
+
+def test_too_many_ties():
+  """They would leave nothing to compare."""
+  a, b = make_plans()
+  for plan in range(3):
+    pair = swap_at_the_edge(a['returns'][plan, 1], 1e-6)
+    a['returns'][plan, 1], b['returns'][plan, 1] = pair
+  assert not list(planet.compare_plans(a, b))[1].same
 
 
 @pytest.mark.slow
