@@ -57,7 +57,8 @@ def _draw_six(path, results):
     )
     lines = {'ours': list(found.values())} if found else {}
     place.set(xlim=(0, 1.1 * SIX_STEP))
-    plot.draw(entry.meaning.split(', ')[-1], lines, style, place)
+    title = entry.meaning.split(', ')[-1] + ' (not run yet)' * (not found)
+    plot.draw(title, lines, style, place)
     place.set(xlim=(0, 1.1 * SIX_STEP))
   return plot.save(figure, path)
 

@@ -289,6 +289,9 @@ def _judge_bar(entry, runs, results):
   """Return whether the bar is met, a published one or our own, and its rule."""
   if not runs:
     return f'not run, {_estimate(entry)}'
+  if not any(x['complete'] for x in runs.values()):
+    # Its last evaluations are not those that the bar is about.
+    return 'under way'
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   if not verdicts:
     missing = all(x['measured'] is None for x in runs.values())

@@ -530,6 +530,7 @@ def test_table_between_markers():
     (0, [True], 'own threshold met ('),
     (0, [False], 'own threshold missed ('),
     (0, [None], 'no threshold'),
+    (0, [], 'under way'),
   ],
 )
 def test_verdicts(references, reached, words, tmp_path):
@@ -543,6 +544,9 @@ def test_verdicts(references, reached, words, tmp_path):
   line = {'complete': True, 'measured': 3, 'steps': 100, 'cpu_hours': 1}
   (tmp_path / entry.name).mkdir()
   runs = {str(i): {**line, 'reached': x} for i, x in enumerate(reached)}
+  if not runs:
+    # One that meets the bar so far.
+    runs['0'] = {**line, 'reached': True, 'complete': False}
   (tmp_path / entry.name / tables.RUNS).write_text(json.dumps(runs))
   cell = tables.make_row(entry, str(tmp_path), detailed=False)['ours']
   assert cell.partition(': ')[2].startswith(words)
